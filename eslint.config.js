@@ -1,0 +1,14 @@
+import neostandard from 'neostandard'
+
+export default [
+  ...neostandard({ ts: true, ignores: ['dist/**', 'data/**', 'test/hapi/target/**', '.tap/**'] }),
+  {
+    rules: {
+      'max-lines': ['error', { max: 300 }],
+      'max-lines-per-function': ['error', { max: 50 }],
+      'max-params': ['error', 4]
+    }
+  },
+  // A test file's top-level callbacks hold many small steps; the limit is for product code.
+  { files: ['test/**', 'bench/**'], rules: { 'max-lines-per-function': 'off', 'max-lines': ['error', { max: 600 }] } }
+]

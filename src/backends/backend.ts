@@ -1,0 +1,32 @@
+/** How the guard speaks to a FHIR server: a request that is built, never forwarded, and an answer that is checked, never trusted. */
+export interface BackendRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Relative to the datastore's base URL, already encoded: `Patient/1?_elements=meta`. */
+  readonly path: string
+  /** Beyond accept and content-type, which the client sets: if-match, prefer, cache-control, x-request-id. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** FHIR JSON text. */
+  readonly body?: string
+}
+
+export interface BackendAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** The text as it came; empty where there was none. */
+  readonly body: string
+}
+
+/**
+ * One datastore. `send` answers with any status below 500 but 401, 403, 407 and 429, which are the gateway's own trouble there;
+ * everything else is thrown as a Failure BACKEND_ERROR (502), BACKEND_UNAVAILABLE (503, with Retry-After) or BACKEND_TIMEOUT (504).
+ * Reads are tried again once; a write never is.
+ */
+export interface Backend {
+  readonly name: string
+  /** The base URL, without a slash at its end; page links that the server gives begin with it. */
+  readonly baseUrl: string
+  send (request: BackendRequest): Promise<BackendAnswer>
+  /** Whether the server answers at all, for /health; never throws. */
+  probe (): Promise<boolean>
+  close (): Promise<void>
+}

@@ -1,0 +1,16 @@
+/** Which data a key opens: development and test records, or live patient data. */
+export type Mode = 'test' | 'live'
+
+/** What a key may do: `read` GET and HEAD, `write` POST, PUT, PATCH and DELETE, `*` everything. */
+export type Scope = 'read' | 'write' | '*'
+
+/** Who sent a request, known from its key alone. */
+export interface Caller {
+  readonly keyId: string
+  readonly keyName: string
+  readonly tenantId: string
+  /** A name in `config/plans.json`: sandbox, starter, pro, team, enterprise. */
+  readonly plan: string
+  readonly mode: Mode
+  readonly scopes: readonly Scope[]
+}

@@ -1,0 +1,23 @@
+/** FHIR R4 as this gateway handles it: a tree that it knows only in part and keeps whole. */
+
+/** Any JSON object of a resource; numbers may be `ExactNumber`s. */
+export interface FhirElement { readonly [name: string]: unknown }
+
+/** Resource.meta: http://hl7.org/fhir/R4/resource.html#Meta */
+export interface Meta extends FhirElement {
+  readonly versionId?: string
+  readonly lastUpdated?: string
+  readonly tag?: ReadonlyArray<{ readonly system?: string, readonly code?: string }>
+}
+
+export interface FhirResource extends FhirElement {
+  readonly resourceType: string
+  readonly id?: string
+  readonly meta?: Meta
+}
+
+/** A resource as a datastore gave it: it has an identity and a version. */
+export interface StoredResource extends FhirResource {
+  readonly id: string
+  readonly meta: Meta
+}

@@ -1,0 +1,32 @@
+import type { FhirResource } from '../mappings/fhir.js'
+
+/**
+ * What a request asks of a datastore, after it was understood and before it was allowed: the one form that every route
+ * makes and that the policy decides on. Names are those of http://hl7.org/fhir/R4/http.html.
+ */
+export type Interaction = Read | Search | Create | Update | Delete
+
+export interface Read { readonly kind: 'read', readonly type: string, readonly id: string }
+
+/** One search parameter with its modifier in the name; the value has FHIR's escapes (`\,` `\|` `\$` `\\`) but no URL encoding. */
+export type SearchParameter = readonly [name: string, value: string]
+
+export interface Search {
+  readonly kind: 'search'
+  readonly type: string
+  readonly parameters: readonly SearchParameter[]
+  /** Entries a page, 1 to 100. */
+  readonly count: number
+  /** A cursor that this guard gave for the same search; absent for the first page. */
+  readonly cursor?: string
+  /** What else the cursor is bound to: the route's name. */
+  readonly route: string
+}
+
+export interface Create { readonly kind: 'create', readonly type: string, readonly resource: FhirResource }
+
+/** `version` is the stored version that the change was made on; another one stored meanwhile is `CONFLICT`. */
+export interface Update { readonly kind: 'update', readonly type: string, readonly id: string, readonly resource: FhirResource, readonly version: string }
+
+/** `version`, when given, is the client's If-Match. */
+export interface Delete { readonly kind: 'delete', readonly type: string, readonly id: string, readonly version?: string }
