@@ -1,0 +1,43 @@
+/** Further datatypes of several parts: http://hl7.org/fhir/R4/datatypes.html */
+import type { FhirElement } from '../fhir.js'
+import { record } from '../kit/structure.js'
+import { code } from './code.js'
+import { base64, dateTime, text, uri } from './primitives.js'
+
+export const period = record({ start: dateTime('start'), end: dateTime('end') }, {
+  kind: 'date', schema: { 'x-ordered': true }, expects: 'an object with start and end, start not after end'
+})
+
+/** att-1: data needs its contentType. */
+export const attachment = record({
+  contentType: text('contentType'), data: base64('data'), url: uri('url'), title: text('title')
+}, { schema: { dependentRequired: { data: ['contentType'] } }, expects: 'an object with contentType, data, url and title; data needs contentType' })
+
+export const address = record({
+  line: text.list('line'),
+  city: text('city'),
+  state: text('state'),
+  postalCode: text('postalCode'),
+  country: text('country'),
+  use: code(['home', 'work', 'temp', 'old', 'billing'])('use')
+}, { kind: 'string' })
+
+const identifierParts = {
+  system: uri('system'), value: text('value', { required: true }), use: code(['usual', 'official', 'temp', 'secondary', 'old'])('use')
+}
+
+/** A business identifier; those of `ownSystems` have a field of their own and are neither shown nor accepted here. */
+export const identifierExcept = (...ownSystems: readonly string[]) => record(
+  { ...identifierParts, system: ownSystems.length === 0 ? identifierParts.system : otherSystem(ownSystems) },
+  { where: stored => !isOwn(stored, ownSystems), expects: 'an object with system, value and use' }
+)
+
+export const identifier = identifierExcept()
+
+const isOwn = (stored: FhirElement, systems: readonly string[]): boolean => typeof stored.system === 'string' && systems.includes(stored.system)
+
+function otherSystem (systems: readonly string[]) {
+  const element = uri('system')
+  const escaped = systems.map(system => system.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'))
+  return { ...element, schema: { ...element.schema, pattern: `^(?!(?:${escaped.join('|')})$)`, 'x-expects': 'a system that has no field of its own' } }
+}

@@ -1,0 +1,99 @@
+import type { FhirElement } from '../fhir.js'
+import { put, putList, type Codec } from '../kit/codec.js'
+import { datatype, type Datatype } from '../kit/datatype.js'
+import { isElement, itemsAt, withMember } from '../kit/path.js'
+import { record } from '../kit/structure.js'
+import { aliasesOf, codeSchema } from './code.js'
+import { text, textUpTo, uri } from './primitives.js'
+
+/** A code of a code system: http://hl7.org/fhir/R4/datatypes.html#Coding */
+export interface CodingValue { readonly system?: string, readonly code?: string, readonly display?: string }
+
+/** A coded thing, or the words for it: http://hl7.org/fhir/R4/datatypes.html#CodeableConcept */
+export type ConceptValue = string | CodingValue & { readonly text?: string, readonly codings?: CodingValue[] }
+
+const codingParts = { system: uri('system'), code: text('code'), display: text('display') }
+const codeOrDisplay = { anyOf: [{ required: ['code'] }, { required: ['display'] }] } as const
+
+export const coding: Datatype<CodingValue> = record(codingParts, { schema: codeOrDisplay, expects: 'an object with system, code and display' })
+
+/** Words that stand for a coding, for the sets whose codes clients send bare: `laboratory`. */
+export type KnownWords = Readonly<Record<string, CodingValue>>
+
+/** Codings of one system by their codes. */
+export function wordsOf (system: string, displays: Readonly<Record<string, string>>): KnownWords {
+  return Object.fromEntries(Object.entries(displays).map(([code, display]) => [code, { system, code, display }]))
+}
+
+export interface ConceptOptions {
+  /** Longest text. */
+  readonly max?: number
+  readonly known?: KnownWords
+}
+
+/** A CodeableConcept: in, text or a coding; out, a string when it holds only text. A changed one is replaced whole. */
+export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue> {
+  const { known = {} } = options
+  const words = options.max === undefined ? text : textUpTo(options.max)
+  const object = record({ ...codingParts, text: words('text'), codings: coding.list('codings') }, { schema: codeOrDisplay })
+  const expects = `text, or an object with system, code and display${Object.keys(known).length > 0 ? `; known words: ${Object.keys(known).join(', ')}` : ''}`
+  return datatype<ConceptValue>({
+    schema: { anyOf: [words.codec.schema, object.codec.schema], 'x-expects': expects, ...Object.keys(known).length > 0 && { 'x-aliases': known } },
+    kind: 'token',
+    accept: value => typeof value === 'string' ? Object.hasOwn(known, value) ? known[value]! : value : object.codec.accept!(value),
+    read: readConcept,
+    write: writeConcept
+  })
+}
+
+export const concept = conceptOf()
+
+/**
+ * A CodeableConcept bound to a set of one system, shown as the bare code. A code outside the set is kept unseen.
+ * @param displays each code with its display
+ */
+export function conceptCode<const C extends string> (system: string, displays: Readonly<Record<C, string>>): Datatype<C> {
+  return datatype(codeIn(system, displays, {
+    codingOf: stored => itemsAt(isElement(stored) ? stored : {}, 'coding').find(item => isElement(item) && item.system === system && known(displays, item.code)),
+    wrap: item => ({ coding: [item] })
+  }))
+}
+
+/** A Coding bound to a set of one system, shown as the bare code. */
+export function codingCode<const C extends string> (system: string, displays: Readonly<Record<C, string>>): Datatype<C> {
+  return datatype(codeIn(system, displays, {
+    codingOf: stored => isElement(stored) && stored.system === system && known(displays, stored.code) ? stored : undefined,
+    wrap: item => item
+  }))
+}
+
+interface Wrapping { codingOf (stored: unknown): unknown, wrap (coding: CodingValue): unknown }
+
+function codeIn<C extends string> (system: string, displays: Readonly<Record<C, string>>, { codingOf, wrap }: Wrapping): Codec<C> {
+  const codes = Object.keys(displays) as C[]
+  const aliases = aliasesOf(codes)
+  return {
+    schema: codeSchema(codes, aliases),
+    kind: 'token',
+    accept: value => (aliases[value] ?? value) as C,
+    read: stored => (codingOf(stored) as { code: C } | undefined)?.code,
+    write: value => wrap({ system, code: value, display: displays[value] })
+  }
+}
+
+const known = (displays: object, code: unknown): boolean => typeof code === 'string' && Object.hasOwn(displays, code)
+
+function readConcept (stored: unknown): ConceptValue | undefined {
+  if (!isElement(stored)) return undefined
+  const words = text.codec.read(stored.text)
+  const [head, ...others] = itemsAt(stored, 'coding').map(item => coding.codec.read(item)).filter(item => item !== undefined)
+  if (head === undefined) return words
+  return { ...head, ...words !== undefined && { text: words }, ...others.length > 0 && { codings: others } }
+}
+
+function writeConcept (value: ConceptValue): FhirElement {
+  if (typeof value === 'string') return { text: value }
+  const { text: words, codings = [], ...head } = value
+  const { items } = putList(coding.codec, [head, ...codings], [])
+  return withMember({ coding: items }, 'text', put(text.codec, words, undefined))
+}

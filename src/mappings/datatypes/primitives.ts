@@ -1,0 +1,68 @@
+/** R4's primitive types: http://hl7.org/fhir/R4/datatypes.html#primitive */
+import { ExactNumber } from '../../json.js'
+import type { Codec } from '../kit/codec.js'
+import { datatype, type Datatype } from '../kit/datatype.js'
+import type { FilterKind, Format, Schema } from '../kit/schema.js'
+
+/** The longest text that a field takes where the contract gives no length: R4's own limit for a string, 1 MiB. */
+const longestText = 1024 * 1024
+
+/** A string element of at most `max` characters. */
+export const textUpTo = (max: number): Datatype<string> => formatted('text', `text of 1 to ${max} characters, without spaces at its ends`, 'string', { maxLength: max })
+
+export const text = formatted('text', 'text, without spaces at its ends', 'string', { maxLength: longestText })
+
+/** Words with one space between them, stored as one list item each where a mapping says so. */
+export const words = formatted('words', 'words with one space between them', 'string', { maxLength: 1000 })
+
+export const date = formatted('date', 'a date such as 1990-03-14, 1990-03 or 1990', 'date')
+export const dateTime = formatted('fhir-dateTime', 'a time with its zone such as 2026-03-14T09:30:00Z, or a date', 'date')
+export const instant = formatted('fhir-instant', 'a time to the second with its zone, such as 2026-03-14T09:30:00Z', 'date')
+export const time = formatted('fhir-time', 'a time of day such as 09:30:00', 'string')
+export const uri = formatted('uri-reference', 'a URI without spaces', 'uri')
+export const base64 = formatted('base64', 'base64 text', 'string', { maxLength: 16 * longestText })
+
+export const boolean = datatype<boolean>({
+  schema: { type: 'boolean', 'x-expects': 'true or false' },
+  kind: 'boolean',
+  read: stored => typeof stored === 'boolean' ? stored : undefined,
+  write: value => value
+})
+
+/** A decimal whose text is kept: 1.10 comes back as 1.10. */
+export const decimal = datatype<number>({
+  schema: { type: 'number', 'x-expects': 'a number' },
+  kind: 'number',
+  read: readNumber,
+  write: value => value
+})
+
+const int32 = 2 ** 31 - 1
+export const integer = wholeNumber(-int32 - 1)
+export const unsignedInteger = wholeNumber(0)
+export const positiveInteger = wholeNumber(1)
+
+function formatted (format: Format, expects: string, kind: FilterKind, more: Schema = {}): Datatype<string> {
+  return datatype<string>({
+    schema: { type: 'string', format, minLength: 1, ...more, 'x-expects': expects },
+    kind,
+    read: stored => typeof stored === 'string' && stored !== '' ? stored : undefined,
+    write: value => value
+  })
+}
+
+function wholeNumber (minimum: number): Datatype<number> {
+  const codec: Codec<number> = {
+    schema: { type: 'integer', minimum, maximum: int32, 'x-expects': minimum < 0 ? 'a whole number' : `a whole number from ${minimum}` },
+    kind: 'number',
+    accept: Number,
+    read: readNumber,
+    write: value => value
+  }
+  return datatype(codec)
+}
+
+function readNumber (stored: unknown): number | undefined {
+  if (typeof stored === 'number') return stored
+  return stored instanceof ExactNumber ? stored as unknown as number : undefined
+}

@@ -1,0 +1,78 @@
+import type { FhirElement } from '../fhir.js'
+import { datatype, type Datatype } from '../kit/datatype.js'
+import { isElement, withMember } from '../kit/path.js'
+import type { Schema } from '../kit/schema.js'
+import { textUpTo } from './primitives.js'
+
+/** R4's logical id: http://hl7.org/fhir/R4/datatypes.html#id */
+const idForm = '[A-Za-z0-9.-]{1,64}'
+
+export interface ReferenceOptions {
+  /** Another field shows the display of the same reference, so removing the id keeps it. */
+  readonly named?: boolean
+}
+
+/**
+ * A reference to a resource of the store: the bare id for the first of the types, `Type/id` for the others.
+ * References of another kind (contained, logical, absolute) are kept unseen. A changed one is replaced whole.
+ */
+export function reference (to: string | readonly string[], options: ReferenceOptions = {}): Datatype<string> {
+  const types = typeof to === 'string' ? [to] : to
+  const main = `${types[0]}/`
+  return datatype<string>({
+    schema: referenceSchema(types),
+    kind: 'reference',
+    accept: value => value.startsWith(main) ? value.slice(main.length) : value,
+    read (stored) {
+      const target = isElement(stored) ? localReference(stored.reference) : undefined
+      return target?.startsWith(main) ? target.slice(main.length) : target
+    },
+    write: value => ({ reference: value.includes('/') ? value : main + value }),
+    without: options.named ? before => onlyDisplay(before as FhirElement) : undefined
+  })
+}
+
+/** A reference to a resource of any type; a bare id means a Patient. */
+export const anyReference = datatype<string>({
+  ...reference('Patient').codec,
+  schema: {
+    type: 'string', pattern: `^(?:[A-Z][A-Za-z]{1,63}/)?(?!\\.{1,2}$)${idForm}$`, 'x-references': ['Patient', 'any'], 'x-expects': 'Type/id, such as Observation/123'
+  }
+})
+
+/** The display of a Reference as a field of its own: the thing by name, beside its id or alone. */
+export const display = (max: number): Datatype<string> => {
+  const words = textUpTo(max).codec
+  return datatype<string>({
+    schema: words.schema,
+    kind: 'string',
+    revises: true,
+    read: stored => isElement(stored) ? words.read(stored.display) : undefined,
+    write: (value, before) => ({ ...isElement(before) && before, display: value }),
+    without (before) {
+      const rest = withMember(before as FhirElement, 'display', undefined)
+      return Object.keys(rest).length === 0 ? undefined : rest
+    }
+  })
+}
+
+/** `Type/id` of a reference that names a resource of the store, without its version; undefined for any other. */
+export function localReference (text: unknown): string | undefined {
+  return typeof text === 'string' ? localForm.exec(text)?.[1] : undefined
+}
+
+const localForm = new RegExp(`^([A-Z][A-Za-z]{1,63}/${idForm})(?:/_history/${idForm})?$`)
+
+function referenceSchema (types: readonly string[]): Schema {
+  const others = types.slice(1).map(type => `${type}/id`)
+  return {
+    type: 'string',
+    pattern: `^(?:(?:${types.join('|')})/)?(?!\\.{1,2}$)${idForm}$`,
+    'x-references': types,
+    'x-expects': others.length === 0 ? `the id of a ${types[0]} alone, without the type` : `the id of a ${types[0]} alone, or ${others.join(', ')}`
+  }
+}
+
+function onlyDisplay (before: FhirElement): FhirElement | undefined {
+  return typeof before.display === 'string' ? { display: before.display } : undefined
+}

@@ -1,0 +1,59 @@
+import type { FhirElement } from '../fhir.js'
+import { period } from '../datatypes/complex.js'
+import { concept } from '../datatypes/concept.js'
+import { boolean, dateTime, decimal, text, time } from '../datatypes/primitives.js'
+import { quantity, range, ratio } from '../datatypes/quantities.js'
+import { datatype } from '../kit/datatype.js'
+import type { Element } from '../kit/element.js'
+import { isElement, withMember } from '../kit/path.js'
+import { backbone } from '../kit/structure.js'
+import { choice, has, isBoolean, isText } from './choice.js'
+
+/** A Quantity that is a number with perhaps a unit, shown as the number alone; the unit is a field beside it. */
+const plainQuantity = datatype<number>({
+  schema: decimal.codec.schema,
+  kind: 'quantity',
+  revises: true,
+  read: stored => isPlain(stored) ? decimal.codec.read(stored.value) : undefined,
+  write: (value, before) => ({ ...isElement(before) && isPlain(before) && before, value })
+})
+
+/** Any other Quantity, such as one with a comparator, is shown whole: a bare number would say something else. */
+const wholeQuantity = datatype({ ...quantity.codec, read: stored => isPlain(stored) ? undefined : quantity.codec.read(stored) })
+
+const isNumber = (value: unknown): boolean => typeof value === 'number' || (typeof value === 'object' && value !== null && !isElement(value))
+const isPlain = (stored: unknown): stored is FhirElement => isElement(stored) && stored.comparator === undefined
+
+// Forms that are shown alike and never written: what is stored stays as it is until it changes.
+const never = (): boolean => false
+
+const value = choice<unknown>('value', [
+  { suffix: 'Quantity', codec: plainQuantity.codec, is: isNumber },
+  { suffix: 'Integer', codec: decimal.codec, is: never },
+  { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
+  { suffix: 'String', codec: text.codec, is: isText },
+  { suffix: 'DateTime', codec: dateTime.codec, is: never },
+  { suffix: 'Time', codec: time.codec, is: never },
+  { suffix: 'Quantity', codec: wholeQuantity.codec, is: has('value') },
+  { suffix: 'Period', codec: period.codec, is: has('start', 'end') },
+  { suffix: 'Range', codec: range.codec, is: has('low', 'high') },
+  { suffix: 'Ratio', codec: ratio.codec, is: has('numerator') },
+  { suffix: 'CodeableConcept', codec: concept.codec, is: has('code', 'display') }
+], { about: 'A number with its unit beside it, a text, true or false, or an object: a coding, Quantity, Range, Ratio or Period.' })
+
+/** The unit of a number. A changed unit takes the stored code of the old one with it. */
+const unit: Element<string> = {
+  ...text('valueQuantity.unit'),
+  read: component => isPlain(component.valueQuantity) ? text.codec.read(component.valueQuantity.unit) : undefined,
+  write (component, wanted) {
+    const stored = component.valueQuantity
+    if (!isPlain(stored) || stored.unit === wanted) return component
+    const { system: _, code: __, ...rest } = stored
+    return withMember(component, 'valueQuantity', withMember(rest, 'unit', wanted))
+  }
+}
+
+/** Observation.component: one of several results under one code, such as the two numbers of a blood pressure. */
+export const component = backbone({ code: concept('code', { required: true }), value, unit }, {
+  schema: { dependentSchemas: { unit: { properties: { value: { type: 'number', 'x-expects': 'a number, since there is a unit' } }, required: ['value'] } } }
+})

@@ -1,0 +1,27 @@
+import { decimal } from '../datatypes/primitives.js'
+import { datatype, type Datatype } from '../kit/datatype.js'
+import { isElement } from '../kit/path.js'
+
+const ucum = 'http://unitsofmeasure.org'
+
+/** Lengths of time as one number of a fixed unit, stored as a Duration or Quantity of UCUM. */
+export const duration = {
+  seconds: durationIn('s', 's', { s: 1, min: 60, h: 3600 }),
+  minutes: durationIn('min', 'min', { min: 1, h: 60, d: 1440 }),
+  days: durationIn('d', 'days', { d: 1, wk: 7 })
+}
+
+/** Lengths stored in a larger unit are shown in this one; what is in none of them is kept unseen. */
+function durationIn (code: string, unit: string, factors: Readonly<Record<string, number>>): Datatype<number> {
+  return datatype<number>({
+    schema: { type: 'number', minimum: 0, 'x-expects': `a number of ${unit}` },
+    kind: 'quantity',
+    read (stored) {
+      const value = isElement(stored) ? decimal.codec.read(stored.value) : undefined
+      if (!isElement(stored) || value === undefined || stored.comparator !== undefined) return undefined
+      const factor = factors[String(stored.code ?? stored.unit)]
+      return factor === undefined ? undefined : factor === 1 ? value : Number(value) * factor
+    },
+    write: value => ({ value, unit, system: ucum, code })
+  })
+}

@@ -1,0 +1,82 @@
+import type { FhirElement } from '../fhir.js'
+import { text, words } from '../datatypes/primitives.js'
+import type { Datatype } from '../kit/datatype.js'
+import type { Element, ElementOptions } from '../kit/element.js'
+import { isElement, itemsAt, withMember } from '../kit/path.js'
+
+/**
+ * The fields of a person's name. They show the official name, else the usual one, else the first that is not old, else
+ * the first; other names are kept. `name.text` beside a changed part would be a lie, so it goes.
+ * http://hl7.org/fhir/R4/datatypes.html#HumanName
+ */
+export const firstName = <const O extends ElementOptions = object>(options?: O) => namePart(text.first('given', options))
+export const lastName = <const O extends ElementOptions = object>(options?: O) => namePart(text('family', options))
+export const firstNamePrefix = <const O extends ElementOptions = object>(options?: O) => namePart(text.first('prefix', options))
+export const firstNameSuffix = <const O extends ElementOptions = object>(options?: O) => namePart(text.first('suffix', options))
+export const namePrefixes = <const O extends ElementOptions = object>(options?: O) => namePart(text.list('prefix', options))
+export const nameSuffixes = <const O extends ElementOptions = object>(options?: O) => namePart(text.list('suffix', options))
+
+/** The given names after the first, with one space between them. */
+export const middleName = <const O extends ElementOptions = object>(options?: O) => namePart(laterGivens(words, options ?? {} as O))
+
+/** The whole name as one text: `name.text`, or rendered from the parts. */
+export function fullName<const O extends ElementOptions = object> (options?: O): Element<string, O & { readOnly: true }> {
+  const shown = { ...options, readOnly: true } as unknown as O & { readOnly: true }
+  return {
+    ...text('name.text', shown),
+    read (holder) {
+      const name = itemsAt(holder, 'name')[chosen(holder)]
+      return isElement(name) ? text.codec.read(name.text) ?? rendered(name) : undefined
+    },
+    write: holder => holder
+  }
+}
+
+function namePart<T, O extends ElementOptions> (part: Element<T, O>): Element<T, O> {
+  return {
+    ...part,
+    path: `name.${part.path}`,
+    read (holder) {
+      const name = itemsAt(holder, 'name')[chosen(holder)]
+      return isElement(name) ? part.read(name) : undefined
+    },
+    write (holder, value) {
+      const names = itemsAt(holder, 'name')
+      const place = chosen(holder)
+      const before = place < 0 ? { use: 'official' } : names[place] as FhirElement
+      const after = part.write(before, value)
+      if (after === before) return holder
+      const name = withMember(withMember(after, 'text', undefined), '_text', undefined)
+      return withMember(holder, 'name', place < 0 ? [...names, name] : names.with(place, name))
+    }
+  }
+}
+
+function chosen (holder: FhirElement): number {
+  const names = itemsAt(holder, 'name')
+  const first = (fits: (name: FhirElement) => boolean): number => names.findIndex(name => isElement(name) && fits(name))
+  return [
+    first(name => name.use === 'official'), first(name => name.use === 'usual'),
+    first(name => name.use !== 'old' && name.use !== 'maiden'), first(() => true)
+  ].find(place => place >= 0) ?? -1
+}
+
+function rendered (name: FhirElement): string | undefined {
+  const parts = [...itemsAt(name, 'prefix'), ...itemsAt(name, 'given'), name.family, ...itemsAt(name, 'suffix')]
+  const shown = parts.filter(part => typeof part === 'string' && part !== '')
+  return shown.length === 0 ? undefined : shown.join(' ')
+}
+
+function laterGivens<const O extends ElementOptions> (datatype: Datatype<string>, options: O): Element<string, O> {
+  const all = text.list('given')
+  return {
+    ...datatype('given', options),
+    read: name => all.read(name)?.slice(1).join(' ') || undefined,
+    write (name, value) {
+      const [head, ...others] = all.read(name) ?? []
+      const later = value?.split(' ') ?? []
+      if (others.join(' ') === later.join(' ')) return name
+      return all.write(name, [head, ...later].filter(given => given !== undefined))
+    }
+  }
+}

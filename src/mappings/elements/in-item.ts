@@ -1,0 +1,43 @@
+import type { FhirElement } from '../fhir.js'
+import type { Element, ElementOptions } from '../kit/element.js'
+import { isElement, itemsAt, withAt } from '../kit/path.js'
+
+/** Which item of a list a field lives in. */
+export interface ItemChoice {
+  /** The item is the first for which this holds. */
+  readonly find: (item: FhirElement) => boolean
+  /** What a new item has beside the field. */
+  readonly create?: FhirElement
+}
+
+/**
+ * A field that lives inside one item of a list: an e-mail address among the telecoms. The other items are kept; the item
+ * itself goes when the element that the field shows is gone from it.
+ */
+export function inItem<T, O extends ElementOptions> (path: string, { find, create = {} }: ItemChoice, inner: Element<T, O>): Element<T, O> {
+  const root = inner.path.split('.')[0]!
+  const place = (holder: FhirElement): number => itemsAt(holder, path).findIndex(item => isElement(item) && find(item))
+  return {
+    ...inner,
+    path: `${path}.${inner.path}`,
+    read (holder) {
+      const item = itemsAt(holder, path)[place(holder)]
+      return isElement(item) ? inner.read(item) : undefined
+    },
+    write (holder, value) {
+      const items = itemsAt(holder, path)
+      const found = place(holder)
+      const before = found < 0 ? create : items[found] as FhirElement
+      const after = inner.write(before, value)
+      if (after === before) return holder
+      const kept = after[root] === undefined ? [] : [after]
+      const changed = found < 0 ? [...items, ...kept] : items.toSpliced(found, 1, ...kept)
+      return withAt(holder, path, changed.length === 0 ? undefined : changed)
+    }
+  }
+}
+
+/** A field inside the first item of a list. */
+export function inFirst<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
+  return inItem(path, { find: () => true }, inner)
+}

@@ -1,0 +1,17 @@
+import { datatype } from '../kit/datatype.js'
+import type { ElementOptions } from '../kit/element.js'
+import { inItem } from './in-item.js'
+
+/** The identifier system of the US National Provider Identifier. */
+export const npiSystem = 'http://hl7.org/fhir/sid/us-npi'
+
+const digits = datatype<string>({
+  schema: { type: 'string', format: 'npi', 'x-expects': 'ten digits whose last is the check digit of the NPI' },
+  kind: 'token',
+  read: stored => typeof stored === 'string' ? stored : undefined,
+  write: value => value
+})
+
+/** The NPI among the identifiers, as its ten digits. */
+export const npi = <const O extends ElementOptions = object>(options?: O) =>
+  inItem('identifier', { find: item => item.system === npiSystem && typeof item.value === 'string', create: { system: npiSystem } }, digits('value', options))

@@ -1,0 +1,58 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { FhirElement } from '../fhir.js'
+import type { FilterKind, Schema } from './schema.js'
+
+/** What a default may depend on: the time of the request and the other fields that were sent. */
+export interface Given { readonly now: string, readonly simple: Readonly<Record<string, unknown>> }
+
+/** What a mapping says of a field beside its datatype and path. */
+export interface ElementOptions {
+  /** What a client must send on create; a field of a `choice` is satisfied by any of its group. */
+  readonly required?: boolean
+  /** Shown, never accepted. */
+  readonly readOnly?: boolean
+  /** Filled in on create when the field is absent. */
+  readonly default?: unknown
+  /** The R4 search parameter behind the filter of the same name. */
+  readonly filter?: string
+  /** The R4 choice element (`value` for `value[x]`) of which at most one may be sent and is stored. */
+  readonly choice?: string
+  /** The field that shows the whole of what this one shows a part of; sent together, the whole one wins. */
+  readonly shortcutOf?: string
+  /** For a reference: the types among which a bare id is looked for, in order, in place of the first type alone. */
+  readonly resolveAmong?: readonly string[]
+  /** For the documentation: one sentence. */
+  readonly about?: string
+  readonly example?: unknown
+}
+
+/**
+ * One field of the simple form as a lens on the FHIR element that holds it.
+ * Laws: `write(f, read(f)) === f`; `read(write(f, x))` equals `accept(x)`; `write` leaves alone all that `read` does not show.
+ * `read` never throws on valid R4.
+ */
+export interface Element<T = unknown, O extends ElementOptions = ElementOptions> {
+  readonly schema: Schema
+  /** FHIR names from the holder down, joined by dots. */
+  readonly path: string
+  readonly kind: FilterKind
+  readonly options: O
+  /** The form in which a value is read back: aliases replaced, one item of a list as a list or the other way round. */
+  accept (value: T): T
+  read (holder: FhirElement): T | undefined
+  write (holder: FhirElement, value: T | undefined): FhirElement
+}
+
+/** Fields by their simple names. */
+
+export type Elements = Readonly<Record<string, Element<any, ElementOptions>>>
+
+type RequiredNames<E extends Elements> = { [K in keyof E]: E[K]['options'] extends { required: true } ? K : never }[keyof E]
+type ValueOf<E> = E extends Element<infer T, ElementOptions> ? T : never
+
+/** The TypeScript type of the simple form, inferred from its elements. */
+export type Simple<E extends Elements> =
+  { [K in RequiredNames<E>]: ValueOf<E[K]> } & { [K in Exclude<keyof E, RequiredNames<E>>]?: ValueOf<E[K]> }
+
+/** Deep equality of JSON values, in which absent and undefined are alike and 1.10 is not 1.1. */
+export const same = (a: unknown, b: unknown): boolean => a === b || isDeepStrictEqual(a, b)

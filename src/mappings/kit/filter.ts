@@ -1,0 +1,32 @@
+import type { FilterKind } from './schema.js'
+
+/** One filter of a resource: the R4 search parameter behind it and how its values are written there. */
+export interface Filter {
+  readonly param: string
+  readonly kind: FilterKind
+  /** For references: the types that the id may name; a bare id means the first. */
+  readonly types?: readonly string[]
+  /** Other spellings of a value. */
+  readonly aliases?: Readonly<Record<string, unknown>>
+  /** Whether the element is a CodeableConcept, so that `<filter>:text` finds by words. */
+  readonly hasText?: boolean
+}
+
+export type Filters = Readonly<Record<string, Filter>>
+
+const of = (kind: FilterKind) => (param: string): Filter => ({ param, kind })
+
+/** Words that begin with the value, in any case. */
+export const byText = of('string')
+/** A code, or `system|code`; words by `<filter>:text`. */
+export const byToken = (param: string): Filter => ({ param, kind: 'token', hasText: true })
+export const byBoolean = of('boolean')
+export const byDate = of('date')
+export const byQuantity = of('quantity')
+export const byUri = of('uri')
+/** The first moment that still counts. */
+export const from = of('from')
+/** The last moment that still counts; a day alone covers the whole day. */
+export const until = of('until')
+/** A bare id of the first type, or `Type/id`. */
+export const byReference = (param: string, ...types: readonly string[]): Filter => ({ param, kind: 'reference', types })

@@ -1,0 +1,45 @@
+/** The text forms of R4's primitive types: http://hl7.org/fhir/R4/datatypes.html. Each is true for a text of that form. */
+import type { Format } from './schema.js'
+
+const year = '(?!0000)\\d{4}'
+const month = '(?:0[1-9]|1[0-2])'
+const day = '(?:0[1-9]|[12]\\d|3[01])'
+const clock = '(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?'
+const zone = '(?:Z|[+-](?:(?:0\\d|1[0-3]):[0-5]\\d|14:00))'
+
+const dateForm = new RegExp(`^${year}(?:-${month}(?:-${day})?)?$`)
+const dateTimeForm = new RegExp(`^${year}(?:-${month}(?:-${day}(?:T${clock}${zone})?)?)?$`)
+const instantForm = new RegExp(`^${year}-${month}-${day}T${clock}${zone}$`)
+const timeForm = new RegExp(`^${clock}$`)
+const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+// eslint-disable-next-line no-control-regex -- R4 strings have no control characters but tab, line feed and carriage return.
+const control = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F]/
+
+export const formats: Readonly<Record<Format, (text: string) => boolean>> = {
+  text: text => /\S/.test(text) && text === text.trim() && !control.test(text),
+  words: text => /^\S+(?: \S+)*$/.test(text) && !control.test(text),
+  date: text => dateForm.test(text) && onCalendar(text),
+  'fhir-dateTime': text => dateTimeForm.test(text) && onCalendar(text),
+  'fhir-instant': text => instantForm.test(text) && onCalendar(text),
+  'fhir-time': text => timeForm.test(text),
+  'uri-reference': text => /^[^\s"<>\\^`{|}]+$/.test(text) && !control.test(text),
+  base64: text => base64Form.test(text),
+  npi: isNpi
+}
+
+/** A day that its month has: 2026-02-30 is of the right form and no day. */
+function onCalendar (text: string): boolean {
+  if (text.length < 10) return true
+  const day = text.slice(0, 10)
+  const date = new Date(`${day}T00:00:00Z`)
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day)
+}
+
+/** US National Provider Identifier: ten digits whose last is the Luhn digit over the prefix 80840. */
+function isNpi (text: string): boolean {
+  if (!/^\d{10}$/.test(text)) return false
+  const sum = [...`80840${text}`].reverse()
+    .map((digit, place) => Number(digit) * (place % 2 + 1))
+    .reduce((total, product) => total + (product > 9 ? product - 9 : product), 0)
+  return sum % 10 === 0
+}

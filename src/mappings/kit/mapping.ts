@@ -1,0 +1,122 @@
+import type { FhirElement, FhirResource, StoredResource } from '../fhir.js'
+import type { Element, Elements, Given, Simple } from './element.js'
+import type { Filter, Filters } from './filter.js'
+import type { Rule } from './rule.js'
+import { readElements } from './structure.js'
+
+/** What a resource file declares. */
+export interface Declaration<E extends Elements> {
+  /** The resource's name in the URL: `/v1/<path>`. */
+  readonly path: string
+  /** The name of the create operation in OpenAPI. */
+  readonly operation: string
+  /** What the resource is, in one sentence. */
+  readonly about: string
+  readonly fields: E
+  /** Filters beside those that stand with a field of the same name. */
+  readonly filters?: Filters
+  readonly rules?: readonly Rule[]
+  /** Records that are never changed or deleted, such as audit events. */
+  readonly appendOnly?: boolean
+}
+
+/** The fields that every resource has and no client writes. */
+export interface Identity {
+  readonly id: string
+  readonly resourceType: string
+  readonly versionId?: string
+  readonly createdAt?: string
+  readonly updatedAt?: string
+}
+
+/** The names of {@link Identity}. */
+export const identityFields = ['id', 'resourceType', 'versionId', 'createdAt', 'updatedAt'] as const
+
+/** One resource group: the simple form and FHIR R4 as two views of one thing. A lens, not a codec: see docs/decisions. */
+export interface Mapping<E extends Elements = Elements> extends Omit<Declaration<E>, 'filters'> {
+  /** The R4 resource type. */
+  readonly type: string
+  readonly filters: Filters
+  readonly rules: readonly Rule[]
+  /** The fields that a resource shows; what no field shows is not lost, see {@link Mapping.patch}. */
+  toSimple (resource: FhirElement): Partial<Simple<E>>
+  /** The simple form with identity and version, as a client receives it. */
+  present (stored: StoredResource): Identity & Partial<Simple<E>>
+  /** What was sent on create with the defaults filled in. `now` is an instant. */
+  withDefaults (simple: Readonly<Record<string, unknown>>, now: string): Readonly<Record<string, unknown>>
+  /** A new resource from a complete simple form. */
+  toFhir (simple: Readonly<Record<string, unknown>>): FhirResource
+  /** The resource with the named fields set, or removed by null; the same object when nothing changes. */
+  patch<R extends FhirElement> (resource: R, changes: Readonly<Record<string, unknown>>): R
+}
+
+/** Builds a mapping from its declaration. */
+export function mapping<const E extends Elements> (type: string, declaration: Declaration<E>): Mapping<E> {
+  const { fields, filters, rules = [] } = declaration
+  const patch = patcher(fields)
+  const toSimple = (resource: FhirElement): Partial<Simple<E>> => readElements(fields, resource) ?? {}
+  return {
+    ...declaration,
+    type,
+    rules,
+    filters: { ...fieldFilters(fields), ...filters },
+    toSimple,
+    present: stored => ({ ...identity(stored), ...toSimple(stored) }),
+    withDefaults: (simple, now) => ({ ...defaults(fields, { now, simple }), ...simple }),
+    toFhir: simple => patch<FhirResource>({ resourceType: type }, simple),
+    patch
+  }
+}
+
+/** The whole fields are written first, so that a shortcut sent beside the field it is a part of gives way to it. */
+function patcher (fields: Elements) {
+  const entries = Object.entries(fields).filter(([, element]) => element.options.readOnly !== true)
+  const inOrder = [...entries.filter(([, { options }]) => options.shortcutOf === undefined), ...entries.filter(([, { options }]) => options.shortcutOf !== undefined)]
+  return <R extends FhirElement>(resource: R, changes: Readonly<Record<string, unknown>>): R =>
+    inOrder.reduce<FhirElement>((changed, [name, element]) => {
+      if (!Object.hasOwn(changes, name) || givesWay(element, changed, changes)) return changed
+      return element.write(changed, changes[name] ?? undefined)
+    }, resource) as R
+}
+
+function givesWay (element: Element, changed: FhirElement, changes: Readonly<Record<string, unknown>>): boolean {
+  const whole = element.options.shortcutOf
+  return whole !== undefined && changes[whole] !== undefined && changes[whole] !== null && element.read(changed) !== undefined
+}
+
+function defaults (fields: Elements, given: Given): Record<string, unknown> {
+  const filled: Record<string, unknown> = {}
+  for (const [name, { options }] of Object.entries(fields)) {
+    if (options.default === undefined || Object.hasOwn(given.simple, name)) continue
+    const value = typeof options.default === 'function' ? options.default(given) : options.default
+    if (value !== undefined) filled[name] = value
+  }
+  return filled
+}
+
+/** A default that is the time of the request. */
+export const now = ({ now }: Given): string => now
+
+function fieldFilters (fields: Elements): Filters {
+  return Object.fromEntries(Object.entries(fields)
+    .filter(([, element]) => element.options.filter !== undefined)
+    .map(([name, element]) => [name, filterOf(element)]))
+}
+
+function filterOf ({ kind, schema, options }: Element): Filter {
+  const types = schema['x-references'] ?? schema.anyOf?.[1]?.['x-references']
+  const aliases = schema['x-aliases'] ?? schema.anyOf?.[1]?.['x-aliases']
+  return { param: options.filter!, kind, ...types && { types }, ...aliases && { aliases }, hasText: kind === 'token' && schema.anyOf !== undefined }
+}
+
+function identity ({ resourceType, id, meta }: StoredResource): Identity {
+  const { versionId, lastUpdated } = meta
+  return {
+    id,
+    resourceType,
+    ...versionId !== undefined && { versionId },
+    // Only of a first version is the time of creation known without a second call.
+    ...versionId === '1' && lastUpdated !== undefined && { createdAt: lastUpdated },
+    ...lastUpdated !== undefined && { updatedAt: lastUpdated }
+  }
+}

@@ -1,0 +1,22 @@
+/** The widest offset of a zone from UTC: a day without zone may have begun or ended that much earlier or later. */
+const widestOffsetMs = 14 * 3600_000
+
+/**
+ * R4 invariant per-1: start is not after end. What partial dates leave open is taken as in order.
+ * http://hl7.org/fhir/R4/datatypes.html#Period
+ */
+export function isOrdered (start: unknown, end: unknown): boolean {
+  if (typeof start !== 'string' || typeof end !== 'string') return true
+  if (start.includes('T') && end.includes('T')) return !(Date.parse(start) > Date.parse(end))
+  const shared = Math.min(start.split('T')[0]!.length, end.split('T')[0]!.length)
+  if (!start.includes('T') && !end.includes('T')) return start.slice(0, shared) <= end.slice(0, shared)
+  return !(Date.parse(start) > afterLast(end) + widestOffsetMs)
+}
+
+/** The moment at which the day, month or year of a date is over, in UTC. */
+function afterLast (date: string): number {
+  if (date.includes('T')) return Date.parse(date)
+  const [year, month, day] = date.split('-').map(Number)
+  if (day !== undefined) return Date.UTC(year!, month! - 1, day + 1)
+  return month === undefined ? Date.UTC(year! + 1, 0, 1) : Date.UTC(year!, month, 1)
+}

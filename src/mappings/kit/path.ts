@@ -1,0 +1,40 @@
+import type { FhirElement } from '../fhir.js'
+
+/** What stands at a path of single elements, or undefined. */
+export function at (holder: FhirElement, path: string): unknown {
+  let here: unknown = holder
+  for (const name of path.split('.')) {
+    if (!isElement(here)) return undefined
+    here = here[name]
+  }
+  return here
+}
+
+/** The holder with another value at the path; elements on the way are made, and taken away when nothing is left in them. */
+export function withAt (holder: FhirElement, path: string, value: unknown): FhirElement {
+  const dot = path.indexOf('.')
+  if (dot < 0) return withMember(holder, path, value)
+  const name = path.slice(0, dot)
+  const before = holder[name]
+  const after = withAt(isElement(before) ? before : {}, path.slice(dot + 1), value)
+  return withMember(holder, name, Object.keys(after).length === 0 ? undefined : after)
+}
+
+/** The holder with one member set, or removed by undefined; the same object when nothing changes. */
+export function withMember (holder: FhirElement, name: string, value: unknown): FhirElement {
+  if (holder[name] === value) return holder
+  if (value !== undefined) return { ...holder, [name]: value }
+  const { [name]: _, ...rest } = holder
+  return rest
+}
+
+/** A JSON object, as opposed to an array, a number with its text, or anything else. */
+export function isElement (value: unknown): value is FhirElement {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+}
+
+/** The items of a list element; a single value or nothing is read as no list, since R4 does not mix them. */
+export function itemsAt (holder: FhirElement, path: string): readonly unknown[] {
+  const value = at(holder, path)
+  return Array.isArray(value) ? value : []
+}

@@ -1,0 +1,41 @@
+/** JSON Schema (2020-12) of a simple value, as ajv checks it and OpenAPI prints it. */
+export interface Schema {
+  readonly type?: 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array'
+  readonly description?: string
+  readonly enum?: readonly string[]
+  readonly format?: Format
+  readonly pattern?: string
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly minProperties?: number
+  readonly additionalProperties?: false
+  readonly dependentRequired?: Readonly<Record<string, readonly string[]>>
+  readonly dependentSchemas?: Readonly<Record<string, Schema>>
+  readonly anyOf?: readonly Schema[]
+  readonly $ref?: string
+  readonly $defs?: Readonly<Record<string, Schema>>
+  readonly readOnly?: boolean
+  readonly examples?: readonly unknown[]
+  /** What to send, in words that follow "expected": the client's error message. */
+  readonly 'x-expects'?: string
+  /** The FHIR types that the id may name; a bare id means the first. */
+  readonly 'x-references'?: readonly string[]
+  /** Other spellings accepted on input, and what each stands for. */
+  readonly 'x-aliases'?: Readonly<Record<string, unknown>>
+  /** `start` must not be after `end` (R4 invariant per-1). */
+  readonly 'x-ordered'?: true
+}
+
+/** Text forms that a pattern cannot say or that a reader should know by name; `formats.ts` checks them. */
+export type Format =
+  'text' | 'date' | 'fhir-dateTime' | 'fhir-instant' | 'fhir-time' | 'uri-reference' | 'base64' | 'npi' | 'words'
+
+/** The kinds of search parameter: http://hl7.org/fhir/R4/search.html#ptypes, and the two ends of a range of dates. */
+export type FilterKind = 'string' | 'token' | 'boolean' | 'date' | 'from' | 'until' | 'reference' | 'quantity' | 'uri' | 'number'

@@ -1,0 +1,90 @@
+import type { FhirElement } from '../fhir.js'
+import type { Codec } from './codec.js'
+import { datatype, type Datatype } from './datatype.js'
+import type { Elements, Simple } from './element.js'
+import { isElement } from './path.js'
+import type { FilterKind, Schema } from './schema.js'
+
+/** What a structure says beside its elements. */
+export interface StructureOptions {
+  readonly kind?: FilterKind
+  /** More of JSON Schema: `dependentRequired`, `anyOf`, `x-ordered`. */
+  readonly schema?: Schema
+  readonly expects?: string
+  /** Which stored items are of this structure; the others are not shown and are kept. */
+  readonly where?: (stored: FhirElement) => boolean
+}
+
+/** A backbone element: a change edits it in place, and what the simple form does not show of it stays. */
+export function backbone<E extends Elements> (elements: E, options: StructureOptions = {}): Datatype<Simple<E>> {
+  return datatype(structureCodec(elements, options, true))
+}
+
+/** A datatype of several parts, such as Quantity: changed, it is replaced whole. */
+export function record<E extends Elements> (elements: E, options: StructureOptions = {}): Datatype<Simple<E>> {
+  return datatype(structureCodec(elements, options, false))
+}
+
+/** A backbone element that holds itself, such as Consent.provision; `name` is unique among the definitions of its field. */
+export function recursiveBackbone<T> (name: string, build: (self: Datatype<T>) => Elements): Datatype<T> {
+  const reference: Schema = { $ref: `#/$defs/${name}`, 'x-expects': 'an object of the same shape' }
+  let own: Codec<T> | undefined
+  const codec = (): Codec<T> => (own ??= structureCodec(build(self), {}, true) as unknown as Codec<T>)
+  const self = datatype<T>({
+    schema: reference,
+    kind: 'token',
+    revises: true,
+    accept: value => codec().accept?.(value) ?? value,
+    read: stored => codec().read(stored),
+    write: (value, before) => codec().write(value, before),
+    without: before => codec().without?.(before)
+  })
+  return datatype<T>({ ...self.codec, schema: { ...reference, $defs: { [name]: codec().schema } } })
+}
+
+/** The JSON Schema of an object with these elements. */
+export function objectSchema (elements: Elements): Schema {
+  const entries = Object.entries(elements)
+  const required = entries.filter(([, element]) => element.options.required === true && element.options.default === undefined).map(([name]) => name)
+  return {
+    type: 'object',
+    properties: Object.fromEntries(entries.map(([name, element]) => [name, element.schema])),
+    ...required.length > 0 ? { required } : { minProperties: 1 },
+    additionalProperties: false
+  }
+}
+
+function structureCodec<E extends Elements> (elements: E, options: StructureOptions, revises: boolean): Codec<Simple<E>> {
+  const entries = Object.entries(elements)
+  const shows = (stored: unknown): stored is FhirElement => isElement(stored) && (options.where?.(stored) ?? true)
+  return {
+    schema: { ...objectSchema(elements), 'x-expects': options.expects ?? `an object with ${Object.keys(elements).join(', ')}`, ...options.schema },
+    kind: options.kind ?? 'token',
+    revises,
+    accept: value => mapValues(value, (item, name) => elements[name]?.accept(item) ?? item) as Simple<E>,
+    read: stored => shows(stored) ? readElements(elements, stored) : undefined,
+    write: (value, before) => entries.reduce<FhirElement>(
+      (stored, [name, element]) => element.write(stored, (value as Record<string, unknown>)[name]), isElement(before) ? before : {}),
+    without (before) {
+      const rest = entries.reduce<FhirElement>((stored, [, element]) => element.write(stored, undefined), before as FhirElement)
+      return Object.keys(rest).length === 0 ? undefined : rest
+    }
+  }
+}
+
+/** The simple object that the elements show of a holder; undefined when they show nothing. */
+export function readElements<E extends Elements> (elements: E, holder: FhirElement): Simple<E> | undefined {
+  const shown: Record<string, unknown> = {}
+  let any = false
+  for (const name in elements) {
+    const value = elements[name]!.read(holder)
+    if (value === undefined) continue
+    shown[name] = value
+    any = true
+  }
+  return any ? shown as Simple<E> : undefined
+}
+
+function mapValues (value: object, change: (item: unknown, name: string) => unknown): object {
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, change(item, name)]))
+}

@@ -1,0 +1,84 @@
+import { attachment, period } from '../datatypes/complex.js'
+import { code } from '../datatypes/code.js'
+import { coding, concept, conceptCode, type CodingValue, type ConceptValue } from '../datatypes/concept.js'
+import { boolean, dateTime, uri } from '../datatypes/primitives.js'
+import { anyReference, reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import { inItem } from '../elements/in-item.js'
+import type { Given, Simple } from '../kit/element.js'
+import { from, until } from '../kit/filter.js'
+import { mapping, now } from '../kit/mapping.js'
+import { backbone, recursiveBackbone } from '../kit/structure.js'
+import { consentRules } from '../rules/consent.js'
+import { consentScopes } from '../value-sets.js'
+
+type Period = NonNullable<ReturnType<typeof period.codec.read>>
+
+/** What is permitted or denied, with exceptions of the same shape. */
+export interface Provision {
+  readonly type?: 'deny' | 'permit'
+  readonly period?: Period
+  readonly actor?: ReadonlyArray<{ readonly role: ConceptValue, readonly reference: string }>
+  readonly action?: readonly ConceptValue[]
+  readonly securityLabel?: readonly CodingValue[]
+  readonly purpose?: readonly CodingValue[]
+  readonly class?: readonly CodingValue[]
+  readonly dataPeriod?: Period
+  readonly data?: ReadonlyArray<{ readonly meaning: 'instance' | 'related' | 'dependents' | 'authoredby', readonly reference: string }>
+  readonly provision?: readonly Provision[]
+}
+
+const actors = ['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson', 'Organization', 'CareTeam', 'Group', 'Device'] as const
+
+const provision = recursiveBackbone<Provision>('Provision', self => ({
+  type: code(['deny', 'permit'])('type'),
+  period: period('period'),
+  actor: backbone({ role: concept('role', { required: true }), reference: reference(actors)('reference', { required: true }) }).list('actor'),
+  action: concept.list('action'),
+  securityLabel: coding.list('securityLabel'),
+  purpose: coding.list('purpose'),
+  class: coding.list('class'),
+  dataPeriod: period('dataPeriod'),
+  data: backbone({
+    meaning: code(['instance', 'related', 'dependents', 'authoredby'])('meaning', { required: true }),
+    reference: anyReference('reference', { required: true })
+  }).list('data'),
+  provision: self.list('provision')
+}))
+
+const policyNotSpecified = ({ simple }: Given) => simple.policyUri === undefined && simple.policies === undefined ? 'not specified' : undefined
+
+/** A patient's recorded agreement: who may use which data, for what, and until when: http://hl7.org/fhir/R4/consent.html */
+export const consents = mapping('Consent', {
+  path: 'consents',
+  operation: 'signConsent',
+  about: 'A patient’s recorded agreement: who may use which data, for what, and until when.',
+  fields: {
+    identifiers: identifiers(),
+    patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
+    status: code(['draft', 'proposed', 'active', 'rejected', 'inactive'], { shown: ['entered-in-error'] })('status', { default: 'active', filter: 'status' }),
+    scope: conceptCode('http://terminology.hl7.org/CodeSystem/consentscope', consentScopes)('scope', { required: true, filter: 'scope' }),
+    category: concept.oneOrList('category', { required: true, filter: 'category' }),
+    dateTime: dateTime('dateTime', { default: now, about: 'When it was signed.' }),
+    performerId: reference(['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson', 'Organization']).first('performer', {
+      resolveAmong: ['Practitioner', 'Patient'], about: 'Who agrees; a bare id is looked for among the practitioners, then the patients.'
+    }),
+    organizationId: reference('Organization').first('organization', { filter: 'organization', about: 'The custodian.' }),
+    policyUri: inItem('policy', { find: policy => policy.authority === undefined && policy.uri !== undefined }, uri('uri')),
+    policies: backbone({ authority: uri('authority'), uri: uri('uri') }, { where: policy => policy.authority !== undefined }).list('policy'),
+    policyRule: concept('policyRule', { default: policyNotSpecified }),
+    sourceAttachment: attachment('sourceAttachment', { choice: 'source' }),
+    sourceReferenceId: reference(['Consent', 'DocumentReference', 'Contract', 'QuestionnaireResponse'])('sourceReference', { choice: 'source' }),
+    verification: backbone({
+      verified: boolean('verified', { required: true }),
+      verifiedWith: reference(['Patient', 'RelatedPerson'])('verifiedWith'),
+      verificationDate: dateTime('verificationDate')
+    }).list('verification'),
+    provision: provision('provision')
+  },
+  filters: { dateFrom: from('date'), dateTo: until('date') },
+  rules: consentRules
+})
+
+/** A consent in the simple form. */
+export type Consent = Simple<typeof consents.fields>

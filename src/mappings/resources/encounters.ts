@@ -1,0 +1,67 @@
+import { period } from '../datatypes/complex.js'
+import { code } from '../datatypes/code.js'
+import { codingCode, concept } from '../datatypes/concept.js'
+import { positiveInteger } from '../datatypes/primitives.js'
+import { display, reference } from '../datatypes/reference.js'
+import { duration } from '../elements/duration.js'
+import { identifiers } from '../elements/identifiers.js'
+import { inFirst, inItem } from '../elements/in-item.js'
+import type { Given, Simple } from '../kit/element.js'
+import { from, until } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { at } from '../kit/path.js'
+import { backbone } from '../kit/structure.js'
+import { encounterClasses } from '../value-sets.js'
+
+const practitioner = reference('Practitioner')
+const placeName = display(200)
+const isPractitioner = (participant: object): boolean => String(at(participant as never, 'individual.reference')).startsWith('Practitioner/')
+const startedNow = ({ now, simple }: Given) => simple.status === 'in-progress' || simple.status === 'in_progress' ? { start: now } : undefined
+
+/** A visit or another meeting of a patient with those who care: http://hl7.org/fhir/R4/encounter.html */
+export const encounters = mapping('Encounter', {
+  path: 'encounters',
+  operation: 'createEncounter',
+  about: 'A visit or another meeting of a patient with those who care.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(['planned', 'arrived', 'triaged', 'in-progress', 'onleave', 'finished', 'cancelled', 'entered-in-error', 'unknown'])(
+      'status', { default: 'planned', filter: 'status' }),
+    class: codingCode('http://terminology.hl7.org/CodeSystem/v3-ActCode', encounterClasses)('class', { default: 'AMB', filter: 'class' }),
+    patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
+    practitionerId: inItem('participant', { find: isPractitioner }, practitioner('individual', { filter: 'practitioner', shortcutOf: 'participants' })),
+    participants: backbone({
+      practitionerId: reference(['Practitioner', 'PractitionerRole', 'RelatedPerson'])('individual', { required: true }),
+      role: concept.first('type'),
+      period: period('period')
+    }).list('participant'),
+    type: concept.oneOrList('type', { filter: 'type' }),
+    serviceType: concept('serviceType'),
+    priority: concept('priority'),
+    reasonCode: concept.oneOrList('reasonCode', { filter: 'reason-code' }),
+    period: period('period', { default: startedNow }),
+    lengthMinutes: duration.minutes('length'),
+    locationId: inFirst('location', reference('Location', { named: true })('location', { filter: 'location' })),
+    location: inFirst('location', placeName('location', { about: 'The place by name, beside locationId or alone.' })),
+    serviceProviderId: reference('Organization', { named: true })('serviceProvider', { filter: 'service-provider' }),
+    serviceProvider: display(200)('serviceProvider', { about: 'The provider by name, beside serviceProviderId or alone.' }),
+    appointmentId: reference('Appointment').first('appointment', { filter: 'appointment' }),
+    diagnosis: backbone({
+      conditionId: reference(['Condition', 'Procedure'])('condition', { required: true }),
+      use: concept('use'),
+      rank: positiveInteger('rank')
+    }).list('diagnosis'),
+    partOfId: reference('Encounter')('partOf'),
+    hospitalization: backbone({
+      admitSource: concept('admitSource'),
+      dischargeDisposition: concept('dischargeDisposition'),
+      destinationId: reference(['Location', 'Organization'])('destination'),
+      originId: reference(['Location', 'Organization'])('origin')
+    })('hospitalization'),
+    basedOnId: reference('ServiceRequest').first('basedOn')
+  },
+  filters: { dateFrom: from('date'), dateTo: until('date') }
+})
+
+/** An encounter in the simple form. */
+export type Encounter = Simple<typeof encounters.fields>

@@ -1,0 +1,57 @@
+import { period } from '../datatypes/complex.js'
+import { code } from '../datatypes/code.js'
+import { concept, conceptOf } from '../datatypes/concept.js'
+import { boolean, dateTime, instant, integer, text, textUpTo } from '../datatypes/primitives.js'
+import { quantity, range, ratio, simpleQuantity } from '../datatypes/quantities.js'
+import { reference } from '../datatypes/reference.js'
+import { component } from '../elements/component.js'
+import { identifiers } from '../elements/identifiers.js'
+import { note } from '../elements/note.js'
+import type { Simple } from '../kit/element.js'
+import { from, until } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { observationRules } from '../rules/observation.js'
+import { interpretations, observationCategories } from '../value-sets.js'
+
+/** One thing measured or stated about a patient: http://hl7.org/fhir/R4/observation.html */
+export const observations = mapping('Observation', {
+  path: 'observations',
+  operation: 'createObservation',
+  about: 'One thing measured or stated about a patient.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(['registered', 'preliminary', 'final', 'amended', 'corrected', 'cancelled', 'entered-in-error', 'unknown'])('status', { default: 'final', filter: 'status' }),
+    code: concept('code', { required: true, filter: 'code', about: 'What was measured; LOINC preferred.' }),
+    patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
+    category: conceptOf({ known: observationCategories }).oneOrList('category', { filter: 'category' }),
+    component: component.list('component'),
+    effectiveDateTime: dateTime('effectiveDateTime', { choice: 'effective', about: 'The time at which it is true of the patient.' }),
+    effectivePeriod: period('effectivePeriod', { choice: 'effective' }),
+    issued: instant('issued'),
+    interpretation: conceptOf({ known: interpretations }).oneOrList('interpretation'),
+    referenceRange: backbone({ low: simpleQuantity('low'), high: simpleQuantity('high'), text: text('text') }).list('referenceRange'),
+    encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
+    performerId: reference(['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam', 'Patient', 'RelatedPerson']).first('performer', { filter: 'performer' }),
+    specimenId: reference('Specimen')('specimen', { filter: 'specimen' }),
+    deviceId: reference(['Device', 'DeviceMetric'])('device', { filter: 'device' }),
+    bodySite: concept('bodySite'),
+    method: concept('method'),
+    dataAbsentReason: concept('dataAbsentReason'),
+    note: note('note'),
+    valueQuantity: quantity('valueQuantity', { choice: 'value', filter: 'value-quantity' }),
+    valueString: textUpTo(2000)('valueString', { choice: 'value' }),
+    valueCodeableConcept: concept('valueCodeableConcept', { choice: 'value' }),
+    valueBoolean: boolean('valueBoolean', { choice: 'value' }),
+    valueInteger: integer('valueInteger', { choice: 'value' }),
+    valueDateTime: dateTime('valueDateTime', { choice: 'value' }),
+    valuePeriod: period('valuePeriod', { choice: 'value' }),
+    valueRange: range('valueRange', { choice: 'value' }),
+    valueRatio: ratio('valueRatio', { choice: 'value' })
+  },
+  filters: { dateFrom: from('date'), dateTo: until('date') },
+  rules: observationRules
+})
+
+/** An observation in the simple form. */
+export type Observation = Simple<typeof observations.fields>

@@ -1,0 +1,69 @@
+import { address, attachment } from '../datatypes/complex.js'
+import { code } from '../datatypes/code.js'
+import { concept } from '../datatypes/concept.js'
+import { boolean, date, dateTime, text } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { choice, isBoolean, isText } from '../elements/choice.js'
+import { firstName, firstNamePrefix, firstNameSuffix, fullName, lastName, middleName } from '../elements/human-name.js'
+import { identifiers } from '../elements/identifiers.js'
+import { email, phone } from '../elements/telecom.js'
+import type { Simple } from '../kit/element.js'
+import { byText } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { patientRules } from '../rules/patient.js'
+import { administrativeGender } from '../value-sets.js'
+
+const gender = code(administrativeGender)
+
+/** A person who receives care, now or in the past: http://hl7.org/fhir/R4/patient.html */
+export const patients = mapping('Patient', {
+  path: 'patients',
+  operation: 'createPatient',
+  about: 'A person who receives care, now or in the past.',
+  fields: {
+    identifiers: identifiers(),
+    firstName: firstName({ required: true, filter: 'given', example: 'Ada' }),
+    lastName: lastName({ required: true, filter: 'family', example: 'Byron' }),
+    middleName: middleName(),
+    prefix: firstNamePrefix(),
+    suffix: firstNameSuffix(),
+    fullName: fullName({ about: 'The whole name as one text.' }),
+    birthDate: date('birthDate', { filter: 'birthdate', example: '1990-03-14' }),
+    gender: gender('gender', { filter: 'gender' }),
+    email: email('telecom', { filter: 'email' }),
+    phone: phone('telecom', { filter: 'phone' }),
+    address: address.first('address'),
+    active: boolean('active', { default: true, filter: 'active' }),
+    deceased: choice<boolean | string>('deceased', [
+      { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
+      { suffix: 'DateTime', codec: dateTime.codec, is: isText }
+    ], { about: 'Whether the patient has died, or when.' }),
+    maritalStatus: concept('maritalStatus'),
+    languages: backbone({ language: concept('language', { required: true }), preferred: boolean('preferred') }).list('communication'),
+    contact: backbone({
+      relationship: concept.first('relationship'),
+      firstName: text.first('name.given'),
+      lastName: text('name.family'),
+      phone: phone('telecom'),
+      email: email('telecom'),
+      address: address('address')
+    }).list('contact', { about: 'Emergency contacts and next of kin.' }),
+    generalPractitionerId: reference(['Practitioner', 'Organization', 'PractitionerRole']).first('generalPractitioner', { filter: 'general-practitioner' }),
+    managingOrganizationId: reference('Organization')('managingOrganization', { filter: 'organization' }),
+    photo: attachment.first('photo'),
+    link: backbone({
+      otherId: reference(['Patient', 'RelatedPerson'])('other', { required: true }),
+      type: code(['replaced-by', 'replaces', 'refer', 'seealso'])('type', { required: true })
+    }).list('link', { about: 'Merged records of the same person.' })
+  },
+  filters: {
+    name: byText('name'),
+    city: byText('address-city'),
+    postalCode: byText('address-postalcode')
+  },
+  rules: patientRules
+})
+
+/** A patient in the simple form. */
+export type Patient = Simple<typeof patients.fields>

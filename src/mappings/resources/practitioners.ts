@@ -1,0 +1,49 @@
+import { address, attachment, identifier, period } from '../datatypes/complex.js'
+import { code } from '../datatypes/code.js'
+import { concept } from '../datatypes/concept.js'
+import { boolean, date } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { firstName, lastName, namePrefixes, nameSuffixes } from '../elements/human-name.js'
+import { identifiers } from '../elements/identifiers.js'
+import { inFirst } from '../elements/in-item.js'
+import { npi, npiSystem } from '../elements/npi.js'
+import { email, phone } from '../elements/telecom.js'
+import type { Simple } from '../kit/element.js'
+import { byText } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { administrativeGender } from '../value-sets.js'
+
+/** A person who provides care: http://hl7.org/fhir/R4/practitioner.html */
+export const practitioners = mapping('Practitioner', {
+  path: 'practitioners',
+  operation: 'createPractitioner',
+  about: 'A person who provides care.',
+  fields: {
+    identifiers: identifiers(npiSystem),
+    firstName: firstName({ required: true, filter: 'given', example: 'Grace' }),
+    lastName: lastName({ required: true, filter: 'family', example: 'Hopper' }),
+    prefix: namePrefixes(),
+    suffix: nameSuffixes(),
+    npi: npi({ filter: 'identifier', about: 'US National Provider Identifier, ten digits with their check digit.' }),
+    email: email('telecom', { filter: 'email' }),
+    phone: phone('telecom', { filter: 'phone' }),
+    gender: code(administrativeGender)('gender', { filter: 'gender' }),
+    birthDate: date('birthDate'),
+    address: address.first('address'),
+    active: boolean('active', { default: true, filter: 'active' }),
+    qualifications: backbone({
+      name: concept('code', { required: true }),
+      issuer: reference('Organization')('issuer'),
+      period: period('period'),
+      identifier: identifier.first('identifier')
+    }).list('qualification'),
+    languages: concept.list('communication'),
+    photo: attachment.first('photo'),
+    specialty: inFirst('qualification', concept('code', { shortcutOf: 'qualifications', about: 'The first qualification.' }))
+  },
+  filters: { name: byText('name') }
+})
+
+/** A practitioner in the simple form. */
+export type Practitioner = Simple<typeof practitioners.fields>

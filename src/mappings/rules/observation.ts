@@ -1,0 +1,32 @@
+import type { FhirElement } from '../fhir.js'
+import { isElement, itemsAt } from '../kit/path.js'
+import type { Rule } from '../kit/rule.js'
+
+export const observationRules: readonly Rule[] = [
+  {
+    key: 'obs-3',
+    fields: ['referenceRange'],
+    says: 'each range needs low, high or text',
+    holds: observation => [observation, ...itemsAt(observation, 'component')].every(holder => isElement(holder) && itemsAt(holder, 'referenceRange')
+      .every(range => isElement(range) && ['low', 'high', 'text'].some(part => range[part] !== undefined)))
+  },
+  {
+    key: 'obs-6',
+    fields: ['dataAbsentReason'],
+    says: 'leave it out when there is a value, or remove the value',
+    holds: observation => observation.dataAbsentReason === undefined || !hasValue(observation)
+  },
+  {
+    key: 'obs-7',
+    fields: ['component'],
+    says: 'a component must not have the code of the observation when the observation has a value',
+    holds: observation => !hasValue(observation) || !itemsAt(observation, 'component').some(component =>
+      isElement(component) && codes(component).some(code => codes(observation).includes(code)))
+  }
+]
+
+const hasValue = (holder: FhirElement): boolean => Object.keys(holder).some(name => /^value[A-Z]/.test(name))
+
+function codes (holder: FhirElement): string[] {
+  return itemsAt(holder, 'code.coding').flatMap(coding => isElement(coding) && coding.code !== undefined ? [JSON.stringify([coding.system, coding.code])] : [])
+}

@@ -1,0 +1,12 @@
+import { itemsAt, isElement } from '../kit/path.js'
+import type { Rule } from '../kit/rule.js'
+
+export const patientRules: readonly Rule[] = [
+  {
+    key: 'pat-1',
+    fields: ['contact'],
+    says: 'each contact needs a name, phone, email or address',
+    holds: patient => itemsAt(patient, 'contact').every(contact =>
+      isElement(contact) && ['name', 'telecom', 'address', 'organization'].some(part => contact[part] !== undefined))
+  }
+]

@@ -1,0 +1,45 @@
+/** R4 value sets that several resources share: http://hl7.org/fhir/R4/terminologies-valuesets.html */
+import { wordsOf } from './datatypes/concept.js'
+
+export const administrativeGender = ['male', 'female', 'other', 'unknown'] as const
+
+/** Observation categories that clients send as bare words. */
+export const observationCategories = wordsOf('http://terminology.hl7.org/CodeSystem/observation-category', {
+  'vital-signs': 'Vital Signs',
+  laboratory: 'Laboratory',
+  'social-history': 'Social History',
+  exam: 'Exam',
+  survey: 'Survey',
+  imaging: 'Imaging',
+  procedure: 'Procedure',
+  therapy: 'Therapy',
+  activity: 'Activity'
+})
+
+/** Interpretations of a result that clients send as bare letters. */
+export const interpretations = wordsOf('http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation', {
+  H: 'High', L: 'Low', N: 'Normal', A: 'Abnormal', HH: 'Critical high', LL: 'Critical low'
+})
+
+/** Encounter classes of v3-ActCode, with the kind of visit that each means. */
+export const encounterClasses = {
+  AMB: 'ambulatory',
+  IMP: 'inpatient encounter',
+  EMER: 'emergency',
+  VR: 'virtual',
+  HH: 'home health',
+  OBSENC: 'observation encounter',
+  FLD: 'field',
+  PRENC: 'pre-admission',
+  ACUTE: 'inpatient acute',
+  NONAC: 'inpatient non-acute',
+  SS: 'short stay'
+} as const
+
+/** Consent scopes of R4, by their codes. */
+export const consentScopes = {
+  'patient-privacy': 'Privacy Consent',
+  research: 'Research',
+  treatment: 'Treatment',
+  adr: 'Advanced Care Directive'
+} as const
