@@ -7,6 +7,8 @@ export interface BackendRequest {
   readonly headers?: Readonly<Record<string, string>>
   /** FHIR JSON text. */
   readonly body?: string
+  /** In place of `body`: the parameters of a search by POST, as application/x-www-form-urlencoded. */
+  readonly form?: string
 }
 
 export interface BackendAnswer {
@@ -17,9 +19,9 @@ export interface BackendAnswer {
 }
 
 /**
- * One datastore. `send` answers with any status below 500 but 401, 403, 407 and 429, which are the gateway's own trouble there;
+ * One datastore. `send` answers with any status below 500 but redirects, 401, 403, 407 and 429, which are the gateway's own trouble there;
  * everything else is thrown as a Failure BACKEND_ERROR (502), BACKEND_UNAVAILABLE (503, with Retry-After) or BACKEND_TIMEOUT (504).
- * Reads are tried again once; a write never is.
+ * A GET is tried again once; anything else never is.
  */
 export interface Backend {
   readonly name: string

@@ -1,0 +1,81 @@
+import { isUtf8 } from 'node:buffer'
+import type { Dispatcher } from 'undici'
+import type { BackendAnswer } from './backend.js'
+
+type Headers = BackendAnswer['headers']
+
+/** An exchange that came to no whole answer. `sent` is false when the server cannot have seen the request. */
+export class ExchangeBroken extends Error {
+  constructor (readonly why: 'timeout' | 'reset' | 'unreadable', readonly sent: boolean, cause: unknown) {
+    super(why, { cause })
+    this.name = 'ExchangeBroken'
+  }
+}
+
+/**
+ * One request and its whole answer, within `budgetMs`. Speaks undici's dispatch, because collecting the chunks oneself
+ * takes a fifth less processor time than a stream a request.
+ * @throws {ExchangeBroken}
+ */
+export function exchange (dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, budgetMs: number): Promise<BackendAnswer> {
+  return new Promise((resolve, reject) => {
+    const collector = new Collector(resolve, reject)
+    collector.timer = setTimeout(() => collector.expire(), budgetMs)
+    dispatcher.dispatch(request, collector)
+  })
+}
+
+const timeouts = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
+const unreadable = new Set(['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW'])
+
+class Collector implements Dispatcher.DispatchHandler {
+  timer: NodeJS.Timeout | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #expired = false
+  #status = 0
+  #headers: Headers = {}
+  #chunks: Buffer[] = []
+
+  constructor (private readonly resolve: (answer: BackendAnswer) => void, private readonly reject: (error: unknown) => void) {}
+
+  /** Gives up, be the request on its way or still waiting for a connection. */
+  expire (): void {
+    this.#expired = true
+    const late = new Error('the budget of time for this request is spent')
+    if (this.#controller === undefined) this.#fail('timeout', late)
+    else this.#controller.abort(late)
+  }
+
+  onRequestStart (controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#expired) controller.abort(new Error('the caller has gone'))
+  }
+
+  onResponseStart (_: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    this.#status = status
+    this.#headers = headers
+  }
+
+  onResponseData (_: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk)
+  }
+
+  onResponseEnd (): void {
+    clearTimeout(this.timer)
+    const bytes = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)
+    if (!isUtf8(bytes)) return this.#fail('unreadable', new Error('the answer is not UTF-8'))
+    this.resolve({ status: this.#status, headers: this.#headers, body: bytes.toString() })
+  }
+
+  onResponseError (_: Dispatcher.DispatchController, error: Error & { code?: string }): void {
+    clearTimeout(this.timer)
+    if (error.code === 'UND_ERR_INVALID_ARG') this.reject(error)
+    else if (this.#expired || timeouts.has(error.code ?? '')) this.#fail('timeout', error)
+    else if (unreadable.has(error.code ?? '')) this.#fail('unreadable', error)
+    else this.#fail('reset', error)
+  }
+
+  #fail (why: ExchangeBroken['why'], cause: unknown): void {
+    this.reject(new ExchangeBroken(why, this.#controller !== undefined, cause))
+  }
+}

@@ -1,0 +1,54 @@
+import { Failure } from '../envelope/failures.js'
+import type { FailureCode } from '../envelope/failures.js'
+import type { BackendAnswer, BackendRequest } from './backend.js'
+import { ExchangeBroken } from './exchange.js'
+
+/** Seconds that a client is asked to wait when the datastore named no sane time itself. */
+export const defaultRetryAfterSeconds = 5
+const longestRetryAfterSeconds = 3600
+
+/** Whether sending the request twice changes nothing. */
+export function isRead (request: BackendRequest): boolean {
+  return request.method === 'GET' || request.form !== undefined
+}
+
+/** What an exchange that broke means to the client. Other errors are mistakes of our own and stay what they are. */
+export function brokenFailure (request: BackendRequest, error: unknown): unknown {
+  if (!(error instanceof ExchangeBroken)) return error
+  if (!error.sent) return unavailable(defaultRetryAfterSeconds, error.cause)
+  return uncertain(request, error.why === 'timeout' ? 'BACKEND_TIMEOUT' : 'BACKEND_ERROR', error.cause)
+}
+
+/** What a status means that is the gateway's own trouble with its datastore; undefined for an answer that the guard can read. */
+export function answerFailure (request: BackendRequest, answer: BackendAnswer): Failure | undefined {
+  const { status } = answer
+  const cause = { status }
+  if (status === 503 || status === 429) return unavailable(retryAfterSeconds(answer) ?? defaultRetryAfterSeconds, cause)
+  if (status === 401 || status === 403 || status === 407) return new Failure('BACKEND_ERROR', { cause: { status, reason: 'our credential was refused' } })
+  if (status >= 500) return uncertain(request, 'BACKEND_ERROR', cause)
+  if (status >= 300 && status < 400) return new Failure('BACKEND_ERROR', { cause: { status, reason: 'redirects are not followed' } })
+  if (!isReadable(answer)) return uncertain(request, 'BACKEND_ERROR', { status, reason: 'the answer is not plain JSON' })
+  return undefined
+}
+
+/** The whole seconds of the header Retry-After, from one second to an hour. */
+export function retryAfterSeconds (answer: BackendAnswer): number | undefined {
+  const header = answer.headers['retry-after']
+  if (typeof header !== 'string' || !/^\d{1,4}$/.test(header)) return undefined
+  const seconds = Number(header)
+  return seconds >= 1 && seconds <= longestRetryAfterSeconds ? seconds : undefined
+}
+
+function isReadable ({ headers, body }: BackendAnswer): boolean {
+  const encoding = headers['content-encoding'] ?? 'identity'
+  return body === '' || (encoding === 'identity' && /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(String(headers['content-type'])))
+}
+
+function unavailable (seconds: number, cause: unknown): Failure {
+  return new Failure('BACKEND_UNAVAILABLE', { headers: { 'retry-after': String(seconds) }, cause })
+}
+
+function uncertain (request: BackendRequest, code: FailureCode, cause: unknown): Failure {
+  const message = isRead(request) ? 'Try again; if it stays, tell us the requestId.' : 'Read before you repeat the change: it may have been made.'
+  return new Failure(code, { message, cause })
+}

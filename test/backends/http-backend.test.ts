@@ -1,0 +1,201 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import type { Test } from 'tap'
+import { authorizationOf } from '../../src/backends/authentication.js'
+import { HttpBackend } from '../../src/backends/http-backend.js'
+import type { HttpBackendOptions } from '../../src/backends/http-backend.js'
+import type { BackendRequest } from '../../src/backends/backend.js'
+import { Failure } from '../../src/envelope/failures.js'
+import { json, startFaultyServer } from './faulty-server.js'
+import type { Behaviour, FaultyServer } from './faulty-server.js'
+
+const read: BackendRequest = { method: 'GET', path: 'Patient/1' }
+const write: BackendRequest = { method: 'POST', path: 'Patient', body: '{"resourceType":"Patient"}' }
+
+async function stub (test: Test, options: Partial<HttpBackendOptions> = {}): Promise<{ server: FaultyServer, backend: HttpBackend }> {
+  const server = await startFaultyServer()
+  const backend = new HttpBackend({ name: 'stub', baseUrl: `${server.url}/fhir`, retryPauseMs: 5, ...options })
+  test.teardown(async () => { await Promise.all([server.close(), backend.close()]) })
+  return { server, backend }
+}
+
+async function failureOf (outcome: Promise<unknown>): Promise<Failure> {
+  const error = await outcome.then(() => undefined, (thrown: unknown) => thrown)
+  if (!(error instanceof Failure)) throw new Error('no failure came', { cause: error })
+  return error
+}
+
+const html: Behaviour = response => { response.writeHead(200, { 'content-type': 'text/html' }).end('<html>login</html>') }
+const halfABody: Behaviour = response => {
+  response.writeHead(200, { 'content-type': 'application/fhir+json', 'content-length': '100' })
+  response.write('{"resourceType":')
+  setTimeout(() => response.destroy(), 10)
+}
+const reset: Behaviour = response => { response.destroy() }
+const silent: Behaviour = () => {}
+const silentAfterHeaders: Behaviour = response => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).write('{') }
+const dripping: Behaviour = response => {
+  response.writeHead(200, { 'content-type': 'application/fhir+json' })
+  const timer = setInterval(() => response.write(' '), 20)
+  response.on('close', () => clearInterval(timer))
+}
+
+t.test('a request reaches the path below the base URL with the gateway\'s own headers and no others', async t => {
+  const { server, backend } = await stub(t, { authorization: authorizationOf({ kind: 'bearer', token: 'secret' }) })
+  await backend.send({ ...write, headers: { prefer: 'return=representation', 'x-request-id': 'r1' } })
+  const { method, url, headers, body } = server.seen[0]!
+  t.strictSame([method, url, body], ['POST', '/fhir/Patient', write.body])
+  t.strictSame(headers, {
+    host: `127.0.0.1:${server.port}`,
+    connection: 'keep-alive',
+    accept: 'application/fhir+json',
+    authorization: 'Bearer secret',
+    prefer: 'return=representation',
+    'x-request-id': 'r1',
+    'content-type': 'application/fhir+json; charset=utf-8',
+    'content-length': String(write.body!.length)
+  })
+})
+
+t.test('a page link at the base, a search by POST and a basic credential are sent as they are', async t => {
+  const { server, backend } = await stub(t, { authorization: authorizationOf({ kind: 'basic', user: 'gateway', password: 'pä:ss' }) })
+  await backend.send({ method: 'GET', path: '?_getpages=1' })
+  await backend.send({ method: 'POST', path: 'Patient/_search?_tag=a%7Cb', form: 'name=x' })
+  t.strictSame(server.seen.map(seen => seen.url), ['/fhir?_getpages=1', '/fhir/Patient/_search?_tag=a%7Cb'])
+  t.equal(server.seen[1]!.headers['content-type'], 'application/x-www-form-urlencoded; charset=utf-8')
+  t.equal(server.seen[1]!.headers.authorization, 'Basic ' + Buffer.from('gateway:pä:ss').toString('base64'))
+})
+
+t.test('a header that may steer the datastore is not sent, whoever asks', async t => {
+  const { server, backend } = await stub(t)
+  for (const name of ['content-location', 'x-cascade', 'authorization', 'host', 'X-Request-Id']) {
+    await t.rejects(backend.send({ ...read, headers: { [name]: 'x' } }), { message: `the header ${name} is not sent to a datastore` })
+  }
+  await t.rejects(backend.send({ ...read, headers: { 'x-request-id': 'a\r\nx-cascade: delete' } }))
+  t.equal(server.seen.length, 0)
+})
+
+t.test('answers below 500 are handed on with their text untouched', async t => {
+  const { server, backend } = await stub(t)
+  server.behave(response => { response.writeHead(200, { 'content-type': 'application/fhir+json;charset=UTF-8', etag: 'W/"3"' }).end('{"value":1.10,"text":"ü€😀"}') })
+  const answer = await backend.send(read)
+  t.strictSame([answer.status, answer.headers.etag, answer.body], [200, 'W/"3"', '{"value":1.10,"text":"ü€😀"}'])
+  for (const status of [400, 404, 409, 410, 412, 422]) {
+    server.behave(json(status, { resourceType: 'OperationOutcome' }))
+    t.equal((await backend.send(read)).status, status)
+  }
+  server.behave(response => { response.writeHead(204).end() })
+  t.equal((await backend.send({ method: 'DELETE', path: 'Patient/1' })).body, '')
+})
+
+t.test('each trouble of the datastore has its code', async t => {
+  const { server, backend } = await stub(t, { headersTimeoutMs: 100, bodyTimeoutMs: 100, totalTimeoutMs: 1000, maxResponseBytes: 1000 })
+  const cases: Array<[string, Behaviour, string, RegExp?]> = [
+    ['HTML', html, 'BACKEND_ERROR'],
+    ['half a body', halfABody, 'BACKEND_ERROR'],
+    ['a connection that is reset', reset, 'BACKEND_ERROR'],
+    ['500', json(500, {}), 'BACKEND_ERROR'],
+    ['502', json(502, {}), 'BACKEND_ERROR'],
+    ['our credential refused', json(401, {}), 'BACKEND_ERROR'],
+    ['our credential without rights', json(403, {}), 'BACKEND_ERROR'],
+    ['a proxy that wants a credential', json(407, {}), 'BACKEND_ERROR'],
+    ['a redirect', json(302, {}, { location: 'http://127.0.0.1:1/' }), 'BACKEND_ERROR'],
+    ['a body too large', json(200, { text: 'x'.repeat(2000) }), 'BACKEND_ERROR'],
+    ['a body that is not UTF-8', response => { response.writeHead(200, { 'content-type': 'application/json' }).end(Buffer.from([0x22, 0xff, 0x22])) }, 'BACKEND_ERROR'],
+    ['a compressed body that nobody asked for', json(200, {}, { 'content-encoding': 'gzip' }), 'BACKEND_ERROR'],
+    ['no headers', silent, 'BACKEND_TIMEOUT'],
+    ['a body that stops', silentAfterHeaders, 'BACKEND_TIMEOUT'],
+    ['a body that drips for ever', dripping, 'BACKEND_TIMEOUT'],
+    ['429', json(429, {}), 'BACKEND_UNAVAILABLE', /^5$/],
+    ['503', json(503, {}), 'BACKEND_UNAVAILABLE', /^5$/],
+    ['503 with Retry-After', json(503, {}, { 'retry-after': '17' }), 'BACKEND_UNAVAILABLE', /^17$/],
+    ['503 with an insane Retry-After', json(503, {}, { 'retry-after': '99999999' }), 'BACKEND_UNAVAILABLE', /^5$/]
+  ]
+  for (const [what, behaviour, code, retryAfter = /^undefined$/] of cases) {
+    for (const request of [read, write]) {
+      server.behave(behaviour)
+      const failure = await failureOf(backend.send(request))
+      t.equal(failure.code, code, `${what}: ${request.method}`)
+      t.match(String(failure.headers['retry-after']), retryAfter, what)
+      t.notMatch(failure.message, /127|fhir|Patient/i, what)
+    }
+  }
+})
+
+t.test('a write whose end is unknown tells the client to read first, and is never repeated', async t => {
+  const { server, backend } = await stub(t, { headersTimeoutMs: 100 })
+  for (const behaviour of [reset, halfABody, silent, json(500, {}), json(502, {}), html]) {
+    server.behave(behaviour)
+    t.match((await failureOf(backend.send(write))).message, /it may have been made/)
+    t.equal(server.seen.length, 1)
+  }
+})
+
+t.test('a read is repeated once after a broken connection, 502, 503 and 504, and not after anything else', async t => {
+  const { server, backend } = await stub(t, { headersTimeoutMs: 100 })
+  for (const behaviour of [reset, halfABody, json(502, {}), json(503, {}), json(504, {})]) {
+    server.behave(behaviour, json(200, { resourceType: 'Patient' }))
+    t.equal((await backend.send(read)).status, 200)
+    t.equal(server.seen.length, 2)
+    server.behave(behaviour)
+    await failureOf(backend.send(read))
+    t.equal(server.seen.length, 2)
+  }
+  for (const behaviour of [silent, json(500, {}), json(404, {}), html, json(503, {}, { 'retry-after': '60' })]) {
+    server.behave(behaviour)
+    await backend.send(read).catch(() => {})
+    t.equal(server.seen.length, 1)
+  }
+})
+
+t.test('a datastore that is down or unknown is unavailable, for reads and writes, and the probe says so', async t => {
+  const { server, backend } = await stub(t)
+  t.equal(await backend.probe(), true)
+  server.behave(json(500, {}))
+  t.equal(await backend.probe(), false)
+  await server.close()
+  const unknown = new HttpBackend({ name: 'unknown', baseUrl: 'http://no-such-host.invalid/fhir' })
+  t.teardown(() => unknown.close())
+  for (const one of [backend, unknown]) {
+    for (const request of [read, write]) {
+      const failure = await failureOf(one.send(request))
+      t.strictSame([failure.code, failure.headers['retry-after']], ['BACKEND_UNAVAILABLE', '5'])
+    }
+    t.equal(await one.probe(), false)
+  }
+})
+
+t.test('a request that finds every connection busy waits no longer than its budget, and was not sent', async t => {
+  const { server, backend } = await stub(t, { connections: 1, totalTimeoutMs: 150 })
+  server.behave(silent)
+  const [first, second] = await Promise.all([failureOf(backend.send(write)), failureOf(backend.send(write))])
+  t.strictSame([first.code, second.code], ['BACKEND_TIMEOUT', 'BACKEND_UNAVAILABLE'])
+  t.equal(server.seen.length, 1)
+})
+
+t.test('a certificate that no authority vouches for is refused; a given authority is believed, for its own names alone', async t => {
+  const certificate = readFileSync(new URL('self-signed.pem', import.meta.url), 'utf8')
+  const key = readFileSync(new URL('self-signed-key.pem', import.meta.url), 'utf8')
+  const server = await startFaultyServer({ cert: certificate, key })
+  const backends = {
+    strict: new HttpBackend({ name: 'strict', baseUrl: server.url }),
+    trusting: new HttpBackend({ name: 'trusting', baseUrl: server.url, ca: certificate }),
+    otherName: new HttpBackend({ name: 'other name', baseUrl: server.url.replace('127.0.0.1', 'localhost'), ca: certificate })
+  }
+  t.teardown(async () => { await Promise.all([server.close(), ...Object.values(backends).map(backend => backend.close())]) })
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+  t.teardown(() => { delete process.env.NODE_TLS_REJECT_UNAUTHORIZED })
+  t.equal((await failureOf(backends.strict.send(read))).code, 'BACKEND_UNAVAILABLE')
+  t.equal((await failureOf(backends.otherName.send(read))).code, 'BACKEND_UNAVAILABLE')
+  t.equal(server.seen.length, 0)
+  t.equal((await backends.trusting.send(read)).status, 200)
+})
+
+t.test('an address that is not a plain base URL stops the start', async t => {
+  for (const baseUrl of ['', 'fhir', 'ftp://host/fhir', 'http://user:pass@host/fhir', 'http://host/fhir?x=1', 'http://host/fhir#x']) {
+    t.throws(() => new HttpBackend({ name: 'bad', baseUrl }), /base URL/)
+  }
+  const backend = new HttpBackend({ name: 'good', baseUrl: 'http://HOST:80/a/fhir//' })
+  t.equal(backend.baseUrl, 'http://host/a/fhir')
+  await backend.close()
+})

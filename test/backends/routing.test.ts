@@ -1,0 +1,39 @@
+import t from 'tap'
+import type { Backend } from '../../src/backends/backend.js'
+import { HttpBackend } from '../../src/backends/http-backend.js'
+import { routing } from '../../src/backends/routing.js'
+
+function datastore (name: string): Backend {
+  return new HttpBackend({ name, baseUrl: `http://127.0.0.1/${name}` })
+}
+
+const datastores = { test: datastore('test'), live: datastore('live'), acme: datastore('acme') }
+const backendFor = routing({ datastores, test: 'test', live: 'live', dedicated: { 'tenant-acme': 'acme' } })
+
+t.test('each key mode and plan has its own datastore', async t => {
+  for (const plan of ['sandbox', 'starter', 'pro', 'team', 'enterprise', 'unheard-of']) {
+    t.equal(backendFor({ mode: 'test', plan, tenantId: 'tenant-acme' }).name, 'test')
+  }
+  for (const plan of ['sandbox', 'starter', 'pro', 'team']) {
+    t.equal(backendFor({ mode: 'live', plan, tenantId: 'tenant-acme' }).name, 'live')
+  }
+  t.equal(backendFor({ mode: 'live', plan: 'enterprise', tenantId: 'tenant-acme' }).name, 'acme')
+})
+
+t.test('live data of an enterprise without a datastore, or of a plan that nobody knows, goes nowhere', async t => {
+  for (const tenantId of ['tenant-other', 'tenant-acm', 'tenant-acme ', 'TENANT-ACME', 'constructor', '__proto__', '']) {
+    t.throws(() => backendFor({ mode: 'live', plan: 'enterprise', tenantId }), { code: 'BACKEND_UNAVAILABLE', headers: { 'retry-after': '5' } })
+  }
+  for (const plan of ['Enterprise', 'custom', '', 'toString']) {
+    t.throws(() => backendFor({ mode: 'live', plan, tenantId: 'tenant-acme' }), { code: 'BACKEND_UNAVAILABLE' })
+  }
+})
+
+t.test('a mode that is neither test nor live goes nowhere', async t => {
+  t.throws(() => backendFor({ mode: 'Live' as 'live', plan: 'pro', tenantId: 'tenant-acme' }), { code: 'BACKEND_UNAVAILABLE' })
+})
+
+t.test('a name that no datastore has stops the start', async t => {
+  t.throws(() => routing({ datastores, test: 'test', live: 'live', dedicated: { x: 'nowhere' } }), /nowhere/)
+  t.throws(() => routing({ datastores, test: 'tests', live: 'live' }), /tests/)
+})
