@@ -1,0 +1,109 @@
+/**
+ * Every setting, once: the type, the check at the start, the JSON schema for editors and the table in the README come from here.
+ * `env` names the variable that sets a property, `urlEnv` the one that sets the URL of the datastore it names, `unit` is shown to readers.
+ */
+import { Type, type Static } from 'typebox'
+
+const datastore = Type.Object({
+  url: Type.String({
+    description: 'Base URL of the FHIR R4 server. Write secrets under `auth`, never here',
+    format: 'base-url',
+    examples: ['https://fhir.example.org/fhir']
+  }),
+  caFile: Type.Optional(Type.String({ description: 'Certificate authorities in PEM in place of the system\'s; the certificate is always verified', minLength: 1, examples: ['/etc/ssl/hospital-ca.pem'] })),
+  auth: Type.Object({
+    type: Type.Enum(['none', 'basic', 'bearer'], { description: 'How the gateway authenticates itself there', default: 'none', examples: ['bearer'] }),
+    username: Type.Optional(Type.String({ description: 'User of `basic`', minLength: 1, examples: ['gateway'] })),
+    passwordEnv: Type.Optional(Type.String({ description: 'Variable that holds the password of `basic`', minLength: 1, examples: ['FHIR_PASSWORD'] })),
+    passwordFile: Type.Optional(Type.String({ description: 'File that holds the password of `basic`', minLength: 1, examples: ['/run/secrets/fhir-password'] })),
+    tokenEnv: Type.Optional(Type.String({ description: 'Variable that holds the token of `bearer`', minLength: 1, examples: ['FHIR_TOKEN'] })),
+    tokenFile: Type.Optional(Type.String({ description: 'File that holds the token of `bearer`', minLength: 1, examples: ['/run/secrets/fhir-token'] }))
+  }, { additionalProperties: false, default: {} }),
+  connectTimeoutMs: Type.Integer({ description: 'Longest wait for a connection', unit: 'ms', minimum: 1, default: 5_000, examples: [5_000] }),
+  headersTimeoutMs: Type.Integer({ description: 'Longest wait for the beginning of an answer', unit: 'ms', minimum: 1, default: 30_000, examples: [30_000] }),
+  bodyTimeoutMs: Type.Integer({ description: 'Longest pause within an answer', unit: 'ms', minimum: 1, default: 15_000, examples: [15_000] }),
+  totalTimeoutMs: Type.Integer({ description: 'Longest time for one answer as a whole, waiting for a connection and a second try included', unit: 'ms', minimum: 1, default: 60_000, examples: [60_000] }),
+  maxResponseBytes: Type.Integer({ description: 'Largest answer that is read', unit: 'bytes', minimum: 65_536, default: 67_108_864, examples: [67_108_864] }),
+  connections: Type.Integer({ description: 'Most connections at a time', minimum: 1, maximum: 10_000, default: 64, examples: [64] })
+}, { additionalProperties: false })
+
+const routing = Type.Object({
+  test: Type.String({
+    description: 'Datastore of all test keys; while it has no URL, a sandbox that is only for trying out',
+    urlEnv: 'FHIR_TEST_URL',
+    default: 'test',
+    examples: ['test']
+  }),
+  live: Type.String({
+    description: 'Datastore of live keys, but those of the plan enterprise; while it has no URL, a sandbox that is only for trying out',
+    urlEnv: 'FHIR_LIVE_URL',
+    default: 'live',
+    examples: ['live']
+  }),
+  dedicated: Type.Record(Type.String(), Type.String(), {
+    description: 'Datastore of each enterprise organization by its tenant id; one that is missing here is answered with 503',
+    default: {},
+    examples: [{ '<tenantId>': 'hospital-eu' }]
+  })
+}, { additionalProperties: false, default: {} })
+
+/** The configuration file and environment, as one schema. */
+export const configSchema = Type.Object({
+  $schema: Type.Optional(Type.String({ description: 'For editors', examples: ['./clinigate.schema.json'] })),
+  dataDirectory: Type.String({ description: 'Where the gateway keeps its own databases and generated secrets', env: 'CLINIGATE_DATA', minLength: 1, default: './data', examples: ['/var/lib/clinigate'] }),
+  host: Type.String({ description: 'Address that the gateway listens on', env: 'HOST', minLength: 1, default: '127.0.0.1', examples: ['0.0.0.0'] }),
+  port: Type.Integer({ description: 'Port that the gateway listens on; 0 takes a free one', env: 'PORT', minimum: 0, maximum: 65_535, default: 8080, examples: [8080] }),
+  publicUrl: Type.Optional(Type.String({ description: 'Address under which clients reach the gateway; absent: host and port', env: 'PUBLIC_URL', format: 'base-url', examples: ['https://api.example.org'] })),
+  logLevel: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], { description: 'The least important line that the log holds', env: 'LOG_LEVEL', default: 'info', examples: ['warn'] }),
+  tenantSystem: Type.String({
+    description: 'System of the tag that marks the owner of each resource. Never change it once there is data: all of it would become invisible',
+    env: 'TENANT_SYSTEM',
+    pattern: '^[^\\s|,$\\\\]+$',
+    default: 'urn:clinigate:tenant',
+    examples: ['urn:clinigate:tenant']
+  }),
+  plansFile: Type.Optional(Type.String({ description: 'Plans in place of `config/plans.json`', env: 'CLINIGATE_PLANS', minLength: 1, examples: ['/etc/clinigate/plans.json'] })),
+  datastores: Type.Record(Type.String(), datastore, { description: 'FHIR servers by a name of your choice', default: {} }),
+  routing,
+  keys: Type.Object({
+    maxStalenessMinutes: Type.Unsafe<number | null>({
+      type: ['number', 'null'],
+      description: 'How old the local copy of the keys may become before every key is refused; null: any age',
+      unit: 'minutes',
+      exclusiveMinimum: 0,
+      default: null,
+      examples: [60]
+    })
+  }, { additionalProperties: false, default: {} }),
+  cursor: Type.Object({
+    secretFile: Type.Optional(Type.String({
+      description: 'File with 32 bytes in base64 that seal the cursors, the same for all gateways; absent: one is made in the data directory',
+      minLength: 1,
+      examples: ['/run/secrets/clinigate-cursor']
+    }))
+  }, { additionalProperties: false, default: {} }),
+  limits: Type.Object({
+    bodyBytes: Type.Integer({ description: 'Largest request body of a simple resource', unit: 'bytes', minimum: 1_024, maximum: 67_108_864, default: 1_048_576, examples: [1_048_576] })
+  }, { additionalProperties: false, default: {} })
+}, { additionalProperties: false, title: 'clinigate configuration' })
+
+/** The file of plans: what an organization may use, by the plan's name. `null` is unlimited. */
+export const plansSchema = Type.Record(Type.String(), Type.Object({
+  requestsPerMinute: Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 1, description: 'Over all keys of the organization, test and live apart' }),
+  requestsPerMonth: Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 1, description: 'Test and live have a pool of this size each' }),
+  overage: Type.Boolean({ description: 'Whether live requests beyond the month are served and billed, unless the organization switched it off' })
+}, { additionalProperties: false }), { minProperties: 1 })
+
+type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
+
+/** What an organization may use. */
+export type Plan = Plans[string]
+
+/** All plans by name. */
+export type Plans = DeepReadonly<Static<typeof plansSchema>>
+
+/** One FHIR server, as configured; the secrets stay where `auth` points. */
+export type DatastoreConfig = Config['datastores'][string]
+
+/** The checked, complete and frozen configuration. It holds no secret. */
+export type Config = DeepReadonly<Static<typeof configSchema>> & { readonly plans: Plans }

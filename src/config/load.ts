@@ -1,0 +1,106 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { configSchema, plansSchema, type Config, type Plans } from '../config.js'
+import { nearest } from '../envelope/nearest.js'
+import { applyEnvironment, knownVariables, type Environment } from './environment.js'
+import { mistakesOf } from './mistakes.js'
+import { readCredentials, readText } from './credentials.js'
+import { readSecretBytes } from './cursor-secret.js'
+
+/** A configuration that can't be used, with every mistake found; no sentence repeats a configured value. */
+export class ConfigError extends Error {
+  constructor (readonly mistakes: readonly string[]) {
+    super(`The configuration has ${mistakes.length} mistake${mistakes.length === 1 ? '' : 's'}:\n${mistakes.map(mistake => `  - ${mistake}`).join('\n')}`)
+    this.name = 'ConfigError'
+  }
+}
+
+/**
+ * The configuration of the file that `CLINIGATE_CONFIG` names and of the environment, which wins.
+ * @throws {ConfigError} with all mistakes at once.
+ */
+export function loadConfig (environment: Environment): Config {
+  const mistakes: string[] = misnamedVariables(environment)
+  const settings = environment.CLINIGATE_CONFIG ? readSettings(environment.CLINIGATE_CONFIG, mistakes) : {}
+  const variables = applyEnvironment(settings, environment)
+  const found = mistakesOf(configSchema, settings, variables)
+  mistakes.push(...found)
+  const config = settings as unknown as Config
+  // Rules across several settings only make sense on settings that have their form.
+  if (found.length === 0) mistakes.push(...datastoreMistakes(config, environment), ...routingMistakes(config), ...cursorMistakes(config))
+  const plans = readPlans(typeof settings.plansFile === 'string' ? settings.plansFile : shippedPlans, mistakes)
+  if (mistakes.length > 0) throw new ConfigError(mistakes)
+  return deepFreeze({ ...config, plans })
+}
+
+const shippedPlans = fileURLToPath(new URL('../../config/plans.json', import.meta.url))
+
+type Settings = Record<string, unknown>
+
+function readSettings (file: string, mistakes: string[]): Settings {
+  const settings = readJson(file, 'CLINIGATE_CONFIG', mistakes)
+  if (settings === undefined) return {}
+  if (settings !== null && typeof settings === 'object' && !Array.isArray(settings)) return settings as Settings
+  mistakes.push('CLINIGATE_CONFIG: the file must hold one JSON object')
+  return {}
+}
+
+function readPlans (file: string, mistakes: string[]): Plans {
+  const plans = readJson(file, 'plansFile', mistakes)
+  if (plans !== undefined) mistakes.push(...mistakesOf(plansSchema, plans).map(mistake => `plans: ${mistake}`))
+  return plans as Plans
+}
+
+function readJson (file: string, setting: string, mistakes: string[]): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    mistakes.push(`${setting}: the file ${error instanceof SyntaxError ? 'is not JSON' : 'cannot be read'}`)
+    return undefined
+  }
+}
+
+function misnamedVariables (environment: Environment): string[] {
+  return Object.keys(environment)
+    .filter(name => name.startsWith('CLINIGATE_') && !knownVariables.includes(name))
+    .map(name => {
+      const meant = nearest(name, knownVariables)
+      return `${name}: there is no such variable${meant ? `; did you mean ${meant}?` : ''}`
+    })
+}
+
+function datastoreMistakes (config: Config, environment: Environment): string[] {
+  return Object.entries(config.datastores).flatMap(([name, { auth, caFile }]) => {
+    const credentials = readCredentials(auth, environment)
+    const mistakes = 'mistake' in credentials ? [`datastores.${name}.auth: ${credentials.mistake}`] : []
+    return caFile !== undefined && readText(caFile) === undefined ? [...mistakes, `datastores.${name}.caFile: the file cannot be read`] : mistakes
+  })
+}
+
+function routingMistakes ({ datastores, routing }: Config): string[] {
+  const named: Array<[setting: string, datastore: string]> = [
+    ...Object.entries(routing.dedicated).map(([tenant, name]): [string, string] => [`routing.dedicated.${tenant}`, name])
+  ]
+  // Without a datastore of their names, `test` and `live` are the sandboxes; any other name must be one that exists.
+  if (routing.test !== 'test') named.push(['routing.test', routing.test])
+  if (routing.live !== 'live') named.push(['routing.live', routing.live])
+  return named
+    .filter(([, name]) => !Object.hasOwn(datastores, name))
+    .map(([setting, name]) => {
+      const meant = nearest(name, Object.keys(datastores))
+      return `${setting}: names no entry of datastores${meant ? `; did you mean ${meant}?` : ''}`
+    })
+}
+
+function cursorMistakes ({ cursor }: Config): string[] {
+  const isGood = cursor.secretFile === undefined || readSecretBytes(cursor.secretFile) !== undefined
+  return isGood ? [] : ['cursor.secretFile: the file must hold 32 bytes in base64']
+}
+
+function deepFreeze<T> (value: T): T {
+  if (value !== null && typeof value === 'object') {
+    Object.values(value).forEach(deepFreeze)
+    Object.freeze(value)
+  }
+  return value
+}

@@ -1,0 +1,54 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { TSchema } from 'typebox'
+import { nearest } from '../envelope/nearest.js'
+
+/**
+ * Fills in the defaults and lists what is wrong, a sentence each that begins with the setting, or with the variable that set it.
+ * No sentence repeats a value.
+ */
+export function mistakesOf (schema: TSchema, settings: unknown, variables: ReadonlyMap<string, string> = new Map()): string[] {
+  const validate = compiled(schema)
+  if (validate(settings)) return []
+  return validate.errors!.map(error => {
+    const path = error.instancePath.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~')
+    return sentence(error, path, variables.get(path))
+  })
+}
+
+const ajv = new Ajv({ allErrors: true, useDefaults: true, allowUnionTypes: true, verbose: true })
+ajv.addVocabulary(['env', 'urlEnv', 'unit'])
+ajv.addFormat('base-url', isBaseUrl)
+
+function compiled (schema: TSchema): ValidateFunction {
+  return ajv.compile(schema)
+}
+
+/** An http or https URL that paths can be put after; a password in it would stand in logs. */
+function isBaseUrl (text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const url = new URL(text)
+  return /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && !/[?#\s]/.test(text)
+}
+
+function sentence (error: ErrorObject, path: string, variable: string | undefined): string {
+  if (error.keyword === 'additionalProperties') return unknownName(error, path)
+  if (error.keyword === 'required') return `${join(path, error.params.missingProperty)}: is missing`
+  return `${variable ?? (path || 'the file')}: ${demands[error.keyword]?.(error.params) ?? error.message}`
+}
+
+const demands: Readonly<Record<string, (params: Record<string, unknown>) => string>> = {
+  enum: ({ allowedValues }) => `must be one of ${(allowedValues as unknown[]).join(', ')}`,
+  type: ({ type }) => `must be ${[type].flat().join(' or ')}`,
+  format: () => 'must be an http or https URL without user, query and fragment',
+  pattern: () => 'must not hold spaces or any of | , $ \\',
+  minLength: () => 'must not be empty'
+}
+
+function unknownName ({ params, parentSchema }: ErrorObject, path: string): string {
+  const meant = nearest(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))
+  return `${join(path, params.additionalProperty)}: there is no such setting${meant ? `; did you mean ${join(path, meant)}?` : ''}`
+}
+
+function join (path: string, name: string): string {
+  return path ? `${path}.${name}` : name
+}

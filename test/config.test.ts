@@ -1,0 +1,179 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { readCredentials } from '../src/config/credentials.js'
+import { cursorSecret } from '../src/config/cursor-secret.js'
+import { configTable, defaultFile, editorSchema, environmentExample, markers, withConfigTable } from '../src/config/documentation.js'
+import { ConfigError, loadConfig } from '../src/config/load.js'
+import { readText } from '../src/config/credentials.js'
+
+const root = (path: string) => new URL(`../${path}`, import.meta.url).pathname
+
+function directory (t: Test): string {
+  const path = mkdtempSync(join(tmpdir(), 'clinigate-config-'))
+  t.after(() => rmSync(path, { recursive: true }))
+  return path
+}
+
+function file (t: Test, content: unknown): string {
+  const path = join(directory(t), 'config.json')
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+  return path
+}
+
+function mistakesOf (environment: Record<string, string>): readonly string[] {
+  try {
+    loadConfig(environment)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.mistakes
+    throw error
+  }
+}
+
+t.test('without file and variables the shipped defaults and plans hold', async t => {
+  const config = loadConfig({})
+  t.match(config, { host: '127.0.0.1', port: 8080, dataDirectory: './data', tenantSystem: 'urn:clinigate:tenant', limits: { bodyBytes: 1048576 } })
+  t.same(config.plans, {
+    sandbox: { requestsPerMinute: 100, requestsPerMonth: 1000, overage: false },
+    starter: { requestsPerMinute: 200, requestsPerMonth: 60000, overage: true },
+    pro: { requestsPerMinute: 1000, requestsPerMonth: 600000, overage: true },
+    team: { requestsPerMinute: 5000, requestsPerMonth: 3000000, overage: true },
+    enterprise: { requestsPerMinute: 10000, requestsPerMonth: null, overage: true }
+  })
+  t.same(loadConfig({ CLINIGATE_CONFIG: root('config/default.json') }), { ...config, $schema: './clinigate.schema.json' })
+})
+
+t.test('a variable wins over the file, and an empty one counts as absent', async t => {
+  const CLINIGATE_CONFIG = file(t, { port: 1111, host: '0.0.0.0' })
+  t.match(loadConfig({ CLINIGATE_CONFIG, PORT: '2222', HOST: '' }), { port: 2222, host: '0.0.0.0' })
+})
+
+t.test('every variable of the contract sets its own setting', async t => {
+  const plans = file(t, { mine: { requestsPerMinute: 3, requestsPerMonth: null, overage: false } })
+  const config = loadConfig({
+    CLINIGATE_DATA: '/d',
+    HOST: '::1',
+    PORT: '0',
+    PUBLIC_URL: 'https://api.example.org',
+    LOG_LEVEL: 'warn',
+    TENANT_SYSTEM: 'urn:x',
+    CLINIGATE_PLANS: plans,
+    FHIR_TEST_URL: 'http://test.example.org/fhir',
+    FHIR_LIVE_URL: 'https://live.example.org/fhir/'
+  })
+  t.match(config, {
+    dataDirectory: '/d',
+    host: '::1',
+    port: 0,
+    publicUrl: 'https://api.example.org',
+    logLevel: 'warn',
+    tenantSystem: 'urn:x',
+    plans: { mine: { requestsPerMinute: 3, requestsPerMonth: null, overage: false } },
+    datastores: { test: { url: 'http://test.example.org/fhir', auth: { type: 'none' }, connections: 64 }, live: { url: 'https://live.example.org/fhir/' } }
+  })
+})
+
+t.test('the URL variables change the datastore that the routing names, and keep its other settings', async t => {
+  const CLINIGATE_CONFIG = file(t, { datastores: { shared: { url: 'http://old', connections: 7 } }, routing: { test: 'shared' } })
+  const { datastores } = loadConfig({ CLINIGATE_CONFIG, FHIR_TEST_URL: 'http://new' })
+  t.match(datastores, { shared: { url: 'http://new', connections: 7 } })
+  t.strictSame(Object.keys(datastores), ['shared'])
+})
+
+t.test('the configuration cannot be changed once it is loaded', async t => {
+  const config = loadConfig({ FHIR_TEST_URL: 'http://x' })
+  t.throws(() => { (config as { port: number }).port = 1 }, TypeError)
+  t.throws(() => { (config.datastores.test as { url: string }).url = '' }, TypeError)
+  t.throws(() => { (config.plans.pro as { overage: boolean }).overage = false }, TypeError)
+})
+
+t.test('all mistakes are told at once, each with its setting and never with its value', async t => {
+  const CLINIGATE_CONFIG = file(t, {
+    prot: 1,
+    host: '',
+    datastores: { a: { url: 'ftp://s3cret', headersTimoutMs: 3, auth: { type: 'basic' } }, b: {} },
+    limits: { bodyBytes: 'many' },
+    keys: { maxStalenessMinutes: 0 }
+  })
+  const mistakes = mistakesOf({ CLINIGATE_CONFIG, PORT: '80 80', LOG_LEVEL: 's3cret', TENANT_SYSTEM: 'a|b', CLINIGATE_PLAN: 'x', CLINIGATE_PLANS: '/nowhere' })
+  t.strictSame([...mistakes].sort(), [
+    'CLINIGATE_PLAN: there is no such variable; did you mean CLINIGATE_PLANS?',
+    'LOG_LEVEL: must be one of trace, debug, info, warn, error, fatal, silent',
+    'PORT: must be integer',
+    'TENANT_SYSTEM: must not hold spaces or any of | , $ \\',
+    'datastores.a.headersTimoutMs: there is no such setting; did you mean datastores.a.headersTimeoutMs?',
+    'datastores.a.url: must be an http or https URL without user, query and fragment',
+    'datastores.b.url: is missing',
+    'host: must not be empty',
+    'keys.maxStalenessMinutes: must be > 0',
+    'limits.bodyBytes: must be integer',
+    'plansFile: the file cannot be read',
+    'prot: there is no such setting; did you mean port?'
+  ])
+  t.notMatch(mistakes.join(), 's3cret')
+})
+
+t.test('a base URL holds no user, password, query or fragment', async t => {
+  for (const url of ['http://u:p@h', 'http://u@h', 'http://h?x=1', 'http://h#f', 'h:80', '/fhir', 'http://']) {
+    t.strictSame(mistakesOf({ FHIR_LIVE_URL: url }), ['FHIR_LIVE_URL: must be an http or https URL without user, query and fragment'], url)
+  }
+})
+
+t.test('a route to a datastore that is not there is a mistake, for a dedicated one too', async t => {
+  const CLINIGATE_CONFIG = file(t, { datastores: { hospital: { url: 'http://h' } }, routing: { live: 'shared', dedicated: { t1: 'hopsital', t2: 'hospital' } } })
+  t.strictSame(mistakesOf({ CLINIGATE_CONFIG }), [
+    'routing.dedicated.t1: names no entry of datastores; did you mean hospital?',
+    'routing.live: names no entry of datastores'
+  ])
+})
+
+t.test('a file that is missing, not JSON or no object is a mistake, not an empty configuration', async t => {
+  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: '/nowhere' }), ['CLINIGATE_CONFIG: the file cannot be read'])
+  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '{') }), ['CLINIGATE_CONFIG: the file is not JSON'])
+  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '[]') }), ['CLINIGATE_CONFIG: the file must hold one JSON object'])
+  t.strictSame(mistakesOf({ CLINIGATE_PLANS: file(t, { pro: { requestsPerMinute: 0, requestsPerMonth: null } }) }),
+    ['plans: pro.overage: is missing', 'plans: pro.requestsPerMinute: must be >= 1'])
+})
+
+t.test('secrets are read from where the settings point, and a missing one stops the start', async t => {
+  const tokenFile = join(directory(t), 'token')
+  writeFileSync(tokenFile, 'abc\n')
+  t.same(readCredentials({ type: 'bearer', tokenFile }, {}), { kind: 'bearer', token: 'abc' })
+  t.same(readCredentials({ type: 'basic', username: 'u', passwordEnv: 'P' }, { P: 'p w' }), { kind: 'basic', user: 'u', password: 'p w' })
+  t.same(readCredentials({ type: 'none' }, {}), { kind: 'none' })
+  const mistake = (auth: object, environment = {}) =>
+    mistakesOf({ ...environment, CLINIGATE_CONFIG: file(t, { datastores: { a: { url: 'http://h', auth } } }) })[0]?.replace('datastores.a.auth: ', '')
+  t.equal(mistake({ type: 'basic', passwordEnv: 'P' }), 'basic needs username')
+  t.equal(mistake({ type: 'basic', username: 'a:b', passwordEnv: 'P' }), 'username must not hold a colon')
+  t.equal(mistake({ type: 'basic', username: 'a', tokenEnv: 'P' }), 'tokenEnv does not belong to the type basic')
+  t.equal(mistake({ type: 'bearer', tokenEnv: 'P', tokenFile }), 'needs either tokenEnv or tokenFile')
+  t.equal(mistake({ type: 'bearer', tokenEnv: 'P' }), 'tokenEnv names a variable that is not set')
+  t.equal(mistake({ type: 'bearer', tokenFile: '/nowhere' }), 'tokenFile cannot be read')
+  t.equal(mistake({ type: 'bearer', tokenEnv: 'P' }, { P: 'a\r\nx: y' }), 'the token is empty or holds a character that a header cannot carry')
+})
+
+t.test('the secret of the cursors is made once, and nobody else may read it', async t => {
+  const dataDirectory = join(directory(t), 'data')
+  const config = loadConfig({ CLINIGATE_DATA: dataDirectory })
+  const secret = cursorSecret(config)
+  t.equal(secret.length, 32)
+  t.equal(statSync(join(dataDirectory, 'cursor.secret')).mode & 0o777, 0o600)
+  t.same(cursorSecret(config), secret)
+  const configured = file(t, Buffer.alloc(32, 7).toString('base64'))
+  t.same(cursorSecret(loadConfig({ CLINIGATE_CONFIG: file(t, { cursor: { secretFile: configured } }) })), Buffer.alloc(32, 7))
+  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, { cursor: { secretFile: file(t, 'short') } }) }), ['cursor.secretFile: the file must hold 32 bytes in base64'])
+  writeFileSync(join(dataDirectory, 'cursor.secret'), 'damaged')
+  t.throws(() => cursorSecret(config), /32 bytes/)
+})
+
+t.test('what is generated from the schema is up to date: node dist/config/write-documentation.js', async t => {
+  const shipped = (name: string) => readFileSync(root(`config/${name}`), 'utf8')
+  t.equal(shipped('clinigate.schema.json'), JSON.stringify(editorSchema(), null, 2) + '\n')
+  t.equal(shipped('default.json'), JSON.stringify(defaultFile(), null, 2) + '\n')
+  t.equal(shipped('env.example'), environmentExample())
+  const readme = readText(root('README.md'))
+  if (readme?.includes(markers.start)) t.ok(readme.includes(`${markers.start}\n${configTable()}\n${markers.end}`), 'the table in the README')
+  t.equal(withConfigTable(`a${markers.start}old${markers.end}b`), `a${markers.start}\n${configTable()}\n${markers.end}b`)
+})
