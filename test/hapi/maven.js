@@ -1,0 +1,49 @@
+/** Builds the launcher with Maven, which fetches HAPI from Maven Central the first time. */
+import { execFile } from 'node:child_process'
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const execute = promisify(execFile)
+const folder = import.meta.dirname
+// Written last: a build that was broken off leaves a jar, but not this.
+const builtMark = join(folder, 'target', 'built')
+const limitMinutes = 20
+
+/**
+ * Builds when nothing is built or the sources are newer.
+ * @param {{ log: (line: string) => void, signal?: AbortSignal }} options
+ * @throws {Error} when Maven is missing, fails or takes more than 20 minutes
+ */
+export async function buildWhenNeeded ({ log, signal }) {
+  if (modifiedMs(builtMark) > newestSourceMs()) return
+  const began = Date.now()
+  const seconds = () => `${Math.round((Date.now() - began) / 1000)} s`
+  log('Building the HAPI launcher with Maven; the first time this fetches some 350 MB from Maven Central')
+  const progress = setInterval(() => log(`Maven is still at work after ${seconds()}`), 15_000)
+  try {
+    await execute('mvn', ['--batch-mode', '--no-transfer-progress', '--quiet', 'package'], { cwd: folder, timeout: limitMinutes * 60_000, signal })
+  } catch (error) {
+    throw new Error(reason(error), { cause: error })
+  } finally {
+    clearInterval(progress)
+  }
+  writeFileSync(builtMark, 'Maven came to its end.\n')
+  log(`Built in ${seconds()}`)
+}
+
+function reason (error) {
+  if (error.code === 'ENOENT') return 'mvn was not found: install Maven 3 and Java 17 or newer'
+  if (error.name === 'AbortError') return 'the build was broken off'
+  if (error.killed) return `Maven was not done after ${limitMinutes} minutes`
+  return `Maven failed:\n${error.stdout}${error.stderr}`.trim()
+}
+
+function newestSourceMs () {
+  const sources = readdirSync(join(folder, 'src'), { recursive: true }).map(name => join(folder, 'src', name))
+  return Math.max(...[join(folder, 'pom.xml'), ...sources].map(modifiedMs))
+}
+
+function modifiedMs (path) {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
