@@ -1,0 +1,30 @@
+import { Failure } from '../envelope/failures.js'
+
+/** The entity tag of a stored version: RFC 9110, weak since the same version can be printed in more than one form. */
+export const entityTag = (version: string): string => `W/"${version}"`
+
+/**
+ * The versions that an If-Match or If-None-Match header names; `*` is any.
+ * @throws {Failure} BAD_REQUEST for anything else than entity tags
+ */
+export function versionsIn (header: string | undefined, name: string): readonly string[] | '*' | undefined {
+  if (header === undefined) return undefined
+  const text = header.trim()
+  if (text === '*') return '*'
+  const tags = text.split(/\s*,\s*/).map(tag => /^(?:W\/)?"([A-Za-z0-9.-]{1,64})"$/.exec(tag)?.[1])
+  if (tags.some(tag => tag === undefined)) throw new Failure('BAD_REQUEST', { message: `${name}: expected the ETag of an earlier answer, such as W/"1".` })
+  return tags as string[]
+}
+
+/** @throws {Failure} PRECONDITION_FAILED when the stored version is none of those that the client demands. */
+export function demandVersion (header: string | undefined, version: string | undefined): void {
+  const versions = versionsIn(header, 'If-Match')
+  if (versions === undefined || versions === '*') return
+  if (version === undefined || !versions.includes(version)) throw new Failure('PRECONDITION_FAILED')
+}
+
+/** Whether the client has the stored version already. */
+export function isKnown (header: string | undefined, version: string | undefined): boolean {
+  const versions = versionsIn(header, 'If-None-Match')
+  return versions !== undefined && (versions === '*' || (version !== undefined && versions.includes(version)))
+}

@@ -1,0 +1,86 @@
+import { Failure, type Issue } from '../envelope/failures.js'
+import type { FhirResource, StoredResource } from '../mappings/fhir.js'
+import type { Mapping } from '../mappings/kit/mapping.js'
+import { isElement } from '../mappings/kit/path.js'
+import { checkChange, checkCreate, checkRules } from '../mappings/kit/validate.js'
+import type { GuardedStore } from '../tenant-guard/guard.js'
+import { changesOf, type Changes } from './changes.js'
+import { demandVersion, versionsIn } from './conditions.js'
+import { namingFields, resolved } from './references.js'
+import type { Query } from './query.js'
+
+/** What every interaction works on: the resource group, and the datastore as its caller may see it. */
+export interface Context {
+  readonly mapping: Mapping
+  readonly store: GuardedStore
+  /** The time of the request, an instant. */
+  readonly now: string
+}
+
+/** Stores a new resource from the simple form. @throws {Failure} VALIDATION_ERROR with every failing field */
+export async function create ({ mapping, store, now }: Context, body: unknown): Promise<StoredResource> {
+  if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object.' })
+  const simple = mapping.withDefaults(body, now)
+  demandNone(checkCreate(mapping, simple))
+  const complete = await resolved(mapping, store, simple)
+  const resource = mapping.toFhir(complete)
+  demandNone(checkRules(mapping, resource, Object.keys(complete)))
+  return await namingFields(mapping, complete, () => store.create({ kind: 'create', type: mapping.type, resource }))
+}
+
+/** One resource of the caller's tenant. @throws {Failure} NOT_FOUND */
+export function read ({ mapping, store }: Context, id: string): Promise<StoredResource> {
+  return store.read({ kind: 'read', type: mapping.type, id })
+}
+
+/** One page of a search. */
+export function search ({ mapping, store }: Context, query: Query) {
+  return store.search({ kind: 'search', type: mapping.type, route: mapping.path, ...query })
+}
+
+/**
+ * Changes a resource by a merge or a JSON Patch on its simple form; what that does not show stays. When another writer
+ * was faster the change is made again on the new state, unless the client demanded a version.
+ * @throws {Failure} NOT_FOUND, PRECONDITION_FAILED, CONFLICT, VALIDATION_ERROR
+ */
+export async function update (context: Context, id: string, body: unknown, ifMatch: string | undefined): Promise<StoredResource> {
+  for (let attempt = 1; ; attempt++) {
+    const before = await read(context, id)
+    demandVersion(ifMatch, before.meta.versionId)
+    try {
+      return await updateFrom(context, before, body)
+    } catch (error) {
+      if (!(error instanceof Failure) || error.code !== 'CONFLICT') throw error
+      if (ifMatch !== undefined) throw new Failure('PRECONDITION_FAILED', { cause: error })
+      if (attempt === mostAttempts) throw error
+    }
+  }
+}
+
+/** Writers that change one record at the same moment wait for each other this often before one is told. */
+const mostAttempts = 8
+
+async function updateFrom ({ mapping, store }: Context, before: StoredResource, body: unknown): Promise<StoredResource> {
+  const changes = changesOf(body, mapping.present(before))
+  demandNone(checkChange(mapping, changes))
+  const complete: Changes = await resolved(mapping, store, changes)
+  const resource: FhirResource = mapping.patch(before, complete)
+  if (resource === before) return before
+  demandNone(checkRules(mapping, resource, Object.keys(complete)))
+  const version = before.meta.versionId
+  if (version === undefined) throw new Failure('BACKEND_ERROR', { cause: 'the datastore gave no version' })
+  return await namingFields(mapping, complete, () => store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version }))
+}
+
+/** Deletes a resource. @throws {Failure} NOT_FOUND, PRECONDITION_FAILED, CONFLICT while others refer to it */
+export async function remove ({ mapping, store }: Context, id: string, ifMatch: string | undefined): Promise<void> {
+  const versions = versionsIn(ifMatch, 'If-Match') ?? '*'
+  if (versions !== '*' && versions.length > 1) throw new Failure('BAD_REQUEST', { message: 'If-Match: expected one ETag.' })
+  const version = versions === '*' ? undefined : versions[0]
+  await store.delete({ kind: 'delete', type: mapping.type, id, ...version !== undefined && { version } })
+}
+
+function demandNone (issues: readonly Issue[]): void {
+  if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
+}
+

@@ -1,0 +1,108 @@
+import { Failure, fieldIssue } from '../envelope/failures.js'
+import { nearest } from '../envelope/nearest.js'
+import type { Mapping } from '../mappings/kit/mapping.js'
+import { printable } from '../mappings/kit/validate.js'
+import type { SearchParameter } from '../tenant-guard/interaction.js'
+import { parameterOf, valueMistake } from './filter-value.js'
+
+/** A search as a client asked for it, ready for the guard. */
+export interface Query {
+  readonly parameters: readonly SearchParameter[]
+  readonly count: number
+  readonly cursor?: string
+}
+
+const defaultCount = 20
+const mostCount = 100
+const maxValueLength = 2000
+
+/**
+ * Reads the query of a search on the simple form: `count`, `cursor`, `sort`, `updatedSince`, `id` and the filters of the
+ * resource, each at most once. Nothing that is not understood passes.
+ * @throws {Failure} UNKNOWN_FILTER, BAD_REQUEST
+ */
+export function readSearch (mapping: Mapping, search: string): Query {
+  const given = readPairs(search)
+  const filters = [...given].filter(([name]) => !['count', 'cursor', 'sort'].includes(name))
+  const parameters = filters.map(([name, value]) => readFilter(mapping, name, value))
+  const sort = given.get('sort')
+  const cursor = given.get('cursor')
+  return {
+    parameters: sort === undefined ? parameters : [...parameters, readSort(mapping, sort)],
+    count: readCount(given.get('count')),
+    ...cursor !== undefined && { cursor }
+  }
+}
+
+/**
+ * The names and values of a query, decoded once; a name that stands twice is refused, since which one counts is anybody's guess.
+ * @param search what follows the question mark, undecoded
+ * @throws {Failure} BAD_REQUEST
+ */
+export function readPairs (search: string): ReadonlyMap<string, string> {
+  const pairs = new Map<string, string>()
+  for (const part of search.split('&')) {
+    if (part === '') continue
+    const equals = part.indexOf('=')
+    const name = decode(equals < 0 ? part : part.slice(0, equals))
+    const value = equals < 0 ? '' : decode(part.slice(equals + 1))
+    if (pairs.has(name)) throw refused(printable(name), 'is given twice; several values of one filter are joined by a comma')
+    if (value.length > maxValueLength) throw refused(printable(name), `at most ${maxValueLength} characters`)
+    pairs.set(name, value)
+  }
+  return pairs
+}
+
+/** A mistake in one part of the query. */
+export function refused (name: string, says: string): Failure {
+  return new Failure('BAD_REQUEST', { message: `${name}: ${says}`, issues: [fieldIssue(name, says)] })
+}
+
+function readFilter (mapping: Mapping, name: string, value: string): SearchParameter {
+  const [plain = '', modifier, ...more] = name.split(':')
+  const filter = commonFilters[plain] ?? (Object.hasOwn(mapping.filters, plain) ? mapping.filters[plain] : undefined)
+  if (filter === undefined || more.length > 0) throw unknownFilter(mapping, plain, name)
+  if (modifier !== undefined && !(modifier === 'text' && filter.hasText)) {
+    throw refused(printable(name), filter.hasText ? `the only modifier of this filter is ${plain}:text` : 'this filter has no modifiers')
+  }
+  const mistake = valueMistake(filter, modifier, value)
+  if (mistake !== undefined) throw refused(printable(name), mistake)
+  return parameterOf(filter, modifier, value)
+}
+
+const commonFilters: Mapping['filters'] = {
+  id: { param: '_id', kind: 'reference', types: [] },
+  updatedSince: { param: '_lastUpdated', kind: 'from' }
+}
+
+function unknownFilter (mapping: Mapping, plain: string, name: string): Failure {
+  const names = [...Object.keys(mapping.filters), ...Object.keys(commonFilters), 'count', 'cursor', 'sort']
+  const near = nearest(plain, names)
+  const says = near === undefined ? `no such filter; there are ${names.join(', ')}` : `no such filter; the nearest is ${near}`
+  return new Failure('UNKNOWN_FILTER', { message: `${printable(name)}: ${says}`, issues: [fieldIssue(printable(name), says, 'not-supported')] })
+}
+
+function readSort (mapping: Mapping, value: string): SearchParameter {
+  const keys = value.split(',').map(key => {
+    const name = key.replace(/^-/, '')
+    const filter = Object.hasOwn(mapping.filters, name) ? mapping.filters[name] : commonFilters[name]
+    if (filter === undefined) throw refused('sort', 'expected the name of a filter, with - before it for descending')
+    return key.startsWith('-') ? `-${filter.param}` : filter.param
+  })
+  return ['_sort', keys.join(',')]
+}
+
+function readCount (text: string | undefined): number {
+  if (text === undefined) return defaultCount
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (count < 1 || count > mostCount) throw refused('count', `expected a whole number from 1 to ${mostCount}`)
+  return count
+}
+
+function decode (text: string): string {
+  try {
+    const decoded = decodeURIComponent(text.replaceAll('+', ' '))
+    if (!decoded.includes('\0')) return decoded
+  } catch { /* refused below, with what is not text at all */ }
+  throw new Failure('BAD_REQUEST', { message: 'The query is not valid percent-encoded UTF-8 text.' })
+}

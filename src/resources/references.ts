@@ -1,0 +1,40 @@
+import { Failure, fieldIssue } from '../envelope/failures.js'
+import type { Mapping } from '../mappings/kit/mapping.js'
+import type { GuardedStore } from '../tenant-guard/guard.js'
+import { ReferenceFailure, referencesIn } from '../tenant-guard/references.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * The fields with each bare id that may mean one of several types looked up among the tenant's own resources. An id that
+ * is none of them stays as it is, and is refused with the other references.
+ */
+export async function resolved (mapping: Mapping, store: GuardedStore, fields: Fields): Promise<Fields> {
+  const found = await Promise.all(Object.entries(fields).map(async ([name, value]) => {
+    const types = mapping.fields[name]?.options.resolveAmong
+    if (types === undefined || typeof value !== 'string' || value.includes('/')) return [name, value] as const
+    return [name, await store.firstOwned(types.map(type => `${type}/${value}`)) ?? value] as const
+  }))
+  return Object.fromEntries(found)
+}
+
+/**
+ * Does a write, and when the guard refuses a reference names the fields of the simple form that hold it.
+ * @throws {Failure} VALIDATION_ERROR, the same for ids that are unknown, deleted or another tenant's
+ */
+export async function namingFields<T> (mapping: Mapping, fields: Fields, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    if (!(error instanceof ReferenceFailure)) throw error
+    const names = Object.keys(fields).filter(name => holdsAny(mapping, name, fields[name], error.references))
+    const issues = names.map(name => fieldIssue(name, 'no such record that this key may refer to', 'not-found'))
+    throw new Failure('VALIDATION_ERROR', { issues: issues.length > 0 ? issues : error.issues, cause: error })
+  }
+}
+
+function holdsAny (mapping: Mapping, name: string, value: unknown, references: readonly string[]): boolean {
+  const element = mapping.fields[name]
+  if (element === undefined || value === null || value === undefined) return false
+  return referencesIn(element.write({}, value)).some(reference => references.includes(reference))
+}
