@@ -1,0 +1,30 @@
+import { Option, type Command } from 'commander'
+import type { Control } from './surroundings.js'
+
+interface OrganizationOptions { readonly name: string, readonly plan: string, readonly overage: 'on' | 'off' }
+
+/** Adds the commands on organizations. */
+export function addOrgs (program: Command, { print, by }: Control): void {
+  const orgs = program.command('orgs').description('organizations, each a tenant of its own')
+  orgs.command('create').description('make an organization and print its tenant id')
+    .requiredOption('--name <name>', 'its name, for people')
+    .requiredOption('--plan <plan>', 'a plan of the configuration, such as sandbox or pro')
+    .addOption(overage().default('on'))
+    .action(({ name, plan, overage }: OrganizationOptions) => print(async store => {
+      const { tenantId } = await store.createOrganization({ name, plan, overage: overage === 'on' }, by)
+      return { tenantId }
+    }))
+  orgs.command('update').description('change what is named and print the organization')
+    .argument('<tenantId>')
+    .option('--name <name>', 'its new name')
+    .option('--plan <plan>', 'its new plan')
+    .addOption(overage())
+    .action((tenantId: string, { name, plan, overage }: Partial<OrganizationOptions>) => print(store =>
+      store.changeOrganization(tenantId, { name, plan, overage: overage && overage === 'on' }, by)))
+  orgs.command('list').description('print all organizations')
+    .action(() => print(store => store.listOrganizations()))
+}
+
+function overage (): Option {
+  return new Option('--overage <on|off>', 'whether live requests past the month\'s allowance are served and billed').choices(['on', 'off'])
+}

@@ -1,0 +1,43 @@
+import { Command, CommanderError } from 'commander'
+import { ConfigError } from '../config/load.js'
+import { ControlRefused } from '../control/refused.js'
+import { addKeys } from './keys.js'
+import { addOrgs } from './orgs.js'
+import { controlIn, type Surroundings } from './surroundings.js'
+
+/** Runs one command and says how it ended: 0 done, 1 not possible, 2 not understood. Results go to `out` as JSON, all else to `err`. */
+export async function run (args: readonly string[], surroundings: Surroundings): Promise<number> {
+  const program = new Command('clinigate')
+    .description('Organizations and keys of a clinigate gateway. Works while the gateway runs, which follows within a second.')
+    .configureOutput({ writeOut: surroundings.out, writeErr: surroundings.err })
+    .exitOverride()
+  const control = controlIn(surroundings)
+  addOrgs(program, control)
+  addKeys(program, control)
+  try {
+    await program.parseAsync(args, { from: 'user' })
+    return 0
+  } catch (error) {
+    // Commander has said by itself what it did not understand.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    surroundings.err(`clinigate: ${explain(error)}\n`)
+    return 1
+  }
+}
+
+const remedies: Readonly<Record<string, string>> = {
+  SQLITE_BUSY: 'another process has been writing to the control database for too long; try again',
+  SQLITE_READONLY: 'the control database can\'t be written; check the rights on the data directory, CLINIGATE_DATA',
+  SQLITE_CANTOPEN: 'the control database can\'t be opened; check the rights on the data directory, CLINIGATE_DATA',
+  SQLITE_NOTADB: 'control.db in the data directory is no database; check CLINIGATE_DATA',
+  SQLITE_FULL: 'the disk of the data directory is full',
+  EACCES: 'the data directory can\'t be made or read; check its rights, or choose another one with CLINIGATE_DATA',
+  EEXIST: 'the data directory is a file; choose another one with CLINIGATE_DATA'
+}
+
+function explain (error: unknown): string {
+  if (error instanceof ControlRefused && error.reason === 'missing') return `${error.message} Is CLINIGATE_DATA the gateway's data directory?`
+  if (error instanceof ControlRefused || error instanceof ConfigError) return error.message
+  const { code, message } = error as { code?: string, message: string }
+  return remedies[code ?? ''] ?? message
+}

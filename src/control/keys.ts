@@ -1,0 +1,117 @@
+import type { Mode, Scope } from '../keys/caller.js'
+import type { KeyState } from '../keys/change-feed.js'
+import { scopes as knownScopes } from '../keys/scopes.js'
+import { goodName } from './organizations.js'
+import { ControlRefused } from './refused.js'
+import type { KeyRow } from './tables.js'
+
+/** A key as people see it: neither secret nor hash. Times are ISO 8601. */
+export interface Key {
+  readonly keyId: string
+  readonly tenantId: string
+  readonly name: string
+  readonly mode: Mode
+  readonly scopes: readonly Scope[]
+  /** The last four characters of the secret. */
+  readonly hint: string
+  readonly createdAt: string
+  readonly createdBy: string
+  readonly expiresAt?: string
+  readonly revokedAt?: string
+  /** The id of the key that it was rolled to. */
+  readonly successor?: string
+}
+
+/** What is said when a key is made; without scopes it may do everything, without an expiry it lasts until it is revoked. */
+export interface KeyDraft {
+  readonly tenantId: string
+  readonly mode: Mode
+  readonly name: string
+  readonly scopes?: readonly Scope[]
+  readonly expiresAt?: Date
+}
+
+/** A key that was just made, with the only showing of its secret. */
+export interface NewKey {
+  readonly keyId: string
+  readonly secret: string
+  readonly expiresAt?: string
+}
+
+/** A key as it is stored. */
+export function toKey (row: KeyRow): Key {
+  const { hash, ...shown } = row
+  return {
+    ...shown,
+    scopes: toScopes(row),
+    expiresAt: row.expiresAt ?? undefined,
+    revokedAt: row.revokedAt ?? undefined,
+    successor: row.successor ?? undefined
+  }
+}
+
+/** The part of a key that gateways need. */
+export function keyState (row: KeyRow): KeyState {
+  const { keyId, tenantId, name, mode, scopes, expiresAt, revokedAt } = toKey(row)
+  return { keyId, hash: row.hash, tenantId, name, mode, scopes, expiresAt, revokedAt }
+}
+
+/** What a draft says, as columns, once it is found good. */
+export function draftColumns (draft: KeyDraft, now: Date): Pick<KeyRow, 'tenantId' | 'name' | 'mode' | 'scopes' | 'expiresAt'> {
+  const { tenantId, mode, name, scopes = ['*'], expiresAt } = draft
+  if (mode !== 'test' && mode !== 'live') throw new ControlRefused('invalid', 'The mode of a key is test or live.')
+  return {
+    tenantId,
+    name: goodName(name),
+    mode,
+    scopes: goodScopes(scopes).join(','),
+    expiresAt: expiresAt === undefined ? null : goodExpiry(expiresAt, now)
+  }
+}
+
+/** A moment to come, as ISO 8601. */
+export function goodExpiry (expiresAt: Date, now: Date): string {
+  if (!(expiresAt > now)) throw new ControlRefused('invalid', 'An expiry must be a moment in the future, such as 2030-01-31T00:00:00Z.')
+  return expiresAt.toISOString()
+}
+
+/** Refuses a key that no longer opens anything, since nothing revives one. */
+export function requireGood (row: KeyRow, now: Date): void {
+  if (row.revokedAt !== null) throw new ControlRefused('conflict', 'This key was revoked; make a new one.')
+  if (row.expiresAt !== null && new Date(row.expiresAt) <= now) throw new ControlRefused('conflict', 'This key has expired; make a new one.')
+}
+
+/** Refuses a key that has a successor: a form that is sent twice must not make two. */
+export function requireNotRolled (row: KeyRow): void {
+  if (row.successor !== null) throw new ControlRefused('conflict', 'This key was rolled before; roll the key that followed it.')
+}
+
+/** How a key that is rolled ends: after the overlap, or sooner where it expires sooner; by revocation when there is no overlap. */
+export function endOfOverlap (row: KeyRow, overlapMs: number, now: Date): Partial<Pick<KeyRow, 'expiresAt' | 'revokedAt'>> {
+  if (!(overlapMs >= 0)) throw new ControlRefused('invalid', 'An overlap is a time from 0 on.')
+  if (overlapMs === 0) return { revokedAt: now.toISOString() }
+  const end = Math.min(now.getTime() + overlapMs, Date.parse(row.expiresAt ?? '9999-12-31'))
+  return { expiresAt: new Date(end).toISOString() }
+}
+
+/** The draft of the key that follows this one: like it in everything, and made to last as long from now on. */
+export function successorDraft (row: KeyRow, now: Date): KeyDraft {
+  const lifetimeMs = row.expiresAt === null ? undefined : Date.parse(row.expiresAt) - Date.parse(row.createdAt)
+  return {
+    tenantId: row.tenantId,
+    mode: row.mode,
+    name: row.name,
+    scopes: toScopes(row),
+    expiresAt: lifetimeMs === undefined ? undefined : new Date(now.getTime() + lifetimeMs)
+  }
+}
+
+function toScopes (row: KeyRow): Scope[] {
+  return row.scopes.split(',') as Scope[]
+}
+
+function goodScopes (wished: readonly Scope[]): Scope[] {
+  const isGood = wished.length > 0 && wished.every(scope => knownScopes.includes(scope))
+  if (!isGood) throw new ControlRefused('invalid', 'The scopes of a key are read, write, both with a comma between, or *.')
+  return wished.includes('*') ? ['*'] : knownScopes.filter(scope => wished.includes(scope))
+}

@@ -1,0 +1,7 @@
+import type { MigrationProvider } from 'kysely'
+import * as organizationsAndKeys from './001-organizations-and-keys.js'
+
+/** Every step from an empty control database to the present one, by name in their order; a step that was released never changes. */
+export const migrations: MigrationProvider = {
+  getMigrations: async () => ({ '001-organizations-and-keys': organizationsAndKeys })
+}

@@ -1,0 +1,46 @@
+import type { OrganizationState } from '../keys/change-feed.js'
+import type { OrganizationRow } from './tables.js'
+import { ControlRefused } from './refused.js'
+
+/** A customer of the service: a tenant with its plan. */
+export interface Organization extends OrganizationState {
+  readonly name: string
+  /** ISO 8601. */
+  readonly createdAt: string
+}
+
+/** What is said when an organization is made; overage is on unless it is switched off. */
+export interface OrganizationDraft {
+  readonly name: string
+  readonly plan: string
+  readonly overage?: boolean
+}
+
+/** What can be changed later; what is absent stays as it is. */
+export type OrganizationChanges = Partial<OrganizationDraft>
+
+/** The row of an organization, once its name and plan are found good. */
+export function organizationRow (organization: Organization, plans: readonly string[]): OrganizationRow {
+  const { tenantId, plan, overage, createdAt } = organization
+  if (!plans.includes(plan)) throw new ControlRefused('invalid', `There is no plan with this name; use one of: ${plans.join(', ')}.`)
+  return { tenantId, name: goodName(organization.name), plan, overage: Number(overage), createdAt }
+}
+
+/** An organization as it is stored. */
+export function toOrganization (row: OrganizationRow): Organization {
+  return { ...row, overage: row.overage === 1 }
+}
+
+/** The part of an organization that gateways need. */
+export function organizationState ({ tenantId, plan, overage }: Organization): OrganizationState {
+  return { tenantId, plan, overage }
+}
+
+/** A name fit for lists, logs and terminals. */
+export function goodName (name: string): string {
+  const trimmed = name.trim()
+  if (trimmed === '' || trimmed.length > 200 || /\p{C}/u.test(trimmed)) {
+    throw new ControlRefused('invalid', 'A name has 1 to 200 characters and none that can\'t be seen.')
+  }
+  return trimmed
+}

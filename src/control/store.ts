@@ -1,0 +1,198 @@
+import type { Kysely, Transaction } from 'kysely'
+import type { Batch, Position } from '../keys/change-feed.js'
+import { base32, randomText } from '../keys/random-text.js'
+import { hashSecret, newSecret } from '../keys/secret.js'
+import { openDatabase } from './database.js'
+import { draftColumns, endOfOverlap, goodExpiry, keyState, requireGood, requireNotRolled, successorDraft, toKey, type Key, type KeyDraft, type NewKey } from './keys.js'
+import { organizationRow, organizationState, toOrganization, type Organization, type OrganizationChanges, type OrganizationDraft } from './organizations.js'
+import { auditTrail, changesAfter, inTurn, record, type AuditEntry } from './records.js'
+import { ControlRefused } from './refused.js'
+import type { KeyRow, Tables } from './tables.js'
+
+/** What a control store needs; `plans` are the names that an organization's plan may have. */
+export interface ControlStoreOptions {
+  /** The SQLite file; it and its directory are made where they are missing. */
+  readonly file: string
+  readonly plans: readonly string[]
+  readonly now: () => Date
+  /** Makes ids that nobody can guess, of `a-z`, `0-9` and `-`. */
+  readonly newId?: (prefix: 'org' | 'key') => string
+}
+
+/** Opens the control store, which several processes may have open at a time. */
+export async function openControlStore (options: ControlStoreOptions): Promise<ControlStore> {
+  return new ControlStore(await openDatabase(options.file), options)
+}
+
+const unguessableId = (prefix: string): string => `${prefix}-${randomText(base32, 26)}`
+
+type Transacted = Transaction<Tables>
+
+/**
+ * Organizations and keys. Every change writes, in one transaction, the new state, its place in the change feed and a line of
+ * the audit trail that names `by`, the person or program who wished it. What can't be done is refused with {@link ControlRefused}.
+ */
+export class ControlStore {
+  readonly #db: Kysely<Tables>
+  readonly #plans: readonly string[]
+  readonly #now: () => Date
+  readonly #newId: (prefix: 'org' | 'key') => string
+
+  /** Use {@link openControlStore}. */
+  constructor (db: Kysely<Tables>, { plans, now, newId = unguessableId }: ControlStoreOptions) {
+    this.#db = db
+    this.#plans = plans
+    this.#now = now
+    this.#newId = newId
+  }
+
+  /** Makes an organization with a tenant id of its own. */
+  createOrganization (draft: OrganizationDraft, by: string): Promise<Organization> {
+    return inTurn(this.#db, async trx => {
+      const { name, plan, overage = true } = draft
+      const tenantId = this.#newId('org')
+      const made = { tenantId, name, plan, overage, createdAt: this.#at() }
+      await trx.insertInto('organizations').values(organizationRow(made, this.#plans)).execute()
+      return this.#recordOrganization(trx, tenantId, { actor: by, action: 'organization created', detail: draft })
+    })
+  }
+
+  /** Changes an organization's name, plan or overage; its keys follow within a second. */
+  changeOrganization (tenantId: string, changes: OrganizationChanges, by: string): Promise<Organization> {
+    return inTurn(this.#db, async trx => {
+      const found = await findOrganization(trx, tenantId)
+      const { name = found.name, plan = found.plan, overage = found.overage } = changes
+      const changed = { ...found, name, plan, overage }
+      await trx.updateTable('organizations').set(organizationRow(changed, this.#plans)).where('tenantId', '=', tenantId).execute()
+      return this.#recordOrganization(trx, tenantId, { actor: by, action: 'organization changed', detail: changes })
+    })
+  }
+
+  /** All organizations, oldest first. */
+  async listOrganizations (): Promise<Organization[]> {
+    const rows = await this.#db.selectFrom('organizations').selectAll().orderBy('createdAt').orderBy('tenantId').execute()
+    return rows.map(toOrganization)
+  }
+
+  /** One organization; refused when there is none. */
+  findOrganization (tenantId: string): Promise<Organization> {
+    return findOrganization(this.#db, tenantId)
+  }
+
+  /** Makes a key. Only here is its secret ever known. */
+  createKey (draft: KeyDraft, by: string): Promise<NewKey> {
+    return inTurn(this.#db, async trx => {
+      await findOrganization(trx, draft.tenantId)
+      return this.#insertKey(trx, draft, by)
+    })
+  }
+
+  /** Makes a key that follows another one, which goes on for the overlap and then expires; with an overlap of 0 it is revoked. */
+  rollKey (keyId: string, overlapMs: number, by: string): Promise<NewKey & { previous: Key }> {
+    return inTurn(this.#db, async trx => {
+      const now = this.#now()
+      const row = await findKey(trx, keyId)
+      requireGood(row, now)
+      requireNotRolled(row)
+      const made = await this.#insertKey(trx, successorDraft(row, now), by)
+      const end = { successor: made.keyId, ...endOfOverlap(row, overlapMs, now) }
+      const previous = await this.#changeKey(trx, { ...row, ...end }, { actor: by, action: 'key rolled', detail: end })
+      return { ...made, previous }
+    })
+  }
+
+  /** Revokes a key for ever; one that was revoked before stays as it was. */
+  revokeKey (keyId: string, by: string): Promise<Key> {
+    return inTurn(this.#db, async trx => {
+      const row = await findKey(trx, keyId)
+      if (row.revokedAt !== null) return toKey(row)
+      return this.#changeKey(trx, { ...row, revokedAt: this.#at() }, { actor: by, action: 'key revoked', detail: {} })
+    })
+  }
+
+  /** Sets the moment from which a good key is no longer valid. */
+  expireKey (keyId: string, expiresAt: Date, by: string): Promise<Key> {
+    return inTurn(this.#db, async trx => {
+      const row = await findKey(trx, keyId)
+      requireGood(row, this.#now())
+      const end = { expiresAt: goodExpiry(expiresAt, this.#now()) }
+      return this.#changeKey(trx, { ...row, ...end }, { actor: by, action: 'key expiry set', detail: end })
+    })
+  }
+
+  /** All keys of an organization, oldest first; refused when there is no such organization. */
+  async listKeys (tenantId: string): Promise<Key[]> {
+    await findOrganization(this.#db, tenantId)
+    const rows = await this.#db.selectFrom('keys').selectAll().where('tenantId', '=', tenantId)
+      .orderBy('createdAt').orderBy('keyId').execute()
+    return rows.map(toKey)
+  }
+
+  /** What was done to an organization or key, oldest first. */
+  auditTrail (entity: string): Promise<AuditEntry[]> {
+    return auditTrail(this.#db, entity)
+  }
+
+  /** What a copy at this position has missed, at most `limit` changes of it. */
+  changesAfter (position: Position, limit: number): Promise<Batch> {
+    return changesAfter(this.#db, position, limit)
+  }
+
+  /** Closes the database. */
+  close (): Promise<void> {
+    return this.#db.destroy()
+  }
+
+  async #insertKey (trx: Transacted, draft: KeyDraft, by: string): Promise<NewKey> {
+    const columns = draftColumns(draft, this.#now())
+    const secret = newSecret(draft.mode)
+    const row: KeyRow = {
+      ...columns,
+      keyId: this.#newId('key'),
+      hash: hashSecret(secret),
+      hint: secret.slice(-4),
+      createdAt: this.#at(),
+      createdBy: by,
+      revokedAt: null,
+      successor: null
+    }
+    await trx.insertInto('keys').values(row).execute()
+    await this.#recordKey(trx, row, { actor: by, action: 'key created', detail: columns })
+    return { keyId: row.keyId, secret, expiresAt: row.expiresAt ?? undefined }
+  }
+
+  async #changeKey (trx: Transacted, row: KeyRow, deed: PartialDeed): Promise<Key> {
+    const { keyId, expiresAt, revokedAt, successor } = row
+    await trx.updateTable('keys').set({ expiresAt, revokedAt, successor }).where('keyId', '=', keyId).execute()
+    await this.#recordKey(trx, row, deed)
+    return toKey(row)
+  }
+
+  #recordKey (trx: Transacted, row: KeyRow, deed: PartialDeed): Promise<void> {
+    return record(trx, { ...deed, at: this.#at(), entity: row.keyId, change: { kind: 'key', state: keyState(row) } })
+  }
+
+  async #recordOrganization (trx: Transacted, tenantId: string, deed: PartialDeed): Promise<Organization> {
+    const organization = await findOrganization(trx, tenantId)
+    await record(trx, { ...deed, at: this.#at(), entity: tenantId, change: { kind: 'organization', state: organizationState(organization) } })
+    return organization
+  }
+
+  #at (): string {
+    return this.#now().toISOString()
+  }
+}
+
+type PartialDeed = Pick<AuditEntry, 'actor' | 'action' | 'detail'>
+
+async function findOrganization (db: Kysely<Tables>, tenantId: string): Promise<Organization> {
+  const row = await db.selectFrom('organizations').selectAll().where('tenantId', '=', tenantId).executeTakeFirst()
+  if (row === undefined) throw new ControlRefused('missing', 'There is no organization with this tenant id.')
+  return toOrganization(row)
+}
+
+async function findKey (db: Kysely<Tables>, keyId: string): Promise<KeyRow> {
+  const row = await db.selectFrom('keys').selectAll().where('keyId', '=', keyId).executeTakeFirst()
+  if (row === undefined) throw new ControlRefused('missing', 'There is no key with this id.')
+  return row
+}

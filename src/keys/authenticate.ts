@@ -1,0 +1,85 @@
+import { timingSafeEqual } from 'node:crypto'
+import fp from 'fastify-plugin'
+import { Failure, type FailureCode } from '../envelope/failures.js'
+import type { KeyCache } from './cache.js'
+import type { Caller, Mode } from './caller.js'
+import type { KeyRecord, Replica } from './replica.js'
+import { hashSecret, readSecret } from './secret.js'
+
+const retryAfterSeconds = '5'
+
+/** Where keys are validated; `null` lets a copy of any age serve. */
+export interface AuthenticatorParts {
+  readonly replica: Pick<Replica, 'syncedAt'>
+  readonly cache: Pick<KeyCache, 'find'>
+  readonly maxStalenessMinutes: number | null
+}
+
+/**
+ * Who sent a request with these headers, names and values by turns as Node's `rawHeaders` has them.
+ * @throws {Failure} UNAUTHORIZED, INVALID_KEY_FORMAT, INVALID_KEY, KEY_REVOKED, KEY_EXPIRED, BACKEND_UNAVAILABLE
+ */
+export type Authenticate = (rawHeaders: readonly string[], now: Date) => Promise<Caller>
+
+/** Validates keys against the copy beside the gateway; refuses all of them while the copy is incomplete or too old. */
+export function authenticator ({ replica, cache, maxStalenessMinutes }: AuthenticatorParts): Authenticate {
+  const oldestMs = (maxStalenessMinutes ?? Infinity) * 60_000
+  return async (rawHeaders, now) => {
+    const { mode, hash } = presentedKey(rawHeaders)
+    requireFresh(replica.syncedAt(), now, oldestMs)
+    return admit(await cache.find(hash, now), { mode, hash }, now)
+  }
+}
+
+interface PresentedKey { readonly mode: Mode, readonly hash: string }
+
+function presentedKey (rawHeaders: readonly string[]): PresentedKey {
+  const secrets = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === 'x-api-key')
+  const [secret] = secrets
+  if (secret === undefined) throw refusal('UNAUTHORIZED')
+  const read = secrets.length === 1 ? readSecret(secret) : undefined
+  if (read === undefined) throw refusal('INVALID_KEY_FORMAT')
+  return { mode: read.mode, hash: hashSecret(secret) }
+}
+
+function requireFresh (syncedAt: Date | undefined, now: Date, oldestMs: number): void {
+  if (syncedAt !== undefined && now.getTime() - syncedAt.getTime() <= oldestMs) return
+  throw new Failure('BACKEND_UNAVAILABLE', {
+    message: 'Keys can\'t be checked at the moment. Wait for the seconds in Retry-After and try again.',
+    headers: { 'retry-after': retryAfterSeconds },
+    cause: syncedAt === undefined ? 'the key copy is being built' : `the key copy is of ${syncedAt.toISOString()}`
+  })
+}
+
+function admit (found: KeyRecord | undefined, presented: PresentedKey, now: Date): Caller {
+  if (found === undefined || !isSame(found, presented)) throw refusal('INVALID_KEY')
+  if (found.revokedAt !== undefined) throw refusal('KEY_REVOKED')
+  if (found.expiresAt !== undefined && found.expiresAt <= now.getTime()) throw refusal('KEY_EXPIRED')
+  return found.caller
+}
+
+function isSame (found: KeyRecord, presented: PresentedKey): boolean {
+  return found.caller.mode === presented.mode && timingSafeEqual(Buffer.from(found.hash), Buffer.from(presented.hash))
+}
+
+function refusal (code: FailureCode): Failure {
+  return new Failure(code, { headers: { 'www-authenticate': 'ApiKey header="x-api-key"' } })
+}
+
+/** What the plugin {@link authenticate} needs; `now` is the wall clock. */
+export interface AuthenticateOptions { readonly authenticate: Authenticate, readonly now: () => Date }
+
+/** Lets only requests with a good key into the scope in which it is registered, and says on each who sent it. */
+export const authenticate = fp<AuthenticateOptions>(async (app, options) => {
+  app.decorateRequest('caller')
+  app.addHook('onRequest', async request => {
+    request.caller = await options.authenticate(request.raw.rawHeaders, options.now())
+  })
+}, { name: 'authenticate', fastify: '5.x' })
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Known in every scope that {@link authenticate} guards, from its hook on. */
+    caller: Caller
+  }
+}

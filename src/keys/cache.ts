@@ -1,0 +1,66 @@
+import { LRUCache } from 'lru-cache'
+import type { Changed, KeyRecord } from './replica.js'
+
+const goodForMs = 60_000
+const unknownForMs = 5_000
+
+/** How a cache looks a key up when it doesn't hold it. */
+export type KeyLookup = (hash: string) => KeyRecord | undefined | Promise<KeyRecord | undefined>
+
+/** `clock` counts milliseconds and never goes back; it is the engine's own unless a test decides the time. */
+export interface KeyCacheOptions {
+  readonly lookup: KeyLookup
+  readonly size?: number
+  readonly clock?: { now (): number }
+}
+
+/**
+ * Keys that were validated in the last 60 seconds, by hash, none held past its expiry. Unknown hashes are held apart for
+ * 5 seconds, so that guessed keys can't push out good ones.
+ */
+export class KeyCache {
+  readonly #lookup: KeyLookup
+  readonly #good: LRUCache<string, KeyRecord>
+  readonly #unknown: LRUCache<string, true>
+  #generation = 0
+
+  constructor ({ lookup, size = 10_000, clock }: KeyCacheOptions) {
+    this.#lookup = lookup
+    this.#good = new LRUCache({ max: size, ttl: goodForMs, ttlResolution: 0, perf: clock })
+    this.#unknown = new LRUCache({ max: Math.ceil(size / 10), ttl: unknownForMs, ttlResolution: 0, perf: clock })
+  }
+
+  /** The key with this hash; `now` is the wall clock's time, which its expiry is measured by. */
+  async find (hash: string, now: Date): Promise<KeyRecord | undefined> {
+    const held = this.#good.get(hash)
+    if (held !== undefined || this.#unknown.has(hash)) return held
+    const generation = this.#generation
+    const found = await this.#lookup(hash)
+    // A change that came during the look-up may have made its answer old: it serves this request, but isn't kept.
+    if (generation === this.#generation) this.#hold(hash, found, now)
+    return found
+  }
+
+  /** Forgets the keys that a change touched; from now on they are looked up again. */
+  evict (changed: Changed): void {
+    this.#generation++
+    if (changed === 'everything') {
+      this.#good.clear()
+      this.#unknown.clear()
+      return
+    }
+    for (const hash of changed) {
+      this.#good.delete(hash)
+      this.#unknown.delete(hash)
+    }
+  }
+
+  #hold (hash: string, found: KeyRecord | undefined, now: Date): void {
+    if (found === undefined) {
+      this.#unknown.set(hash, true)
+      return
+    }
+    const ttl = Math.min(goodForMs, (found.expiresAt ?? Infinity) - now.getTime())
+    if (ttl > 0) this.#good.set(hash, found, { ttl })
+  }
+}

@@ -1,0 +1,73 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import type { KeyCache } from './cache.js'
+import type { ChangeFeed } from './change-feed.js'
+import type { Replica } from './replica.js'
+
+const firstPauseMs = 100
+const longestPauseMs = 5_000
+
+/** What a follower joins together; `now` is the wall clock. */
+export interface FollowerParts {
+  readonly feed: ChangeFeed
+  readonly replica: Replica
+  readonly cache: KeyCache
+  readonly now: () => Date
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
+}
+
+/** Brings every change of the control plane into the copy and out of the cache, through any failure of the feed, until it is stopped. */
+export class Follower {
+  readonly #parts: FollowerParts
+  readonly #stopping = new AbortController()
+  readonly #running: Promise<void>
+  #markCaughtUp = () => {}
+  #failures = 0
+  #isConnected = false
+
+  /** Resolves when the copy first held everything after the start; not before the feed can be reached. */
+  readonly caughtUp = new Promise<void>(resolve => { this.#markCaughtUp = resolve })
+
+  /** Starts at once. */
+  constructor (parts: FollowerParts) {
+    this.#parts = parts
+    this.#running = this.#run()
+  }
+
+  /** Whether the feed gave something since it last failed. */
+  get isConnected (): boolean {
+    return this.#isConnected
+  }
+
+  /** Ends following; afterwards the copy may be closed. */
+  async stop (): Promise<void> {
+    this.#stopping.abort()
+    await this.#running
+  }
+
+  async #run (): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      try {
+        await this.#follow(signal)
+      } catch (error) {
+        if (signal.aborted) return
+        this.#isConnected = false
+        this.#parts.log.warn({ err: error, failures: this.#failures }, 'the feed of key changes failed; keys are validated from the copy')
+      }
+      const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures++, longestPauseMs)
+      await pause(pauseMs, undefined, { signal }).catch(() => {})
+    }
+  }
+
+  async #follow (signal: AbortSignal): Promise<void> {
+    const { feed, replica, cache, now, log } = this.#parts
+    for await (const batch of feed.follow(replica.position(), signal)) {
+      cache.evict(replica.apply(batch, now()))
+      if (this.#failures > 0) log.info('the feed of key changes is back')
+      this.#failures = 0
+      this.#isConnected = true
+      if (batch.isLatest) this.#markCaughtUp()
+    }
+  }
+}

@@ -1,0 +1,222 @@
+import { rmSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import type { Caller, Mode, Scope } from './caller.js'
+import type { Batch, Change, KeyState, OrganizationState, Position } from './change-feed.js'
+
+/** One key and what its organization has, as a look-up gives it; times in milliseconds since 1970. */
+export interface KeyRecord {
+  readonly hash: string
+  /** Whom a request with this key comes from, if the key is still good. */
+  readonly caller: Caller
+  /** Whether live requests past the month's allowance are served. */
+  readonly overage: boolean
+  readonly expiresAt?: number
+  readonly revokedAt?: number
+}
+
+/** What a batch changed: the hashes of the keys whose records are no longer what they were, or all of them. */
+export type Changed = ReadonlySet<string> | 'everything'
+
+/** Raised whenever the tables change; a file of another layout is thrown away, since the feed fills it again. */
+const layout = 1
+
+const tables = `
+  CREATE TABLE position (feed_id TEXT NOT NULL, seq INTEGER NOT NULL, synced_at INTEGER);
+  INSERT INTO position VALUES ('', 0, NULL);
+  CREATE TABLE organizations (
+    tenant_id TEXT PRIMARY KEY, plan TEXT NOT NULL, overage INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE keys (
+    hash TEXT PRIMARY KEY, key_id TEXT NOT NULL UNIQUE, tenant_id TEXT NOT NULL, name TEXT NOT NULL,
+    mode TEXT NOT NULL, scopes TEXT NOT NULL, expires_at INTEGER, revoked_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX keys_of_tenant ON keys (tenant_id);
+  PRAGMA user_version = ${layout};`
+
+/**
+ * The copy of the control plane's keys beside one gateway: enough to validate a key while everything else is down.
+ * It holds hashes and no secret, and may be deleted at any time.
+ */
+export class Replica {
+  readonly #database: Database.Database
+  readonly #statements: ReturnType<typeof prepare>
+  readonly #apply: (batch: Batch, now: Date) => Changed
+  #syncedAt: number | undefined
+
+  /** Opens the file or makes it; `:memory:` keeps the copy in memory. */
+  constructor (file: string) {
+    this.#database = openOrRemake(file)
+    this.#statements = prepare(this.#database)
+    this.#apply = this.#database.transaction((batch: Batch, now: Date) => this.#take(batch, now)).immediate
+    this.#syncedAt = this.#row().synced_at ?? undefined
+  }
+
+  /** How far the copy has come. */
+  position (): Position {
+    const { feed_id: feedId, seq } = this.#row()
+    return { feedId, seq }
+  }
+
+  /** When the copy was last known to hold everything that the control plane had; undefined while it is being built. */
+  syncedAt (): Date | undefined {
+    return this.#syncedAt === undefined ? undefined : new Date(this.#syncedAt)
+  }
+
+  /** The key with this hash, revoked and expired ones too. */
+  find (hash: string): KeyRecord | undefined {
+    const row = this.#statements.find.get(hash) as FoundRow | undefined
+    return row && toRecord(row)
+  }
+
+  /**
+   * Takes a batch and its number in one transaction. Changes that the copy already has are passed over, but named.
+   * @throws {Error} when changes between the copy and the batch are missing; nothing was taken then
+   */
+  apply (batch: Batch, now: Date): Changed {
+    const changed = this.#apply(batch, now)
+    this.#syncedAt = this.#row().synced_at ?? undefined
+    return changed
+  }
+
+  /** Closes the file. */
+  close (): void {
+    this.#database.close()
+  }
+
+  #row (): PositionRow {
+    return this.#statements.position.get() as PositionRow
+  }
+
+  #take (batch: Batch, now: Date): Changed {
+    const held = batch.startsOver ? this.#empty() : this.#row()
+    if (batch.after > held.seq || (!batch.startsOver && batch.feedId !== held.feed_id)) {
+      throw new Error(`the key copy stands at ${held.seq} and can't take changes after ${batch.after}`)
+    }
+    const hashes = new Set<string>()
+    for (const change of batch.changes) {
+      if (change.seq > held.seq) this.#put(change)
+      for (const hash of this.#hashesOf(change)) hashes.add(hash)
+    }
+    const syncedAt = batch.isLatest ? now.getTime() : held.synced_at
+    this.#statements.move.run(batch.feedId, Math.max(batch.through, held.seq), syncedAt)
+    return batch.startsOver ? 'everything' : hashes
+  }
+
+  #empty (): PositionRow {
+    this.#database.exec('DELETE FROM keys; DELETE FROM organizations')
+    return { feed_id: '', seq: 0, synced_at: null }
+  }
+
+  #put (change: Change): void {
+    if (change.kind === 'key') this.#statements.putKey.run(keyRow(change.state))
+    else this.#statements.putOrganization.run(organizationRow(change.state))
+  }
+
+  #hashesOf (change: Change): string[] {
+    if (change.kind === 'key') return [change.state.hash]
+    return this.#statements.hashesOfTenant.all(change.state.tenantId) as string[]
+  }
+}
+
+interface PositionRow { feed_id: string, seq: number, synced_at: number | null }
+
+interface FoundRow {
+  hash: string
+  key_id: string
+  tenant_id: string
+  name: string
+  mode: Mode
+  scopes: string
+  expires_at: number | null
+  revoked_at: number | null
+  plan: string
+  overage: number
+}
+
+function openOrRemake (file: string): Database.Database {
+  try {
+    return open(file)
+  } catch (error) {
+    if (!(error instanceof Database.SqliteError) || !['SQLITE_NOTADB', 'SQLITE_CORRUPT'].includes(error.code)) throw error
+    remove(file)
+    return open(file)
+  }
+}
+
+function open (file: string): Database.Database {
+  const database = new Database(file)
+  try {
+    database.pragma('journal_mode = WAL')
+    if (database.transaction(() => hasTables(database)).immediate()) return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+  database.close()
+  remove(file)
+  return open(file)
+}
+
+function hasTables (database: Database.Database): boolean {
+  const found = database.pragma('user_version', { simple: true })
+  if (found === 0) database.exec(tables)
+  return found === 0 || found === layout
+}
+
+function remove (file: string): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
+}
+
+function prepare (database: Database.Database) {
+  return {
+    position: database.prepare('SELECT feed_id, seq, synced_at FROM position'),
+    move: database.prepare('UPDATE position SET feed_id = ?, seq = ?, synced_at = ?'),
+    // A key whose organization is not known is not found: it could not be charged to anybody.
+    find: database.prepare('SELECT k.*, o.plan, o.overage FROM keys k JOIN organizations o USING (tenant_id) WHERE k.hash = ?'),
+    hashesOfTenant: database.prepare('SELECT hash FROM keys WHERE tenant_id = ?').pluck(),
+    putOrganization: database.prepare(`
+      INSERT INTO organizations VALUES (:tenantId, :plan, :overage)
+      ON CONFLICT (tenant_id) DO UPDATE SET plan = :plan, overage = :overage`),
+    putKey: database.prepare(`
+      INSERT INTO keys VALUES (:hash, :keyId, :tenantId, :name, :mode, :scopes, :expiresAt, :revokedAt)
+      ON CONFLICT (hash) DO UPDATE SET name = :name, scopes = :scopes, expires_at = :expiresAt, revoked_at = :revokedAt`)
+  }
+}
+
+function organizationRow (state: OrganizationState) {
+  return { ...state, overage: Number(state.overage) }
+}
+
+function keyRow (state: KeyState) {
+  return {
+    ...state,
+    scopes: state.scopes.join(','),
+    expiresAt: milliseconds(state.expiresAt),
+    revokedAt: milliseconds(state.revokedAt)
+  }
+}
+
+function milliseconds (iso: string | undefined): number | null {
+  if (iso === undefined) return null
+  const time = Date.parse(iso)
+  // SQLite stores NaN as NULL, and a key without an expiry never expires.
+  if (Number.isNaN(time)) throw new Error('a change holds a time that is not ISO 8601')
+  return time
+}
+
+function toRecord (row: FoundRow): KeyRecord {
+  return {
+    hash: row.hash,
+    caller: Object.freeze({
+      keyId: row.key_id,
+      keyName: row.name,
+      tenantId: row.tenant_id,
+      plan: row.plan,
+      mode: row.mode,
+      scopes: row.scopes.split(',') as Scope[]
+    }),
+    overage: row.overage === 1,
+    expiresAt: row.expires_at ?? undefined,
+    revokedAt: row.revoked_at ?? undefined
+  }
+}

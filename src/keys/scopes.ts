@@ -1,0 +1,27 @@
+import { Failure } from '../envelope/failures.js'
+import type { Caller, Scope } from './caller.js'
+
+/** What a request does to the data, whatever its method is. */
+export type Effect = 'read' | 'write'
+
+/** Every scope that a key may have. */
+export const scopes = ['read', 'write', '*'] as const satisfies readonly Scope[]
+
+/** The effect of a request on a simple resource; a method that is not known to read counts as a write. */
+export function effectOf (method: string): Effect {
+  return method === 'GET' || method === 'HEAD' ? 'read' : 'write'
+}
+
+/** Whether a key with these scopes may do this. */
+export function mayCall (granted: readonly Scope[], effect: Effect): boolean {
+  return granted.includes('*') || granted.includes(effect)
+}
+
+/**
+ * Refuses what the caller's key was not made for, before anything is looked up.
+ * @throws {Failure} INSUFFICIENT_SCOPE
+ */
+export function requireScope (caller: Caller, effect: Effect): void {
+  if (mayCall(caller.scopes, effect)) return
+  throw new Failure('INSUFFICIENT_SCOPE', { message: `Use a key with the scope ${effect}; this request needs it.` })
+}

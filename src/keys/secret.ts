@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import type { Mode } from './caller.js'
+import { base62, randomText } from './random-text.js'
+
+/** 43 characters of 62 hold 256 bits. */
+const randomLength = 43
+const checksumLength = 6
+const format = /^(svc_(test|live)_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
+
+/** A new secret key: `svc_test_` or `svc_live_`, 43 random characters, 6 of checksum. It is shown once and never stored. */
+export function newSecret (mode: Mode): string {
+  const body = `svc_${mode}_${randomText(base62, randomLength)}`
+  return body + checksum(body)
+}
+
+/**
+ * What the text of a secret says by itself, without a look-up; undefined where a character is wrong, missing or
+ * too many, or where two have changed places.
+ */
+export function readSecret (text: string): { readonly mode: Mode } | undefined {
+  const [, body, mode, sum] = format.exec(text) ?? []
+  if (body === undefined || sum !== checksum(body)) return undefined
+  return { mode: mode as Mode }
+}
+
+/** What is stored in place of the secret: SHA-256 as 64 hexadecimal characters. See docs/decisions for why it needs no pepper. */
+export function hashSecret (secret: string): string {
+  return createHash('sha256').update(secret).digest('hex')
+}
+
+function checksum (body: string): string {
+  let rest = crc32(body)
+  let text = ''
+  for (let i = 0; i < checksumLength; i++) {
+    text = base62.charAt(rest % base62.length) + text
+    rest = Math.floor(rest / base62.length)
+  }
+  return text
+}
