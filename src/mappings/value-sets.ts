@@ -43,3 +43,5 @@ export const consentScopes = {
   treatment: 'Treatment',
   adr: 'Advanced Care Directive'
 } as const
+
+export const daysOfWeek = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
