@@ -1,0 +1,46 @@
+import fp from 'fastify-plugin'
+import type { FastifyRequest } from 'fastify'
+import { JsonRefused, parseStrict } from '../json.js'
+import { Failure } from './failures.js'
+
+/** The media types of a JSON body; a PATCH is told apart by the body's shape, not by these. */
+export const bodyTypes = ['application/json', 'application/fhir+json', 'application/merge-patch+json', 'application/json-patch+json']
+
+/** Reads JSON bodies strictly in the scope in which it is registered, and refuses every other body. `limitBytes` is the largest one. */
+export const jsonBodies = fp<{ readonly limitBytes: number }>(async (app, { limitBytes }) => {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(bodyTypes, { parseAs: 'buffer', bodyLimit: limitBytes }, async (request: FastifyRequest, body: Buffer) => readBody(request, body))
+  app.addHook('onRequest', async request => refuseEncoded(request))
+  app.addHook('preValidation', async request => requireBody(request))
+}, { name: 'json-bodies', fastify: '5.x' })
+
+function readBody (request: FastifyRequest, body: Buffer): unknown {
+  requireUtf8(request.headers['content-type'] ?? '')
+  if (body.length === 0) return undefined
+  try {
+    return parseStrict(body)
+  } catch (error) {
+    if (error instanceof JsonRefused) throw new Failure('INVALID_JSON', { message: `Correct the JSON: ${error.reason}.` })
+    throw error
+  }
+}
+
+// Decompressing what anybody sends would let a small request become a large one.
+function refuseEncoded ({ headers }: FastifyRequest): void {
+  const encoding = headers['content-encoding']
+  if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return
+  throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the body without content encoding.' })
+}
+
+function requireUtf8 (contentType: string): void {
+  const charsets = [...contentType.matchAll(/;\s*charset\s*=\s*"?([^\s";]*)/gi)].map(match => match[1]!.toLowerCase())
+  if (charsets.every(charset => charset === 'utf-8' || charset === 'utf8')) return
+  throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the body in UTF-8.' })
+}
+
+const methodsWithBody = new Set(['POST', 'PUT', 'PATCH'])
+
+function requireBody ({ method, body }: FastifyRequest): void {
+  if (body !== undefined || !methodsWithBody.has(method)) return
+  throw new Failure('INVALID_JSON', { message: 'Send a JSON value as the body, with the header Content-Type: application/json.' })
+}

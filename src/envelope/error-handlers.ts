@@ -1,0 +1,50 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { Failure, fieldIssue, type FailureCode, type FailureDetails } from './failures.js'
+import { sendFailure } from './reply.js'
+
+/** Answers whatever went wrong in a scope with its envelope; what is our own trouble is logged here, once, with its cause. */
+export function errorHandler (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const failure = failureOf(error)
+  if (failure.status >= 500) request.log.error({ code: failure.code, err: failure.cause }, failure.title)
+  return sendFailure(reply, failure)
+}
+
+/** Refuses a path that no route has. */
+export function notFoundHandler (): never {
+  throw new Failure('NOT_FOUND')
+}
+
+/** What an error means to the client. One that nobody foresaw is INTERNAL_ERROR and tells nothing of itself. */
+export function failureOf (error: unknown): Failure {
+  if (error instanceof Failure) return error
+  const { code, statusCode, validation } = asFastifyError(error)
+  if (validation) return invalidRequest(validation)
+  const refusal = refusals[code]
+  if (refusal) return new Failure(...refusal)
+  // A client that leaves in the middle of its body, and what the framework refuses for reasons of its own.
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return new Failure('BAD_REQUEST')
+  return new Failure('INTERNAL_ERROR', { cause: error })
+}
+
+const refusals: Readonly<Record<string, [FailureCode, FailureDetails?]>> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE'],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['PAYLOAD_TOO_LARGE'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['BAD_REQUEST', { message: 'Send as many bytes as Content-Length says.' }],
+  FST_ERR_BAD_URL: ['BAD_REQUEST', { message: 'Correct the percent-encoding of the path.' }]
+}
+
+function asFastifyError (error: unknown): Partial<FastifyError> & { readonly code: string } {
+  return { code: '', ...(error instanceof Error ? pick(error as FastifyError) : {}) }
+}
+
+function pick ({ code, statusCode, validation }: FastifyError) {
+  return { code, statusCode, validation }
+}
+
+function invalidRequest (validation: NonNullable<FastifyError['validation']>): Failure {
+  return new Failure('BAD_REQUEST', {
+    message: 'Correct the parameters in issues and send the request again.',
+    issues: validation.map(({ instancePath, params, message }) =>
+      fieldIssue(instancePath.slice(1).replaceAll('/', '.') || String(params.missingProperty ?? params.additionalProperty ?? 'request'), message ?? 'is not valid'))
+  })
+}

@@ -1,0 +1,65 @@
+import accepts from '@fastify/accepts'
+import fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
+import type { Plans } from './config.js'
+import { preferredType } from './envelope/accept.js'
+import { jsonBodies } from './envelope/body.js'
+import { errorHandler, notFoundHandler } from './envelope/error-handlers.js'
+import { identity } from './envelope/identity.js'
+import { refuseMethodOverride } from './envelope/method-override.js'
+import { envelope } from './envelope/reply.js'
+import { accessLog } from './gateway/access-log.js'
+import { health, type HealthOptions } from './gateway/health.js'
+import { KnownPaths } from './gateway/known-paths.js'
+import { metadata, type MetadataOptions } from './gateway/metadata.js'
+import { serverOptions, type ServerParts } from './gateway/settings.js'
+import { authenticate, type Authenticate } from './keys/authenticate.js'
+import { effectOf, requireScope } from './keys/scopes.js'
+import { perMinute } from './limits/per-minute.js'
+
+/** Everything that the pipeline is made of. */
+export interface GatewayOptions extends ServerParts, HealthOptions, MetadataOptions {
+  readonly authenticate: Authenticate
+  readonly plans: Plans
+  /** The largest body of a request to one of the routes. */
+  readonly bodyBytes: number
+  /** The routes below `/v1`, whose handlers return what becomes `data`. */
+  readonly routes: readonly FastifyPluginAsync[]
+}
+
+/** THE PIPELINE: every step that a request meets, in order. */
+export async function buildGateway (options: GatewayOptions): Promise<FastifyInstance> {
+  const app = fastify(serverOptions(options))
+  const paths = new KnownPaths(app)
+  app.removeAllContentTypeParsers()
+  app.setErrorHandler(errorHandler)
+  app.setNotFoundHandler(notFoundHandler)
+  await app.register(accessLog)
+  await app.register(identity, { now: options.now })
+  await app.register(accepts)
+  app.addHook('onRequest', async request => refuseMethodOverride(request))
+  await app.register(openToAll, options)
+  await app.register(withKey, { ...options, paths, prefix: '/v1' })
+  return app
+}
+
+/** What needs no key. */
+async function openToAll (scope: FastifyInstance, options: GatewayOptions): Promise<void> {
+  await scope.register(envelope)
+  await scope.register(health, options)
+  await scope.register(metadata, options)
+}
+
+/** `/v1`: what no step before it refused reaches a route. */
+async function withKey (scope: FastifyInstance, { authenticate: knows, now, plans, bodyBytes, routes, paths }: GatewayOptions & { readonly paths: KnownPaths }): Promise<void> {
+  scope.setErrorHandler(errorHandler)
+  scope.setNotFoundHandler(notFoundHandler)
+  scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
+  await scope.register(authenticate, { authenticate: knows, now })
+  await scope.register(perMinute, { plans })
+  scope.addHook('onRequest', async request => requireScope(request.caller, effectOf(request.method)))
+  scope.addHook('onRequest', async request => { if (request.is404) paths.refuse(request) })
+  scope.addHook('onRequest', async request => { preferredType(request) })
+  await scope.register(jsonBodies, { limitBytes: bodyBytes })
+  await scope.register(envelope)
+  for (const route of routes) await scope.register(route)
+}

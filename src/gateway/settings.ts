@@ -1,0 +1,38 @@
+import { LogController, type FastifyBaseLogger, type FastifyHttpOptions, type RawServerDefault } from 'fastify'
+import { frameworkErrorHandler, malformedHttpHandler } from '../envelope/malformed-http.js'
+import { requestId } from '../envelope/request-id.js'
+
+/** What the HTTP server needs of its surroundings. */
+export interface ServerParts {
+  readonly logger?: FastifyBaseLogger
+  readonly now: () => Date
+  readonly newRequestId?: () => string
+}
+
+/** Longest URL and headers that are read together; an id that is longer than any id can be is just not found. */
+const headBytes = 16_384
+
+/** How the HTTP server behaves: every choice of the framework that matters here, made knowingly. */
+export function serverOptions ({ logger, now, newRequestId }: ServerParts): FastifyHttpOptions<RawServerDefault> {
+  return {
+    ...(logger ? { loggerInstance: logger } : { logger: false }),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    genReqId: request => requestId(request, newRequestId),
+    requestIdHeader: false,
+    trustProxy: false,
+    // One spelling of a path reaches a route; every other one is not found.
+    routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false, maxParamLength: headBytes },
+    exposeHeadRoutes: true,
+    http: { maxHeaderSize: headBytes, headersTimeout: 20_000, insecureHTTPParser: false, joinDuplicateHeaders: false },
+    requestTimeout: 60_000,
+    // Longer than any datastore may take, so that a client gets an answer and not a broken connection.
+    connectionTimeout: 300_000,
+    // Longer than the 60 seconds after which load balancers let go of a connection.
+    keepAliveTimeout: 72_000,
+    // A request that comes while the gateway closes is still answered, and its connection closed.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    frameworkErrors: frameworkErrorHandler(now),
+    clientErrorHandler: malformedHttpHandler(now)
+  }
+}

@@ -1,0 +1,12 @@
+import type { Plan, Plans } from '../config.js'
+import { Failure } from '../envelope/failures.js'
+
+/**
+ * The plan of this name. An organization whose plan the configuration no longer has gets no service rather than an unlimited one.
+ * @throws {Failure} INTERNAL_ERROR
+ */
+export function planNamed (plans: Plans, name: string): Plan {
+  const plan = Object.hasOwn(plans, name) ? plans[name] : undefined
+  if (!plan) throw new Failure('INTERNAL_ERROR', { cause: new Error(`the configuration has no plan ${name}`) })
+  return plan
+}
