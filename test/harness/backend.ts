@@ -1,0 +1,14 @@
+/** The real FHIR server of this run, which all test files share: each makes tenants of its own in it. */
+export interface RealBackend {
+  /** The base URL, without a slash at its end. */
+  readonly url: string
+  /** What it is and where it comes from, as the run printed it. */
+  readonly name: string
+}
+
+/** The server that `npm test` found; a file that asks for it is named `*.hapi.test.ts`. Throws when there is none: such a test never passes without. */
+export function realBackend (): RealBackend {
+  const url = process.env.TEST_FHIR_URL
+  if (!url) throw new Error('no FHIR server: run npm test, or set TEST_FHIR_URL to a running one (npm run hapi)')
+  return { url, name: process.env.TEST_FHIR_NAME ?? 'given by TEST_FHIR_URL' }
+}

@@ -1,0 +1,52 @@
+/** Counts the tests of a run from its TAP, https://testanything.org/tap-version-14-specification.html */
+
+const subtest = /^(?<indent>(?: {4})*)# Subtest: /
+const point = /^(?<indent>(?: {4})*)(?<not>not )?ok \d+(?:.*? # (?<directive>SKIP|TODO)\b)?/
+
+/**
+ * How many tests passed, failed and were skipped. A test is what has a title: a subtest without subtests of its own.
+ * A group or file that failed though each test in it passed counts as one failure: it died, or ran against its plan.
+ * @param {string} tap
+ * @returns {{ passed: number, failed: number, skipped: number }}
+ */
+export function countTests (tap) {
+  const counts = { passed: 0, failed: 0, skipped: 0 }
+  const open = [group('')]
+  for (const line of withoutDiagnostics(tap)) {
+    const begun = subtest.exec(line)
+    if (begun) open.push(group(begun.groups.indent))
+    const ended = point.exec(line)
+    if (!ended) continue
+    const { indent, not, directive } = ended.groups
+    const outcome = directive ? 'skipped' : not ? 'failed' : 'passed'
+    const whole = open.length > 1 && open.at(-1).indent === indent ? open.pop() : undefined
+    const around = open.at(-1)
+    if (whole) around.tests++
+    else around[outcome === 'skipped' ? 'skips' : 'assertions']++
+    if (!isTest(whole, outcome)) continue
+    counts[outcome]++
+    if (outcome === 'failed') for (const outer of open) outer.failures++
+  }
+  return counts
+}
+
+function group (indent) {
+  return { indent, tests: 0, assertions: 0, skips: 0, failures: 0 }
+}
+
+/** An assertion is no test, unless it stands for a skipped one. */
+function isTest (whole, outcome) {
+  if (!whole) return outcome === 'skipped'
+  if (outcome === 'failed') return whole.failures === 0
+  return whole.tests === 0 && (whole.skips === 0 || whole.assertions > 0)
+}
+
+/** Diagnostics quote sources, which may look like TAP. */
+function * withoutDiagnostics (tap) {
+  let end
+  for (const line of tap.split('\n')) {
+    if (end === undefined && /^ *---$/.test(line)) end = line.replace('---', '...')
+    else if (line === end) end = undefined
+    else if (end === undefined) yield line
+  }
+}

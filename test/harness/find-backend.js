@@ -1,0 +1,55 @@
+/** Finds a real FHIR server for the tests that need one. There is no fourth way: without one, those tests fail. */
+import { startHapi } from '../hapi/launcher.js'
+
+const image = 'hapiproject/hapi:v8.8.0-1'
+const containerStartLimitMs = 300_000
+// The image has these off; the tests need a server that can do all that a client might ask for.
+const containerEnvironment = {
+  'hapi.fhir.bulk_export_enabled': 'true',
+  'hapi.fhir.bulk_import_enabled': 'true',
+  'hapi.fhir.graphql_enabled': 'true'
+}
+
+/**
+ * The server that `given` names, else one in a container, else one by the Maven launcher.
+ * @param {{ given?: string, log: (line: string) => void, signal: AbortSignal }} options
+ * @returns {Promise<{ url: string, name: string, stop: () => Promise<unknown> }>} `name` says what it is and where it comes from
+ * @throws {Error} when there is none, or when the given one does not answer: it is never replaced by another
+ */
+export async function findBackend ({ given, log, signal }) {
+  if (given) return describe({ url: given.replace(/\/+$/, ''), stop: async () => {} }, 'given by FHIR_TEST_URL')
+  const container = await startContainer(log)
+  if (container) return describe(container, `by the container image ${image}`)
+  return describe(await startHapi({ log, settings: { log: 'ERROR' }, signal }), 'by the Maven launcher')
+}
+
+/** @returns undefined where no container engine answers or the image cannot be had */
+async function startContainer (log) {
+  const { GenericContainer, Wait, getContainerRuntimeClient } = await import('testcontainers')
+  try {
+    await getContainerRuntimeClient()
+    log(`Starting a container of ${image}`)
+    const container = await new GenericContainer(image)
+      .withEnvironment(containerEnvironment)
+      .withExposedPorts(8080)
+      .withWaitStrategy(Wait.forHttp('/fhir/metadata', 8080).withStartupTimeout(containerStartLimitMs))
+      .start()
+    return { url: `http://${container.getHost()}:${container.getMappedPort(8080)}/fhir`, stop: () => container.stop() }
+  } catch (error) {
+    log(`No container: ${error.message}`)
+    return undefined
+  }
+}
+
+async function describe ({ url, stop }, origin) {
+  try {
+    const answer = await fetch(`${url}/metadata`, { headers: { accept: 'application/fhir+json' }, signal: AbortSignal.timeout(60_000) })
+    const { resourceType, software } = await answer.json()
+    if (resourceType !== 'CapabilityStatement') throw new Error(`no CapabilityStatement but status ${answer.status}`)
+    const what = [software?.name?.replace(/ Server$/, '') ?? 'an unnamed FHIR server', software?.version].filter(Boolean).join(' ')
+    return { url, name: `${what} ${origin}`, stop }
+  } catch (error) {
+    await stop()
+    throw new Error(`the FHIR server ${origin} does not answer as one: ${error.message}`, { cause: error })
+  }
+}

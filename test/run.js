@@ -1,0 +1,88 @@
+/**
+ * `npm test [-- files]`: every test, with a real FHIR server for those named `*.hapi.test.ts`.
+ * `--fast` leaves out those and `*.browser.test.ts`. The last line is `N passed, N failed`.
+ */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { constants, tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { parseArgs } from 'node:util'
+import { countTests } from './harness/counts.js'
+import { findBackend } from './harness/find-backend.js'
+
+const root = join(import.meta.dirname, '..')
+const { values: { fast }, positionals } = parseArgs({ options: { fast: { type: 'boolean', default: false } }, allowPositionals: true })
+
+const stopping = new AbortController()
+for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort(name))
+
+const files = chosenFiles()
+const counts = { passed: 0, failed: 0, skipped: 0 }
+try {
+  process.exitCode = await runAll()
+} catch (error) {
+  console.error(`The tests did not run: ${error.message}`)
+  process.exitCode = 1
+}
+if (stopping.signal.aborted) process.exitCode = 128 + constants.signals[stopping.signal.reason]
+console.log(`\n${closingLine()}`)
+
+async function runAll () {
+  if (files.length === 0) throw new Error('no test file was chosen')
+  if (!files.some(file => file.endsWith('.hapi.test.ts'))) return runTap()
+  const backend = await findBackend({ given: process.env.FHIR_TEST_URL, log: console.log, signal: stopping.signal })
+  console.log(`Backend: ${backend.name}`)
+  try {
+    return await runTap(backend)
+  } finally {
+    await backend.stop()
+  }
+}
+
+function chosenFiles () {
+  const all = () => readdirSync(import.meta.dirname, { recursive: true })
+    .filter(file => file.endsWith('.test.ts'))
+    .map(file => relative(root, join(import.meta.dirname, file)))
+    .sort()
+  const chosen = positionals.length > 0 ? positionals : all()
+  return fast ? chosen.filter(file => !/\.(hapi|browser)\.test\.ts$/.test(file)) : chosen
+}
+
+/** Runs tap over the files and adds up what it wrote down. @returns its exit code; a run without any test is a failure */
+async function runTap (backend) {
+  const folder = mkdtempSync(join(tmpdir(), 'clinigate-test-'))
+  const output = join(folder, 'run.tap')
+  try {
+    const code = await tap([`--output-file=${output}`, ...files], testEnvironment(backend))
+    Object.assign(counts, countTests(readFileSync(output, 'utf8')))
+    if (counts.passed + counts.failed === 0) throw new Error('no file holds a test')
+    return code === 0 && counts.failed > 0 ? 1 : code
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** The gateway reads FHIR_TEST_URL and FHIR_LIVE_URL as its configuration; a test gives it its own. */
+function testEnvironment (backend) {
+  const { FHIR_TEST_URL, FHIR_LIVE_URL, TEST_FHIR_URL, TEST_FHIR_NAME, ...environment } = process.env
+  return backend ? { ...environment, TEST_FHIR_URL: backend.url, TEST_FHIR_NAME: backend.name } : environment
+}
+
+function tap (args, env) {
+  // Without a terminal tap's own reporter would draw its progress over and over.
+  const reporter = process.stdout.isTTY ? 'base' : 'dot'
+  // A process group of its own, since tap passes no signal on to the test files.
+  const child = spawn(join(root, 'node_modules', '.bin', 'tap'), [`--reporter=${reporter}`, ...args], {
+    cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env, detached: true
+  })
+  stopping.signal.addEventListener('abort', () => process.kill(-child.pid, stopping.signal.reason))
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', code => resolve(code ?? 1))
+  })
+}
+
+function closingLine () {
+  const { passed, failed, skipped } = counts
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
+}
