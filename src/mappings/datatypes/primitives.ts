@@ -8,9 +8,10 @@ import type { FilterKind, Format, Schema } from '../kit/schema.js'
 const longestText = 1024 * 1024
 
 /** A string element of at most `max` characters. */
-export const textUpTo = (max: number): Datatype<string> => formatted('text', `text of 1 to ${max} characters, without spaces at its ends`, 'string', { maxLength: max })
+export const textUpTo = (max = longestText): Datatype<string> =>
+  formatted('text', `text${max < longestText ? ` of 1 to ${max} characters` : ''}, without spaces at its ends`, 'string', { maxLength: max })
 
-export const text = formatted('text', 'text, without spaces at its ends', 'string', { maxLength: longestText })
+export const text = textUpTo()
 
 /** Words with one space between them, stored as one list item each where a mapping says so. */
 export const words = formatted('words', 'words with one space between them', 'string', { maxLength: 1000 })
@@ -20,6 +21,10 @@ export const dateTime = formatted('fhir-dateTime', 'a time with its zone such as
 export const instant = formatted('fhir-instant', 'a time to the second with its zone, such as 2026-03-14T09:30:00Z', 'date')
 export const time = formatted('fhir-time', 'a time of day such as 09:30:00', 'string')
 export const uri = formatted('uri-reference', 'a URI without spaces', 'uri')
+
+/** A URI of at most `max` characters. */
+export const uriUpTo = (max: number): Datatype<string> => formatted('uri-reference', `a URI of at most ${max} characters, without spaces`, 'uri', { maxLength: max })
+
 export const base64 = formatted('base64', 'base64 text', 'string', { maxLength: 16 * longestText })
 
 export const boolean = datatype<boolean>({
@@ -36,6 +41,10 @@ export const decimal = datatype<number>({
   read: readNumber,
   write: value => value
 })
+
+/** A decimal from one number to another; a stored one beyond them is shown. */
+export const decimalWithin = (minimum: number, maximum: number): Datatype<number> =>
+  datatype({ ...decimal.codec, schema: { type: 'number', minimum, maximum, 'x-expects': `a number from ${minimum} to ${maximum}` } })
 
 const int32 = 2 ** 31 - 1
 export const integer = wholeNumber(-int32 - 1)

@@ -41,7 +41,7 @@ export const anyReference = datatype<string>({
 })
 
 /** The display of a Reference as a field of its own: the thing by name, beside its id or alone. */
-export const display = (max: number): Datatype<string> => {
+export const display = (max?: number): Datatype<string> => {
   const words = textUpTo(max).codec
   return datatype<string>({
     schema: words.schema,

@@ -1,16 +1,18 @@
 import type { FhirElement } from '../fhir.js'
-import { text, words } from '../datatypes/primitives.js'
+import { text, textUpTo, words } from '../datatypes/primitives.js'
 import type { Datatype } from '../kit/datatype.js'
 import type { Element, ElementOptions } from '../kit/element.js'
 import { isElement, itemsAt, withMember } from '../kit/path.js'
+
+type Options = ElementOptions & { readonly max?: number }
 
 /**
  * The fields of a person's name. They show the official name, else the usual one, else the first that is not old, else
  * the first; other names are kept. `name.text` beside a changed part would be a lie, so it goes.
  * http://hl7.org/fhir/R4/datatypes.html#HumanName
  */
-export const firstName = <const O extends ElementOptions = object>(options?: O) => namePart(text.first('given', options))
-export const lastName = <const O extends ElementOptions = object>(options?: O) => namePart(text('family', options))
+export const firstName = <const O extends Options = object>(options?: O) => namePart(textUpTo(options?.max).first('given', options))
+export const lastName = <const O extends Options = object>(options?: O) => namePart(textUpTo(options?.max)('family', options))
 export const firstNamePrefix = <const O extends ElementOptions = object>(options?: O) => namePart(text.first('prefix', options))
 export const firstNameSuffix = <const O extends ElementOptions = object>(options?: O) => namePart(text.first('suffix', options))
 export const namePrefixes = <const O extends ElementOptions = object>(options?: O) => namePart(text.list('prefix', options))

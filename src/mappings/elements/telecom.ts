@@ -1,16 +1,30 @@
-import { text } from '../datatypes/primitives.js'
-import { datatype } from '../kit/datatype.js'
+import { textUpTo } from '../datatypes/primitives.js'
+import { datatype, type Datatype } from '../kit/datatype.js'
 import type { ElementOptions } from '../kit/element.js'
 import { inItem } from './in-item.js'
 
+type Options = ElementOptions & { readonly max?: number }
+
 /** The first telephone number among the ContactPoints at a path; the others are kept. */
-export const phone = <const O extends ElementOptions = object>(path: string, options?: O) => contactPoint('phone', path, options)
+export const phone = <const O extends Options = object>(path: string, options?: O) => contactPoint('phone', path, token(options?.max), options)
 
 /** The first e-mail address among the ContactPoints at a path; the others are kept. */
-export const email = <const O extends ElementOptions = object>(path: string, options?: O) => contactPoint('email', path, options)
+export const email = <const O extends Options = object>(path: string, options?: O) => contactPoint('email', path, token(options?.max), options)
 
-const token = datatype({ ...text.codec, kind: 'token' as const })
+/** The same, where a text that is no e-mail address is refused. */
+export const emailAddress = <const O extends Options = object>(path: string, options?: O) => contactPoint('email', path, address(options?.max), options)
 
-function contactPoint<const O extends ElementOptions = object> (system: 'phone' | 'email', path: string, options?: O) {
-  return inItem(path, { find: item => item.system === system && typeof item.value === 'string', create: { system } }, token('value', options))
+/** One @ between two words; anything more exact refuses addresses that exist. */
+const addressForm = '^[^\\s@\\u0000-\\u001F\\u007F]+@[^\\s@\\u0000-\\u001F\\u007F]+$'
+
+const token = (max?: number): Datatype<string> => datatype({ ...textUpTo(max).codec, kind: 'token' })
+
+function address (max?: number): Datatype<string> {
+  const { codec } = token(max)
+  const { format: _, ...schema } = codec.schema
+  return datatype({ ...codec, schema: { ...schema, pattern: addressForm, 'x-expects': `an e-mail address${max === undefined ? '' : ` of at most ${max} characters`}` } })
+}
+
+function contactPoint<const O extends ElementOptions = object> (system: 'phone' | 'email', path: string, value: Datatype<string>, options?: O) {
+  return inItem(path, { find: item => item.system === system && typeof item.value === 'string', create: { system } }, value('value', options))
 }
