@@ -45,3 +45,26 @@ export const consentScopes = {
 } as const
 
 export const daysOfWeek = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
+
+/** The life of a request: http://hl7.org/fhir/R4/valueset-request-status.html */
+export const requestStatus = ['draft', 'active', 'on-hold', 'revoked', 'completed', 'entered-in-error', 'unknown'] as const
+
+/** How binding a request is: http://hl7.org/fhir/R4/valueset-request-intent.html */
+export const requestIntent = [
+  'proposal', 'plan', 'directive', 'order', 'original-order', 'reflex-order', 'filler-order', 'instance-order', 'option'
+] as const
+
+export const requestPriority = ['routine', 'urgent', 'asap', 'stat'] as const
+
+/** The life of what is exchanged with insurers: http://hl7.org/fhir/R4/valueset-fm-status.html */
+export const financialStatus = ['active', 'cancelled', 'draft', 'entered-in-error'] as const
+
+export const claimUse = ['claim', 'preauthorization', 'predetermination'] as const
+
+/** How far the processing of a claim or a payment came: http://hl7.org/fhir/R4/valueset-remittance-outcome.html */
+export const remittanceOutcome = ['queued', 'complete', 'error', 'partial'] as const
+
+export const eligibilityPurpose = ['auth-requirements', 'benefits', 'discovery', 'validation'] as const
+
+/** The life of a definition: http://hl7.org/fhir/R4/valueset-publication-status.html */
+export const publicationStatus = ['draft', 'active', 'retired', 'unknown'] as const
