@@ -1,0 +1,92 @@
+import { STATUS_CODES } from 'node:http'
+import { parseStored } from '../json.js'
+import type { FhirResource } from '../mappings/fhir.js'
+import { readUrl, understand, type Interaction, type Sandbox, type SandboxRequest } from './interaction.js'
+import { invalid, outcome, Refused } from './outcome.js'
+import { perform, type Reply } from './perform.js'
+import { replaceTexts } from './references.js'
+
+/**
+ * Runs a batch, each entry for itself, or a transaction, all entries or none.
+ * @param isVerbose whether the answer shows what was written, not only where.
+ * @throws {Refused} for a transaction with the first reason.
+ */
+export function runBundle (sandbox: Sandbox, body: unknown, isVerbose: boolean): FhirResource {
+  const { resourceType, type, entry = [] } = Object(body) as FhirResource
+  if (resourceType !== 'Bundle' || !(type === 'batch' || type === 'transaction')) throw invalid('the body must be a Bundle of type batch or transaction')
+  if (!Array.isArray(entry)) throw invalid('Bundle.entry must be a list')
+  const replies = type === 'batch' ? runBatch(sandbox, entry) : runTransaction(sandbox, entry)
+  return {
+    resourceType: 'Bundle',
+    type: `${type}-response`,
+    entry: replies.map((reply, i) => responseEntry(reply, isVerbose || methodOf(entry[i]) === 'GET'))
+  }
+}
+
+function runBatch (sandbox: Sandbox, entries: readonly unknown[]): Reply[] {
+  return entries.map(entry => {
+    try {
+      return sandbox.store.transaction(() => perform(sandbox, understand(sandbox, readEntry(entry))))
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error
+      return { status: error.status, text: JSON.stringify(outcome('error', error.code, error.message)) }
+    }
+  })
+}
+
+// http://hl7.org/fhir/R4/http.html#trules
+const order: ReadonlyArray<Interaction['kind']> = ['delete', 'none', 'create', 'exists', 'update', 'read', 'vread', 'history', 'search', 'metadata']
+
+function runTransaction (sandbox: Sandbox, entries: readonly unknown[]): Reply[] {
+  return sandbox.store.transaction(() => {
+    const interactions = entries.map(entry => understand(sandbox, readEntry(entry)))
+    const ids = assignedIds(entries, interactions)
+    const replies = new Array<Reply>(entries.length)
+    const steps = interactions.map((interaction, i) => ({ interaction, i }))
+    for (const { interaction, i } of steps.sort((a, b) => order.indexOf(a.interaction.kind) - order.indexOf(b.interaction.kind))) {
+      replies[i] = perform(sandbox, 'resource' in interaction ? { ...interaction, resource: replaceTexts(interaction.resource, ids) } : interaction)
+    }
+    return replies
+  })
+}
+
+/** What each entry's fullUrl stands for from now on: `urn:uuid:…` → `Patient/1`. */
+function assignedIds (entries: readonly unknown[], interactions: readonly Interaction[]): Map<string, string> {
+  const ids = new Map<string, string>()
+  const written = new Set<string>()
+  for (const [i, interaction] of interactions.entries()) {
+    if (!('id' in interaction)) continue
+    const reference = `${interaction.type}/${interaction.id}`
+    const { fullUrl } = entries[i] as { fullUrl?: unknown }
+    if (typeof fullUrl === 'string') ids.set(fullUrl, reference)
+    if (!['create', 'update', 'delete'].includes(interaction.kind)) continue
+    if (written.has(reference)) throw invalid('a transaction writes one resource twice')
+    written.add(reference)
+  }
+  return ids
+}
+
+function readEntry (entry: unknown): SandboxRequest {
+  const { request, resource } = Object(entry) as { request?: Record<string, unknown>, resource?: unknown }
+  const { method, url, ifMatch, ifNoneExist } = request ?? {}
+  if (typeof method !== 'string' || typeof url !== 'string') throw invalid('an entry needs request.method and request.url')
+  return { method, ...readUrl(url), ifMatch: text(ifMatch), ifNoneExist: text(ifNoneExist), body: resource }
+}
+
+function methodOf (entry: unknown): unknown {
+  return (Object(entry) as { request?: { method?: unknown } }).request?.method
+}
+
+function text (value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function responseEntry ({ status, text, version }: Reply, isVerbose: boolean): unknown {
+  const response = { status: `${status} ${STATUS_CODES[status]}` }
+  const content = parseStored(text) as FhirResource
+  if (content.resourceType === 'OperationOutcome' && !version) return { response: { ...response, outcome: content } }
+  const shown = isVerbose && { resource: content }
+  if (!version) return { ...shown, response }
+  const { type, id, version: number, at } = version
+  return { ...shown, response: { ...response, location: `${type}/${id}/_history/${number}`, etag: `W/"${number}"`, lastModified: at } }
+}

@@ -1,0 +1,129 @@
+import { dateMatch, numberMatch, quantityMatch, type RowMatch } from './comparisons.js'
+import { split, unescaped } from './escapes.js'
+import { normalized, textSuffix } from './index-rows.js'
+import { invalid } from './outcome.js'
+import { readReference } from './references.js'
+import { resourceTypes, type Parameter, type ParameterKind } from './search-parameters.js'
+import type { Condition } from './store.js'
+
+/** One search parameter of a request: `birthdate=ge1980` of Patient. */
+export interface Criterion {
+  readonly type: string
+  readonly parameter: Parameter
+  readonly modifier: string | undefined
+  /** With FHIR's escapes: `\,` `\|` `\$` `\\`. */
+  readonly value: string
+  /** Absolute references to this server begin with it. */
+  readonly baseUrl: string
+}
+
+/**
+ * The condition that a resource meets when it matches the criterion: one of its values matches one of the alternatives.
+ * @throws {Refused} for a modifier or value that the parameter doesn't know.
+ */
+export function condition (criterion: Criterion): Condition {
+  const { parameter, modifier, value, type } = criterion
+  const name = `${type}.${parameter.name}`
+  if (value === '') throw invalid('a search parameter has no value')
+  if (modifier === 'missing') return missing(name, value)
+  const matches = matchers[parameter.kind](split(value, ','), criterion)
+  const rows = matches.map(({ sql }) => `SELECT pk FROM search_index WHERE parameter = ? AND ${sql}`).join(' UNION ALL ')
+  const args = matches.flatMap(({ beside = '', args }) => [name + beside, ...args])
+  return { sql: `r.pk ${modifier === 'not' ? 'NOT IN' : 'IN'} (${rows})`, args }
+}
+
+function missing (name: string, value: string): Condition {
+  if (value !== 'true' && value !== 'false') throw invalid(':missing is true or false')
+  return { sql: `r.pk ${value === 'true' ? 'NOT IN' : 'IN'} (SELECT pk FROM search_index WHERE parameter = ?)`, args: [name] }
+}
+
+type Matcher = (alternatives: readonly string[], criterion: Criterion) => RowMatch[]
+
+const matchers: Record<ParameterKind, Matcher> = {
+  date: withoutModifier(dateMatch),
+  number: withoutModifier(numberMatch),
+  quantity: withoutModifier(quantityMatch),
+  uri: withoutModifier(text => ({ sql: 'value = ?', args: [unescaped(text)] })),
+  string: stringMatches,
+  token: tokenMatches,
+  reference: referenceMatches
+}
+
+function withoutModifier (match: (text: string) => RowMatch): Matcher {
+  return (alternatives, { modifier }) => {
+    if (modifier !== undefined) throw unknownModifier()
+    return atMost500(alternatives).map(match)
+  }
+}
+
+function unknownModifier (): Error {
+  return invalid('a search parameter has a modifier that this server does not know for it')
+}
+
+// SQLite joins no more than 500 selections; tokens and references, which may be many, are joined otherwise.
+function atMost500<T> (alternatives: readonly T[]): readonly T[] {
+  if (alternatives.length > 500) throw invalid('a search parameter has more than 500 values')
+  return alternatives
+}
+
+const textMatches = new Map<string | undefined, (text: string) => RowMatch>([[undefined, startsWith], ['exact', isWritten], ['contains', contains]])
+
+function stringMatches (alternatives: readonly string[], { modifier }: Criterion): RowMatch[] {
+  const match = textMatches.get(modifier)
+  if (!match) throw unknownModifier()
+  return atMost500(alternatives).map(match)
+}
+
+function startsWith (text: string): RowMatch {
+  const prefix = normalized(unescaped(text))
+  return { sql: 'value >= ? AND value < ?', args: [prefix, prefix + '\u{10FFFF}'] }
+}
+
+function isWritten (text: string): RowMatch {
+  const written = unescaped(text)
+  return { sql: 'value = ? AND system = ?', args: [normalized(written), written] }
+}
+
+function contains (text: string): RowMatch {
+  return { sql: 'instr(value, ?) > 0', args: [normalized(unescaped(text))] }
+}
+
+/** A value with its system: `undefined` is any, `null` is none. */
+interface Coded { readonly system: string | null | undefined, readonly value: string | undefined }
+
+function tokenMatches (alternatives: readonly string[], { modifier }: Criterion): RowMatch[] {
+  if (modifier === 'text') return atMost500(alternatives).map(text => ({ ...startsWith(text), beside: textSuffix }))
+  if (modifier !== undefined && modifier !== 'not') throw unknownModifier()
+  return bySystem(alternatives.map(readToken))
+}
+
+function readToken (text: string): Coded {
+  const [first, second, ...more] = split(text, '|').map(unescaped) as [string, ...string[]]
+  if (more.length > 0) throw invalid('a token is system|code')
+  if (second === undefined) return { system: undefined, value: first }
+  if (first === '' && second === '') throw invalid('a token has neither system nor code')
+  return { system: first === '' ? null : first, value: second === '' ? undefined : second }
+}
+
+function bySystem (coded: readonly Coded[]): RowMatch[] {
+  const systems = [...new Set(coded.map(({ system }) => system))]
+  return atMost500(systems).flatMap(system => {
+    const values = coded.filter(item => item.system === system).map(({ value }) => value)
+    const whole = system === undefined ? { sql: 'TRUE', args: [] } : { sql: 'system IS ?', args: [system] }
+    if (values.includes(undefined)) return [whole]
+    return [{ sql: `value IN (SELECT value FROM json_each(?)) AND ${whole.sql}`, args: [JSON.stringify(values), ...whole.args] }]
+  })
+}
+
+function referenceMatches (alternatives: readonly string[], { modifier, baseUrl }: Criterion): RowMatch[] {
+  if (modifier !== undefined && !resourceTypes.has(modifier)) throw unknownModifier()
+  return bySystem(alternatives.map(text => readTarget(unescaped(text), baseUrl, modifier)))
+}
+
+function readTarget (text: string, baseUrl: string, type: string | undefined): Coded {
+  const local = text.startsWith(`${baseUrl}/`) ? text.slice(baseUrl.length + 1) : text
+  const read = readReference(local)
+  if (read.kind !== 'resource') return { system: type, value: local }
+  if (type !== undefined && type !== read.type) throw invalid('a reference has another type than its parameter says')
+  return { system: read.type, value: read.id }
+}

@@ -1,0 +1,138 @@
+import type { FhirResource } from '../mappings/fhir.js'
+import { invalid, Refused } from './outcome.js'
+import type { QueryParameter } from './paging.js'
+import { idForm } from './references.js'
+import { matches } from './search.js'
+import { resourceTypes } from './search-parameters.js'
+import type { Store, Version } from './store.js'
+
+/** A request, of HTTP or of an entry in a Bundle. */
+export interface SandboxRequest {
+  readonly method: string
+  /** What follows the base URL, split at the slashes and decoded. */
+  readonly path: readonly string[]
+  readonly query: readonly QueryParameter[]
+  readonly ifMatch?: string | undefined
+  readonly ifNoneExist?: string | undefined
+  readonly body?: unknown
+}
+
+/** Splits what follows the base URL into path and query. */
+export function readUrl (url: string): Pick<SandboxRequest, 'path' | 'query'> {
+  const [path = '', ...query] = url.split('?')
+  try {
+    return {
+      path: path.replace(/^\/|\/$/g, '').split('/').map(decodeURIComponent).filter((segment, i) => i > 0 || segment !== ''),
+      query: [...new URLSearchParams(query.join('?'))]
+    }
+  } catch {
+    throw invalid('the URL is not encoded as it should be')
+  }
+}
+
+/** What a request asks for, once conditional ones have found what they mean. */
+export type Interaction =
+  | { readonly kind: 'metadata' | 'none' }
+  | { readonly kind: 'search', readonly type: string, readonly query: readonly QueryParameter[] }
+  | { readonly kind: 'read', readonly type: string, readonly id: string, readonly query: readonly QueryParameter[] }
+  | { readonly kind: 'vread', readonly type: string, readonly id: string, readonly version: number }
+  | { readonly kind: 'history', readonly type: string, readonly id: string, readonly query: readonly QueryParameter[] }
+  | { readonly kind: 'create', readonly type: string, readonly id: string, readonly resource: FhirResource }
+  | { readonly kind: 'exists', readonly type: string, readonly id: string, readonly version: Version }
+  | { readonly kind: 'update', readonly type: string, readonly id: string, readonly resource: FhirResource, readonly ifMatch: string | undefined }
+  | { readonly kind: 'delete', readonly type: string, readonly id: string, readonly ifMatch: string | undefined }
+
+/** What a sandbox is made of. */
+export interface Sandbox {
+  readonly store: Store
+  readonly baseUrl: string
+  now (): Date
+  newId (): string
+}
+
+/**
+ * Reads a request; a create has its id already, so that a Bundle's other entries can refer to it.
+ * @throws {Refused}
+ */
+export function understand (sandbox: Sandbox, request: SandboxRequest): Interaction {
+  const shape = shapeOf(request.path)
+  const readers = routes.get(shape)
+  if (!readers) throw new Refused(404, 'not-found', 'there is nothing at this path')
+  const reader = readers.get(request.method)
+  if (!reader) throw new Refused(405, 'not-supported', 'this method is not offered here')
+  const [type = '', id = ''] = request.path
+  if (shape.startsWith('type') && !resourceTypes.has(type)) throw new Refused(404, 'not-supported', 'this is not a resource type of R4')
+  if (shape.startsWith('type/id') && !idForm.test(id)) throw invalid('an id has 1 to 64 characters of A-Z a-z 0-9 - .')
+  return reader({ type, id, request, sandbox })
+}
+
+/** `Patient/1/_history/2` → `type/id/_history/version` */
+function shapeOf ([first, ...rest]: readonly string[]): string {
+  const names = rest.map((segment, i) => segment.startsWith('_') ? segment : ['id', '', 'version'][i])
+  return [first === 'metadata' ? first : 'type', ...names].join('/')
+}
+
+interface Reading { readonly type: string, readonly id: string, readonly request: SandboxRequest, readonly sandbox: Sandbox }
+
+type Reader = (reading: Reading) => Interaction
+
+const read: Reader = ({ type, id, request: { query } }) => ({ kind: 'read', type, id, query })
+const search: Reader = ({ type, request: { query } }) => ({ kind: 'search', type, query })
+const history: Reader = ({ type, id, request: { query } }) => ({ kind: 'history', type, id, query })
+const vread: Reader = ({ type, id, request: { path } }) => ({ kind: 'vread', type, id, version: Number(path[3]) })
+const remove: Reader = ({ type, id, request: { ifMatch } }) => ({ kind: 'delete', type, id, ifMatch })
+
+const create: Reader = reading => {
+  const { type, request, sandbox } = reading
+  const resource = readResource(type, request.body)
+  if (request.ifNoneExist === undefined) return { kind: 'create', type, id: sandbox.newId(), resource }
+  const found = theOne(reading, [...new URLSearchParams(request.ifNoneExist.replace(/^[A-Za-z]*\?/, ''))])
+  return found ? { kind: 'exists', type, id: found.id, version: found } : { kind: 'create', type, id: sandbox.newId(), resource }
+}
+
+const update: Reader = ({ type, id, request: { body, ifMatch } }) => {
+  const resource = readResource(type, body)
+  if (resource.id !== id) throw invalid('the id of the resource must be that of the URL')
+  return { kind: 'update', type, id, resource, ifMatch }
+}
+
+const conditionalUpdate: Reader = reading => {
+  const { type, request, sandbox } = reading
+  const resource = readResource(type, request.body)
+  const found = theOne(reading, request.query)
+  if (!found) return { kind: 'create', type, id: sandbox.newId(), resource }
+  return { kind: 'update', type, id: found.id, resource, ifMatch: request.ifMatch }
+}
+
+const conditionalDelete: Reader = reading => {
+  const found = theOne(reading, reading.request.query)
+  return found ? { kind: 'delete', type: reading.type, id: found.id, ifMatch: reading.request.ifMatch } : { kind: 'none' }
+}
+
+const routes: ReadonlyMap<string, ReadonlyMap<string, Reader>> = new Map([
+  ['metadata', new Map([['GET', () => ({ kind: 'metadata' })]])],
+  ['type', new Map([['GET', search], ['POST', create], ['PUT', conditionalUpdate], ['DELETE', conditionalDelete]])],
+  ['type/_search', new Map([['POST', search]])],
+  ['type/id', new Map([['GET', read], ['PUT', update], ['DELETE', remove]])],
+  ['type/id/_history', new Map([['GET', history]])],
+  ['type/id/_history/version', new Map([['GET', vread]])]
+])
+
+function theOne ({ type, sandbox: { store, baseUrl } }: Reading, criteria: readonly QueryParameter[]): Version | undefined {
+  const [found, another] = matches(store, type, criteria, baseUrl)
+  if (another) throw new Refused(412, 'multiple-matches', 'several resources match the condition')
+  return found
+}
+
+/** A body as a resource of the type that the URL names. */
+function readResource (type: string, body: unknown): FhirResource {
+  const { resourceType, meta = {} } = Object(body) as FhirResource
+  if (resourceType !== type) throw invalid('the body must be a resource of the type in the URL')
+  const isWellFormed = isObject(meta) && [meta.tag ?? [], meta['security'] ?? []].every(list => Array.isArray(list) && list.every(isObject))
+  if (!isWellFormed) throw new Refused(400, 'structure', 'meta is not as R4 has it')
+  return body as FhirResource
+}
+
+function isObject (value: unknown): boolean {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}

@@ -1,0 +1,19 @@
+import type { FhirResource } from '../mappings/fhir.js'
+
+/** What the sandbox answers in place of a result; `code` is an R4 issue type, `message` never repeats what was sent or stored. */
+export class Refused extends Error {
+  constructor (readonly status: number, readonly code: string, message: string) {
+    super(message)
+    this.name = 'Refused'
+  }
+}
+
+/** An OperationOutcome of one issue. */
+export function outcome (severity: 'information' | 'warning' | 'error', code: string, diagnostics: string): FhirResource {
+  return { resourceType: 'OperationOutcome', issue: [{ severity, code, diagnostics }] }
+}
+
+/** A request that cannot be understood: 400. */
+export function invalid (message: string): Refused {
+  return new Refused(400, 'invalid', message)
+}

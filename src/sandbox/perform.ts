@@ -1,0 +1,124 @@
+import { parseStored, printJson } from '../json.js'
+import type { StoredResource } from '../mappings/fhir.js'
+import { capabilityStatement } from './capability-statement.js'
+import { onlyElements } from './elements.js'
+import type { Interaction, Sandbox } from './interaction.js'
+import { outcome, Refused } from './outcome.js'
+import { natural, pageLinks } from './paging.js'
+import { search } from './search.js'
+import { nextVersion, stamped } from './stamp.js'
+import type { Version } from './store.js'
+
+/** An answer. `version` is the stored one that it shows, if any. */
+export interface Reply {
+  readonly status: number
+  /** FHIR JSON. */
+  readonly text: string
+  readonly version?: Version
+}
+
+type Of<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
+
+/**
+ * Does what a request asks for. Writes belong inside a transaction of the store.
+ * @throws {Refused}
+ */
+export function perform (sandbox: Sandbox, interaction: Interaction): Reply {
+  switch (interaction.kind) {
+    case 'metadata': return { status: 200, text: printJson(capabilityStatement(sandbox)) }
+    case 'search': return { status: 200, text: printJson(search(sandbox.store, interaction.type, interaction.query, sandbox.baseUrl)) }
+    case 'read': return read(sandbox, interaction)
+    case 'vread': return vread(sandbox, interaction)
+    case 'history': return history(sandbox, interaction)
+    case 'create': return create(sandbox, interaction)
+    case 'exists': return shown(200, interaction.version)
+    case 'update': return update(sandbox, interaction)
+    case 'delete': return remove(sandbox, interaction)
+    case 'none': return nothingDeleted()
+  }
+}
+
+function shown (status: number, version: Version): Reply {
+  return { status, text: version.text, version }
+}
+
+function read ({ store }: Sandbox, { type, id, query }: Of<'read'>): Reply {
+  const reply = shown(200, living(store.current(type, id)))
+  const names = query.filter(([name]) => name === '_elements').flatMap(([, value]) => value.split(','))
+  if (names.length === 0) return reply
+  return { ...reply, text: printJson(onlyElements(parseStored(reply.text) as StoredResource, names)) }
+}
+
+function vread ({ store }: Sandbox, { type, id, version }: Of<'vread'>): Reply {
+  return shown(200, living(store.version(type, id, version)))
+}
+
+function living (version: Version | undefined): Version {
+  if (!version) throw new Refused(404, 'not-found', 'there is no such resource')
+  if (version.method === 'DELETE') throw new Refused(410, 'deleted', 'the resource was deleted')
+  return version
+}
+
+function history ({ store, baseUrl }: Sandbox, { type, id, query }: Of<'history'>): Reply {
+  const versions = store.history(type, id)
+  if (versions.length === 0) throw new Refused(404, 'not-found', 'there is no such resource')
+  const asked = new Map(query)
+  const [count, offset] = [natural(asked.get('_count') ?? '20'), natural(asked.get('_offset') ?? '0')]
+  const url = `${baseUrl}/${type}/${id}`
+  const bundle = {
+    resourceType: 'Bundle',
+    type: 'history',
+    total: versions.length,
+    link: pageLinks(`${url}/_history`, query, { count, offset }, versions.length),
+    entry: versions.slice(offset, offset + count).map(version => historyEntry(url, version))
+  }
+  return { status: 200, text: printJson(bundle) }
+}
+
+function historyEntry (url: string, { type, id, version, method, at, text }: Version): unknown {
+  return {
+    fullUrl: url,
+    ...(method !== 'DELETE' && { resource: parseStored(text) }),
+    request: { method, url: method === 'POST' ? type : `${type}/${id}` },
+    response: { status: version === 1 ? '201 Created' : '200 OK', lastModified: at, etag: `W/"${version}"` }
+  }
+}
+
+function create ({ store, now }: Sandbox, { id, resource }: Of<'create'>): Reply {
+  return shown(201, store.write(stamped(resource, { id, version: 1, at: now().toISOString() }), 'POST'))
+}
+
+function update ({ store, now }: Sandbox, { type, id, resource, ifMatch }: Of<'update'>): Reply {
+  const current = store.current(type, id)
+  checkVersion(current, ifMatch)
+  const at = now().toISOString()
+  if (!current) return shown(201, store.write(stamped(resource, { id: chosen(id), version: 1, at }), 'PUT'))
+  const next = nextVersion(resource, current, at)
+  return next ? shown(current.method === 'DELETE' ? 201 : 200, store.write(next, 'PUT')) : shown(200, current)
+}
+
+/** An id that a client gives a new resource; numbers are for servers. */
+function chosen (id: string): string {
+  if (/^\d+$/.test(id)) throw new Refused(400, 'processing', 'an id that a client chooses must not be a number')
+  return id
+}
+
+function remove ({ store, now }: Sandbox, { type, id, ifMatch }: Of<'delete'>): Reply {
+  const current = store.current(type, id)
+  checkVersion(current, ifMatch)
+  if (!current || current.method === 'DELETE') return nothingDeleted()
+  store.remove(current, now().toISOString())
+  return { status: 200, text: printJson(outcome('information', 'informational', 'deleted')) }
+}
+
+function nothingDeleted (): Reply {
+  return { status: 200, text: printJson(outcome('warning', 'not-found', 'there was nothing to delete')) }
+}
+
+function checkVersion (current: Version | undefined, ifMatch: string | undefined): void {
+  if (ifMatch === undefined) return
+  const wanted = /^(?:W\/)?"(\d+)"$/.exec(ifMatch)?.[1]
+  if (!current || current.method === 'DELETE' || wanted !== String(current.version)) {
+    throw new Refused(412, 'conflict', 'If-Match names another version than the newest')
+  }
+}

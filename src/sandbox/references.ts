@@ -1,0 +1,56 @@
+import { ExactNumber } from '../json.js'
+import type { FhirResource } from '../mappings/fhir.js'
+import { Refused } from './outcome.js'
+import { resourceTypes } from './search-parameters.js'
+
+/** What the text of a reference points to: a resource here, something within its own resource, or nothing that can be followed. */
+export type ReadReference = { readonly kind: 'resource', readonly type: string, readonly id: string } | { readonly kind: 'contained' | 'other' }
+
+/** An id as R4 has it. */
+export const idForm = /^[A-Za-z0-9.-]{1,64}$/
+
+/** Reads the text of a reference: `Type/id`, with or without a version, `#contained`, or anything else. */
+export function readReference (text: string): ReadReference {
+  if (text.startsWith('#')) return { kind: 'contained' }
+  const [type, id, history, version, ...more] = text.split('/') as [string, string?, string?, string?, ...string[]]
+  const isVersioned = history === '_history' && version !== undefined && more.length === 0
+  if (!resourceTypes.has(type) || !idForm.test(id ?? '') || !(history === undefined || isVersioned)) return { kind: 'other' }
+  return { kind: 'resource', type, id: id as string }
+}
+
+/** A resource of this server that another one points to. */
+export interface Link { readonly type: string, readonly id: string }
+
+/**
+ * The resources that a resource points to. What a stored Bundle and `contained` hold is another resource's own affair.
+ * @throws {Refused} for a reference that this server could not resolve.
+ */
+export function links (resource: FhirResource): Link[] {
+  const found = new Map<string, Link>()
+  for (const text of referenceTexts(resource)) {
+    const read = readReference(text)
+    if (read.kind === 'other') throw new Refused(400, 'processing', 'a reference must be Type/id of a resource in this store, or #id')
+    if (read.kind === 'resource') found.set(`${read.type}/${read.id}`, { type: read.type, id: read.id })
+  }
+  return [...found.values()]
+}
+
+function * referenceTexts (value: unknown): Generator<string> {
+  if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return
+  for (const [key, item] of Object.entries(value)) {
+    if (key === 'reference' && typeof item === 'string') yield item
+    else if (!isResource(item)) yield * referenceTexts(item)
+  }
+}
+
+function isResource (value: unknown): boolean {
+  return value !== null && typeof value === 'object' && 'resourceType' in value
+}
+
+/** The same value with every text that is a key of `replacements` replaced: a Bundle's `urn:uuid:` by the id that its entry got. */
+export function replaceTexts<T> (value: T, replacements: ReadonlyMap<string, string>): T {
+  if (typeof value === 'string') return (replacements.get(value) ?? value) as T
+  if (Array.isArray(value)) return value.map(item => replaceTexts(item, replacements)) as T
+  if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaceTexts(item, replacements)])) as T
+}

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { parseStored, printJson } from '../json.js'
+import { runBundle } from './bundle.js'
+import { readUrl, understand, type Sandbox, type SandboxRequest } from './interaction.js'
+import { invalid, outcome, Refused } from './outcome.js'
+import { perform, type Reply } from './perform.js'
+import { Store } from './store.js'
+
+export interface SandboxOptions {
+  /** Where the resources stay; `:memory:` forgets them. */
+  readonly file: string
+  /** There is no authentication, so that nothing but loopback is offered. */
+  readonly host?: '127.0.0.1' | '::1'
+  /** 0, the default, is any that is free. */
+  readonly port?: number
+  now? (): Date
+  newId? (): string
+  readonly log?: FastifyBaseLogger
+}
+
+/** A FHIR R4 server inside this process: for the first minute, demos and fast tests, never for production. */
+export interface RunningSandbox {
+  /** The base URL, without a slash at its end. */
+  readonly url: string
+  close (): Promise<void>
+}
+
+/** The largest body: 16 MiB. */
+const bodyLimit = 16 * 1024 * 1024
+
+/** Opens the store and listens. Several run side by side, each with its own file. */
+export async function startSandbox ({ file, host = '127.0.0.1', port = 0, now = () => new Date(), newId = randomUUID, log }: SandboxOptions): Promise<RunningSandbox> {
+  const store = new Store(file)
+  const app = fastify({ bodyLimit, logController: new LogController({ disableRequestLogging: true }), ...(log ? { loggerInstance: log } : { logger: false }) })
+  app.addHook('onClose', async () => { store.close() })
+  readBodies(app)
+  answerErrors(app)
+  const sandbox: Sandbox = { store, now, newId, get baseUrl () { return baseUrl(app) } }
+  const handler = (request: FastifyRequest, reply: FastifyReply) => send(sandbox, reply, answer(sandbox, request))
+  for (const url of ['/fhir', '/fhir/*']) app.route({ method: ['GET', 'POST', 'PUT', 'DELETE'], url, handler })
+  await app.listen({ host, port }).catch(async error => {
+    await app.close()
+    throw error
+  })
+  return { url: sandbox.baseUrl, close: () => app.close() }
+}
+
+function baseUrl (app: FastifyInstance): string {
+  const { address, family, port } = app.server.address() as AddressInfo
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}/fhir`
+}
+
+function readBodies (app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(['application/fhir+json', 'application/json'], { parseAs: 'string' }, (_request, body, done) => {
+    try {
+      done(null, parseStored(body as string))
+    } catch {
+      done(invalid('the body is not JSON'))
+    }
+  })
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) => {
+    done(null, new URLSearchParams(body as string))
+  })
+}
+
+function answerErrors (app: FastifyInstance): void {
+  app.setNotFoundHandler(() => { throw new Refused(404, 'not-found', 'the base URL ends in /fhir') })
+  app.setErrorHandler((error: FastifyError | Refused, request, reply) => {
+    const refused = asRefused(error)
+    if (refused.status >= 500) request.log.error({ err: error }, 'the sandbox could not answer')
+    return reply.status(refused.status).type(fhirJson).send(printJson(outcome('error', refused.code, refused.message)))
+  })
+}
+
+function asRefused (error: FastifyError | Refused): Refused {
+  if (error instanceof Refused) return error
+  if (error instanceof RangeError) return invalid('the body is nested too deeply')
+  const status = error.statusCode ?? 500
+  // Fastify's own texts repeat what was sent.
+  return status < 500 ? new Refused(status, 'invalid', 'the request could not be read') : new Refused(500, 'exception', 'the sandbox could not answer')
+}
+
+function answer (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): Reply {
+  const method = raw.method === 'HEAD' ? 'GET' : String(raw.method)
+  const { path, query } = readUrl(String(raw.url).slice('/fhir'.length))
+  if (method === 'POST' && path.length === 0) {
+    const isVerbose = String(headers['prefer']).includes('return=representation')
+    return { status: 200, text: printJson(runBundle(sandbox, body, isVerbose)) }
+  }
+  const isForm = body instanceof URLSearchParams
+  if (body !== undefined && isForm !== (path[1] === '_search')) throw new Refused(415, 'not-supported', 'a search is a form, a resource is JSON')
+  const ifNoneExist = headers['if-none-exist'] as string | undefined
+  // A search by form: what the URL asks counts as well.
+  return run(sandbox, { method, path, query: isForm ? [...query, ...body] : query, ifMatch: headers['if-match'], ifNoneExist, body })
+}
+
+function run (sandbox: Sandbox, request: SandboxRequest): Reply {
+  const answered = () => perform(sandbox, understand(sandbox, request))
+  return request.method === 'GET' ? answered() : sandbox.store.transaction(answered)
+}
+
+const fhirJson = 'application/fhir+json; charset=utf-8'
+
+function send ({ baseUrl }: Sandbox, reply: FastifyReply, { status, text, version }: Reply): FastifyReply {
+  reply.status(status).type(fhirJson)
+  if (!version) return reply.send(text)
+  const { method, headers } = reply.request
+  const url = `${baseUrl}/${version.type}/${version.id}/_history/${version.version}`
+  reply.headers({
+    etag: `W/"${version.version}"`,
+    'last-modified': new Date(version.at).toUTCString(),
+    [method === 'POST' || status === 201 ? 'location' : 'content-location']: url
+  })
+  return reply.send(method !== 'GET' && headers['prefer'] === 'return=minimal' ? '' : text)
+}

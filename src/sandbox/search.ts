@@ -1,0 +1,119 @@
+import { parseStored } from '../json.js'
+import type { FhirResource, StoredResource } from '../mappings/fhir.js'
+import { condition } from './conditions.js'
+import { onlyElements } from './elements.js'
+import { invalid } from './outcome.js'
+import { natural, pageLinks, type QueryParameter } from './paging.js'
+import { parametersOf, resourceTypes, type Parameter } from './search-parameters.js'
+import type { Condition, Store, Version } from './store.js'
+
+/** One hop from the matches: `Observation:subject`, forward to what it points to or backward to what points here. */
+interface Include { readonly parameter: string, readonly target: string | undefined, readonly isReverse: boolean }
+
+/** A search that was understood. */
+interface Search {
+  readonly type: string
+  readonly conditions: Condition[]
+  readonly order: Condition[]
+  readonly includes: Include[]
+  count: number
+  offset: number
+  isCountOnly: boolean
+  elements: readonly string[] | undefined
+}
+
+const largestPage = 1000
+
+/**
+ * Searches one type and answers with a page of it as a searchset Bundle.
+ * @throws {Refused} for whatever is not understood: nothing of a search is ever left out.
+ */
+export function search (store: Store, type: string, parameters: readonly QueryParameter[], baseUrl: string): FhirResource {
+  const wanted = readSearch(type, parameters, baseUrl)
+  const keys = store.find(type, wanted.conditions, wanted.order)
+  const page = keys.slice(wanted.offset, wanted.offset + wanted.count)
+  const included = [...new Set(wanted.includes.flatMap(include => follow(store, page, include)))].filter(key => !page.includes(key))
+  const entry = (mode: 'match' | 'include') => (version: Version) => ({
+    fullUrl: `${baseUrl}/${version.type}/${version.id}`,
+    resource: onlyElements(parseStored(version.text) as StoredResource, mode === 'match' ? wanted.elements : undefined),
+    search: { mode }
+  })
+  const entries = [...store.load(page).map(entry('match')), ...store.load(included).map(entry('include'))]
+  return {
+    resourceType: 'Bundle',
+    type: 'searchset',
+    total: keys.length,
+    link: pageLinks(`${baseUrl}/${type}`, parameters, wanted, keys.length),
+    ...(entries.length > 0 && { entry: entries })
+  }
+}
+
+/**
+ * The resources that a conditional request means.
+ * @throws {Refused} also when there is no criterion, which would mean all.
+ */
+export function matches (store: Store, type: string, criteria: readonly QueryParameter[], baseUrl: string): Version[] {
+  if (criteria.length === 0) throw invalid('a conditional request needs a criterion')
+  if (criteria.some(([name]) => controls.has(name))) throw invalid('a conditional request has search parameters only')
+  return store.load(store.find(type, readSearch(type, criteria, baseUrl).conditions, []).slice(0, 2))
+}
+
+function readSearch (type: string, parameters: readonly QueryParameter[], baseUrl: string): Search {
+  const search: Search = { type, conditions: [], order: [], includes: [], count: 20, offset: 0, isCountOnly: false, elements: undefined }
+  for (const [name, value] of parameters) {
+    const control = controls.get(name)
+    if (control) control(search, value)
+    else search.conditions.push(filter(type, name, value, baseUrl))
+  }
+  if (search.isCountOnly) search.count = 0
+  return search
+}
+
+function filter (type: string, name: string, value: string, baseUrl: string): Condition {
+  const [code, modifier, ...more] = name.split(':') as [string, ...string[]]
+  if (more.length > 0 || name.includes('.') || code === '_has') throw invalid('chained search is not offered')
+  return condition({ type, parameter: parameter(type, code), modifier, value, baseUrl })
+}
+
+function parameter (type: string, code: string): Parameter {
+  const found = parametersOf(type).get(code)
+  if (!found) throw invalid('a search parameter is unknown for this type')
+  return found
+}
+
+const controls = new Map<string, (search: Search, value: string) => void>([
+  ['_count', (search, value) => { search.count = Math.min(natural(value), largestPage) }],
+  ['_offset', (search, value) => { search.offset = natural(value) }],
+  ['_sort', (search, value) => { search.order.push(...value.split(',').map(key => order(search.type, key))) }],
+  ['_elements', (search, value) => { search.elements = value.split(',') }],
+  ['_include', (search, value) => { search.includes.push(include(value, false)) }],
+  ['_revinclude', (search, value) => { search.includes.push(include(value, true)) }],
+  ['_summary', (search, value) => { search.isCountOnly = oneOf(value, ['count', 'false']) === 'count' }],
+  // A search always counts all its matches.
+  ['_total', (_, value) => { oneOf(value, ['accurate', 'estimate', 'none']) }],
+  ['_format', (_, value) => { oneOf(value, ['json', 'application/json', 'application/fhir+json']) }]
+])
+
+function oneOf (value: string, known: readonly string[]): string {
+  if (!known.includes(value)) throw invalid(`a result parameter is none of ${known.join(', ')}`)
+  return value
+}
+
+function order (type: string, key: string): Condition {
+  const isDescending = key.startsWith('-')
+  const { name, kind } = parameter(type, isDescending ? key.slice(1) : key)
+  const column = ['date', 'number', 'quantity'].includes(kind) ? 'low' : 'value'
+  const best = `SELECT ${isDescending ? 'max' : 'min'}(${column}) FROM search_index WHERE pk = r.pk AND parameter = ?`
+  return { sql: `(${best}) ${isDescending ? 'DESC' : 'ASC'} NULLS LAST`, args: [`${type}.${name}`] }
+}
+
+function include (value: string, isReverse: boolean): Include {
+  const [type = '', code = '', target, ...more] = value.split(':')
+  if (more.length > 0 || !resourceTypes.has(type) || (target !== undefined && !resourceTypes.has(target))) throw invalid('an include is Type:parameter or Type:parameter:Type')
+  if (parameter(type, code).kind !== 'reference') throw invalid('an include follows a reference')
+  return { parameter: `${type}.${code}`, target, isReverse }
+}
+
+function follow (store: Store, page: readonly number[], { parameter, target, isReverse }: Include): number[] {
+  return isReverse ? store.sources(page, parameter, target) : store.targets(page, parameter, target)
+}

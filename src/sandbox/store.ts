@@ -1,0 +1,181 @@
+import Database from 'better-sqlite3'
+import { printJson } from '../json.js'
+import type { StoredResource } from '../mappings/fhir.js'
+import { indexRows } from './index-rows.js'
+import { Refused } from './outcome.js'
+import { links } from './references.js'
+import { schema, schemaVersion } from './schema.js'
+
+/** How a version came to be. */
+export type WriteMethod = 'POST' | 'PUT' | 'DELETE'
+
+/** One version of a resource. That of a deletion carries the text of the version before it. */
+export interface Version {
+  readonly pk: number
+  readonly type: string
+  readonly id: string
+  readonly version: number
+  readonly method: WriteMethod
+  /** ISO 8601. */
+  readonly at: string
+  /** FHIR JSON, numbers as they were sent. */
+  readonly text: string
+}
+
+/** A part of a WHERE about the resource `r`. */
+export interface Condition { readonly sql: string, readonly args: readonly unknown[] }
+
+const columns = 'SELECT r.pk, r.type, r.id, v.version, v.method, v.at, v.text FROM resource r JOIN version v ON v.pk = r.pk'
+
+/**
+ * The resources of one sandbox with all their versions, in one SQLite database. Everything is synchronous: a request is
+ * done before the next one is looked at, so nobody sees half a transaction.
+ */
+export class Store {
+  readonly #db: Database.Database
+  readonly #statements: ReturnType<typeof prepare>
+  /** What the open transaction wrote and deleted, for the check at its end. */
+  #touched = new Map<number, Version>()
+
+  constructor (file: string) {
+    this.#db = open(file)
+    this.#statements = prepare(this.#db)
+  }
+
+  /**
+   * Runs `work` wholly or not at all.
+   * @throws {Refused} when a reference would lead nowhere at its end; then nothing was done.
+   */
+  transaction<T> (work: () => T): T {
+    this.#touched = new Map()
+    return this.#db.transaction(() => {
+      const result = work()
+      for (const version of this.#touched.values()) this.#checkReferences(version)
+      return result
+    }).immediate()
+  }
+
+  /** The newest version, which may be a deletion. */
+  current (type: string, id: string): Version | undefined {
+    return this.#statements.current.get(type, id)
+  }
+
+  version (type: string, id: string, version: number): Version | undefined {
+    return this.#statements.version.get(type, id, version)
+  }
+
+  /** All versions, the newest first. */
+  history (type: string, id: string): Version[] {
+    return this.#statements.history.all(type, id)
+  }
+
+  /** Stores the next version, with its searches and references; `resource` says id, version and time. Inside {@link transaction} only. */
+  write (resource: StoredResource, method: 'POST' | 'PUT'): Version {
+    const version = Number(resource.meta.versionId)
+    const text = printJson(resource)
+    const pk = this.#add({ type: resource.resourceType, id: resource.id, version, method, at: String(resource.meta.lastUpdated), text })
+    for (const link of links(resource)) this.#statements.addLink.run(pk, link.type, link.id)
+    for (const row of indexRows(resource)) {
+      this.#statements.addRow.run(pk, `${resource.resourceType}.${row.parameter}`, row.system, row.value, row.low, row.high)
+    }
+    return this.#touch(resource)
+  }
+
+  /** Stores a deletion as the next version. Inside {@link transaction} only. */
+  remove (current: Version, at: string): void {
+    this.#add({ ...current, version: current.version + 1, method: 'DELETE', at })
+    this.#touch({ resourceType: current.type, id: current.id })
+  }
+
+  /** The keys of the resources of a type that meet all conditions, in order. */
+  find (type: string, conditions: readonly Condition[], order: readonly Condition[]): number[] {
+    const where = ['r.type = ?', 'r.deleted = 0', ...conditions.map(condition => condition.sql)].join(' AND ')
+    const orderBy = [...order.map(condition => condition.sql), 'r.pk'].join(', ')
+    const args = [...conditions, ...order].flatMap(condition => condition.args)
+    return this.#db.prepare(`SELECT r.pk FROM resource r WHERE ${where} ORDER BY ${orderBy}`).pluck().all(type, ...args) as number[]
+  }
+
+  /** The newest versions of the resources with these keys, in the order of the keys. */
+  load (keys: readonly number[]): Version[] {
+    return keys.map(pk => this.#statements.byKey.get(pk)).filter(version => version !== undefined)
+  }
+
+  /** The keys of the living resources that those with the given keys point to by a parameter: `Observation.subject`. */
+  targets (keys: readonly number[], parameter: string, type: string | undefined): number[] {
+    return this.#statements.targets.all({ keys: JSON.stringify(keys), parameter, type: type ?? null })
+  }
+
+  /** The keys of the resources that point to those with the given keys by a parameter. */
+  sources (keys: readonly number[], parameter: string, type: string | undefined): number[] {
+    return this.#statements.sources.all({ keys: JSON.stringify(keys), parameter, type: type ?? null })
+  }
+
+  close (): void {
+    this.#db.close()
+  }
+
+  #add (row: Omit<Version, 'pk'>): number {
+    const pk = this.#statements.addResource.get(row.type, row.id, row.version, Number(row.method === 'DELETE')) as number
+    this.#statements.addVersion.run(pk, row.version, row.method, row.at, row.text)
+    this.#statements.dropRows.run(pk)
+    this.#statements.dropLinks.run(pk)
+    return pk
+  }
+
+  #touch ({ resourceType, id }: Pick<StoredResource, 'resourceType' | 'id'>): Version {
+    const version = this.current(resourceType, id) as Version
+    this.#touched.set(version.pk, version)
+    return version
+  }
+
+  #checkReferences ({ pk, type, id, method }: Version): void {
+    if (method !== 'DELETE' && this.#statements.brokenLink.get(pk) !== undefined) {
+      throw new Refused(400, 'processing', 'a reference points to a resource that does not exist')
+    }
+    if (method === 'DELETE' && this.#statements.linkTo.get(type, id) !== undefined) {
+      throw new Refused(409, 'conflict', 'another resource still refers to this one')
+    }
+  }
+}
+
+function open (file: string): Database.Database {
+  const db = new Database(file)
+  db.pragma('journal_mode = WAL')
+  db.pragma('synchronous = NORMAL')
+  const version = db.pragma('user_version', { simple: true })
+  if (version === schemaVersion) return db
+  if (version === 0) return db.exec(`BEGIN; ${schema} PRAGMA user_version = ${schemaVersion}; COMMIT`)
+  db.close()
+  throw new Error(`the sandbox file has version ${version}, this program needs ${schemaVersion}: move the file away`)
+}
+
+/** `keys` is a JSON array; `type`, when given, is that of the resource pointed to. */
+interface Hop { keys: string, parameter: string, type: string | null }
+
+function prepare (db: Database.Database) {
+  const versions = <Args extends unknown[]>(sql: string) => db.prepare<Args, Version>(`${columns} ${sql}`)
+  return {
+    current: versions<[string, string]>('AND v.version = r.version WHERE r.type = ? AND r.id = ?'),
+    byKey: versions<[number]>('AND v.version = r.version WHERE r.pk = ?'),
+    version: versions<[string, string, number]>('WHERE r.type = ? AND r.id = ? AND v.version = ?'),
+    history: versions<[string, string]>('WHERE r.type = ? AND r.id = ? ORDER BY v.version DESC'),
+    addResource: db.prepare<[string, string, number, number]>(`
+      INSERT INTO resource (type, id, version, deleted) VALUES (?, ?, ?, ?)
+      ON CONFLICT (type, id) DO UPDATE SET version = excluded.version, deleted = excluded.deleted RETURNING pk`).pluck(),
+    addVersion: db.prepare('INSERT INTO version (pk, version, method, at, text) VALUES (?, ?, ?, ?, ?)'),
+    addRow: db.prepare('INSERT INTO search_index (pk, parameter, system, value, low, high) VALUES (?, ?, ?, ?, ?, ?)'),
+    addLink: db.prepare('INSERT INTO link (source, type, id) VALUES (?, ?, ?)'),
+    dropRows: db.prepare('DELETE FROM search_index WHERE pk = ?'),
+    dropLinks: db.prepare('DELETE FROM link WHERE source = ?'),
+    linkTo: db.prepare('SELECT 1 FROM link WHERE type = ? AND id = ? LIMIT 1'),
+    brokenLink: db.prepare(`
+      SELECT 1 FROM link l LEFT JOIN resource r ON r.type = l.type AND r.id = l.id AND r.deleted = 0
+      WHERE l.source = ? AND r.pk IS NULL LIMIT 1`),
+    targets: db.prepare<Hop, number>(`
+      SELECT DISTINCT r.pk FROM search_index i JOIN resource r ON r.type = i.system AND r.id = i.value AND r.deleted = 0
+      WHERE i.pk IN (SELECT value FROM json_each(@keys)) AND i.parameter = @parameter AND i.system = coalesce(@type, i.system)`).pluck(),
+    sources: db.prepare<Hop, number>(`
+      SELECT DISTINCT i.pk FROM resource r JOIN search_index i ON i.system = r.type AND i.value = r.id
+      WHERE r.pk IN (SELECT value FROM json_each(@keys)) AND i.parameter = @parameter AND i.system = coalesce(@type, i.system)`).pluck()
+  }
+}
