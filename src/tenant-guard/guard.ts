@@ -1,16 +1,17 @@
 import type { StoredResource } from '../mappings/fhir.js'
-import type { Create, Delete, Read, Search, Update } from './interaction.js'
+import { ask } from './door.js'
+import type { Door } from './door.js'
+import type { Create, Delete, Interaction, Read, Search, Update } from './interaction.js'
+import { firstOwned } from './look-up.js'
+import type { Page } from './page.js'
+import { decide } from './policy.js'
+import { search } from './search.js'
+import { create, readRecord, remove, update } from './writes.js'
+
+export type { Incident } from './door.js'
+export type { Page } from './page.js'
 
 declare const guarded: unique symbol
-
-/** A page of a search: the tenant's own resources only. */
-export interface Page {
-  readonly resources: readonly StoredResource[]
-  /** All matches of the search, on every page; absent only after an isolation incident on this page. */
-  readonly total?: number
-  /** Sealed; absent on the last page. */
-  readonly cursor?: string
-}
 
 /**
  * A datastore seen by one tenant. Only `tenantGuard` makes one, so a route that forgets the guard does not compile.
@@ -25,4 +26,23 @@ export interface GuardedStore {
   delete (interaction: Delete): Promise<void>
   /** The first of the candidates that is this tenant's and not deleted, e.g. `['Practitioner/1', 'Patient/1']`. */
   firstOwned (candidates: readonly string[]): Promise<string | undefined>
+}
+
+/** Opens one tenant's part of a datastore for one request: the only way from a route to a backend. */
+export function tenantGuard (door: Door): GuardedStore {
+  return {
+    read: decided(async ({ type, id }: Read) => readRecord(door, await ask(door, { method: 'GET', path: `${type}/${id}` }), { type, id })),
+    search: decided((interaction: Search) => search(door, interaction)),
+    create: decided((interaction: Create) => create(door, interaction)),
+    update: decided((interaction: Update) => update(door, interaction)),
+    delete: decided((interaction: Delete) => remove(door, interaction)),
+    firstOwned: candidates => firstOwned(door, candidates)
+  } satisfies Omit<GuardedStore, typeof guarded> as GuardedStore
+}
+
+function decided<I extends Interaction, T> (perform: (interaction: I) => Promise<T>): (interaction: I) => Promise<T> {
+  return async interaction => {
+    decide(interaction)
+    return perform(interaction)
+  }
 }

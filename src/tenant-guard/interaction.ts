@@ -15,9 +15,12 @@ export interface Search {
   readonly kind: 'search'
   readonly type: string
   readonly parameters: readonly SearchParameter[]
-  /** Entries a page, 1 to 100. */
-  readonly count: number
-  /** A cursor that this guard gave for the same search; absent for the first page. */
+  /** Entries a page, 1 to 100; absent when the client named none, which is 20, or with a cursor what the cursor says. */
+  readonly count?: number
+  /**
+   * A cursor that this guard gave; absent for the first page. With it the parameters and the count are either those of the
+   * search that gave it or none at all.
+   */
   readonly cursor?: string
   /** What else the cursor is bound to: the route's name. */
   readonly route: string

@@ -1,0 +1,88 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { Failure } from '../envelope/failures.js'
+import type { SearchParameter } from './interaction.js'
+
+/** What a cursor serves, and nothing else: sealed in as associated data, so it is checked without being in the text. */
+export interface CursorPlace {
+  readonly tenant: string
+  readonly mode: string
+  readonly datastore: string
+  readonly route: string
+  readonly type: string
+}
+
+/** What a cursor carries. */
+export interface CursorContents {
+  /** The datastore's link to the page, relative to its base URL. */
+  readonly link: string
+  /** Of {@link filtersHash}. */
+  readonly filters: string
+  readonly count: number
+  readonly total?: number
+}
+
+/** Makes and reads cursors: opaque, tamper-proof, of a limited time. */
+export interface Cursors {
+  seal (contents: CursorContents, place: CursorPlace): string
+  /** @throws {Failure} INVALID_CURSOR, one text for forged, foreign and expired ones */
+  open (cursor: string, place: CursorPlace): CursorContents
+}
+
+export interface CursorOptions {
+  /** 32 bytes; the same for all gateways that share clients. */
+  readonly key: Uint8Array
+  readonly now: () => Date
+  /** Below the hour for which HAPI keeps a search. */
+  readonly lifetimeMinutes?: number
+}
+
+const version = 1
+const nonceBytes = 12
+const tagBytes = 16
+const longestCursor = 8_192
+
+/** Cursors sealed by AES-256-GCM, in base64url. */
+export function sealedCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions): Cursors {
+  if (key.length !== 32) throw new Error('the key of the cursors must have 32 bytes')
+  return {
+    seal (contents, place) {
+      const nonce = randomBytes(nonceBytes)
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(bytesOf(place))
+      const text = JSON.stringify({ ...contents, expires: now().getTime() + lifetimeMinutes * 60_000 })
+      return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+    },
+    open (cursor, place) {
+      const { expires, ...contents } = unsealed(cursor, key, bytesOf(place))
+      if (expires <= now().getTime()) throw invalidCursor()
+      return contents
+    }
+  }
+}
+
+/** The failure of every cursor that does not serve. */
+export function invalidCursor (): Failure {
+  return new Failure('INVALID_CURSOR')
+}
+
+/** A fingerprint of a search's filters, in whatever order they came. */
+export function filtersHash (parameters: readonly SearchParameter[]): string {
+  const sorted = parameters.map(parameter => JSON.stringify(parameter)).sort()
+  return createHash('sha256').update(JSON.stringify(sorted)).digest('base64url').slice(0, 22)
+}
+
+function unsealed (cursor: string, key: Uint8Array, place: Buffer): CursorContents & { expires: number } {
+  const bytes = Buffer.from(cursor.slice(0, longestCursor), 'base64url')
+  // The decoder passes over what it does not know; a cursor has one spelling only.
+  if (bytes.toString('base64url') !== cursor || bytes.length < nonceBytes + tagBytes) throw invalidCursor()
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
+    decipher.setAAD(place).setAuthTag(bytes.subarray(-tagBytes))
+    return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]).toString())
+  } catch {
+    throw invalidCursor()
+  }
+}
+
+function bytesOf ({ tenant, mode, datastore, route, type }: CursorPlace): Buffer {
+  return Buffer.from(JSON.stringify([version, tenant, mode, datastore, route, type]))
+}

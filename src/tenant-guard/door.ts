@@ -1,0 +1,85 @@
+import type { Backend, BackendAnswer, BackendRequest } from '../backends/backend.js'
+import { Failure } from '../envelope/failures.js'
+import { parseStored } from '../json.js'
+import type { StoredResource } from '../mappings/fhir.js'
+import { ownRecord } from './answer.js'
+import type { Cursors } from './cursor.js'
+import type { Interaction } from './interaction.js'
+import type { OwnerPlace, Ownership } from './ownership.js'
+import type { Tenant } from './tenant.js'
+
+/** One request's way to one tenant's part of one datastore. */
+export interface Door {
+  readonly backend: Backend
+  readonly tenant: Tenant
+  readonly mode: 'test' | 'live'
+  readonly ownership: Ownership
+  readonly cursors: Cursors
+  /** The request's id, which the datastore is told for its own log. */
+  readonly requestId?: string
+  readonly onIncident: (incident: Incident) => void
+}
+
+/** A datastore answered what it never should: somebody must look. Names no record. */
+export interface Incident {
+  /** A match, or the answer to a write, without the tenant's tag alone; a change that brought a record into being. */
+  readonly kind: 'foreign-match' | 'foreign-answer' | 'created-by-update'
+  readonly interaction: Interaction['kind']
+  readonly type: string
+  readonly datastore: string
+  readonly mode: 'test' | 'live'
+  readonly tenantId: string
+  /** How many records it concerns. */
+  readonly records: number
+}
+
+/** Sends what the guard built. */
+export function ask ({ backend, requestId }: Door, request: BackendRequest): Promise<BackendAnswer> {
+  if (requestId === undefined) return backend.send(request)
+  return backend.send({ ...request, headers: { ...request.headers, 'x-request-id': requestId } })
+}
+
+/** Reports what must never happen; `records` is how many it concerns. */
+export function report ({ backend, mode, tenant, onIncident }: Door, incident: Pick<Incident, 'kind' | 'interaction' | 'type' | 'records'>): void {
+  onIncident({ ...incident, datastore: backend.name, mode, tenantId: tenant.id })
+}
+
+export function placeOf ({ backend, tenant }: Door): OwnerPlace {
+  return { datastore: backend.name, tenant: tenant.id }
+}
+
+/** The tenant's record in an answer, remembered as its own; undefined when the answer holds anything else. */
+export function ownRecordIn (door: Door, value: unknown, asked: { readonly type: string, readonly id?: string }): StoredResource | undefined {
+  const record = ownRecord(value, { ...asked, tenant: door.tenant })
+  if (record !== undefined) door.ownership.remember(placeOf(door), `${record.resourceType}/${record.id}`)
+  return record
+}
+
+/**
+ * The JSON of an answer.
+ * @param message what the client is told when it is not whole, in place of the catalog's remedy
+ */
+export function jsonOf (answer: BackendAnswer, message?: string): unknown {
+  try {
+    return parseStored(answer.body)
+  } catch {
+    // The parser's own words quote the body, so they are no cause for the log.
+    throw new Failure('BACKEND_ERROR', { message, cause: { ...causeOf(answer), reason: 'the answer is not whole JSON' } })
+  }
+}
+
+/** An answer that this interaction never has. */
+export function unexpected (answer: BackendAnswer, reason: string): Failure {
+  return new Failure('BACKEND_ERROR', { cause: { ...causeOf(answer), reason } })
+}
+
+/** Unknown, deleted and foreign records alike. */
+export function notFound (): Failure {
+  return new Failure('NOT_FOUND')
+}
+
+/** What the log may say of an answer: its status and HAPI's code, no word of its text. */
+export function causeOf ({ status, body }: BackendAnswer): { status: number, code?: string } {
+  const codes = body.match(/HAPI-\d{4}/g)
+  return codes === null ? { status } : { status, code: codes.join(' ') }
+}

@@ -1,0 +1,56 @@
+import { ask, jsonOf, ownRecordIn, placeOf, unexpected } from './door.js'
+import type { Door } from './door.js'
+import { isId, isTenantType } from './resource-types.js'
+import { restrict } from './restrict.js'
+import { searchsetOf } from './searchset.js'
+
+/** Ids of one search, so that a server which bounds its pages can still answer in one. */
+const idsOfOneSearch = 200
+
+/**
+ * Which of these records (`Type/id`) are the tenant's and not deleted. Known ones cost nothing; for the others one search
+ * a type, all at once.
+ */
+export async function ownedAmong (door: Door, records: Iterable<string>): Promise<ReadonlySet<string>> {
+  const place = placeOf(door)
+  const owned = new Set<string>()
+  const unknown = new Map<string, Set<string>>()
+  for (const record of records) {
+    const [type, id] = record.split('/') as [string, string]
+    if (door.ownership.isKnown(place, record)) owned.add(record)
+    else unknown.set(type, (unknown.get(type) ?? new Set()).add(id))
+  }
+  const searches = [...unknown].flatMap(([type, ids]) => chunksOf([...ids]).map(chunk => ownedOf(door, type, chunk)))
+  for (const record of (await Promise.all(searches)).flat()) owned.add(record)
+  return owned
+}
+
+/** The first of the candidates that is the tenant's. What comes after a known one need not be asked for. */
+export async function firstOwned (door: Door, candidates: readonly string[]): Promise<string | undefined> {
+  const possible = candidates.filter(isRecord)
+  const known = possible.findIndex(record => door.ownership.isKnown(placeOf(door), record))
+  const owned = await ownedAmong(door, known < 0 ? possible : possible.slice(0, known + 1))
+  return possible.find(record => owned.has(record))
+}
+
+function isRecord (candidate: string): boolean {
+  const [type, id, ...rest] = candidate.split('/')
+  return isTenantType(type!) && isId(id) && rest.length === 0
+}
+
+function chunksOf (ids: readonly string[]): string[][] {
+  return Array.from({ length: Math.ceil(ids.length / idsOfOneSearch) }, (_, at) => ids.slice(at * idsOfOneSearch, (at + 1) * idsOfOneSearch))
+}
+
+async function ownedOf (door: Door, type: string, ids: readonly string[]): Promise<string[]> {
+  const search = restrict({ type, parameters: [['_id', ids.join(',')]], count: ids.length }, door.tenant)
+  // HAPI would answer from an earlier search for a minute; no-store also spares it the writing down of this one.
+  const headers = { 'cache-control': 'no-cache, no-store' }
+  const answer = await ask(door, { ...search, path: `${search.path}&_elements=id,meta`, headers })
+  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
+  if (found === undefined) throw unexpected(answer, 'a look-up of owners was not answered')
+  return found.matches
+    .map(match => ownRecordIn(door, match, { type })?.id)
+    .filter(id => id !== undefined && ids.includes(id))
+    .map(id => `${type}/${id}`)
+}

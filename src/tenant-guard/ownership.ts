@@ -1,0 +1,30 @@
+import { LRUCache } from 'lru-cache'
+
+/**
+ * Which records are known to be whose, in this process. Only what was seen is remembered and nothing expires, because a
+ * record never changes its tenant. That a record is not known says nothing.
+ */
+export interface Ownership {
+  /** `record` is `Type/id`. */
+  isKnown (owner: OwnerPlace, record: string): boolean
+  remember (owner: OwnerPlace, record: string): void
+  /** A record that is deleted, or that the datastore does not have any more. */
+  forget (owner: OwnerPlace, record: string): void
+}
+
+/** A tenant in a datastore. */
+export interface OwnerPlace { readonly datastore: string, readonly tenant: string }
+
+/** An {@link Ownership} of at most `max` records, the least recently used dropped first; a million take some 150 MB. */
+export function ownershipCache ({ max = 1_000_000 }: { readonly max?: number } = {}): Ownership {
+  const owners = new LRUCache<string, string>({ max })
+  return {
+    isKnown: ({ datastore, tenant }, record) => owners.get(keyOf(datastore, record)) === tenant,
+    remember: ({ datastore, tenant }, record) => { owners.set(keyOf(datastore, record), tenant) },
+    forget: ({ datastore }, record) => { owners.delete(keyOf(datastore, record)) }
+  }
+}
+
+function keyOf (datastore: string, record: string): string {
+  return `${datastore} ${record}`
+}

@@ -1,0 +1,88 @@
+import type { BackendRequest } from '../backends/backend.js'
+import { Failure } from '../envelope/failures.js'
+import type { SearchParameter } from './interaction.js'
+import { resourceTypes } from './resource-types.js'
+import { namesTenantSystem } from './tenant.js'
+import type { Tenant } from './tenant.js'
+
+/** A search as it is asked: of one type, with parameters that a client may have chosen. */
+export interface Asked {
+  readonly type: string
+  readonly parameters: readonly SearchParameter[]
+  /** Entries a page. */
+  readonly count: number
+}
+
+/** Longer request lines are refused by some servers; 8 KiB is the usual bound. */
+const longestPath = 6_000
+const mostEntries = 1_000
+
+/**
+ * The first page of a search among the tenant's own records. The tag is a condition of its own, and FHIR joins
+ * conditions by AND, so no other parameter can widen the result.
+ * @throws {Failure} UNKNOWN_FILTER or BAD_REQUEST for a parameter that reaches beyond the records themselves
+ */
+export function restrict ({ type, parameters, count }: Asked, tenant: Tenant): BackendRequest {
+  if (!Number.isInteger(count) || count < 1 || count > mostEntries) throw refused(`count must be from 1 to ${mostEntries}.`)
+  for (const parameter of parameters) demandHarmless(parameter, tenant)
+  const asked = encodeParameters(parameters)
+  const own = encodeParameters([['_tag', tenantToken(tenant)], ['_count', String(count)], ['_total', 'accurate']])
+  const path = `${type}?${asked === '' ? '' : `${asked}&`}${own}`
+  if (path.length <= longestPath) return { method: 'GET', path }
+  // The tag stays in the URL, because HAPI passes over a form that it takes for something else.
+  return { method: 'POST', path: `${type}/_search?${own}`, form: asked }
+}
+
+/** The value of `_tag` that only the tenant's records match. */
+export function tenantToken ({ system, id }: Tenant): string {
+  return `${escapeValue(system)}|${escapeValue(id)}`
+}
+
+/** A text as one value of a search parameter: http://hl7.org/fhir/R4/search.html#escaping */
+export function escapeValue (text: string): string {
+  return text.replace(/[\\,|$]/g, '\\$&')
+}
+
+/** Parameters that begin with `_` and look at nothing but the record itself. HAPI passes over a misspelt one in silence. */
+const harmlessControls = new Set(['_id', '_lastUpdated', '_profile', '_security', '_sort', '_source', '_tag'])
+const harmlessModifiers = new Set(['contains', 'exact', 'identifier', 'missing', 'not', 'of-type', 'text'])
+
+function demandHarmless ([name, value]: SearchParameter, tenant: Tenant): void {
+  // A dot would be a chain: a look into other records, which the tag does not restrict.
+  const [, base, modifier] = /^(_?[a-z][A-Za-z0-9_-]*)(?::([A-Za-z-]+))?$/.exec(name) ?? []
+  if (base === undefined || (base.startsWith('_') && !harmlessControls.has(base))) throw unknownFilter()
+  if (modifier !== undefined && (base.startsWith('_') || !(harmlessModifiers.has(modifier) || resourceTypes.has(modifier)))) throw unknownFilter()
+  // An empty value would be passed over, and a filter that is passed over shows too much.
+  if (/^[\s,]*$/.test(value) || value.includes('\0') || !value.isWellFormed()) throw refused('A filter has no value, or one that is not text.')
+  if (base === '_sort' && !/^-?\w[\w-]*(,-?\w[\w-]*)*$/.test(value)) throw refused('_sort takes names of filters, joined by commas.')
+  if (base === '_tag') demandOtherTag(value, tenant)
+}
+
+function demandOtherTag (value: string, tenant: Tenant): void {
+  for (const token of splitUnescaped(value, ',')) {
+    const [system, ...code] = splitUnescaped(token, '|')
+    const named = system!.replace(/\\(.)/gs, '$1')
+    if (code.length !== 1 || named.trim() === '' || namesTenantSystem(named, tenant)) throw refused('_tag takes tags as system|code, of other systems than the gateway\'s own.')
+  }
+}
+
+function splitUnescaped (text: string, separator: ',' | '|'): string[] {
+  const parts = ['']
+  for (const [piece] of text.matchAll(/\\.|./gs)) {
+    if (piece === separator) parts.push('')
+    else parts[parts.length - 1] += piece
+  }
+  return parts
+}
+
+function encodeParameters (parameters: readonly SearchParameter[]): string {
+  return parameters.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
+}
+
+function unknownFilter (): Failure {
+  return new Failure('UNKNOWN_FILTER')
+}
+
+function refused (message: string): Failure {
+  return new Failure('BAD_REQUEST', { message })
+}

@@ -1,0 +1,60 @@
+import { Failure } from '../envelope/failures.js'
+import { ExactNumber } from '../json.js'
+import type { FhirElement, FhirResource, Meta } from '../mappings/fhir.js'
+import { namesTenantSystem } from './tenant.js'
+import type { Tenant } from './tenant.js'
+
+/**
+ * The resource as it is stored for a tenant: exactly one tag of the tenant system on it and none in what it holds, and
+ * nothing in `meta` that the datastore decides. Returns a new object.
+ * @throws {Failure} VALIDATION_ERROR for a `meta` whose shape a lenient server could read in two ways
+ */
+export function stamp (resource: FhirResource, tenant: Tenant): FhirResource {
+  const { meta: _, ...content } = resource
+  const { versionId, lastUpdated, source, _versionId, _lastUpdated, _source, tag = [], ...meta } = metaWithoutTag(resource.meta ?? {}, tenant)
+  const { resourceType, id, ...elements } = content
+  const identity = id === undefined ? { resourceType } : { resourceType, id }
+  return { ...identity, meta: { ...meta, tag: [...tag, { system: tenant.system, code: tenant.id }] }, ...withoutTag(elements, tenant) as FhirElement }
+}
+
+/** Any part of a resource, with each `meta` in it cleaned; the same object when there was nothing to clean. */
+function withoutTag (value: unknown, tenant: Tenant): unknown {
+  if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return value
+  if (Array.isArray(value)) {
+    const items = value.map(item => withoutTag(item, tenant))
+    return items.some((item, at) => item !== value[at]) ? items : value
+  }
+  const before = Object.entries(value)
+  const after = before.map(([key, item]) => [key, key === 'meta' ? metaWithoutTag(item, tenant) : withoutTag(item, tenant)] as const)
+  return after.some(([, item], at) => item !== before[at]![1]) ? Object.fromEntries(after) : value
+}
+
+function metaWithoutTag (meta: unknown, tenant: Tenant): Meta {
+  if (!isObject(meta) || '_tag' in meta || '_security' in meta) throw unclear()
+  const tag = labelsWithoutTag(meta.tag, tenant)
+  const security = labelsWithoutTag(meta.security, tenant)
+  if (tag === meta.tag && security === meta.security) return meta
+  const { tag: _, security: __, ...others } = meta
+  return { ...others, ...isFilled(security) && { security }, ...isFilled(tag) && { tag } }
+}
+
+function labelsWithoutTag (labels: unknown, tenant: Tenant): FhirElement[] | undefined {
+  if (labels === undefined) return undefined
+  // HAPI reads an object where a list belongs, and a list where a text belongs, as if it were right.
+  if (!Array.isArray(labels) || !labels.every(label => isObject(label) && ['string', 'undefined'].includes(typeof label.system))) throw unclear()
+  const kept = labels.filter(label => !namesTenantSystem(label.system, tenant))
+  return kept.length === labels.length ? labels : kept
+}
+
+function isFilled (labels: readonly FhirElement[] | undefined): boolean {
+  return labels !== undefined && labels.length > 0
+}
+
+function isObject (value: unknown): value is FhirElement {
+  return value !== null && typeof value === 'object' && !Array.isArray(value) && !(value instanceof ExactNumber)
+}
+
+function unclear (): Failure {
+  const diagnostics = 'meta must be an object whose tag and security are lists of codings.'
+  return new Failure('VALIDATION_ERROR', { message: diagnostics, issues: [{ severity: 'error', code: 'structure', diagnostics, expression: ['meta'] }] })
+}

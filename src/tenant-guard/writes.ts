@@ -1,0 +1,121 @@
+import type { BackendAnswer } from '../backends/backend.js'
+import { Failure } from '../envelope/failures.js'
+import { printJson } from '../json.js'
+import type { FhirResource, StoredResource } from '../mappings/fhir.js'
+import { ask, causeOf, jsonOf, notFound, ownRecordIn, placeOf, report, unexpected } from './door.js'
+import type { Door } from './door.js'
+import type { Create, Delete, Update } from './interaction.js'
+import { ownedAmong } from './look-up.js'
+import { ReferenceFailure, referencesIn } from './references.js'
+import { isId } from './resource-types.js'
+import { stamp } from './stamp.js'
+
+const wholeAnswer = { prefer: 'return=representation' }
+const mayBeDone = 'Read before you repeat the change: it may have been made.'
+
+/** Stores a new record under an id that the datastore chooses. */
+export async function create (door: Door, { type, resource }: Create): Promise<StoredResource> {
+  const { id: _, ...content } = resource
+  const body = stamped(door, type, content as FhirResource)
+  const checked = await demandOwnReferences(door, body)
+  const answer = await ask(door, { method: 'POST', path: type, headers: wholeAnswer, body: printJson(body) })
+  if (answer.status === 201) return written(door, answer, { kind: 'create', type })
+  if ([400, 409, 412, 422].includes(answer.status)) throw await refusal(door, answer, checked)
+  throw unexpected(answer, 'a create was not answered')
+}
+
+/**
+ * Replaces the version that was read. A record deleted meanwhile has another version, so it cannot come back; one that
+ * never was would be made by HAPI, hence the look-up, which a read just before makes free.
+ */
+export async function update (door: Door, { type, id, resource, version }: Update): Promise<StoredResource> {
+  const record = `${type}/${id}`
+  if (!(await ownedAmong(door, [record])).has(record)) throw notFound()
+  if (!isId(version)) throw new Failure('CONFLICT')
+  const body = stamped(door, type, { ...resource, id })
+  const checked = await demandOwnReferences(door, body)
+  const headers = { ...wholeAnswer, 'if-match': `W/"${version}"` }
+  const answer = await ask(door, { method: 'PUT', path: record, headers, body: printJson(body) })
+  if (answer.status === 200) return written(door, answer, { kind: 'update', type, id })
+  if (answer.status === 201) throw created(door, type)
+  if (answer.status === 404 || answer.status === 410) throw gone(door, record)
+  if (answer.status === 409 || answer.status === 412) throw new Failure('CONFLICT', { cause: causeOf(answer) })
+  if (answer.status === 400 || answer.status === 422) throw await refusal(door, answer, checked)
+  throw unexpected(answer, 'an update was not answered')
+}
+
+/** Deletes the tenant's record, when it is still the version that the client means. */
+export async function remove (door: Door, { type, id, version }: Delete): Promise<void> {
+  const record = `${type}/${id}`
+  const stored = await metaOf(door, type, id)
+  if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
+  door.ownership.forget(placeOf(door), record)
+  // HAPI passes over If-Match here; other servers close the gap between the look and the deed.
+  const answer = await ask(door, { method: 'DELETE', path: record, ...version !== undefined && { headers: { 'if-match': `W/"${version}"` } } })
+  if (answer.status === 404 || answer.status === 410) throw notFound()
+  if (answer.status === 409) throw new Failure('CONFLICT', { message: 'Other records still refer to this one. Delete or change them first.', cause: causeOf(answer) })
+  if (answer.status === 412) throw new Failure('PRECONDITION_FAILED', { cause: causeOf(answer) })
+  if (answer.status >= 300) throw unexpected(answer, 'a delete was not answered')
+}
+
+async function metaOf (door: Door, type: string, id: string): Promise<StoredResource> {
+  const answer = await ask(door, { method: 'GET', path: `${type}/${id}?_elements=id,meta` })
+  return readRecord(door, answer, { type, id })
+}
+
+/** The record that was read; foreign, unknown and deleted ones are one failure. */
+export function readRecord (door: Door, answer: BackendAnswer, asked: { readonly type: string, readonly id: string }): StoredResource {
+  // Some servers call an id that they could never have given a bad request.
+  if ([400, 404, 410].includes(answer.status)) throw gone(door, `${asked.type}/${asked.id}`)
+  if (answer.status !== 200) throw unexpected(answer, 'a read was not answered')
+  const record = ownRecordIn(door, jsonOf(answer), asked)
+  if (record === undefined) throw notFound()
+  return record
+}
+
+function gone (door: Door, record: string): Failure {
+  door.ownership.forget(placeOf(door), record)
+  return notFound()
+}
+
+function stamped (door: Door, type: string, resource: FhirResource): FhirResource {
+  if (resource.resourceType !== type) throw new Error('a resource is written where another type belongs')
+  return stamp(resource, door.tenant)
+}
+
+/** @returns the records that the resource refers to, and which of them were believed without asking */
+async function demandOwnReferences (door: Door, resource: FhirResource): Promise<{ resource: FhirResource, believed: readonly string[] }> {
+  const found = referencesIn(resource, [door.backend.baseUrl])
+  const records = new Set(found.map(({ record }) => record).filter(record => record !== undefined))
+  const believed = [...records].filter(record => door.ownership.isKnown(placeOf(door), record))
+  const owned = await ownedAmong(door, records)
+  const refused = found.filter(({ record }) => record === undefined || !owned.has(record))
+  if (refused.length > 0) throw new ReferenceFailure(refused)
+  return { resource, believed }
+}
+
+/** Why a datastore refused a write. What was believed may have been deleted through another gateway, so it is asked anew. */
+async function refusal (door: Door, answer: BackendAnswer, { resource, believed }: { resource: FhirResource, believed: readonly string[] }): Promise<Failure> {
+  for (const record of believed) door.ownership.forget(placeOf(door), record)
+  try {
+    await demandOwnReferences(door, resource)
+  } catch (error) {
+    if (error instanceof ReferenceFailure) return new ReferenceFailure(error.references, causeOf(answer))
+    throw error
+  }
+  if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { cause: causeOf(answer) })
+  return new Failure('VALIDATION_ERROR', { message: 'The datastore does not accept this record as valid FHIR R4.', cause: causeOf(answer) })
+}
+
+/** The stored record in the answer to a write. The write is done, whatever the answer holds. */
+function written (door: Door, answer: BackendAnswer, { kind, type, id }: { kind: 'create' | 'update', type: string, id?: string }): StoredResource {
+  const record = ownRecordIn(door, jsonOf(answer, mayBeDone), { type, id })
+  if (record !== undefined) return record
+  report(door, { kind: 'foreign-answer', interaction: kind, type, records: 1 })
+  throw new Failure('INTERNAL_ERROR', { message: mayBeDone, cause: { ...causeOf(answer), reason: 'the answer to a write is not the tenant\'s record' } })
+}
+
+function created (door: Door, type: string): Failure {
+  report(door, { kind: 'created-by-update', interaction: 'update', type, records: 1 })
+  return new Failure('INTERNAL_ERROR', { message: mayBeDone, cause: { reason: 'an update made a record that was not there' } })
+}
