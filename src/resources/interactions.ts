@@ -83,4 +83,3 @@ export async function remove ({ mapping, store }: Context, id: string, ifMatch: 
 function demandNone (issues: readonly Issue[]): void {
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
 }
-

@@ -1,0 +1,64 @@
+// Starts and ends the processes of a benchmark.
+import { execFileSync, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const children = []
+
+/** Starts a script and gives the first line that it prints. */
+export function start (script, args = [], env = {}) {
+  const child = spawn(process.execPath, [join(root, script), ...args], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
+  children.push(child)
+  return new Promise((resolve, reject) => {
+    child.once('exit', code => reject(new Error(`${script} ended with ${code}`)))
+    child.stdout.once('data', text => resolve({ line: String(text).split('\n')[0], pid: child.pid }))
+  })
+}
+
+/** A gateway before the upstream, with an organization and a key that no limit stops. */
+export async function startGateway (startUpstream) {
+  const data = mkdtempSync(join(tmpdir(), 'clinigate-bench-'))
+  process.once('exit', () => rmSync(data, { recursive: true, force: true }))
+  const plans = join(data, 'plans.json')
+  writeFileSync(plans, JSON.stringify({ bench: { requestsPerMinute: null, requestsPerMonth: null, overage: false } }))
+  const port = await freePort()
+  const env = { CLINIGATE_DATA: data, CLINIGATE_PLANS: plans, PORT: String(port), HOST: '127.0.0.1', LOG_LEVEL: 'warn' }
+  const command = (...args) => JSON.parse(execFileSync(process.execPath, [join(root, 'dist/cli/index.js'), ...args], { env: { ...process.env, ...env } }))
+  const { tenantId } = command('orgs', 'create', '--name', 'bench', '--plan', 'bench')
+  const { secret } = command('keys', 'create', '--tenant', tenantId, '--mode', 'test')
+  const upstream = await startUpstream(tenantId)
+  const { pid } = await start('dist/main.js', [], { ...env, FHIR_TEST_URL: upstream, FHIR_LIVE_URL: upstream })
+  const url = `http://127.0.0.1:${port}`
+  await untilUp(`${url}/health`)
+  return { url, secret, pid, upstream, env }
+}
+
+/** Resident memory of a process in MiB. */
+export function residentMemory (pid) {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024
+}
+
+export function stopAll () {
+  for (const child of children) child.kill('SIGTERM')
+}
+
+async function untilUp (url) {
+  for (let i = 0; i < 100; i++) {
+    if (await fetch(url).then(response => response.ok, () => false)) return
+    await new Promise(resolve => setTimeout(resolve, 100))
+  }
+  throw new Error('the gateway does not answer')
+}
+
+function freePort () {
+  return new Promise(resolve => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address()
+      server.close(() => resolve(port))
+    })
+  })
+}

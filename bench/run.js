@@ -1,0 +1,64 @@
+// Side-by-side benchmarks: each round takes every target in turn, so that a noisy machine is as unfair to one as to the other.
+// Usage: npm run bench [-- --seconds 5 --rounds 3]
+import autocannon from 'autocannon'
+import { cpus, hostname } from 'node:os'
+import { parseArgs } from 'node:util'
+import { residentMemory, start, startGateway, stopAll } from './processes.js'
+
+const { values: { seconds, rounds } } = parseArgs({ options: { seconds: { type: 'string', default: '5' }, rounds: { type: 'string', default: '3' } } })
+
+const gateway = await startGateway(async tenantId => (await start('bench/stub-upstream.js', [tenantId])).line)
+const proxy = (await start('bench/bare-proxy.js', [gateway.upstream])).line
+const key = { 'x-api-key': gateway.secret }
+
+const scenarios = {
+  'simple read': {
+    direct: { url: `${gateway.upstream}/Patient/p0` },
+    'bare proxy': { url: `${proxy}/Patient/p0` },
+    gateway: { url: `${gateway.url}/v1/patients/p0`, headers: key }
+  },
+  'simple search of 20': {
+    direct: { url: `${gateway.upstream}/Patient?_count=20` },
+    'bare proxy': { url: `${proxy}/Patient?_count=20` },
+    gateway: { url: `${gateway.url}/v1/patients?count=20`, headers: key }
+  }
+}
+
+try {
+  const memory = []
+  console.log(`${hostname()}: ${cpus().length} × ${cpus()[0].model}, Node ${process.version}; ${rounds} rounds of ${seconds} s each, 10 connections; medians\n`)
+  console.log('| scenario | target | requests/s | p50 ms | p99 ms | to bare proxy |\n|---|---|---|---|---|---|')
+  for (const [scenario, targets] of Object.entries(scenarios)) {
+    const results = await alternate(targets, memory)
+    const peer = median(results['bare proxy'].map(result => result.rate))
+    for (const [target, measured] of Object.entries(results)) {
+      const rate = median(measured.map(result => result.rate))
+      console.log(`| ${scenario} | ${target} | ${rate.toFixed(0)} | ${median(measured.map(result => result.p50))} | ${median(measured.map(result => result.p99))} | ${(rate / peer).toFixed(2)} |`)
+    }
+  }
+  console.log(`\nResident memory of the gateway after each of its rounds, MiB: ${memory.map(mib => mib.toFixed(0)).join(', ')}`)
+} finally {
+  stopAll()
+}
+
+async function alternate (targets, memory) {
+  const results = Object.fromEntries(Object.keys(targets).map(target => [target, []]))
+  for (const target of Object.values(targets)) await load(target, 2)
+  for (let round = 0; round < Number(rounds); round++) {
+    for (const [name, target] of Object.entries(targets)) {
+      results[name].push(await load(target, Number(seconds)))
+      if (name === 'gateway') memory.push(residentMemory(gateway.pid))
+    }
+  }
+  return results
+}
+
+async function load (target, duration) {
+  const result = await autocannon({ ...target, connections: 10, duration })
+  if (result.non2xx > 0 || result.errors > 0) throw new Error(`${target.url}: ${result.non2xx} answers were not 2xx, ${result.errors} errors`)
+  return { rate: result.requests.average, p50: result.latency.p50, p99: result.latency.p99 }
+}
+
+function median (numbers) {
+  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
+}

@@ -1,0 +1,37 @@
+// A FHIR server that answers at once with fixed text, so that a benchmark measures what stands before it.
+// Usage: node bench/stub-upstream.js <tenantId>; prints its base URL.
+import { createServer } from 'node:http'
+
+const [tenantId = 'bench'] = process.argv.slice(2)
+const lastUpdated = '2026-01-01T00:00:00.000Z'
+
+function patient (id) {
+  return {
+    resourceType: 'Patient',
+    id,
+    meta: { versionId: '1', lastUpdated, tag: [{ system: 'urn:clinigate:tenant', code: tenantId }] },
+    name: [{ use: 'official', family: 'Byron', given: ['Ada', 'King'] }],
+    telecom: [{ system: 'email', value: 'ada@example.org' }, { system: 'phone', value: '+44 20 7946 0000' }],
+    gender: 'female',
+    birthDate: '1990-03-14',
+    address: [{ line: ['1 Example Street'], city: 'London', postalCode: 'N1 9GU', country: 'GB' }],
+    active: true,
+    maritalStatus: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-MaritalStatus', code: 'M', display: 'Married' }] }
+  }
+}
+
+const one = JSON.stringify(patient('p0'))
+const page = JSON.stringify({
+  resourceType: 'Bundle',
+  type: 'searchset',
+  total: 20,
+  entry: Array.from({ length: 20 }, (_, i) => ({ fullUrl: `http://stub/fhir/Patient/p${i}`, resource: patient(`p${i}`), search: { mode: 'match' } }))
+})
+
+const server = createServer((request, response) => {
+  const body = request.url.includes('?') ? page : one
+  response.writeHead(200, { 'content-type': 'application/fhir+json;charset=UTF-8', etag: 'W/"1"', 'content-length': Buffer.byteLength(body) })
+  response.end(body)
+})
+server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/fhir`))
+process.on('SIGTERM', () => process.exit(0))
