@@ -1,0 +1,104 @@
+import { join } from 'node:path'
+import { test } from 'tap'
+import ts from 'typescript'
+import { places, readSources, type Source } from './harness/sources.js'
+
+const routes = ['resources', 'passthrough', 'bulk', 'dashboard', 'openapi']
+
+/** From the process down to what knows nothing but values. Imports run downwards or stay in their layer. */
+const layers = [
+  ['main', 'cli'],
+  ['service'],
+  ['gateway'],
+  routes,
+  ['keys', 'limits', 'tenant-guard', 'control'],
+  ['backends', 'sandbox'],
+  ['mappings', 'envelope', 'config', 'json']
+]
+
+/** Where the parts are put together, and so where time and backends come in. */
+const wiring = ['main', 'cli', 'service', 'gateway']
+
+const sources = readSources(join(import.meta.dirname, '..', 'src'))
+const byPath = new Map(sources.map(source => [source.path, source]))
+const layerOf = (source: Source) => layers.findIndex(parts => parts.includes(source.part))
+const inParts = (...parts: string[]) => (source: Source) => parts.includes(source.part)
+
+/** Every import between two source files that breaks a rule, as `from → to`. */
+function offending (rule: (from: Source, to: Source, value: boolean) => boolean): string[] {
+  return sources.flatMap(from => from.imports.flatMap(({ path, value }) => {
+    const to = byPath.get(path)
+    return to && rule(from, to, value) ? [`${from.path} → ${to.path}`] : []
+  }))
+}
+
+test('every source file belongs to a layer', async t => {
+  t.ok(sources.length > 0)
+  t.same(sources.filter(source => layerOf(source) === -1).map(source => source.path), [])
+})
+
+test('imports run downwards', async t => {
+  t.same(offending((from, to) => layerOf(to) < layerOf(from)), [])
+})
+
+test('route folders do not know each other', async t => {
+  t.same(offending((from, to) => from.part !== to.part && inParts(...routes)(from) && inParts(...routes)(to)), [])
+})
+
+test('only the tenant guard speaks to a backend; the wiring may build one', async t => {
+  const maySpeak = inParts('backends', 'tenant-guard', ...wiring)
+  t.same(offending((from, to, value) => value && to.part === 'backends' && !maySpeak(from)), [])
+})
+
+test('no file imports itself through others', async t => {
+  t.same(cycles(), [])
+})
+
+test('no file is longer than 300 lines', async t => {
+  t.same(sources.filter(source => source.lines > 300).map(source => `${source.path}: ${source.lines}`), [])
+})
+
+test('the declaration of a resource decides nothing: it has no if', async t => {
+  const declarations = sources.filter(source => source.path.startsWith('mappings/resources/'))
+  t.same(declarations.flatMap(source => places(source, ts.isIfStatement)), [])
+})
+
+test('the environment is read by the configuration, the process and the command line alone', async t => {
+  const others = sources.filter(source => !inParts('config', 'main', 'cli')(source))
+  t.same(others.flatMap(source => places(source, isEnvironment)), [])
+})
+
+test('the time comes in as a value: only the wiring looks at the clock', async t => {
+  const others = sources.filter(source => !inParts(...wiring)(source))
+  t.same(others.flatMap(source => places(source, isClock)), [])
+})
+
+test('a folder is a step of the request or a thing of the domain, never a drawer', async t => {
+  const drawers = /(^|\/)(utils?|helpers?|common|types|misc|shared)\//
+  t.same(sources.filter(source => drawers.test(source.path)).map(source => source.path), [])
+})
+
+function isEnvironment (node: ts.Node): boolean {
+  return ts.isPropertyAccessExpression(node) && node.getText() === 'process.env'
+}
+
+function isClock (node: ts.Node): boolean {
+  if (ts.isPropertyAccessExpression(node)) return node.getText() === 'Date.now'
+  return (ts.isNewExpression(node) || ts.isCallExpression(node)) && node.expression.getText() === 'Date' && !node.arguments?.length
+}
+
+/** Each cycle as `a → b → a`. Types count too: files that need each other to be understood are one knot. */
+function cycles (): string[] {
+  const found: string[] = []
+  const done = new Set<string>()
+  const walk = (path: string, way: readonly string[]): void => {
+    if (way.includes(path)) {
+      found.push([...way.slice(way.indexOf(path)), path].join(' → '))
+    } else if (!done.has(path)) {
+      for (const next of byPath.get(path)?.imports ?? []) walk(next.path, [...way, path])
+      done.add(path)
+    }
+  }
+  for (const { path } of sources) walk(path, [])
+  return found
+}
