@@ -1,5 +1,5 @@
 import type { Kysely, Transaction } from 'kysely'
-import type { Batch, Change, Position } from '../keys/change-feed.js'
+import type { Batch, Change, EntityState, Position } from '../keys/change-feed.js'
 import type { Tables } from './tables.js'
 
 /** One line of the audit trail. */
@@ -13,9 +13,7 @@ export interface AuditEntry {
 }
 
 /** What was done, and the state that gateways must know of since. */
-export type Deed = AuditEntry & {
-  readonly change: Pick<Change & { kind: 'key' }, 'kind' | 'state'> | Pick<Change & { kind: 'organization' }, 'kind' | 'state'>
-}
+export type Deed = AuditEntry & { readonly now: EntityState }
 
 /** Runs a change in a transaction; changes of all processes come one after another, each seeing what the one before left. */
 export function inTurn<T> (db: Kysely<Tables>, work: (trx: Transaction<Tables>) => Promise<T>): Promise<T> {
@@ -28,11 +26,11 @@ export function inTurn<T> (db: Kysely<Tables>, work: (trx: Transaction<Tables>) 
 }
 
 /** Writes a deed to the feed and to the audit trail, under the next number, in the transaction that does it. */
-export async function record (trx: Transaction<Tables>, { change, at, actor, action, entity, detail }: Deed): Promise<void> {
+export async function record (trx: Transaction<Tables>, { now, at, actor, action, entity, detail }: Deed): Promise<void> {
   const { seq } = await trx.updateTable('feed').set(eb => ({ seq: eb('seq', '+', 1) })).returning('seq').executeTakeFirstOrThrow()
-  const latest = { seq, payload: JSON.stringify(change.state), at }
+  const latest = { seq, payload: JSON.stringify(now.state), at }
   await trx.insertInto('changes')
-    .values({ kind: change.kind, entity, ...latest })
+    .values({ kind: now.kind, entity, ...latest })
     .onConflict(conflict => conflict.columns(['kind', 'entity']).doUpdateSet(latest))
     .execute()
   await trx.insertInto('auditTrail').values({ seq, at, actor, action, entity, detail: JSON.stringify(detail) }).execute()

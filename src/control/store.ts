@@ -53,7 +53,7 @@ export class ControlStore {
       const tenantId = this.#newId('org')
       const made = { tenantId, name, plan, overage, createdAt: this.#at() }
       await trx.insertInto('organizations').values(organizationRow(made, this.#plans)).execute()
-      return this.#recordOrganization(trx, tenantId, { actor: by, action: 'organization created', detail: draft })
+      return this.#recordOrganization(trx, tenantId, { actor: by, action: 'organization created', detail: { name, plan, overage } })
     })
   }
 
@@ -61,10 +61,10 @@ export class ControlStore {
   changeOrganization (tenantId: string, changes: OrganizationChanges, by: string): Promise<Organization> {
     return inTurn(this.#db, async trx => {
       const found = await findOrganization(trx, tenantId)
-      const { name = found.name, plan = found.plan, overage = found.overage } = changes
-      const changed = { ...found, name, plan, overage }
+      const { name, plan, overage } = changes
+      const changed = { ...found, name: name ?? found.name, plan: plan ?? found.plan, overage: overage ?? found.overage }
       await trx.updateTable('organizations').set(organizationRow(changed, this.#plans)).where('tenantId', '=', tenantId).execute()
-      return this.#recordOrganization(trx, tenantId, { actor: by, action: 'organization changed', detail: changes })
+      return this.#recordOrganization(trx, tenantId, { actor: by, action: 'organization changed', detail: { name, plan, overage } })
     })
   }
 
@@ -169,12 +169,12 @@ export class ControlStore {
   }
 
   #recordKey (trx: Transacted, row: KeyRow, deed: PartialDeed): Promise<void> {
-    return record(trx, { ...deed, at: this.#at(), entity: row.keyId, change: { kind: 'key', state: keyState(row) } })
+    return record(trx, { ...deed, at: this.#at(), entity: row.keyId, now: { kind: 'key', state: keyState(row) } })
   }
 
   async #recordOrganization (trx: Transacted, tenantId: string, deed: PartialDeed): Promise<Organization> {
     const organization = await findOrganization(trx, tenantId)
-    await record(trx, { ...deed, at: this.#at(), entity: tenantId, change: { kind: 'organization', state: organizationState(organization) } })
+    await record(trx, { ...deed, at: this.#at(), entity: tenantId, now: { kind: 'organization', state: organizationState(organization) } })
     return organization
   }
 

@@ -20,10 +20,13 @@ export interface KeyState {
   readonly revokedAt?: string
 }
 
-/** The whole state of one organization or key after its latest change, so that taking it twice is the same as taking it once. */
-export type Change =
-  | { readonly seq: number, readonly kind: 'organization', readonly state: OrganizationState }
-  | { readonly seq: number, readonly kind: 'key', readonly state: KeyState }
+/** The whole state of one organization or key. */
+export type EntityState =
+  | { readonly kind: 'organization', readonly state: OrganizationState }
+  | { readonly kind: 'key', readonly state: KeyState }
+
+/** What an organization or key is since the change with this number; taking it twice is the same as taking it once. */
+export type Change = EntityState & { readonly seq: number }
 
 /** How far a copy has come: in the history of which control plane, and up to which of its changes. */
 export interface Position {

@@ -52,9 +52,9 @@ export class Follower {
         await this.#follow(signal)
       } catch (error) {
         if (signal.aborted) return
-        this.#isConnected = false
         this.#parts.log.warn({ err: error, failures: this.#failures }, 'the feed of key changes failed; keys are validated from the copy')
       }
+      this.#isConnected = false
       const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures++, longestPauseMs)
       await pause(pauseMs, undefined, { signal }).catch(() => {})
     }

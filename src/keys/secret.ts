@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Mode } from './caller.js'
 import { base62, randomText } from './random-text.js'
@@ -24,9 +24,9 @@ export function readSecret (text: string): { readonly mode: Mode } | undefined {
   return { mode: mode as Mode }
 }
 
-/** What is stored in place of the secret: SHA-256 as 64 hexadecimal characters. See docs/decisions for why it needs no pepper. */
+/** What is stored in place of the secret: SHA-256 as 64 hexadecimal characters. Why it needs no pepper: docs/decisions/010-key-hash.md. */
 export function hashSecret (secret: string): string {
-  return createHash('sha256').update(secret).digest('hex')
+  return hash('sha256', secret)
 }
 
 function checksum (body: string): string {

@@ -1,0 +1,110 @@
+import t, { type Test } from 'tap'
+import { setTimeout as pause } from 'node:timers/promises'
+import { KeyCache } from '../../src/keys/cache.js'
+import type { Batch, ChangeFeed, KeyState, Position } from '../../src/keys/change-feed.js'
+import { Follower } from '../../src/keys/follower.js'
+import { Replica } from '../../src/keys/replica.js'
+
+const now = () => new Date('2030-01-01T00:00:00Z')
+
+function key (seq: number, state: Partial<KeyState> = {}) {
+  return { seq, kind: 'key' as const, state: { keyId: `key-${seq}`, hash: `hash-${seq}`, tenantId: 'org-a', name: '', mode: 'test' as const, scopes: ['*' as const], ...state } }
+}
+
+const first: Batch = {
+  feedId: 'feed-1',
+  startsOver: true,
+  after: 0,
+  through: 2,
+  isLatest: true,
+  changes: [{ seq: 1, kind: 'organization', state: { tenantId: 'org-a', plan: 'pro', overage: true } }, key(2)]
+}
+const revocation: Batch = { ...first, startsOver: false, after: 2, through: 3, changes: [key(3, { keyId: 'key-2', hash: 'hash-2', revokedAt: '2030-01-01T00:00:00.000Z' })] }
+
+/** A far control plane that answers each connection as the test says, and keeps the last one open. */
+function farFeed (...connections: Array<Array<Batch | Error>>): ChangeFeed & { asked: Position[] } {
+  const asked: Position[] = []
+  async function * follow (from: Position, signal: AbortSignal) {
+    const connection = connections[Math.min(asked.push(from), connections.length) - 1]!
+    for (const item of connection) {
+      if (item instanceof Error) throw item
+      yield item
+    }
+    if (asked.length >= connections.length) await pause(60_000, undefined, { signal })
+  }
+  return { asked, follow }
+}
+
+function following (t: Test, feed: ChangeFeed) {
+  const replica = new Replica(':memory:')
+  const cache = new KeyCache({ lookup: hash => replica.find(hash) })
+  const lines: string[] = []
+  const log = { info: (...args: unknown[]) => { lines.push(JSON.stringify(args)) }, warn: (...args: unknown[]) => { lines.push(JSON.stringify(args)) } }
+  const follower = new Follower({ feed, replica, cache, now, log })
+  t.teardown(async () => { await follower.stop(); replica.close() })
+  return { replica, cache, follower, lines }
+}
+
+async function until (condition: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + 5_000; !condition();) {
+    if (Date.now() > deadline) throw new Error('it did not come in 5 seconds')
+    await pause(5)
+  }
+}
+
+t.test('what the feed gives stands in the copy, and a cached key goes the moment its change comes', async t => {
+  let release = () => {}
+  const revoked = new Promise<void>(resolve => { release = resolve })
+  const feed: ChangeFeed = {
+    async * follow (_from, signal) {
+      yield first
+      await revoked
+      yield revocation
+      await pause(60_000, undefined, { signal })
+    }
+  }
+  const { cache, follower, replica } = following(t, feed)
+  await follower.caughtUp
+  t.equal((await cache.find('hash-2', now()))?.revokedAt, undefined)
+  release()
+  await until(() => replica.position().seq === 3)
+  t.ok((await cache.find('hash-2', now()))?.revokedAt)
+})
+
+t.test('a feed that fails is taken up again where the copy stands, and the log says so both times', async t => {
+  const feed = farFeed([new Error('no route')], [first, new Error('cut off')], [revocation])
+  const { follower, replica, lines } = following(t, feed)
+  t.equal(follower.isConnected, false)
+  await until(() => replica.position().seq === 3)
+  t.same(feed.asked, [{ feedId: '', seq: 0 }, { feedId: '', seq: 0 }, { feedId: 'feed-1', seq: 2 }])
+  t.equal(follower.isConnected, true)
+  t.equal(lines.filter(line => line.includes('failed')).length, 2)
+  t.equal(lines.filter(line => line.includes('is back')).length, 2)
+})
+
+t.test('a batch that does not fit is left, and the feed is asked again', async t => {
+  const gap = { ...revocation, after: 7, through: 8 }
+  const feed = farFeed([first, gap], [revocation])
+  const { replica } = following(t, feed)
+  await until(() => replica.position().seq === 3)
+  t.same(feed.asked.at(-1), { feedId: 'feed-1', seq: 2 })
+})
+
+t.test('a feed that ends without an error is asked again, but not without a pause', async t => {
+  const feed = farFeed([], [], [], [first])
+  const started = Date.now()
+  const { follower } = following(t, feed)
+  await follower.caughtUp
+  t.ok(Date.now() - started >= 690, 'pauses of 100, 200 and 400 ms')
+})
+
+t.test('a follower stops at once, in the middle of a wait or of a pause', async t => {
+  for (const feed of [farFeed([first]), farFeed([new Error('no route')])]) {
+    const { follower } = following(t, feed)
+    await until(() => feed.asked.length > 0)
+    const started = Date.now()
+    await follower.stop()
+    t.ok(Date.now() - started < 50)
+    t.equal(feed.asked.length, 1)
+  }
+})

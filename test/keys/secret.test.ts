@@ -1,0 +1,77 @@
+import t from 'tap'
+import fc from 'fast-check'
+import type { Caller, Scope } from '../../src/keys/caller.js'
+import { base62 } from '../../src/keys/random-text.js'
+import { effectOf, mayCall, requireScope } from '../../src/keys/scopes.js'
+import { hashSecret, newSecret, readSecret } from '../../src/keys/secret.js'
+
+const secrets = fc.constantFrom('test' as const, 'live' as const).map(newSecret)
+const places = fc.nat({ max: 57 })
+const characters = fc.constantFrom(...base62, '_', '-', ' ', '\0', 'é')
+
+t.test('a new secret says its mode, has the length of the contract and is never the same twice', async t => {
+  t.match(newSecret('test'), /^svc_test_[0-9A-Za-z]{49}$/)
+  t.match(newSecret('live'), /^svc_live_[0-9A-Za-z]{49}$/)
+  fc.assert(fc.property(secrets, secret => secret.startsWith(`svc_${readSecret(secret)?.mode}_`)))
+  t.equal(new Set(Array.from({ length: 1_000 }, () => newSecret('live'))).size, 1_000)
+})
+
+t.test('the random part uses every character about equally often', async t => {
+  const counts = new Map<string, number>()
+  for (let i = 0; i < 1_000; i++) {
+    for (const character of newSecret('test').slice(9, 52)) counts.set(character, (counts.get(character) ?? 0) + 1)
+  }
+  const expected = 43_000 / 62
+  const chiSquare = [...base62].reduce((sum, character) => sum + ((counts.get(character) ?? 0) - expected) ** 2 / expected, 0)
+  // 61 degrees of freedom: more than 135 comes once in ten million runs; a modulo bias of 256 % 62 would give about 300.
+  t.ok(chiSquare < 135, `chi-square ${chiSquare}`)
+})
+
+t.test('one changed character is refused without a look-up', async () => {
+  fc.assert(fc.property(secrets, places, characters, (secret, place, character) => {
+    fc.pre(secret[place] !== character)
+    return readSecret(secret.slice(0, place) + character + secret.slice(place + 1)) === undefined
+  }), { numRuns: 5_000 })
+})
+
+t.test('one missing or doubled character is refused without a look-up', async () => {
+  fc.assert(fc.property(secrets, places, (secret, place) =>
+    readSecret(secret.slice(0, place) + secret.slice(place + 1)) === undefined &&
+    readSecret(secret.slice(0, place) + secret[place] + secret.slice(place)) === undefined))
+})
+
+t.test('two characters that changed places are refused without a look-up', async () => {
+  fc.assert(fc.property(secrets, places, places, (secret, one, other) => {
+    fc.pre(secret[one] !== secret[other])
+    const swapped = [...secret]
+    swapped[one] = secret[other]!
+    swapped[other] = secret[one]!
+    return readSecret(swapped.join('')) === undefined
+  }), { numRuns: 5_000 })
+})
+
+t.test('a test key does not pass for a live one, nor with anything around it', async t => {
+  const secret = newSecret('test')
+  for (const text of [secret.replace('test', 'live'), secret.replace('svc', 'SVC'), ` ${secret}`, `${secret}\n`, `${secret},${secret}`, '', 'svc_test_']) {
+    t.equal(readSecret(text), undefined)
+  }
+})
+
+t.test('the stored hash is SHA-256 and does not show the secret', async t => {
+  t.equal(hashSecret('svc_test_abc'), '1a4bfd7b3d7776613d5c291f9a9413ba3aca90e6f41983c8329d661a2c8b8c04')
+  t.match(hashSecret(newSecret('live')), /^[0-9a-f]{64}$/)
+})
+
+t.test('read opens GET and HEAD, write opens changes, * opens both, and an unknown method needs write', async t => {
+  t.same(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'BREW'].map(effectOf), ['read', 'read', 'write', 'write', 'write', 'write', 'write'])
+  const grants: Array<[Scope[], boolean, boolean]> = [
+    [['read'], true, false], [['write'], false, true], [['read', 'write'], true, true], [['*'], true, true], [[], false, false]
+  ]
+  for (const [scopes, read, write] of grants) t.same([mayCall(scopes, 'read'), mayCall(scopes, 'write')], [read, write])
+})
+
+t.test('a call beyond the scope is INSUFFICIENT_SCOPE and says which scope it needs', async t => {
+  const caller: Caller = { keyId: 'k', keyName: 'n', tenantId: 't', plan: 'pro', mode: 'test', scopes: ['read'] }
+  requireScope(caller, 'read')
+  t.throws(() => requireScope(caller, 'write'), { code: 'INSUFFICIENT_SCOPE', status: 403, message: /the scope write/ })
+})
