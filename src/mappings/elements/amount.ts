@@ -1,8 +1,8 @@
 import { code } from '../datatypes/code.js'
-import { decimal, text, textUpTo, uri } from '../datatypes/primitives.js'
+import { anyCode, decimal, textUpTo, uri } from '../datatypes/primitives.js'
 import { record } from '../kit/structure.js'
 
-const parts = { value: decimal('value', { required: true }), unit: textUpTo(50)('unit'), system: uri('system'), code: text('code') }
+const parts = { value: decimal('value', { required: true }), unit: textUpTo(50)('unit'), system: uri('system'), code: anyCode('code') }
 const codeNeedsSystem = { dependentRequired: { code: ['system'] } } as const
 
 /** A number of something whose unit is a short word: a SimpleQuantity of R4. */

@@ -26,5 +26,5 @@ function address (max?: number): Datatype<string> {
 }
 
 function contactPoint<const O extends ElementOptions = object> (system: 'phone' | 'email', path: string, value: Datatype<string>, options?: O) {
-  return inItem(path, { find: item => item.system === system && typeof item.value === 'string', create: { system } }, value('value', options))
+  return inItem(path, { find: item => item.system === system && typeof item.value === 'string', create: { system } }, value('value', options as O & ElementOptions))
 }

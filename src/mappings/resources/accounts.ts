@@ -1,0 +1,39 @@
+import { code } from '../datatypes/code.js'
+import { period } from '../datatypes/complex.js'
+import { concept } from '../datatypes/concept.js'
+import { boolean, positiveInteger, textUpTo } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import type { Simple } from '../kit/element.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+
+/** What charges are gathered under, and who pays for them: http://hl7.org/fhir/R4/account.html */
+export const accounts = mapping('Account', {
+  path: 'accounts',
+  operation: 'createAccount',
+  about: 'What charges are gathered under, and who pays for them.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(['active', 'inactive', 'on-hold', 'entered-in-error', 'unknown'])('status', { required: true, filter: 'status' }),
+    type: concept('type', { filter: 'type' }),
+    name: textUpTo(500)('name'),
+    patientId: reference('Patient').first('subject', { filter: 'patient' }),
+    servicePeriod: period('servicePeriod'),
+    coverage: backbone({
+      coverageId: reference('Coverage')('coverage', { required: true }),
+      priority: positiveInteger('priority', { about: 'In which order the coverages pay, from 1.' })
+    }).list('coverage'),
+    ownerId: reference('Organization')('owner', { filter: 'owner' }),
+    description: textUpTo(2000)('description'),
+    guarantor: backbone({
+      partyId: reference(['Patient', 'RelatedPerson', 'Organization'])('party', { required: true }),
+      onHold: boolean('onHold'),
+      period: period('period')
+    }).list('guarantor'),
+    partOfId: reference('Account')('partOf')
+  }
+})
+
+/** An account in the simple form. */
+export type Account = Simple<typeof accounts.fields>

@@ -1,0 +1,39 @@
+import { address } from '../datatypes/complex.js'
+import { concept } from '../datatypes/concept.js'
+import { boolean, text, textUpTo } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import { email, phone } from '../elements/telecom.js'
+import type { Simple } from '../kit/element.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { organizationRules } from '../rules/organization.js'
+
+/** A hospital, practice, department, insurer or another body of people: http://hl7.org/fhir/R4/organization.html */
+export const organizations = mapping('Organization', {
+  path: 'organizations',
+  operation: 'createOrganization',
+  about: 'A hospital, practice, department, insurer or another body of people.',
+  fields: {
+    identifiers: identifiers(),
+    name: textUpTo(500)('name', { required: true, filter: 'name' }),
+    active: boolean('active', { filter: 'active' }),
+    type: concept.list('type', { filter: 'type' }),
+    alias: text.list('alias'),
+    phone: phone('telecom'),
+    email: email('telecom'),
+    address: address.first('address'),
+    partOfId: reference('Organization')('partOf'),
+    contact: backbone({
+      purpose: concept('purpose'),
+      firstName: text.first('name.given'),
+      lastName: text('name.family'),
+      phone: phone('telecom'),
+      email: email('telecom')
+    }).list('contact')
+  },
+  rules: organizationRules
+})
+
+/** An organization in the simple form. */
+export type Organization = Simple<typeof organizations.fields>

@@ -1,0 +1,40 @@
+import { code } from '../datatypes/code.js'
+import { address, attachment } from '../datatypes/complex.js'
+import { boolean, date } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { firstName, lastName } from '../elements/human-name.js'
+import { identifiers } from '../elements/identifiers.js'
+import { emailAddress, phone } from '../elements/telecom.js'
+import type { Simple } from '../kit/element.js'
+import { byText } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { administrativeGender } from '../value-sets.js'
+
+/** A human being apart from any role, which joins the records that are of the same one: http://hl7.org/fhir/R4/person.html */
+export const persons = mapping('Person', {
+  path: 'persons',
+  operation: 'createPerson',
+  about: 'A human being apart from any role, which joins the records that are of the same one.',
+  fields: {
+    identifiers: identifiers(),
+    firstName: firstName({ required: true, max: 100 }),
+    lastName: lastName({ required: true, max: 100 }),
+    phone: phone('telecom', { max: 20, filter: 'phone' }),
+    email: emailAddress('telecom', { max: 200, filter: 'email' }),
+    gender: code(administrativeGender)('gender'),
+    birthDate: date('birthDate'),
+    address: address.first('address'),
+    photo: attachment('photo'),
+    managingOrganizationId: reference('Organization')('managingOrganization'),
+    active: boolean('active'),
+    link: backbone({
+      targetId: reference(['Patient', 'Practitioner', 'RelatedPerson', 'Person'])('target', { required: true }),
+      assurance: code(['level1', 'level2', 'level3', 'level4'])('assurance', { about: 'How sure it is that both are the same person.' })
+    }).list('link', { maxItems: 20, about: 'The records that are of this person.' })
+  },
+  filters: { name: byText('name') }
+})
+
+/** A person in the simple form. */
+export type Person = Simple<typeof persons.fields>

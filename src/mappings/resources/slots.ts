@@ -1,0 +1,34 @@
+import { code } from '../datatypes/code.js'
+import { conceptOf } from '../datatypes/concept.js'
+import { boolean, instant, textUpTo } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import type { Simple } from '../kit/element.js'
+import { from, until } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+
+const kind = conceptOf({ max: 200 })
+
+/** A stretch of a schedule that may be booked: http://hl7.org/fhir/R4/slot.html */
+export const slots = mapping('Slot', {
+  path: 'slots',
+  operation: 'createSlot',
+  about: 'A stretch of a schedule that may be booked.',
+  fields: {
+    identifiers: identifiers(),
+    scheduleId: reference('Schedule')('schedule', { required: true, filter: 'schedule' }),
+    status: code(['busy', 'free', 'busy-unavailable', 'busy-tentative', 'entered-in-error'])('status', { required: true, filter: 'status' }),
+    start: instant('start', { required: true }),
+    end: instant('end', { required: true }),
+    serviceCategory: kind.first('serviceCategory'),
+    serviceType: kind.first('serviceType', { filter: 'service-type' }),
+    specialty: kind.first('specialty', { filter: 'specialty' }),
+    appointmentType: kind('appointmentType'),
+    overbooked: boolean('overbooked'),
+    comment: textUpTo(2000)('comment')
+  },
+  filters: { dateFrom: from('start'), dateTo: until('start') }
+})
+
+/** A slot in the simple form. */
+export type Slot = Simple<typeof slots.fields>

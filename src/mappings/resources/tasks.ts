@@ -1,0 +1,67 @@
+import { code } from '../datatypes/code.js'
+import { period } from '../datatypes/complex.js'
+import { concept, conceptOf } from '../datatypes/concept.js'
+import { boolean, dateTime, integer, positiveInteger, text, textUpTo } from '../datatypes/primitives.js'
+import { anyReference, reference } from '../datatypes/reference.js'
+import { exactlyOne } from '../elements/exclusive.js'
+import { identifiers } from '../elements/identifiers.js'
+import { note } from '../elements/note.js'
+import type { Simple } from '../kit/element.js'
+import { from, until } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { taskRules } from '../rules/task.js'
+import { requestPriority } from '../value-sets.js'
+
+/** What a task takes or gives. R4 allows fifty more types of value; those are kept and not shown. */
+const parameter = backbone({
+  type: concept('type', { required: true }),
+  valueString: text('valueString', { choice: 'value' }),
+  valueBoolean: boolean('valueBoolean', { choice: 'value' }),
+  valueInteger: integer('valueInteger', { choice: 'value' })
+}, {
+  schema: exactlyOne('valueString', 'valueBoolean', 'valueInteger'),
+  where: stored => ['valueString', 'valueBoolean', 'valueInteger'].some(name => stored[name] !== undefined)
+})
+
+/** Something to be done, and how far it is: http://hl7.org/fhir/R4/task.html */
+export const tasks = mapping('Task', {
+  path: 'tasks',
+  operation: 'createTask',
+  about: 'Something to be done, and how far it is.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(['draft', 'requested', 'received', 'accepted', 'rejected', 'ready', 'cancelled', 'in-progress', 'on-hold', 'failed', 'completed', 'entered-in-error'])(
+      'status', { required: true, filter: 'status' }),
+    intent: code(['unknown', 'proposal', 'plan', 'order', 'original-order', 'reflex-order', 'filler-order', 'instance-order', 'option'])('intent', { required: true }),
+    statusReason: conceptOf({ max: 500 })('statusReason'),
+    businessStatus: conceptOf({ max: 200 })('businessStatus'),
+    priority: code(requestPriority)('priority', { filter: 'priority' }),
+    code: conceptOf({ max: 200 })('code', { filter: 'code', about: 'What kind of task it is.' }),
+    description: textUpTo(2000)('description'),
+    focusId: anyReference('focus', { about: 'What the task acts on, as Type/id.' }),
+    patientId: reference('Patient')('for', { filter: 'patient' }),
+    encounterId: reference('Encounter')('encounter'),
+    executionPeriod: period('executionPeriod'),
+    authoredOn: dateTime('authoredOn'),
+    requesterId: reference(['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'RelatedPerson', 'Device'])('requester', { filter: 'requester' }),
+    ownerId: reference(['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam', 'HealthcareService', 'Patient', 'Device', 'RelatedPerson'])(
+      'owner', { filter: 'owner', about: 'Who is to do it.' }),
+    reasonCode: conceptOf({ max: 500 })('reasonCode'),
+    note: note('note', { max: 2000 }),
+    basedOn: anyReference.list('basedOn', { about: 'The requests that the task fulfils, as Type/id.' }),
+    partOf: reference('Task').list('partOf'),
+    input: parameter.list('input'),
+    output: parameter.list('output'),
+    restriction: backbone({
+      repetitions: positiveInteger('repetitions'),
+      period: period('period'),
+      recipientIds: reference(['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson', 'Group', 'Organization']).list('recipient')
+    })('restriction')
+  },
+  filters: { dateFrom: from('authored-on'), dateTo: until('authored-on') },
+  rules: taskRules
+})
+
+/** A task in the simple form. */
+export type Task = Simple<typeof tasks.fields>

@@ -1,0 +1,26 @@
+import type { FhirElement } from '../fhir.js'
+import { isElement, itemsAt } from '../kit/path.js'
+import type { Rule } from '../kit/rule.js'
+
+export const organizationRules: readonly Rule[] = [
+  {
+    key: 'org-1',
+    fields: ['name', 'identifiers'],
+    says: 'an organization needs a name or an identifier',
+    holds: organization => organization.name !== undefined || itemsAt(organization, 'identifier').length > 0
+  },
+  {
+    key: 'org-2',
+    fields: ['address'],
+    says: 'the address of an organization cannot be of use home',
+    holds: organization => !hasHome(organization, 'address')
+  },
+  {
+    key: 'org-3',
+    fields: ['phone', 'email'],
+    says: 'a telephone number or e-mail address of an organization cannot be of use home',
+    holds: organization => !hasHome(organization, 'telecom')
+  }
+]
+
+const hasHome = (organization: FhirElement, path: string): boolean => itemsAt(organization, path).some(item => isElement(item) && item.use === 'home')

@@ -1,0 +1,10 @@
+import type { Rule } from '../kit/rule.js'
+
+export const serviceRequestRules: readonly Rule[] = [
+  {
+    key: 'prr-1',
+    fields: ['code'],
+    says: 'cannot be removed while the request has order details',
+    holds: request => request.orderDetail === undefined || request.code !== undefined
+  }
+]
