@@ -1,0 +1,54 @@
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Config } from '../config.js'
+import { localFeed } from '../control/local-feed.js'
+import type { ControlStore } from '../control/store.js'
+import type { Check } from '../gateway/health.js'
+import { authenticator, type Authenticate } from '../keys/authenticate.js'
+import { KeyCache } from '../keys/cache.js'
+import { Follower } from '../keys/follower.js'
+import type { Batch } from '../keys/change-feed.js'
+import { Replica } from '../keys/replica.js'
+
+/** The local copy of the keys, as it follows the control store. */
+export interface OpenKeys {
+  readonly authenticate: Authenticate
+  /** How old the copy is. */
+  readonly check: () => Check
+  /** Resolves when the copy holds what the control store holds now. */
+  readonly catchUp: () => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+/** A copy that is older than this is worth a look; it is refreshed every few seconds. */
+const noticedAfterSeconds = 60
+
+/** Opens the copy in the data directory and lets it follow. */
+export function openKeys ({ dataDirectory, keys }: Config, { control, now, log }: { control: ControlStore, now: () => Date, log: FastifyBaseLogger }): OpenKeys {
+  const replica = new Replica(join(dataDirectory, 'keys.db'))
+  const cache = new KeyCache({ lookup: hash => replica.find(hash) })
+  const follower = new Follower({ feed: localFeed(control), replica, cache, now, log })
+  return {
+    authenticate: authenticator({ replica, cache, maxStalenessMinutes: keys.maxStalenessMinutes }),
+    check: () => checkOf(replica.syncedAt(), follower.isConnected, now()),
+    catchUp: async () => {
+      await follower.caughtUp
+      while (!isLatest(await control.changesAfter(replica.position(), 1))) await pause(10)
+    },
+    close: async () => {
+      await follower.stop()
+      replica.close()
+    }
+  }
+}
+
+function isLatest ({ startsOver, changes }: Batch): boolean {
+  return !startsOver && changes.length === 0
+}
+
+function checkOf (syncedAt: Date | undefined, isConnected: boolean, now: Date): Check {
+  const ageSeconds = syncedAt && Math.round((now.getTime() - syncedAt.getTime()) / 1_000)
+  const isGood = isConnected && ageSeconds !== undefined && ageSeconds <= noticedAfterSeconds
+  return { status: isGood ? 'ok' : 'degraded', isConnected, ageSeconds: ageSeconds ?? null }
+}
