@@ -28,7 +28,7 @@ async function clinigate (dataDirectory: string, ...args: string[]) {
 /** The parts of a gateway that check keys, on a data directory that the CLI writes to. */
 async function gatewayOn (t: Test, directory: string) {
   const store = await openControlStore({ file: join(directory, 'control.db'), plans: ['pro'], now })
-  const replica = new Replica(join(directory, 'replica.db'))
+  const replica = new Replica(join(directory, 'keys.db'))
   const cache = new KeyCache({ lookup: hash => replica.find(hash) })
   const follower = new Follower({ feed: localFeed(store), replica, cache, now, log })
   const check = authenticator({ replica, cache, maxStalenessMinutes: null })
@@ -96,7 +96,7 @@ t.test('a copy that is deleted is built again and validates as before', async t 
   const revoked = await first.store.createKey({ tenantId, mode: 'test', name: 'revoked' }, 'test')
   await first.store.revokeKey(revoked.keyId, 'test')
   await first.stop()
-  for (const suffix of ['', '-wal', '-shm']) rmSync(join(directory, `replica.db${suffix}`), { force: true })
+  for (const suffix of ['', '-wal', '-shm']) rmSync(join(directory, `keys.db${suffix}`), { force: true })
 
   const second = await gatewayOn(t, directory)
   await t.rejects(second.call(good.secret), { code: 'BACKEND_UNAVAILABLE' }, 'nobody is let in, nor called unknown, before it is complete')

@@ -100,7 +100,7 @@ t.test('the copy is not called complete while it is being built', async t => {
 })
 
 t.test('the copy outlasts a restart, and a file that is deleted, damaged or of another layout is made anew', async t => {
-  const file = join(t.testdir(), 'replica.db')
+  const file = join(t.testdir(), 'keys.db')
   filled(file).close()
   const again = new Replica(file)
   t.same(again.position(), { feedId: 'feed-1', seq: 2 })
@@ -123,7 +123,7 @@ t.test('the copy outlasts a restart, and a file that is deleted, damaged or of a
 })
 
 t.test('a gateway killed while it takes batches has each batch whole or not at all', { timeout: 60_000 }, async t => {
-  const file = join(t.testdir(), 'replica.db')
+  const file = join(t.testdir(), 'keys.db')
   const source = `
     import { Replica } from ${JSON.stringify(new URL('../../src/keys/replica.js', import.meta.url).href)}
     const replica = new Replica(${JSON.stringify(file)})
