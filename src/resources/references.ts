@@ -27,16 +27,14 @@ export async function namingFields<T> (mapping: Mapping, fields: Fields, write: 
     return await write()
   } catch (error) {
     if (!(error instanceof ReferenceFailure)) throw error
-    const records = new Set(error.references.map(({ record }) => record))
-    const names = Object.keys(fields).filter(name => holdsAny(mapping, name, fields[name], records))
+    const names = Object.keys(fields).filter(name => holdsAny(mapping, name, fields[name], error.references))
     const issues = names.map(name => fieldIssue(name, 'no such record that this key may refer to', 'not-found'))
     throw new Failure('VALIDATION_ERROR', { issues: issues.length > 0 ? issues : error.issues, cause: error })
   }
 }
 
-function holdsAny (mapping: Mapping, name: string, value: unknown, records: ReadonlySet<string | undefined>): boolean {
+function holdsAny (mapping: Mapping, name: string, value: unknown, references: readonly string[]): boolean {
   const element = mapping.fields[name]
   if (element === undefined || value === null || value === undefined) return false
-  const alone = { resourceType: mapping.type, ...element.write({}, value) }
-  return referencesIn(alone, []).some(({ record }) => records.has(record))
+  return referencesIn(element.write({}, value)).some(reference => references.includes(reference))
 }
