@@ -50,6 +50,7 @@ function chosenFiles () {
 
 /** Runs tap over the files and adds up what it wrote down. @returns its exit code; a run without any test is a failure */
 async function runTap (backend) {
+  console.log(`Running ${files.length} test files`)
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-test-'))
   const output = join(folder, 'run.tap')
   try {
@@ -69,16 +70,20 @@ function testEnvironment (backend) {
 }
 
 function tap (args, env) {
-  // Without a terminal tap's own reporter would draw its progress over and over.
-  const reporter = process.stdout.isTTY ? 'base' : 'dot'
+  // Without a terminal the reporters that show progress would draw it over and over.
+  const reporter = process.stdout.isTTY ? 'base' : 'min'
   // A process group of its own, since tap passes no signal on to the test files.
   const child = spawn(join(root, 'node_modules', '.bin', 'tap'), [`--reporter=${reporter}`, ...args], {
     cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env, detached: true
   })
-  stopping.signal.addEventListener('abort', () => process.kill(-child.pid, stopping.signal.reason))
+  const passOn = () => process.kill(-child.pid, stopping.signal.reason)
+  stopping.signal.addEventListener('abort', passOn)
   return new Promise((resolve, reject) => {
     child.once('error', reject)
-    child.once('close', code => resolve(code ?? 1))
+    child.once('close', code => {
+      stopping.signal.removeEventListener('abort', passOn)
+      resolve(code ?? 1)
+    })
   })
 }
 
