@@ -67,8 +67,9 @@ export function plainNumbers<T> (value: T): T {
   return entries.every(([key, item]) => item === (value as Record<string, unknown>)[key]) ? value : Object.fromEntries(entries) as T
 }
 
-// Every number that the engine would print differently follows one of these; a match inside a string only costs time.
-const mayHoldExactNumber = /[:[,]\s*-?(?:\d+\.\d*0(?!\d)|\d+(?:\.\d+)?[eE]|\d[\d.]{15}|0\.0{6}|(?<=-)0(?![.\d]))/
+// Every number that the engine would print differently has one of these forms; the same inside a text only costs time. What
+// follows the number is looked at too, since the times in every resource's meta would match otherwise.
+const mayHoldExactNumber = /[:[,]\s*-?(?:\d+\.\d*0|\d+(?:\.\d+)?[eE][+-]?\d+|\d[\d.]{15,}|0\.0{6}\d*|0(?<=-0))\s*[,\]}]/
 
 function readNumber (text: string): number | ExactNumber {
   const number = Number(text)
