@@ -68,3 +68,33 @@ export const eligibilityPurpose = ['auth-requirements', 'benefits', 'discovery',
 
 /** The life of a definition: http://hl7.org/fhir/R4/valueset-publication-status.html */
 export const publicationStatus = ['draft', 'active', 'retired', 'unknown'] as const
+
+export const allergyClinicalStatus = { active: 'Active', inactive: 'Inactive', resolved: 'Resolved' } as const
+
+export const allergyVerificationStatus = {
+  unconfirmed: 'Unconfirmed', confirmed: 'Confirmed', refuted: 'Refuted', 'entered-in-error': 'Entered in Error'
+} as const
+
+export const conditionClinicalStatus = {
+  active: 'Active', recurrence: 'Recurrence', relapse: 'Relapse', inactive: 'Inactive', remission: 'Remission', resolved: 'Resolved'
+} as const
+
+export const conditionVerificationStatus = {
+  unconfirmed: 'Unconfirmed',
+  provisional: 'Provisional',
+  differential: 'Differential',
+  confirmed: 'Confirmed',
+  refuted: 'Refuted',
+  'entered-in-error': 'Entered in Error'
+} as const
+
+export const conditionCategories = { 'problem-list-item': 'Problem List Item', 'encounter-diagnosis': 'Encounter Diagnosis' } as const
+
+/** The types of resources that are requests: http://hl7.org/fhir/R4/valueset-request-resource-types.html */
+export const requestTypes = [
+  'Appointment', 'AppointmentResponse', 'CarePlan', 'Claim', 'CommunicationRequest', 'Contract', 'DeviceRequest', 'EnrollmentRequest',
+  'ImmunizationRecommendation', 'MedicationRequest', 'NutritionOrder', 'ServiceRequest', 'SupplyRequest', 'Task', 'VisionPrescription'
+] as const
+
+/** How far an observation or an assessment is: http://hl7.org/fhir/R4/valueset-observation-status.html */
+export const observationStatus = ['registered', 'preliminary', 'final', 'amended', 'corrected', 'cancelled', 'entered-in-error', 'unknown'] as const

@@ -1,0 +1,52 @@
+import { code } from '../datatypes/code.js'
+import { period } from '../datatypes/complex.js'
+import { conceptOf } from '../datatypes/concept.js'
+import { boolean, dateTime, textUpTo, uriUpTo } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { amount } from '../elements/amount.js'
+import { identifiers } from '../elements/identifiers.js'
+import type { Simple } from '../kit/element.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { publicationStatus, requestIntent, requestPriority, requestTypes } from '../value-sets.js'
+
+const kind = conceptOf({ max: 200 })
+
+/** A template from which requests for one activity are made: http://hl7.org/fhir/R4/activitydefinition.html */
+export const activityDefinitions = mapping('ActivityDefinition', {
+  path: 'activity-definitions',
+  operation: 'createActivityDefinition',
+  about: 'A template from which requests for one activity are made.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(publicationStatus)('status', { required: true, filter: 'status' }),
+    name: textUpTo(500)('name', { filter: 'name', about: 'A name for computers.' }),
+    title: textUpTo(500)('title', { filter: 'title', about: 'A name for people.' }),
+    description: textUpTo(5000)('description'),
+    purpose: textUpTo(5000)('purpose'),
+    usage: textUpTo(5000)('usage'),
+    kind: code(requestTypes)('kind', { about: 'The type of the requests.' }),
+    code: kind('code', { about: 'What is to be done.' }),
+    intent: code(requestIntent)('intent'),
+    priority: code(requestPriority)('priority'),
+    doNotPerform: boolean('doNotPerform', { about: 'True when it must not be done.' }),
+    timingDateTime: dateTime('timingDateTime', { choice: 'timing' }),
+    timingPeriod: period('timingPeriod', { choice: 'timing' }),
+    locationId: reference('Location')('location'),
+    participant: backbone({
+      type: code(['patient', 'practitioner', 'related-person', 'device'])('type', { required: true }),
+      role: kind('role')
+    }).list('participant', { maxItems: 20, about: 'Who is to take part.' }),
+    quantity: amount('quantity', { about: 'How much is to be given or used.' }),
+    bodySite: kind.list('bodySite', { maxItems: 10, about: 'Where in or on the body.' }),
+    publisher: textUpTo(500)('publisher'),
+    date: dateTime('date', { about: 'When it was last changed.' }),
+    version: textUpTo(100)('version'),
+    url: uriUpTo(2000)('url', { about: 'Its canonical identifier, the same wherever it is stored.' }),
+    experimental: boolean('experimental'),
+    topic: kind.list('topic', { maxItems: 10, about: 'What it is about, such as treatment or education.' })
+  }
+})
+
+/** An activity definition in the simple form. */
+export type ActivityDefinition = Simple<typeof activityDefinitions.fields>

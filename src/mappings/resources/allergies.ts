@@ -1,0 +1,54 @@
+import { code } from '../datatypes/code.js'
+import { concept, conceptCode, conceptOf } from '../datatypes/concept.js'
+import { dateTime, textUpTo } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import { note } from '../elements/note.js'
+import type { Given, Simple } from '../kit/element.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { allergyRules } from '../rules/allergy.js'
+import { allergyClinicalStatus, allergyVerificationStatus } from '../value-sets.js'
+
+const reporters = ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson'] as const
+const finding = conceptOf({ max: 500 })
+const activeUnlessMistaken = ({ simple }: Given) => simple.verificationStatus === 'entered-in-error' ? undefined : 'active'
+
+/** What a patient must not meet, because it has harmed or would harm: http://hl7.org/fhir/R4/allergyintolerance.html */
+export const allergies = mapping('AllergyIntolerance', {
+  path: 'allergies',
+  operation: 'createAllergy',
+  about: 'What a patient must not meet, because it has harmed or would harm.',
+  fields: {
+    identifiers: identifiers(),
+    patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
+    clinicalStatus: conceptCode('http://terminology.hl7.org/CodeSystem/allergyintolerance-clinical', allergyClinicalStatus)(
+      'clinicalStatus', { default: activeUnlessMistaken, filter: 'clinical-status' }),
+    verificationStatus: conceptCode('http://terminology.hl7.org/CodeSystem/allergyintolerance-verification', allergyVerificationStatus)('verificationStatus'),
+    type: code(['allergy', 'intolerance'])('type', { filter: 'type' }),
+    category: code(['food', 'medication', 'environment', 'biologic']).list('category', { maxItems: 4, filter: 'category' }),
+    criticality: code(['low', 'high', 'unable-to-assess'])('criticality', { filter: 'criticality' }),
+    code: concept('code', { filter: 'code', about: 'The substance, or that there is no known allergy.' }),
+    encounterId: reference('Encounter')('encounter'),
+    onsetDateTime: dateTime('onsetDateTime', { choice: 'onset' }),
+    onsetString: textUpTo(500)('onsetString', { choice: 'onset' }),
+    recordedDate: dateTime('recordedDate'),
+    recorderId: reference(reporters)('recorder'),
+    asserterId: reference(reporters)('asserter', { about: 'Who said so.' }),
+    lastOccurrence: dateTime('lastOccurrence'),
+    note: note('note', { max: 5000 }),
+    reaction: backbone({
+      substance: finding('substance'),
+      manifestation: finding.list('manifestation', { required: true, maxItems: 20 }),
+      description: textUpTo(2000)('description'),
+      onset: dateTime('onset'),
+      severity: code(['mild', 'moderate', 'severe'])('severity'),
+      exposureRoute: conceptOf({ max: 200 })('exposureRoute'),
+      note: note('note', { max: 5000 })
+    }).list('reaction', { maxItems: 20, about: 'What happened when the patient met it.' })
+  },
+  rules: allergyRules
+})
+
+/** An allergy or intolerance in the simple form. */
+export type AllergyIntolerance = Simple<typeof allergies.fields>

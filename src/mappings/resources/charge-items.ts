@@ -1,0 +1,49 @@
+import { code } from '../datatypes/code.js'
+import { period } from '../datatypes/complex.js'
+import { concept, conceptOf } from '../datatypes/concept.js'
+import { dateTime, textUpTo } from '../datatypes/primitives.js'
+import { money } from '../datatypes/quantities.js'
+import { reference } from '../datatypes/reference.js'
+import { comparedAmount } from '../elements/amount.js'
+import { identifiers } from '../elements/identifiers.js'
+import { note } from '../elements/note.js'
+import type { Simple } from '../kit/element.js'
+import { from, until } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+
+const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam', 'Patient', 'Device', 'RelatedPerson'] as const
+
+/** A service or product for which a patient is charged: http://hl7.org/fhir/R4/chargeitem.html */
+export const chargeItems = mapping('ChargeItem', {
+  path: 'charge-items',
+  operation: 'createChargeItem',
+  about: 'A service or product for which a patient is charged.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(['planned', 'billable', 'not-billable', 'aborted', 'billed', 'entered-in-error', 'unknown'])('status', { required: true }),
+    code: concept('code', { required: true, filter: 'code' }),
+    patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
+    encounterId: reference(['Encounter', 'EpisodeOfCare'])('context'),
+    occurrenceDateTime: dateTime('occurrenceDateTime', { choice: 'occurrence' }),
+    occurrencePeriod: period('occurrencePeriod', { choice: 'occurrence' }),
+    performer: backbone({
+      function: conceptOf({ max: 200 })('function'),
+      actorId: reference(performers)('actor', { required: true })
+    }).list('performer', { maxItems: 20, about: 'Who rendered the service.' }),
+    performingOrganizationId: reference('Organization')('performingOrganization'),
+    requestingOrganizationId: reference('Organization')('requestingOrganization'),
+    quantity: comparedAmount('quantity'),
+    bodySite: conceptOf({ max: 500 }).list('bodysite', { maxItems: 10, about: 'Where in or on the body.' }),
+    priceOverride: money('priceOverride', { about: 'The price in place of the one in the list.' }),
+    overrideReason: textUpTo(2000)('overrideReason'),
+    enteredDate: dateTime('enteredDate'),
+    reason: conceptOf({ max: 500 }).list('reason', { maxItems: 10, about: 'Why the service was rendered.' }),
+    accountIds: reference('Account').list('account', { maxItems: 10, about: 'Where it is charged.' }),
+    note: note('note', { max: 5000 })
+  },
+  filters: { dateFrom: from('occurrence'), dateTo: until('occurrence') }
+})
+
+/** A charge item in the simple form. */
+export type ChargeItem = Simple<typeof chargeItems.fields>

@@ -1,0 +1,49 @@
+import { concept, conceptCode, conceptOf } from '../datatypes/concept.js'
+import { dateTime, textUpTo } from '../datatypes/primitives.js'
+import { anyReference, reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import { note } from '../elements/note.js'
+import type { Simple } from '../kit/element.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { conditionRules } from '../rules/condition.js'
+import { conditionCategories, conditionClinicalStatus, conditionVerificationStatus } from '../value-sets.js'
+
+const reporters = ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson'] as const
+const finding = conceptOf({ max: 500 })
+
+/** A diagnosis, a problem or another state of a patient that matters: http://hl7.org/fhir/R4/condition.html */
+export const conditions = mapping('Condition', {
+  path: 'conditions',
+  operation: 'createCondition',
+  about: 'A diagnosis, a problem or another state of a patient that matters.',
+  fields: {
+    identifiers: identifiers(),
+    patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
+    clinicalStatus: conceptCode('http://terminology.hl7.org/CodeSystem/condition-clinical', conditionClinicalStatus)('clinicalStatus', { filter: 'clinical-status' }),
+    verificationStatus: conceptCode('http://terminology.hl7.org/CodeSystem/condition-ver-status', conditionVerificationStatus)(
+      'verificationStatus', { filter: 'verification-status' }),
+    category: conceptCode('http://terminology.hl7.org/CodeSystem/condition-category', conditionCategories).list('category', { maxItems: 5, filter: 'category' }),
+    severity: conceptOf({ max: 200 })('severity', { filter: 'severity' }),
+    code: concept('code', { filter: 'code' }),
+    bodySite: finding.list('bodySite', { maxItems: 10, about: 'Where in or on the body.' }),
+    encounterId: reference('Encounter')('encounter'),
+    onsetDateTime: dateTime('onsetDateTime', { choice: 'onset' }),
+    onsetString: textUpTo(500)('onsetString', { choice: 'onset' }),
+    abatementDateTime: dateTime('abatementDateTime', { choice: 'abatement', about: 'When it ended.' }),
+    abatementString: textUpTo(500)('abatementString', { choice: 'abatement' }),
+    recordedDate: dateTime('recordedDate'),
+    recorderId: reference(reporters)('recorder'),
+    asserterId: reference(reporters)('asserter', { about: 'Who said so.' }),
+    stage: backbone({ summary: finding('summary'), type: conceptOf({ max: 200 })('type') }).list('stage', { maxItems: 10, about: 'How far it is, such as a stage of cancer.' }),
+    evidence: backbone({
+      code: finding.list('code', { maxItems: 10, about: 'The signs.' }),
+      detailIds: anyReference.list('detail', { maxItems: 10, about: 'The records of the signs, as Type/id.' })
+    }).list('evidence', { maxItems: 20, about: 'What it was concluded from.' }),
+    note: note('note', { max: 5000 })
+  },
+  rules: conditionRules
+})
+
+/** A condition in the simple form. */
+export type Condition = Simple<typeof conditions.fields>

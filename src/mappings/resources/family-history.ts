@@ -1,0 +1,48 @@
+import { code } from '../datatypes/code.js'
+import { conceptOf } from '../datatypes/concept.js'
+import { boolean, date, dateTime, textUpTo } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import { note } from '../elements/note.js'
+import type { Simple } from '../kit/element.js'
+import { from, until } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { familyHistoryRules } from '../rules/family-history.js'
+
+const finding = conceptOf({ max: 500 })
+
+/** The illnesses of one relative of a patient: http://hl7.org/fhir/R4/familymemberhistory.html */
+export const familyHistory = mapping('FamilyMemberHistory', {
+  path: 'family-history',
+  operation: 'createFamilyMemberHistory',
+  about: 'The illnesses of one relative of a patient.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(['partial', 'completed', 'health-unknown', 'entered-in-error'])('status', { required: true, filter: 'status' }),
+    patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
+    date: dateTime('date', { about: 'When this was recorded.' }),
+    name: textUpTo(200)('name'),
+    relationship: conceptOf({ max: 200 })('relationship', { required: true, filter: 'relationship' }),
+    sex: conceptOf({ max: 50 })('sex'),
+    bornDate: date('bornDate', { choice: 'born' }),
+    ageString: textUpTo(100)('ageString', { choice: 'age', about: 'In place of bornDate.' }),
+    estimatedAge: boolean('estimatedAge', { about: 'Whether the age is an estimate.' }),
+    deceasedBoolean: boolean('deceasedBoolean', { choice: 'deceased' }),
+    deceasedDate: date('deceasedDate', { choice: 'deceased' }),
+    reasonCode: finding.list('reasonCode', { maxItems: 10, about: 'Why the history was taken.' }),
+    note: note('note', { max: 2000 }),
+    condition: backbone({
+      code: finding('code', { required: true }),
+      outcome: finding('outcome'),
+      contributedToDeath: boolean('contributedToDeath'),
+      onsetString: textUpTo(200)('onsetString', { choice: 'onset' }),
+      note: note('note', { max: 2000 })
+    }).list('condition', { maxItems: 20, about: 'What the relative has or had.' })
+  },
+  filters: { dateFrom: from('date'), dateTo: until('date') },
+  rules: familyHistoryRules
+})
+
+/** A family member history in the simple form. */
+export type FamilyMemberHistory = Simple<typeof familyHistory.fields>

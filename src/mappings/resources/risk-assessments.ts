@@ -1,0 +1,46 @@
+import { code } from '../datatypes/code.js'
+import { conceptOf } from '../datatypes/concept.js'
+import { dateTime, decimal, decimalWithin, textUpTo } from '../datatypes/primitives.js'
+import { anyReference, reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import { note } from '../elements/note.js'
+import type { Simple } from '../kit/element.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { riskAssessmentRules } from '../rules/risk-assessment.js'
+import { observationStatus } from '../value-sets.js'
+
+const kind = conceptOf({ max: 200 })
+
+/** How likely it is that something happens to a patient: http://hl7.org/fhir/R4/riskassessment.html */
+export const riskAssessments = mapping('RiskAssessment', {
+  path: 'risk-assessments',
+  operation: 'createRiskAssessment',
+  about: 'How likely it is that something happens to a patient.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(observationStatus)('status', { required: true }),
+    patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
+    encounterId: reference('Encounter')('encounter'),
+    method: kind('method', { filter: 'method', about: 'How the risk was found.' }),
+    code: kind('code'),
+    occurrenceDateTime: dateTime('occurrenceDateTime', { choice: 'occurrence' }),
+    conditionId: reference('Condition')('condition', { filter: 'condition' }),
+    performerId: reference(['Practitioner', 'PractitionerRole', 'Device'])('performer'),
+    reasonCode: conceptOf({ max: 500 }).list('reasonCode', { maxItems: 10, about: 'Why the risk was assessed.' }),
+    prediction: backbone({
+      outcome: conceptOf({ max: 500 })('outcome'),
+      probabilityDecimal: decimalWithin(0, 1)('probabilityDecimal', { choice: 'probability' }),
+      qualitativeRisk: kind('qualitativeRisk'),
+      relativeRisk: decimal('relativeRisk'),
+      rationale: textUpTo(2000)('rationale')
+    }).list('prediction', { maxItems: 20, about: 'What may happen, and how likely it is.' }),
+    mitigation: textUpTo(5000)('mitigation'),
+    note: note('note', { max: 5000 }),
+    basedOnId: anyReference('basedOn', { about: 'The request that the assessment fulfils, as Type/id.' })
+  },
+  rules: riskAssessmentRules
+})
+
+/** A risk assessment in the simple form. */
+export type RiskAssessment = Simple<typeof riskAssessments.fields>
