@@ -24,30 +24,37 @@ export function runBundle (sandbox: Sandbox, body: unknown, isVerbose: boolean):
 }
 
 function runBatch (sandbox: Sandbox, entries: readonly unknown[]): Reply[] {
-  return entries.map(entry => {
-    try {
-      return sandbox.store.transaction(() => perform(sandbox, understand(sandbox, readEntry(entry))))
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error
-      return { status: error.status, text: JSON.stringify(outcome('error', error.code, error.message)) }
-    }
-  })
+  return entries.map(entry => attempt(() => sandbox.store.transaction(() => perform(sandbox, understand(sandbox, readEntry(entry))))))
 }
 
-// http://hl7.org/fhir/R4/http.html#trules
-const order: ReadonlyArray<Interaction['kind']> = ['delete', 'none', 'create', 'exists', 'update', 'read', 'vread', 'history', 'search', 'metadata']
+function attempt (work: () => Reply): Reply {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    return { status: error.status, text: JSON.stringify(outcome('error', error.code, error.message)) }
+  }
+}
+
+// http://hl7.org/fhir/R4/http.html#trules: then come those that only read, whose failure undoes nothing.
+const writes: ReadonlyArray<Interaction['kind']> = ['none', 'delete', 'exists', 'create', 'update']
 
 function runTransaction (sandbox: Sandbox, entries: readonly unknown[]): Reply[] {
   return sandbox.store.transaction(() => {
     const interactions = entries.map(entry => understand(sandbox, readEntry(entry)))
     const ids = assignedIds(entries, interactions)
     const replies = new Array<Reply>(entries.length)
-    const steps = interactions.map((interaction, i) => ({ interaction, i }))
-    for (const { interaction, i } of steps.sort((a, b) => order.indexOf(a.interaction.kind) - order.indexOf(b.interaction.kind))) {
-      replies[i] = perform(sandbox, 'resource' in interaction ? { ...interaction, resource: replaceTexts(interaction.resource, ids) } : interaction)
+    for (const kind of writes) {
+      for (const [i, interaction] of interactions.entries()) {
+        if (interaction.kind === kind) replies[i] = perform(sandbox, resolved(interaction, ids))
+      }
     }
-    return replies
+    return interactions.map((interaction, i) => replies[i] ?? attempt(() => perform(sandbox, interaction)))
   })
+}
+
+function resolved (interaction: Interaction, ids: ReadonlyMap<string, string>): Interaction {
+  return 'resource' in interaction ? { ...interaction, resource: replaceTexts(interaction.resource, ids) } : interaction
 }
 
 /** What each entry's fullUrl stands for from now on: `urn:uuid:…` → `Patient/1`. */

@@ -33,10 +33,16 @@ const bodyLimit = 16 * 1024 * 1024
 /** Opens the store and listens. Several run side by side, each with its own file. */
 export async function startSandbox ({ file, host = '127.0.0.1', port = 0, now = () => new Date(), newId = randomUUID, log }: SandboxOptions): Promise<RunningSandbox> {
   const store = new Store(file)
-  const app = fastify({ bodyLimit, logController: new LogController({ disableRequestLogging: true }), ...(log ? { loggerInstance: log } : { logger: false }) })
+  const app = fastify({
+    bodyLimit,
+    frameworkErrors: answerError,
+    logController: new LogController({ disableRequestLogging: true }),
+    ...(log ? { loggerInstance: log } : { logger: false })
+  })
+  app.setErrorHandler(answerError)
+  app.setNotFoundHandler(() => { throw new Refused(404, 'not-found', 'the base URL ends in /fhir') })
   app.addHook('onClose', async () => { store.close() })
   readBodies(app)
-  answerErrors(app)
   const sandbox: Sandbox = { store, now, newId, get baseUrl () { return baseUrl(app) } }
   const handler = (request: FastifyRequest, reply: FastifyReply) => send(sandbox, reply, answer(sandbox, request))
   for (const url of ['/fhir', '/fhir/*']) app.route({ method: ['GET', 'POST', 'PUT', 'DELETE'], url, handler })
@@ -66,18 +72,15 @@ function readBodies (app: FastifyInstance): void {
   })
 }
 
-function answerErrors (app: FastifyInstance): void {
-  app.setNotFoundHandler(() => { throw new Refused(404, 'not-found', 'the base URL ends in /fhir') })
-  app.setErrorHandler((error: FastifyError | Refused, request, reply) => {
-    const refused = asRefused(error)
-    if (refused.status >= 500) request.log.error({ err: error }, 'the sandbox could not answer')
-    return reply.status(refused.status).type(fhirJson).send(printJson(outcome('error', refused.code, refused.message)))
-  })
+function answerError (error: FastifyError | Refused, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, code, message } = asRefused(error)
+  if (status >= 500) request.log.error({ err: error }, 'the sandbox could not answer')
+  return reply.status(status).type(fhirJson).send(printJson(outcome('error', code, message)))
 }
 
 function asRefused (error: FastifyError | Refused): Refused {
   if (error instanceof Refused) return error
-  if (error instanceof RangeError) return invalid('the body is nested too deeply')
+  if (error instanceof RangeError && error.statusCode === undefined) return invalid('the body is nested too deeply')
   const status = error.statusCode ?? 500
   // Fastify's own texts repeat what was sent.
   return status < 500 ? new Refused(status, 'invalid', 'the request could not be read') : new Refused(500, 'exception', 'the sandbox could not answer')
