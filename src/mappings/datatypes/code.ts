@@ -20,13 +20,14 @@ export interface CodeOptions<Shown extends string> {
 /** An element of type `code` with a required binding: takes these codes, shows these and `shown`; any other is kept unseen. */
 export function code<const C extends string, const Shown extends string = never> (codes: readonly C[], options: CodeOptions<Shown> = {}): Datatype<C | Shown> {
   const aliases = aliasesOf(codes)
+  const accept = (value: string): C => (aliases[value] ?? value) as C
   const known = new Set<string>([...codes, ...options.shown ?? []])
   return datatype<C | Shown>({
     schema: codeSchema(codes, aliases),
     kind: 'token',
-    accept: value => (aliases[value] ?? value) as C,
+    accept,
     read: stored => typeof stored === 'string' && known.has(stored) ? stored as C : undefined,
-    write: value => value
+    write: accept
   })
 }
 

@@ -4,7 +4,7 @@ import { datatype, type Datatype } from '../kit/datatype.js'
 import { isElement, itemsAt, withMember } from '../kit/path.js'
 import { record } from '../kit/structure.js'
 import { aliasesOf, codeSchema } from './code.js'
-import { text, textUpTo, uri } from './primitives.js'
+import { anyCode, text, textUpTo, uri } from './primitives.js'
 
 /** A code of a code system: http://hl7.org/fhir/R4/datatypes.html#Coding */
 export interface CodingValue { readonly system?: string, readonly code?: string, readonly display?: string }
@@ -12,7 +12,7 @@ export interface CodingValue { readonly system?: string, readonly code?: string,
 /** A coded thing, or the words for it: http://hl7.org/fhir/R4/datatypes.html#CodeableConcept */
 export type ConceptValue = string | CodingValue & { readonly text?: string, readonly codings?: CodingValue[] }
 
-const codingParts = { system: uri('system'), code: text('code'), display: text('display') }
+const codingParts = { system: uri('system'), code: anyCode('code'), display: text('display') }
 const codeOrDisplay = { anyOf: [{ required: ['code'] }, { required: ['display'] }] } as const
 
 export const coding: Datatype<CodingValue> = record(codingParts, { schema: codeOrDisplay, expects: 'an object with system, code and display' })
@@ -37,12 +37,14 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
   const words = options.max === undefined ? text : textUpTo(options.max)
   const object = record({ ...codingParts, text: words('text'), codings: coding.list('codings') }, { schema: codeOrDisplay })
   const expects = `text, or an object with system, code and display${Object.keys(known).length > 0 ? `; known words: ${Object.keys(known).join(', ')}` : ''}`
+  const accept = (value: ConceptValue): ConceptValue =>
+    typeof value !== 'string' ? object.codec.accept!(value) : Object.hasOwn(known, value) ? known[value]! : value
   return datatype<ConceptValue>({
     schema: { anyOf: [words.codec.schema, object.codec.schema], 'x-expects': expects, ...Object.keys(known).length > 0 && { 'x-aliases': known } },
     kind: 'token',
-    accept: value => typeof value === 'string' ? Object.hasOwn(known, value) ? known[value]! : value : object.codec.accept!(value),
+    accept,
     read: readConcept,
-    write: writeConcept
+    write: value => writeConcept(accept(value))
   })
 }
 
@@ -72,12 +74,13 @@ interface Wrapping { codingOf (stored: unknown): unknown, wrap (coding: CodingVa
 function codeIn<C extends string> (system: string, displays: Readonly<Record<C, string>>, { codingOf, wrap }: Wrapping): Codec<C> {
   const codes = Object.keys(displays) as C[]
   const aliases = aliasesOf(codes)
+  const accept = (value: C): C => (aliases[value] ?? value) as C
   return {
     schema: codeSchema(codes, aliases),
     kind: 'token',
-    accept: value => (aliases[value] ?? value) as C,
+    accept,
     read: stored => (codingOf(stored) as { code: C } | undefined)?.code,
-    write: value => wrap({ system, code: value, display: displays[value] })
+    write: value => wrap({ system, code: accept(value), display: displays[accept(value)] })
   }
 }
 

@@ -16,6 +16,9 @@ export const text = textUpTo()
 /** Words with one space between them, stored as one list item each where a mapping says so. */
 export const words = formatted('words', 'words with one space between them', 'string', { maxLength: 1000 })
 
+/** An element of type `code` that takes any code. */
+export const anyCode = formatted('words', 'a code, without spaces at its ends or two together', 'token', { maxLength: 1000 })
+
 export const date = formatted('date', 'a date such as 1990-03-14, 1990-03 or 1990', 'date')
 export const dateTime = formatted('fhir-dateTime', 'a time with its zone such as 2026-03-14T09:30:00Z, or a date', 'date')
 export const instant = formatted('fhir-instant', 'a time to the second with its zone, such as 2026-03-14T09:30:00Z', 'date')
@@ -66,7 +69,7 @@ function wholeNumber (minimum: number): Datatype<number> {
     kind: 'number',
     accept: Number,
     read: readNumber,
-    write: value => value
+    write: Number
   }
   return datatype(codec)
 }

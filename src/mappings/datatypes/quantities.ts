@@ -1,9 +1,10 @@
 /** Quantities and what is made of them: http://hl7.org/fhir/R4/datatypes.html#quantity */
+import { datatype } from '../kit/datatype.js'
 import { record } from '../kit/structure.js'
 import { code } from './code.js'
-import { decimal, text, uri } from './primitives.js'
+import { anyCode, decimal, text, uri } from './primitives.js'
 
-const measured = { value: decimal('value', { required: true }), unit: text('unit'), system: uri('system'), code: text('code') }
+const measured = { value: decimal('value', { required: true }), unit: text('unit'), system: uri('system'), code: anyCode('code') }
 const codeNeedsSystem = { dependentRequired: { code: ['system'] } } as const
 
 /** A measured amount; qty-3: a code for the unit needs its system. */
@@ -23,6 +24,9 @@ export const ratio = record({
 
 export const range = record({ low: simpleQuantity('low'), high: simpleQuantity('high') }, { expects: 'an object with low and high' })
 
-export const money = record({ value: decimal('value', { required: true }), currency: text('currency') }, {
-  kind: 'quantity', expects: 'an object with value and currency, such as USD'
+/** A code of ISO 4217. Its form alone is checked: the standard changes, and R4 takes also the codes that it withdrew. */
+const currency = datatype({ ...anyCode.codec, schema: { type: 'string', pattern: '^[A-Z]{3}$', 'x-expects': 'a currency code such as USD' } })
+
+export const money = record({ value: decimal('value', { required: true }), currency: currency('currency') }, {
+  kind: 'quantity', expects: 'an object with value and currency'
 })

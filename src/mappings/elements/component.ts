@@ -53,7 +53,28 @@ const unit: Element<string> = {
   }
 }
 
-/** Observation.component: one of several results under one code, such as the two numbers of a blood pressure. */
-export const component = backbone({ code: concept('code', { required: true }), value, unit }, {
+const parts = backbone({ code: concept('code', { required: true }), value, unit }, {
   schema: { dependentSchemas: { unit: { properties: { value: { type: 'number', 'x-expects': 'a number, since there is a unit' } }, required: ['value'] } } }
+})
+
+type Component = NonNullable<ReturnType<typeof parts.codec.read>>
+
+/** A plain number sent as a whole Quantity, with its unit where the number will show it. */
+const withUnit = (component: Component): Component => isWholeNumber(component.value) && component.value.unit !== undefined
+  ? { ...component, unit: component.value.unit as string }
+  : component
+
+const isWholeNumber = (value: unknown): value is FhirElement => isPlain(value) && value.value !== undefined
+
+/**
+ * Observation.component: one of several results under one code, such as the two numbers of a blood pressure. A number
+ * may be sent as a whole Quantity, to store the code of its unit, and is read as a number with its unit beside it.
+ */
+export const component = datatype<Component>({
+  ...parts.codec,
+  accept (sent) {
+    const component = parts.codec.accept!(withUnit(sent))
+    return isWholeNumber(component.value) ? { ...component, value: component.value.value } : component
+  },
+  write: (sent, before) => parts.codec.write(withUnit(sent), before)
 })

@@ -10,9 +10,11 @@ export interface Codec<T> {
   readonly schema: Schema
   readonly kind: FilterKind
   readonly revises?: boolean
+  /** The form in which a value is read back: aliases replaced, one item of a list as a list. */
   accept? (value: T): T
   /** Undefined for what the simple form cannot show; never throws. */
   read (stored: unknown): T | undefined
+  /** Takes every form that `accept` takes. */
   write (value: T, before: unknown): unknown
   /** What stays in the place when the value is removed; nothing when absent. */
   without? (before: unknown): unknown
@@ -23,7 +25,7 @@ export function put<T> (codec: Codec<T>, value: T | undefined, before: unknown):
   if (value === undefined) return before === undefined || codec.read(before) === undefined ? before : codec.without?.(before)
   const shown = codec.read(before)
   if (shown !== undefined && (same(shown, value) || same(shown, accepted(codec, value)))) return before
-  return codec.write(accepted(codec, value), codec.revises ? before : undefined)
+  return codec.write(value, codec.revises ? before : undefined)
 }
 
 /** A value in the form in which it is read back. */
@@ -41,7 +43,7 @@ export function putList<T> (codec: Codec<T>, values: readonly T[], before: reado
   const shown = before.map(item => codec.read(item))
   const wanted = values.map(value => accepted(codec, value))
   const sources = match(wanted, shown, codec.revises === true)
-  const written = wanted.map((value, i) => {
+  const written = values.map((value, i) => {
     const source = sources[i]
     return { item: put(codec, value, source === undefined ? undefined : before[source]), origin: source }
   })

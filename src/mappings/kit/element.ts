@@ -7,7 +7,7 @@ export interface Given { readonly now: string, readonly simple: Readonly<Record<
 
 /** What a mapping says of a field beside its datatype and path. */
 export interface ElementOptions {
-  /** What a client must send on create; a field of a `choice` is satisfied by any of its group. */
+  /** What a resource must have: sent on create unless there is a default, never removed. Any field of a `choice` satisfies its group. */
   readonly required?: boolean
   /** Shown, never accepted. */
   readonly readOnly?: boolean
@@ -54,5 +54,5 @@ type ValueOf<E> = E extends Element<infer T, ElementOptions> ? T : never
 export type Simple<E extends Elements> =
   { [K in RequiredNames<E>]: ValueOf<E[K]> } & { [K in Exclude<keyof E, RequiredNames<E>>]?: ValueOf<E[K]> }
 
-/** Deep equality of JSON values, in which absent and undefined are alike and 1.10 is not 1.1. */
+/** Deep equality of JSON values, in which 1.10 is not 1.1. */
 export const same = (a: unknown, b: unknown): boolean => a === b || isDeepStrictEqual(a, b)

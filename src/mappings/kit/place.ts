@@ -1,5 +1,5 @@
 import type { FhirElement } from '../fhir.js'
-import { accepted, put, putList, type Codec } from './codec.js'
+import { accepted, put, putList, type Codec, type Relisted } from './codec.js'
 import type { Element, ElementOptions } from './element.js'
 import { at, isElement, itemsAt, withAt, withMember } from './path.js'
 import type { Schema } from './schema.js'
@@ -56,22 +56,33 @@ export function oneOrList<T, const O extends ListOptions> (codec: Codec<T>, path
 
 /** A field that shows the first item of a list that it can show; the others are kept. */
 export function first<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
-  const items = listLens(codec, path)
+  const placeOf = (items: readonly unknown[]): number => items.findIndex(item => codec.read(item) !== undefined)
   return {
     schema: described(codec.schema, options),
     path,
     kind: codec.kind,
     options,
     accept: value => accepted(codec, value),
-    read: holder => items.read(holder)?.[0],
+    read (holder) {
+      const items = itemsAt(holder, path)
+      return codec.read(items[placeOf(items)])
+    },
     write (holder, value) {
-      const [, ...others] = items.read(holder) ?? []
-      return items.write(holder, value === undefined ? others : [value, ...others])
+      const items = slotsAt(holder, path)
+      const place = placeOf(items) >= 0 ? placeOf(items) : items.length
+      const item = put(codec, value, items[place])
+      if (item === items[place]) return holder
+      const changed = item === undefined ? [] : [item]
+      const origins = items.map((_, origin) => origin)
+      return withList(holder, path, {
+        items: items.toSpliced(place, 1, ...changed),
+        origins: item === undefined ? origins.toSpliced(place, 1) : origins
+      })
     }
   }
 }
 
-/** The shown items of a list element, with the `_name` list beside a list of primitives kept in step. */
+/** The shown items of a list element. */
 function listLens<T> (codec: Codec<T>, path: string) {
   return {
     read (holder: FhirElement): T[] | undefined {
@@ -79,17 +90,29 @@ function listLens<T> (codec: Codec<T>, path: string) {
       return shown.length === 0 ? undefined : shown
     },
     write (holder: FhirElement, values: readonly T[]): FhirElement {
-      const before = itemsAt(holder, path)
-      const { items, origins } = putList(codec, values, before)
-      if (items.length === before.length && items.every((item, i) => item === before[i])) return holder
-      const sibling = siblingPath(path)
-      const extras = itemsAt(holder, sibling)
-      const after = withAt(holder, path, items.length === 0 ? undefined : items)
-      if (extras.length === 0) return after
-      const moved = origins.map(origin => origin === undefined ? null : extras[origin] ?? null)
-      return withAt(after, sibling, moved.every(extra => extra === null) ? undefined : moved)
+      const before = slotsAt(holder, path)
+      const after = putList(codec, values, before)
+      const isSame = after.items.length === before.length && after.items.every((item, i) => item === before[i])
+      return isSame ? holder : withList(holder, path, after)
     }
   }
+}
+
+/** The items of a list with a null for each that has an id or extensions alone, as R4's JSON has it where any item has a value. */
+function slotsAt (holder: FhirElement, path: string): readonly unknown[] {
+  const items = itemsAt(holder, path)
+  const extras = itemsAt(holder, siblingPath(path))
+  return extras.length <= items.length ? items : extras.map((_, i) => items[i] ?? null)
+}
+
+/** The holder with another list at the path; what stood beside a primitive in the `_name` list moves with it. */
+function withList (holder: FhirElement, path: string, { items, origins }: Relisted): FhirElement {
+  const after = withAt(holder, path, items.length === 0 ? undefined : items)
+  const sibling = siblingPath(path)
+  const extras = itemsAt(holder, sibling)
+  if (extras.length === 0) return after
+  const moved = items.map((_, i) => extras[origins[i] ?? -1] ?? null)
+  return withAt(after, sibling, moved.every(extra => extra === null) ? undefined : moved)
 }
 
 /** `name.given` → `name._given`, where R4's JSON keeps ids and extensions of primitives. */

@@ -19,6 +19,7 @@ export interface Schema {
   readonly dependentRequired?: Readonly<Record<string, readonly string[]>>
   readonly dependentSchemas?: Readonly<Record<string, Schema>>
   readonly anyOf?: readonly Schema[]
+  readonly not?: Schema
   readonly $ref?: string
   readonly $defs?: Readonly<Record<string, Schema>>
   readonly readOnly?: boolean

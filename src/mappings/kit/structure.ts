@@ -56,6 +56,8 @@ export function objectSchema (elements: Elements): Schema {
 
 function structureCodec<E extends Elements> (elements: E, options: StructureOptions, revises: boolean): Codec<Simple<E>> {
   const entries = Object.entries(elements)
+  // Without a part that R4 requires, what is left would not be valid.
+  const needsAny = entries.some(([, element]) => element.options.required)
   const shows = (stored: unknown): stored is FhirElement => isElement(stored) && (options.where?.(stored) ?? true)
   return {
     schema: { ...objectSchema(elements), 'x-expects': options.expects ?? `an object with ${Object.keys(elements).join(', ')}`, ...options.schema },
@@ -66,6 +68,7 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
     write: (value, before) => entries.reduce<FhirElement>(
       (stored, [name, element]) => element.write(stored, (value as Record<string, unknown>)[name]), isElement(before) ? before : {}),
     without (before) {
+      if (needsAny) return undefined
       const rest = entries.reduce<FhirElement>((stored, [, element]) => element.write(stored, undefined), before as FhirElement)
       return Object.keys(rest).length === 0 ? undefined : rest
     }

@@ -7,6 +7,7 @@ import type { Element } from './element.js'
 import { formats } from './formats.js'
 import { isOrdered } from './ordered.js'
 import { identityFields, type Mapping } from './mapping.js'
+import type { Rule } from './rule.js'
 import type { Schema } from './schema.js'
 
 /** Everything wrong with a body that should create a resource; `simple` has its defaults filled in. */
@@ -27,10 +28,14 @@ export function checkChange (mapping: Mapping, changes: Readonly<Record<string, 
   ]
 }
 
-/** The R4 rules that a resource breaks, of those that concern the fields just written. */
-export function checkRules (mapping: Mapping, resource: FhirElement, written: readonly string[]): Issue[] {
+/**
+ * The R4 rules that a resource breaks, of those that concern the fields just written or that it kept before: a rule
+ * that was broken elsewhere and long ago does not stand in the way of a change.
+ */
+export function checkRules (mapping: Mapping, resource: FhirElement, written: readonly string[], before?: FhirElement): Issue[] {
+  const concerns = (rule: Rule): boolean => rule.fields.some(field => written.includes(field)) || (before !== undefined && rule.holds(before))
   return mapping.rules
-    .filter(rule => rule.fields.some(field => written.includes(field)) && !rule.holds(resource))
+    .filter(rule => !rule.holds(resource) && concerns(rule))
     .flatMap(rule => rule.fields.map(field => fieldIssue(field, `${rule.says} (${rule.key})`, 'invariant')))
 }
 

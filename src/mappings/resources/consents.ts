@@ -56,7 +56,7 @@ export const consents = mapping('Consent', {
   fields: {
     identifiers: identifiers(),
     patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
-    status: code(['draft', 'proposed', 'active', 'rejected', 'inactive'], { shown: ['entered-in-error'] })('status', { default: 'active', filter: 'status' }),
+    status: code(['draft', 'proposed', 'active', 'rejected', 'inactive'], { shown: ['entered-in-error'] })('status', { required: true, default: 'active', filter: 'status' }),
     scope: conceptCode('http://terminology.hl7.org/CodeSystem/consentscope', consentScopes)('scope', { required: true, filter: 'scope' }),
     category: concept.oneOrList('category', { required: true, filter: 'category' }),
     dateTime: dateTime('dateTime', { default: now, about: 'When it was signed.' }),
@@ -65,7 +65,7 @@ export const consents = mapping('Consent', {
     }),
     organizationId: reference('Organization').first('organization', { filter: 'organization', about: 'The custodian.' }),
     policyUri: inItem('policy', { find: policy => policy.authority === undefined && policy.uri !== undefined }, uri('uri')),
-    policies: backbone({ authority: uri('authority'), uri: uri('uri') }, { where: policy => policy.authority !== undefined }).list('policy'),
+    policies: backbone({ authority: uri('authority', { required: true }), uri: uri('uri') }, { where: policy => policy.authority !== undefined }).list('policy'),
     policyRule: concept('policyRule', { default: policyNotSpecified }),
     sourceAttachment: attachment('sourceAttachment', { choice: 'source' }),
     sourceReferenceId: reference(['Consent', 'DocumentReference', 'Contract', 'QuestionnaireResponse'])('sourceReference', { choice: 'source' }),

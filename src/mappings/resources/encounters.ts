@@ -26,8 +26,8 @@ export const encounters = mapping('Encounter', {
   fields: {
     identifiers: identifiers(),
     status: code(['planned', 'arrived', 'triaged', 'in-progress', 'onleave', 'finished', 'cancelled', 'entered-in-error', 'unknown'])(
-      'status', { default: 'planned', filter: 'status' }),
-    class: codingCode('http://terminology.hl7.org/CodeSystem/v3-ActCode', encounterClasses)('class', { default: 'AMB', filter: 'class' }),
+      'status', { required: true, default: 'planned', filter: 'status' }),
+    class: codingCode('http://terminology.hl7.org/CodeSystem/v3-ActCode', encounterClasses)('class', { required: true, default: 'AMB', filter: 'class' }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     practitionerId: inItem('participant', { find: isPractitioner }, practitioner('individual', { filter: 'practitioner', shortcutOf: 'participants' })),
     participants: backbone({

@@ -21,7 +21,7 @@ export const observations = mapping('Observation', {
   about: 'One thing measured or stated about a patient.',
   fields: {
     identifiers: identifiers(),
-    status: code(['registered', 'preliminary', 'final', 'amended', 'corrected', 'cancelled', 'entered-in-error', 'unknown'])('status', { default: 'final', filter: 'status' }),
+    status: code(['registered', 'preliminary', 'final', 'amended', 'corrected', 'cancelled', 'entered-in-error', 'unknown'])('status', { required: true, default: 'final', filter: 'status' }),
     code: concept('code', { required: true, filter: 'code', about: 'What was measured; LOINC preferred.' }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     category: conceptOf({ known: observationCategories }).oneOrList('category', { filter: 'category' }),
