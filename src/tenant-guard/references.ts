@@ -1,64 +1,60 @@
 import { Failure } from '../envelope/failures.js'
 import { ExactNumber } from '../json.js'
-import type { FhirResource } from '../mappings/fhir.js'
+import type { FhirElement } from '../mappings/fhir.js'
 import { linkElements, uriReferenceParents } from './link-elements.js'
 import { isId, isTenantType, resourceTypes } from './resource-types.js'
 
-/** A place in a resource that leads to a record. */
-export interface FoundReference {
+/** A place in a resource that leads to a record, or might. */
+export interface Link {
   /** FHIRPath of the element that refers: `Observation.performer[0]`. */
   readonly path: string
+  /** The reference as it stands there. */
+  readonly reference: string
   /** The record as `Type/id`; undefined where the reference leads to none that a tenant could own. */
   readonly record: string | undefined
 }
 
 /** A write that refers to something which is not the tenant's: unknown, deleted and foreign alike. */
 export class ReferenceFailure extends Failure {
-  /** The places at fault, so that a route can name its own fields for them. */
-  readonly references: readonly FoundReference[]
+  /** The references at fault as they stand in the resource; `issues` has their paths in the same order. For no log and no message. */
+  readonly references: readonly string[]
 
-  constructor (references: readonly FoundReference[], cause?: unknown) {
-    super('VALIDATION_ERROR', { message: referenceMessage, issues: references.map(issueOf), cause })
-    this.references = references
+  constructor (links: readonly Link[], cause?: unknown) {
+    const issues = links.map(({ path }) => ({ severity: 'error', code: 'business-rule', diagnostics: message, expression: [path] } as const))
+    super('VALIDATION_ERROR', { message, issues, cause })
+    this.references = links.map(({ reference }) => reference)
   }
 }
 
-/** Why a reference is refused, whatever the reason. */
-export const referenceMessage = 'A reference must lead to an existing record of the same organization.'
+const message = 'A reference must lead to an existing record of the same organization.'
 
-function issueOf ({ path }: FoundReference): { severity: 'error', code: string, diagnostics: string, expression: string[] } {
-  return { severity: 'error', code: 'business-rule', diagnostics: referenceMessage, expression: [path] }
-}
-
-/** What a reference may name besides a record. */
-export interface Surroundings {
-  /** References that stay inside what is written: `#x` of what is contained. */
-  readonly inner: ReadonlySet<string>
-  /** Base URLs under which a uri would lead to a record of the datastore. */
-  readonly bases: readonly string[]
+/** What a part of a resource refers to, as texts: what {@link ReferenceFailure.references} can be compared with. */
+export function referencesIn (part: FhirElement): readonly string[] {
+  return linksIn(part, []).map(({ reference }) => reference)
 }
 
 /**
  * Every place in a resource that must be checked before it is written: References wherever they are, and uris and
  * canonicals that lead to a record. References inside the resource and to nothing in particular (identifier or display
  * alone) are not among them.
+ * @param bases URLs under which a uri would lead to a record of the datastore
  */
-export function referencesIn (resource: FhirResource, bases: readonly string[]): FoundReference[] {
-  const surroundings = { inner: containedIn(resource), bases }
-  return [...placesIn(resource, resource.resourceType, '')].flatMap(({ path, value, form }) => {
-    const target = form === 'uri' ? uriTarget(value, surroundings) : referenceTarget(value, surroundings)
-    return target === 'harmless' ? [] : [{ path, record: target }]
+export function linksIn (resource: FhirElement, bases: readonly string[]): readonly Link[] {
+  const inner = containedIn(resource)
+  return [...placesIn(resource, String(resource.resourceType ?? '*'), '')].flatMap(({ path, value, form }) => {
+    const record = form === 'uri' ? uriTarget(value, bases) : referenceTarget(value, inner)
+    return record === 'harmless' ? [] : [{ path, reference: String(value), record }]
   })
 }
 
 type Target = string | undefined | 'harmless'
 
-function referenceTarget (value: unknown, { inner }: Surroundings): Target {
+function referenceTarget (value: unknown, inner: ReadonlySet<string>): Target {
   if (typeof value !== 'string') return undefined
   return inner.has(value) ? 'harmless' : recordOf(value)
 }
 
-function uriTarget (value: unknown, { bases }: Surroundings): Target {
+function uriTarget (value: unknown, bases: readonly string[]): Target {
   if (typeof value !== 'string' || bases.some(base => value.startsWith(`${base}/`))) return undefined
   const plain = value.replace(/[|#].*$/s, '')
   return resourceTypes.has(plain.slice(0, plain.indexOf('/'))) ? recordOf(plain) : 'harmless'
@@ -100,7 +96,7 @@ function leavesOf (value: unknown): unknown[] {
 
 function isUriReference ({ value, name }: { value: object, name: string }): boolean {
   const isResource = name === '' || name === 'contained'
-  return uriReferenceParents.has(name) || (isResource && (value as FhirResource).resourceType === 'DetectedIssue')
+  return uriReferenceParents.has(name) || (isResource && (value as FhirElement).resourceType === 'DetectedIssue')
 }
 
 function isAbsolute (value: unknown): boolean {
@@ -108,7 +104,7 @@ function isAbsolute (value: unknown): boolean {
 }
 
 /** `#` alone is the container, as what is contained may refer to it. */
-function containedIn ({ contained }: FhirResource): Set<string> {
+function containedIn ({ contained }: FhirElement): Set<string> {
   const ids = Array.isArray(contained) ? contained.map(resource => resource?.id).filter(isId) : []
   return new Set(['#', ...ids.map(id => `#${id}`)])
 }

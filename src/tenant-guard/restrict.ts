@@ -45,12 +45,14 @@ export function escapeValue (text: string): string {
 
 /** Parameters that begin with `_` and look at nothing but the record itself. HAPI passes over a misspelt one in silence. */
 const harmlessControls = new Set(['_id', '_lastUpdated', '_profile', '_security', '_sort', '_source', '_tag'])
+/** Azure's name for the place of a page in a result. */
+const azurePage = 'ct'
 const harmlessModifiers = new Set(['contains', 'exact', 'identifier', 'missing', 'not', 'of-type', 'text'])
 
 function demandHarmless ([name, value]: SearchParameter, tenant: Tenant): void {
   // A dot would be a chain: a look into other records, which the tag does not restrict.
   const [, base, modifier] = /^(_?[a-z][A-Za-z0-9_-]*)(?::([A-Za-z-]+))?$/.exec(name) ?? []
-  if (base === undefined || (base.startsWith('_') && !harmlessControls.has(base))) throw unknownFilter()
+  if (base === undefined || base === azurePage || (base.startsWith('_') && !harmlessControls.has(base))) throw unknownFilter()
   if (modifier !== undefined && (base.startsWith('_') || !(harmlessModifiers.has(modifier) || resourceTypes.has(modifier)))) throw unknownFilter()
   // An empty value would be passed over, and a filter that is passed over shows too much.
   if (/^[\s,]*$/.test(value) || value.includes('\0') || !value.isWellFormed()) throw refused('A filter has no value, or one that is not text.')

@@ -19,7 +19,7 @@ export async function search (door: Door, asked: Search): Promise<Page> {
   const request = restrict({ type: asked.type, parameters: asked.parameters, count }, door.tenant)
   // Else HAPI shows for a minute what it found earlier, without what was stored since.
   const answer = await ask(door, { ...request, headers: { 'cache-control': 'no-cache' } })
-  if (answer.status === 400) throw new Failure('BAD_REQUEST', { message: 'A filter has a value that is not of its kind.', cause: causeOf(answer) })
+  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take a filter, or the value of one.', cause: causeOf(answer) })
   return pageOf(door, asked, { answer, count, filters: filtersHash(asked.parameters) })
 }
 

@@ -6,7 +6,7 @@ import { ask, causeOf, jsonOf, notFound, ownRecordIn, placeOf, report, unexpecte
 import type { Door } from './door.js'
 import type { Create, Delete, Update } from './interaction.js'
 import { ownedAmong } from './look-up.js'
-import { ReferenceFailure, referencesIn } from './references.js'
+import { linksIn, ReferenceFailure } from './references.js'
 import { isId } from './resource-types.js'
 import { stamp } from './stamp.js'
 
@@ -84,25 +84,20 @@ function stamped (door: Door, type: string, resource: FhirResource): FhirResourc
 }
 
 /** @returns the records that the resource refers to, and which of them were believed without asking */
-async function demandOwnReferences (door: Door, resource: FhirResource): Promise<{ resource: FhirResource, believed: readonly string[] }> {
-  const found = referencesIn(resource, [door.backend.baseUrl])
-  const records = new Set(found.map(({ record }) => record).filter(record => record !== undefined))
+async function demandOwnReferences (door: Door, resource: FhirResource, cause?: unknown): Promise<{ resource: FhirResource, believed: readonly string[] }> {
+  const links = linksIn(resource, [door.backend.baseUrl])
+  const records = new Set(links.map(({ record }) => record).filter(record => record !== undefined))
   const believed = [...records].filter(record => door.ownership.isKnown(placeOf(door), record))
   const owned = await ownedAmong(door, records)
-  const refused = found.filter(({ record }) => record === undefined || !owned.has(record))
-  if (refused.length > 0) throw new ReferenceFailure(refused)
+  const refused = links.filter(({ record }) => record === undefined || !owned.has(record))
+  if (refused.length > 0) throw new ReferenceFailure(refused, cause)
   return { resource, believed }
 }
 
 /** Why a datastore refused a write. What was believed may have been deleted through another gateway, so it is asked anew. */
 async function refusal (door: Door, answer: BackendAnswer, { resource, believed }: { resource: FhirResource, believed: readonly string[] }): Promise<Failure> {
   for (const record of believed) door.ownership.forget(placeOf(door), record)
-  try {
-    await demandOwnReferences(door, resource)
-  } catch (error) {
-    if (error instanceof ReferenceFailure) return new ReferenceFailure(error.references, causeOf(answer))
-    throw error
-  }
+  await demandOwnReferences(door, resource, causeOf(answer))
   if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { cause: causeOf(answer) })
   return new Failure('VALIDATION_ERROR', { message: 'The datastore does not accept this record as valid FHIR R4.', cause: causeOf(answer) })
 }

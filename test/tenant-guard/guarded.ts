@@ -1,0 +1,53 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Backend, BackendRequest } from '../../src/backends/backend.js'
+import { HttpBackend } from '../../src/backends/http-backend.js'
+import type { HttpBackendOptions } from '../../src/backends/http-backend.js'
+import { Failure } from '../../src/envelope/failures.js'
+import { sealedCursors } from '../../src/tenant-guard/cursor.js'
+import type { Door, Incident } from '../../src/tenant-guard/door.js'
+import { tenantGuard } from '../../src/tenant-guard/guard.js'
+import type { GuardedStore } from '../../src/tenant-guard/guard.js'
+import { ownershipCache } from '../../src/tenant-guard/ownership.js'
+
+export const system = 'urn:clinigate:tenant'
+
+/** A gateway of its own in front of a datastore: what it sent and which incidents it saw can be read. */
+export interface Gateway {
+  readonly backend: Backend
+  readonly sent: BackendRequest[]
+  readonly incidents: Incident[]
+  guard (tenantId: string, changes?: Partial<Door>): GuardedStore
+}
+
+const key = randomBytes(32)
+
+export function gatewayTo (baseUrl: string, options: Partial<HttpBackendOptions> = {}): Gateway {
+  const http = new HttpBackend({ name: 'datastore', baseUrl, retryPauseMs: 1, ...options })
+  const sent: BackendRequest[] = []
+  const incidents: Incident[] = []
+  const backend: Backend = {
+    name: http.name,
+    baseUrl: http.baseUrl,
+    send: request => { sent.push(request); return http.send(request) },
+    probe: () => http.probe(),
+    close: () => http.close()
+  }
+  const parts = { backend, mode: 'test', ownership: ownershipCache({ max: 1000 }), cursors: sealedCursors({ key, now: () => new Date() }), onIncident: (incident: Incident) => { incidents.push(incident) } } as const
+  return { backend, sent, incidents, guard: (id, changes) => tenantGuard({ ...parts, tenant: { id, system }, ...changes }) }
+}
+
+/** A tenant that no other test has. */
+export function newTenant (): string {
+  return `t-${randomUUID()}`
+}
+
+/** The failure that came, with all that a client could see of it. */
+export async function failureOf (outcome: Promise<unknown>): Promise<Failure> {
+  const error = await outcome.then(() => undefined, (thrown: unknown) => thrown)
+  if (!(error instanceof Failure)) throw new Error('no failure came', { cause: error })
+  return error
+}
+
+export function shown ({ code, status, message, issues, headers }: Failure): unknown {
+  return { code, status, message, issues, headers }
+}

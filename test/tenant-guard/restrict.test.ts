@@ -1,0 +1,100 @@
+import { deepStrictEqual as deepEqual, equal, ok } from 'node:assert'
+import fc from 'fast-check'
+import t from 'tap'
+import { Failure } from '../../src/envelope/failures.js'
+import type { SearchParameter } from '../../src/tenant-guard/interaction.js'
+import { pageLink } from '../../src/tenant-guard/page-link.js'
+import { restrict, tenantToken } from '../../src/tenant-guard/restrict.js'
+
+const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
+const ownTag = '_tag=urn%3Aclinigate%3Atenant%7Ctenant-a'
+
+function asked (...parameters: SearchParameter[]) {
+  return restrict({ type: 'Observation', parameters, count: 20 }, tenant)
+}
+
+t.test('a search is asked with the tenant\'s tag as a condition of its own', async t => {
+  t.strictSame(asked(), { method: 'GET', path: `Observation?${ownTag}&_count=20&_total=accurate` })
+  t.equal(asked(['code:text', 'a&b=c#d'], ['date', 'ge2020']).path, `Observation?code%3Atext=a%26b%3Dc%23d&date=ge2020&${ownTag}&_count=20&_total=accurate`)
+})
+
+t.test('a tenant system with characters that mean something in a search is escaped', async t => {
+  t.equal(tenantToken({ id: 'a,b', system: 'http://x|y$\\' }), 'http://x\\|y\\$\\\\|a\\,b')
+  const { path } = restrict({ type: 'Patient', parameters: [], count: 1 }, { id: 'a,b', system: 'http://x&y#z' })
+  t.equal(path, 'Patient?_tag=http%3A%2F%2Fx%26y%23z%7Ca%5C%2Cb&_count=1&_total=accurate')
+})
+
+t.test('a search that is too long for a URL goes by POST, with the tag in the URL all the same', async t => {
+  const ids = Array.from({ length: 200 }, (_, at) => `${at}`.padStart(64, '0')).join(',')
+  const { method, path, form } = asked(['_id', ids])
+  t.equal(method, 'POST')
+  t.equal(path, `Observation/_search?${ownTag}&_count=20&_total=accurate`)
+  t.equal(form, `_id=${encodeURIComponent(ids)}`)
+})
+
+t.test('what is asked for honestly passes', async t => {
+  const honest: SearchParameter[] = [
+    ['_id', '1,2'], ['_lastUpdated', 'ge2020-01-01'], ['_sort', '-date,code'], ['_profile', 'http://x'], ['_security', 's|c'], ['_tag', 'http://ward|3,http://ward|4'],
+    ['_tag', 'http://pipe\\|in|code'], ['subject', 'Patient/1'], ['subject:Patient', '1'], ['code', 'http://loinc.org|1-8'], ['code:text', 'x'], ['code:not', 'x'],
+    ['name:exact', 'x'], ['name:contains', 'x'], ['date:missing', 'true'], ['identifier:of-type', 'a|b|c'], ['value-quantity', 'gt5.40|http://u|mg'], ['name', '\\,\\|\\$\\\\']
+  ]
+  for (const parameter of honest) t.doesNotThrow(() => asked(parameter), JSON.stringify(parameter))
+})
+
+t.test('whatever reaches beyond the tenant\'s own records is refused', async t => {
+  const names = [
+    '_has:Observation:patient:code', 'subject.name', 'subject:Patient.name', 'subject:Patient._tag', '_filter', '_query', '_list', '_text', '_content', '_contained',
+    '_containedType', '_pid', '_mdm', '_language', '_include', '_revinclude', '_include:iterate', '_type', '_getpages', '_getpagesoffset', '_offset', '_pageId', '_bundletype',
+    '_count', '_total', '_summary', '_elements', '_format', '_TAG', '_Tag', '_tag:not', '_tag:missing', '_id:not', '_sort:asc', 'ct', 'code:in', 'code:not-in', 'code:above', 'code:below',
+    'code:foo', 'subject:Nothing', 'subject:mdm', ' name', 'name ', '?name', 'na me', 'name[]', 'name;_tag', 'name%00', 'name&_tag', '', ':', 'name:', '.', '__proto__', 'Name'
+  ]
+  for (const name of names) t.throws(() => asked([name, 'x']), { code: 'UNKNOWN_FILTER' }, JSON.stringify(name))
+  const values: SearchParameter[] = [
+    ['name', ''], ['name', ' '], ['name', ','], ['name', ' , '], ['name', '\0'], ['name', '\ud800'], ['_sort', 'subject.name'], ['_sort', 'subject:Patient.name'], ['_sort', 'a,,b'],
+    ['_tag', 'x'], ['_tag', '|x'], ['_tag', ' |x'], ['_tag', 'a|b|c'], ['_tag', 'http://ward|3,x'],
+    ['_tag', 'urn:clinigate:tenant|tenant-b'], ['_tag', 'URN:clinigate:tenant |tenant-b'], ['_tag', 'http://ward|3,urn:clinigate:tenant|tenant-b'],
+    ['_tag', 'urn:clinigate:tenant|'], ['_tag', 'urn\\:clinigate\\:tenant|tenant-b']
+  ]
+  for (const parameter of values) t.throws(() => asked(parameter), { code: 'BAD_REQUEST' }, JSON.stringify(parameter))
+  for (const count of [0, -1, 1001, 1.5, NaN]) t.throws(() => restrict({ type: 'Patient', parameters: [], count }, tenant), { code: 'BAD_REQUEST' })
+})
+
+const hostileText = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.string({ unit: fc.constantFrom('_', 't', 'a', 'g', '=', '&', '%', ';', '#', '?', '|', ',', '\\', ':', '.', '+', ' ', '\0', '%26_tag=', 'urn:clinigate:tenant|tenant-b') })
+)
+const hostileName = fc.oneof(hostileText, fc.constantFrom('_tag', '_id', 'name', 'subject:Patient', '_sort'))
+
+t.test('no text of a parameter can widen a search', async () => {
+  fc.assert(fc.property(fc.array(fc.tuple(hostileName, hostileText), { maxLength: 4 }), parameters => {
+    let path: string
+    let form: string | undefined
+    try {
+      ({ path, form } = asked(...parameters))
+    } catch (error) {
+      ok(error instanceof Failure && error.status === 400)
+      return
+    }
+    const sent = [...new URLSearchParams(form ?? ''), ...new URL(path, 'http://datastore/').searchParams]
+    // What a server reads is what was asked, and the gateway's own three after it.
+    deepEqual(sent, [...parameters, ['_tag', 'urn:clinigate:tenant|tenant-a'], ['_count', '20'], ['_total', 'accurate']])
+    equal(sent.filter(([name, value]) => name === '_tag' && value.includes('clinigate')).length, 1)
+    ok(/^Observation(\/_search)?\?[\x21-\x7e]*$/.test(path) && !path.includes('#'))
+  }), { numRuns: 2000 })
+})
+
+t.test('a page link is followed below the datastore\'s own base URL alone', async t => {
+  const base = 'http://127.0.0.1:8080/fhir'
+  const link = (url: string) => pageLink(url, base, 'Patient')
+  t.equal(link(`${base}?_getpages=1&_getpagesoffset=20`), '?_getpages=1&_getpagesoffset=20')
+  t.equal(link(`${base}/?_getpages=1`), '?_getpages=1')
+  t.equal(link(`${base}/Patient?_offset=20&_tag=x%7Cy`), 'Patient?_offset=20&_tag=x%7Cy')
+  t.equal(link('Patient?ct=abc'), 'Patient?ct=abc')
+  t.equal(link('?_getpages=1'), '?_getpages=1')
+  const elsewhere = [
+    'http://127.0.0.1:8081/fhir?_getpages=1', 'https://127.0.0.1:8080/fhir?_getpages=1', 'http://evil.example/fhir?_getpages=1', '//evil.example/fhir?x', 'http://u:p@127.0.0.1:8080/fhir?x',
+    'http://127.0.0.1:8080/other?_getpages=1', 'http://127.0.0.1:8080/fhirx?_getpages=1', `${base}/../admin?x`, `${base}/%2e%2e/admin`, `${base}/Observation?_offset=20`, `${base}/Patient/1`,
+    `${base}/Patient/$everything`, `${base}/$export`, `${base}/Patient/%5Fsearch`, 'file:///etc/passwd', 'http://', 'javascript:1'
+  ]
+  for (const url of elsewhere) t.equal(link(url), undefined, url)
+})

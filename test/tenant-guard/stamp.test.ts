@@ -1,0 +1,93 @@
+import { deepStrictEqual as deepEqual, equal } from 'node:assert'
+import fc from 'fast-check'
+import t from 'tap'
+import { ExactNumber, printJson } from '../../src/json.js'
+import type { FhirResource } from '../../src/mappings/fhir.js'
+import { stamp } from '../../src/tenant-guard/stamp.js'
+
+const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
+const own = { system: tenant.system, code: tenant.id }
+const foreign = { system: tenant.system, code: 'tenant-b' }
+
+function stampedMeta (meta: unknown): unknown {
+  return stamp({ resourceType: 'Patient', meta } as FhirResource, tenant).meta
+}
+
+t.test('a resource gets the tenant\'s tag and keeps its others', async t => {
+  t.strictSame(stamp({ resourceType: 'Patient', active: true }, tenant), { resourceType: 'Patient', meta: { tag: [own] }, active: true })
+  const ward = { system: 'http://hospital.example/ward', code: '3' }
+  t.strictSame(stampedMeta({ profile: ['http://x'], tag: [ward, foreign] }), { profile: ['http://x'], tag: [ward, own] })
+})
+
+t.test('no spelling of the tenant system survives', async t => {
+  const spellings = [
+    tenant.system, ' urn:clinigate:tenant', 'urn:clinigate:tenant\t', 'URN:Clinigate:TENANT', 'urn:clinigate:tenant\u00a0', '\ufeffurn:clinigate:tenant',
+    'urn:clini\u200bgate:tenant', 'urn:clinigate\uff1atenant', 'urn:clinig\u00e1te:tenant', '\uff55rn:clinigate:tenant'
+  ]
+  for (const system of spellings) {
+    for (const extra of [{}, { version: '1' }, { userSelected: true }, { display: 'x' }]) {
+      t.strictSame(stampedMeta({ tag: [{ system, code: 'tenant-b', ...extra }], security: [{ system, code: 'tenant-b' }] }), { tag: [own] }, JSON.stringify(system))
+    }
+  }
+})
+
+t.test('what the datastore decides about a record is not sent', async t => {
+  const meta = { versionId: '7', _versionId: {}, lastUpdated: '2020-01-01T00:00:00Z', _lastUpdated: {}, source: 'http://evil', _source: {}, profile: ['http://x'] }
+  t.strictSame(stampedMeta(meta), { profile: ['http://x'], tag: [own] })
+})
+
+t.test('contained resources and resources held in a bundle carry no tag of any tenant', async t => {
+  const inner = { resourceType: 'Patient', id: 'p', meta: { tag: [foreign], profile: ['http://x'] } }
+  const clean = { resourceType: 'Patient', id: 'p', meta: { profile: ['http://x'] } }
+  t.strictSame(stamp({ resourceType: 'Observation', contained: [inner] }, tenant).contained, [clean])
+  t.strictSame(stamp({ resourceType: 'Bundle', entry: [{ resource: { ...inner, contained: [inner] } }] }, tenant).entry, [{ resource: { ...clean, contained: [clean] } }])
+})
+
+t.test('a meta that a lenient server could read in two ways is refused', async t => {
+  const unclear = [
+    [{ tag: [foreign] }], 'x', 5, true, { tag: foreign }, { tag: 'x' }, { tag: [[foreign]] }, { tag: ['x'] }, { tag: [null] },
+    { tag: [{ system: [tenant.system], code: 'tenant-b' }] }, { tag: [{ system: { x: 1 }, code: 'tenant-b' }] }, { tag: null },
+    { _tag: [foreign] }, { security: foreign }, { _security: [] }
+  ]
+  for (const meta of unclear) {
+    t.throws(() => stampedMeta(meta), { code: 'VALIDATION_ERROR' }, JSON.stringify(meta))
+    t.throws(() => stamp({ resourceType: 'Observation', contained: [{ resourceType: 'Patient', meta }] }, tenant), { code: 'VALIDATION_ERROR' }, JSON.stringify(meta))
+  }
+})
+
+const anySystem = fc.oneof(fc.constantFrom(tenant.system, ' URN:clinigate:tenant ', 'http://other', ''), fc.string())
+const anyTags = fc.array(fc.record({ system: anySystem, code: fc.string() }, { requiredKeys: [] }), { minLength: 1 })
+const anyMeta = fc.record({ tag: anyTags, security: anyTags, profile: fc.array(fc.string()) }, { requiredKeys: [] })
+const { resource: anyResource } = fc.letrec<{ resource: Record<string, unknown>, value: unknown }>(tie => ({
+  value: fc.oneof({ depthSize: 'small' }, fc.string(), fc.integer().map(number => new ExactNumber(`${number}.10`)), fc.array(tie('value'), { maxLength: 3 }), tie('resource')),
+  resource: fc.record({ resourceType: fc.constantFrom('Patient', 'Bundle'), meta: anyMeta, contained: fc.array(tie('value'), { maxLength: 2 }), other: tie('value') }, { requiredKeys: ['resourceType'] })
+}))
+
+function isTenantTag (value: unknown): boolean {
+  const { system } = (value ?? {}) as { system?: unknown }
+  return typeof system === 'string' && system.trim().toLowerCase() === tenant.system
+}
+
+function tenantTagsIn (value: unknown): unknown[] {
+  if (value === null || typeof value !== 'object') return []
+  return isTenantTag(value) ? [value] : Object.values(value).flatMap(tenantTagsIn)
+}
+
+function withoutTenantTags (value: unknown): unknown {
+  if (value instanceof ExactNumber) return value
+  if (Array.isArray(value)) return value.filter(item => !isTenantTag(item)).map(withoutTenantTags)
+  if (value === null || typeof value !== 'object') return value
+  const entries = Object.entries(value).map(([key, item]) => [key, withoutTenantTags(item)] as const)
+  return Object.fromEntries(entries.filter(([key, item]) => !(['tag', 'security'].includes(key) && (item as unknown[]).length === 0)))
+}
+
+t.test('of every resource: exactly one tenant tag comes out, the own one, and nothing else is changed', async () => {
+  fc.assert(fc.property(anyResource, resource => {
+    const before = printJson(resource)
+    const after = stamp(resource as FhirResource, tenant)
+    equal(printJson(resource), before, 'the argument is left alone')
+    deepEqual(tenantTagsIn(after), [own])
+    deepEqual(stamp(after, tenant), after, 'twice is as good as once')
+    deepEqual(withoutTenantTags(after), withoutTenantTags({ ...resource, meta: resource.meta ?? {} }))
+  }), { numRuns: 300 })
+})
