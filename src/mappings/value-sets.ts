@@ -98,3 +98,13 @@ export const requestTypes = [
 
 /** How far an observation or an assessment is: http://hl7.org/fhir/R4/valueset-observation-status.html */
 export const observationStatus = ['registered', 'preliminary', 'final', 'amended', 'corrected', 'cancelled', 'entered-in-error', 'unknown'] as const
+
+export const unitsOfTime = ['s', 'min', 'h', 'd', 'wk', 'mo', 'a'] as const
+
+/** Whether somebody comes to an appointment: http://hl7.org/fhir/R4/valueset-participationstatus.html */
+export const participationStatus = ['accepted', 'declined', 'tentative', 'needs-action'] as const
+
+export const compositionStatus = ['preliminary', 'final', 'amended', 'entered-in-error'] as const
+
+/** What one document does to another: http://hl7.org/fhir/R4/valueset-document-relationship-type.html */
+export const documentRelations = ['replaces', 'transforms', 'signs', 'appends'] as const

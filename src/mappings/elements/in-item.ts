@@ -8,14 +8,17 @@ export interface ItemChoice {
   readonly find: (item: FhirElement) => boolean
   /** What a new item has beside the field. */
   readonly create?: FhirElement
+  /** The item is more than the field: it goes only when nothing is left in it. */
+  readonly stays?: boolean
 }
 
 /**
  * A field that lives inside one item of a list: an e-mail address among the telecoms. The other items are kept; the item
- * itself goes when the element that the field shows is gone from it.
+ * itself goes when the element that the field shows is gone from it, unless it `stays`.
  */
-export function inItem<T, O extends ElementOptions> (path: string, { find, create = {} }: ItemChoice, inner: Element<T, O>): Element<T, O> {
+export function inItem<T, O extends ElementOptions> (path: string, { find, create = {}, stays = false }: ItemChoice, inner: Element<T, O>): Element<T, O> {
   const root = inner.path.split('.')[0]!
+  const isOver = (item: FhirElement): boolean => stays ? Object.keys(item).length === 0 : item[root] === undefined
   const place = (holder: FhirElement): number => itemsAt(holder, path).findIndex(item => isElement(item) && find(item))
   return {
     ...inner,
@@ -30,7 +33,7 @@ export function inItem<T, O extends ElementOptions> (path: string, { find, creat
       const before = found < 0 ? create : items[found] as FhirElement
       const after = inner.write(before, value)
       if (after === before) return holder
-      const kept = after[root] === undefined ? [] : [after]
+      const kept = isOver(after) ? [] : [after]
       const changed = found < 0 ? [...items, ...kept] : items.toSpliced(found, 1, ...kept)
       return withAt(holder, path, changed.length === 0 ? undefined : changed)
     }
@@ -40,4 +43,9 @@ export function inItem<T, O extends ElementOptions> (path: string, { find, creat
 /** A field inside the first item of a list. */
 export function inFirst<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
   return inItem(path, { find: () => true }, inner)
+}
+
+/** A field of the first item of a list, beside others. */
+export function ofFirst<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
+  return inItem(path, { find: () => true, stays: true }, inner)
 }

@@ -1,0 +1,52 @@
+import { code } from '../datatypes/code.js'
+import { concept } from '../datatypes/concept.js'
+import { boolean, decimal, positiveInteger, text } from '../datatypes/primitives.js'
+import { simpleQuantity } from '../datatypes/quantities.js'
+import type { Codec } from '../kit/codec.js'
+import { datatype } from '../kit/datatype.js'
+import type { Element } from '../kit/element.js'
+import { at, isElement, itemsAt } from '../kit/path.js'
+import type { Rule } from '../kit/rule.js'
+import { backbone } from '../kit/structure.js'
+import { unitsOfTime } from '../value-sets.js'
+import { choice, isBoolean } from './choice.js'
+import { ofFirst } from './in-item.js'
+import { firstPlace, partOfItem } from './part-of-item.js'
+
+const length = datatype({ ...decimal.codec, schema: { ...decimal.codec.schema, minimum: 0, 'x-expects': 'a number from 0' } })
+
+/** A reason to take it says that it is taken as needed; it is kept as long as that is said. */
+const withReason: Codec<boolean> = { ...boolean.codec, read: stored => isElement(stored) ? true : undefined, write: () => undefined }
+
+const asNeeded: Element<boolean> = {
+  ...choice<boolean>('asNeeded', [
+    { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
+    { suffix: 'CodeableConcept', codec: withReason, is: () => false }
+  ]),
+  schema: boolean.codec.schema
+}
+
+const instruction = backbone({
+  dose: ofFirst('doseAndRate', simpleQuantity('doseQuantity', { choice: 'dose' })),
+  frequency: positiveInteger('timing.repeat.frequency'),
+  period: length('timing.repeat.period'),
+  periodUnit: code(unitsOfTime)('timing.repeat.periodUnit'),
+  route: concept('route'),
+  asNeeded
+}, { schema: { dependentRequired: { period: ['periodUnit'] } }, expects: 'an object with dose, frequency, period, periodUnit, route and asNeeded; period needs periodUnit' })
+
+/** The first of the Dosages at a path in numbers and codes: 500 mg by mouth, 3 times in 1 d. What else it says is kept. */
+export const dosage = (path: string) => partOfItem(instruction.codec, path, firstPlace, { about: 'How much, how often and how, in numbers and codes.' })
+
+/** The words of the first of the Dosages at a path. */
+export const dosageText = (path: string) => ofFirst(path, text('text', { about: 'How to take it, in words.' }))
+
+/** The invariants of Timing that a change of the dosage at a path can break. */
+export const dosageRules = (path: string): readonly Rule[] => [
+  {
+    key: 'tim-6',
+    fields: ['dosage'],
+    says: 'period cannot be removed while a longest period is stored beside it',
+    holds: resource => itemsAt(resource, path).every(item => !isElement(item) || at(item, 'timing.repeat.periodMax') === undefined || at(item, 'timing.repeat.period') !== undefined)
+  }
+]
