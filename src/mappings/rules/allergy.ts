@@ -1,19 +1,19 @@
 import type { FhirElement } from '../fhir.js'
-import { hasCoding } from './has-coding.js'
 import type { Rule } from '../kit/rule.js'
+import { exists, hasCoding } from './exists.js'
 
 export const allergyRules: readonly Rule[] = [
   {
     key: 'ait-1',
     fields: ['clinicalStatus', 'verificationStatus'],
     says: 'clinicalStatus is needed unless verificationStatus is entered-in-error',
-    holds: allergy => isMistaken(allergy) || allergy.clinicalStatus !== undefined
+    holds: allergy => isMistaken(allergy) || exists(allergy, 'clinicalStatus')
   },
   {
     key: 'ait-2',
     fields: ['clinicalStatus', 'verificationStatus'],
     says: 'clinicalStatus must be absent when verificationStatus is entered-in-error',
-    holds: allergy => !isMistaken(allergy) || allergy.clinicalStatus === undefined
+    holds: allergy => !isMistaken(allergy) || !exists(allergy, 'clinicalStatus')
   }
 ]
 

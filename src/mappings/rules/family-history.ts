@@ -1,19 +1,17 @@
-import type { FhirElement } from '../fhir.js'
 import type { Rule } from '../kit/rule.js'
+import { exists } from './exists.js'
 
 export const familyHistoryRules: readonly Rule[] = [
   {
     key: 'fhs-1',
     fields: ['ageString', 'bornDate'],
     says: 'send the age or the birth, not both',
-    holds: history => !has(history, 'age') || !has(history, 'born')
+    holds: history => !exists(history, 'age[x]') || !exists(history, 'born[x]')
   },
   {
     key: 'fhs-2',
     fields: ['estimatedAge', 'ageString'],
     says: 'estimatedAge needs an age',
-    holds: history => history.estimatedAge === undefined || has(history, 'age')
+    holds: history => !exists(history, 'estimatedAge') || exists(history, 'age[x]')
   }
 ]
-
-const has = (history: FhirElement, choice: string): boolean => Object.keys(history).some(name => new RegExp(`^${choice}[A-Z]`).test(name))

@@ -1,13 +1,14 @@
 import type { FhirElement } from '../fhir.js'
 import { isElement, itemsAt } from '../kit/path.js'
 import type { Rule } from '../kit/rule.js'
+import { exists } from './exists.js'
 
 export const organizationRules: readonly Rule[] = [
   {
     key: 'org-1',
     fields: ['name', 'identifiers'],
     says: 'an organization needs a name or an identifier',
-    holds: organization => organization.name !== undefined || itemsAt(organization, 'identifier').length > 0
+    holds: organization => exists(organization, 'name') || exists(organization, 'identifier')
   },
   {
     key: 'org-2',

@@ -1,10 +1,11 @@
 import type { Rule } from '../kit/rule.js'
+import { exists } from './exists.js'
 
 export const serviceRequestRules: readonly Rule[] = [
   {
     key: 'prr-1',
     fields: ['code'],
     says: 'cannot be removed while the request has order details',
-    holds: request => request.orderDetail === undefined || request.code !== undefined
+    holds: request => !exists(request, 'orderDetail') || exists(request, 'code')
   }
 ]
