@@ -2,7 +2,7 @@ import type { Schema } from '../kit/schema.js'
 
 /** What an object's JSON Schema says beside its properties so that at most one of these fields is sent: a choice element inside a structure. */
 export function atMostOne (...names: readonly string[]): Schema {
-  const nothing: Schema & { readonly not: object } = { not: {}, 'x-expects': `at most one of ${names.join(', ')}` }
+  const nothing: Schema = { not: {}, 'x-expects': `at most one of ${names.join(', ')}` }
   const others = (name: string) => Object.fromEntries(names.filter(other => other !== name).map(other => [other, nothing]))
   return { dependentSchemas: Object.fromEntries(names.map(name => [name, { properties: others(name) }])) }
 }
