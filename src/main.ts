@@ -38,17 +38,17 @@ async function run (environment: NodeJS.ProcessEnv): Promise<void> {
   const config = loadConfig(environment)
   const log = pino(logOptions(config.logLevel), destination(2))
   const service = await openService(config, { environment, version, now: () => new Date(), log })
-  closeWithGrace({ delay: graceMs, logger: log }, async ({ err, signal }) => {
-    if (err) log.fatal({ err }, 'closing after an error that nobody caught')
-    else log.info({ signal }, 'closing')
-    await service.close()
-  })
   try {
     await start(service, config)
   } catch (error) {
     await service.close()
     throw error
   }
+  closeWithGrace({ delay: graceMs, logger: log }, async ({ err, signal }) => {
+    if (err) log.fatal({ err }, 'closing after an error that nobody caught')
+    else log.info({ signal }, 'closing')
+    await service.close()
+  })
 }
 
 async function start ({ app, control, keys, sandboxes }: Awaited<ReturnType<typeof openService>>, config: Config): Promise<void> {

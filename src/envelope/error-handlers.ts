@@ -22,7 +22,7 @@ export function failureOf (error: unknown): Failure {
   const refusal = refusals[code]
   if (refusal) return new Failure(...refusal)
   // A client that leaves in the middle of its body, and what the framework refuses for reasons of its own.
-  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return new Failure('BAD_REQUEST')
+  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) return new Failure('BAD_REQUEST')
   return new Failure('INTERNAL_ERROR', { cause: error })
 }
 

@@ -1,0 +1,125 @@
+import Fastify from 'fastify'
+import fc from 'fast-check'
+import t from 'tap'
+import { errorHandler, failureOf } from '../../src/envelope/error-handlers.js'
+import { Failure, catalog, fieldIssue, type FailureCode } from '../../src/envelope/failures.js'
+import { identity } from '../../src/envelope/identity.js'
+import { nearest } from '../../src/envelope/nearest.js'
+import { envelope } from '../../src/envelope/reply.js'
+import { requestId } from '../../src/envelope/request-id.js'
+import { describe } from '../../src/gateway/log.js'
+import { ExactNumber } from '../../src/json.js'
+
+const now = () => new Date('2030-01-02T03:04:05.678Z')
+
+/** A scope in which `/` does what the test says. */
+async function answering (handler: () => unknown) {
+  const app = Fastify({ genReqId: request => requestId(request, () => 'made') })
+  app.setErrorHandler(errorHandler)
+  await app.register(identity, { now })
+  await app.register(envelope)
+  app.get('/', async () => handler())
+  return (headers: Record<string, string> = {}) => app.inject({ url: '/', headers })
+}
+
+t.test('an answer has the data and says about itself what its headers say', async t => {
+  const get = await answering(() => ({ a: 1 }))
+  const answer = await get()
+  t.strictSame(answer.json(), {
+    data: { a: 1 },
+    meta: { requestId: 'made', timestamp: '2030-01-02T03:04:05.678Z', status: 200, rateLimitTotal: null, rateLimitRemaining: null, rateLimitReset: null }
+  })
+  t.match(answer.headers, { 'x-request-id': 'made', 'x-timestamp': '2030-01-02T03:04:05.678Z', 'x-content-type-options': 'nosniff', 'content-type': 'application/json; charset=utf-8' })
+})
+
+t.test('number text survives the envelope: 1.10 stays 1.10', async t => {
+  const get = await answering(() => ({ value: new ExactNumber('1.10'), plain: 2.5 }))
+  t.match((await get()).body, '{"data":{"value":1.10,"plain":2.5},')
+})
+
+t.test('a request id of the client is kept when it has the form, and never otherwise', async t => {
+  const get = await answering(() => ({}))
+  for (const id of ['a', 'A-b_c.9', 'x'.repeat(64)]) t.equal((await get({ 'x-request-id': id })).headers['x-request-id'], id)
+  for (const id of ['', ' ', 'x'.repeat(65), 'a b', 'ä', 'a,b', '<script>', 'a/b', 'a:b']) {
+    t.equal((await get({ 'x-request-id': id })).headers['x-request-id'], 'made', JSON.stringify(id))
+  }
+  t.equal(requestId({ headers: { 'x-request-id': ['a', 'b'] as unknown as string } }, () => 'made'), 'made')
+  t.match(requestId({ headers: {} }), /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
+  fc.assert(fc.property(fc.string(), sent => /^[A-Za-z0-9._-]{1,64}$/.test(requestId({ headers: { 'x-request-id': sent } }))))
+})
+
+t.test('every failure of the catalog is answered with its status, code, title and remedy, and nothing of its cause', async t => {
+  for (const code of Object.keys(catalog) as FailureCode[]) {
+    const get = await answering(() => { throw new Failure(code, { cause: new Error('s3cret') }) })
+    const answer = await get()
+    const { status, title, remedy } = catalog[code]
+    t.equal(answer.statusCode, status)
+    t.strictSame(answer.json(), {
+      data: null,
+      error: title,
+      code,
+      message: remedy,
+      issues: [],
+      meta: { requestId: 'made', timestamp: '2030-01-02T03:04:05.678Z', status, rateLimitTotal: null, rateLimitRemaining: null, rateLimitReset: null }
+    })
+  }
+})
+
+t.test('a failure brings its headers, message and issues', async t => {
+  const issues = [fieldIssue('birthDate', 'expected a date')]
+  const get = await answering(() => { throw new Failure('VALIDATION_ERROR', { message: 'm', issues, headers: { 'retry-after': '3' } }) })
+  const answer = await get()
+  t.match(answer.json(), { message: 'm', issues: [{ severity: 'error', code: 'invalid', diagnostics: 'birthDate: expected a date', expression: ['birthDate'] }] })
+  t.equal(answer.headers['retry-after'], '3')
+})
+
+t.test('whatever else is thrown is INTERNAL_ERROR and tells nothing of itself', async t => {
+  const thrown = [new Error('s3cret'), new TypeError('s3cret'), 's3cret', null, { message: 's3cret' }, Object.assign(new Error('s3cret'), { statusCode: 503 }), Object.assign(new Error('s3cret'), { statusCode: '404' })]
+  for (const error of thrown) {
+    const get = await answering(() => { throw error })
+    const answer = await get()
+    t.equal(answer.statusCode, 500)
+    t.equal(answer.json().code, 'INTERNAL_ERROR')
+    t.notMatch(answer.body, 's3cret')
+  }
+})
+
+t.test('an error of the framework is one of the catalog', async t => {
+  const error = (code: string, statusCode = 400) => Object.assign(new Error('s3cret'), { code, statusCode })
+  const codes: Array<[string, number, FailureCode]> = [
+    ['FST_ERR_CTP_INVALID_MEDIA_TYPE', 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    ['FST_ERR_CTP_BODY_TOO_LARGE', 413, 'PAYLOAD_TOO_LARGE'],
+    ['FST_ERR_CTP_INVALID_CONTENT_LENGTH', 400, 'BAD_REQUEST'],
+    ['FST_ERR_BAD_URL', 400, 'BAD_REQUEST'],
+    ['ECONNRESET', 400, 'BAD_REQUEST'],
+    ['FST_ERR_REP_INVALID_PAYLOAD_TYPE', 500, 'INTERNAL_ERROR']
+  ]
+  for (const [code, status, expected] of codes) {
+    const failure = failureOf(error(code, status))
+    t.equal(failure.code, expected, code)
+    t.notMatch(failure.message, 's3cret')
+  }
+  const validation = [{ keyword: 'x', instancePath: '/count', schemaPath: '', params: {}, message: 'must be integer' }]
+  t.match(failureOf(Object.assign(new Error('s3cret'), { validation })), { code: 'BAD_REQUEST', issues: [{ diagnostics: 'count: must be integer', expression: ['count'] }] })
+})
+
+t.test('the log has an error\'s kind and place, but nothing of what was parsed or asked', async t => {
+  const caught = (act: () => unknown): unknown => { try { return act() } catch (error) { return error } }
+  const parsed = caught(() => JSON.parse('<html>Ada Byron'))
+  const asked = caught(() => new URL('patients/s3cret id'))
+  const shown = JSON.stringify(describe(new Error('outer', { cause: parsed })))
+  t.notMatch(shown, /Ada|html/)
+  t.match(shown, /"type":"Error".*"message":"outer".*envelope\.test.*"cause":\{"type":"SyntaxError"/)
+  t.notMatch(JSON.stringify(describe(asked)), 's3cret')
+  t.same(describe({ status: 500 }), { status: 500 })
+})
+
+t.test('the nearest name is one of ours and near, or there is none', async t => {
+  const known = ['lastName', 'firstName', 'birthDate', 'active']
+  t.equal(nearest('lastNmae', known), 'lastName')
+  t.equal(nearest('LASTNAME', known), 'lastName')
+  t.equal(nearest('birthday', known), 'birthDate')
+  t.equal(nearest('xyz', known), undefined)
+  t.equal(nearest('x'.repeat(1_000_000), known), undefined)
+  t.equal(nearest('', []), undefined)
+})

@@ -1,0 +1,96 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+import type { Test } from 'tap'
+import { loadConfig } from '../../src/config/load.js'
+import { logOptions } from '../../src/gateway/log.js'
+import type { Mode, Scope } from '../../src/keys/caller.js'
+import { openService, type Service } from '../../src/service.js'
+
+/** What a test may decide of the gateway that it starts. */
+export interface GatewaySettings {
+  /** The FHIR server of test and live keys; absent: two sandboxes. */
+  readonly fhirUrl?: string
+  /** In place of the shipped plans. */
+  readonly plans?: Readonly<Record<string, { requestsPerMinute: number | null, requestsPerMonth: number | null, overage: boolean }>>
+  /** Anything else of the configuration file. */
+  readonly config?: Readonly<Record<string, unknown>>
+  readonly environment?: Readonly<Record<string, string>>
+  readonly now?: () => Date
+}
+
+/** A key to make: for a new organization unless `tenantId` says another. */
+export interface KeyWish {
+  readonly tenantId?: string
+  readonly plan?: string
+  readonly mode?: Mode
+  readonly scopes?: readonly Scope[]
+  readonly expiresAt?: Date
+}
+
+/** A whole gateway in this process, which listens on a free port of loopback and closes itself with the test. */
+export interface TestGateway extends Pick<Service, 'app' | 'control' | 'close'> {
+  readonly url: string
+  readonly inject: Service['app']['inject']
+  /** Every line of the log so far. */
+  readonly logged: () => ReadonlyArray<Record<string, unknown>>
+  /** @returns the tenant id */
+  readonly createOrganization: (plan?: string) => Promise<string>
+  /** The key is valid at this gateway when the promise resolves. */
+  readonly createKey: (wish?: KeyWish) => Promise<{ readonly tenantId: string, readonly keyId: string, readonly secret: string }>
+  /** Resolves when the gateway knows of every key and organization that was changed so far. */
+  readonly catchUp: () => Promise<void>
+}
+
+/** Starts the whole service: real stores, real keys, real guard, and a FHIR server of the test's choice. */
+export async function startGateway (t: Test, settings: GatewaySettings = {}): Promise<TestGateway> {
+  const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
+  const lines: string[] = []
+  const sink = new Writable({ write (chunk, _, done) { lines.push(String(chunk)); done() } })
+  const environment = environmentOf(directory, settings)
+  const service = await openService(loadConfig(environment), {
+    environment,
+    version: '0.0.0-test',
+    now: settings.now ?? (() => new Date()),
+    log: pino(logOptions('trace'), sink)
+  })
+  t.after(async () => {
+    await service.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  const url = await service.app.listen({ host: '127.0.0.1', port: 0 })
+  return { ...madeWith(service), url, inject: service.app.inject.bind(service.app), logged: () => lines.map(line => JSON.parse(line)) }
+}
+
+function madeWith ({ app, control, keys, close }: Service): Omit<TestGateway, 'url' | 'inject' | 'logged'> {
+  const createOrganization = async (plan = 'pro') => (await control.createOrganization({ name: 'a test organization', plan }, 'test')).tenantId
+  return {
+    app,
+    control,
+    close,
+    catchUp: keys.catchUp,
+    createOrganization,
+    createKey: async ({ tenantId, plan, mode = 'test', scopes, expiresAt } = {}) => {
+      const owner = tenantId ?? await createOrganization(plan)
+      const { keyId, secret } = await control.createKey({ tenantId: owner, mode, name: 'a test key', scopes, expiresAt }, 'test')
+      await keys.catchUp()
+      return { tenantId: owner, keyId, secret }
+    }
+  }
+}
+
+function environmentOf (directory: string, { fhirUrl, plans, config, environment }: GatewaySettings): Record<string, string> {
+  const file = (name: string, content: unknown) => {
+    writeFileSync(join(directory, name), JSON.stringify(content))
+    return join(directory, name)
+  }
+  return {
+    CLINIGATE_DATA: join(directory, 'data'),
+    ...(fhirUrl ? { FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl } : {}),
+    ...(plans ? { CLINIGATE_PLANS: file('plans.json', plans) } : {}),
+    ...(config ? { CLINIGATE_CONFIG: file('config.json', config) } : {}),
+    ...environment
+  }
+}

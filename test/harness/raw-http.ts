@@ -1,0 +1,40 @@
+import { connect } from 'node:net'
+
+/** An answer as it came over the wire, without any client in between. */
+export interface RawAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+  readonly body: unknown
+}
+
+/** Writes bytes to a server on loopback and reads until it closes the connection; half a head counts as none. */
+export function exchangeRaw (url: string, ...writes: ReadonlyArray<string | Buffer>): Promise<string> {
+  const { hostname, port } = new URL(url)
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname)
+    const chunks: Buffer[] = []
+    socket.setTimeout(10_000, () => socket.destroy(new Error('the server neither answered nor closed')))
+    socket.on('data', chunk => chunks.push(chunk))
+    // A server that has seen enough may reset the connection after its answer.
+    socket.on('error', (error: NodeJS.ErrnoException) => ['ECONNRESET', 'EPIPE'].includes(error.code ?? '') || reject(error))
+    socket.on('close', () => resolve(Buffer.concat(chunks).toString()))
+    for (const bytes of writes) socket.write(bytes)
+  })
+}
+
+/** All answers in what a server wrote; their bodies have a Content-Length. */
+export function answersIn (text: string): RawAnswer[] {
+  const answers: RawAnswer[] = []
+  let rest = text
+  while (rest !== '') {
+    const end = rest.indexOf('\r\n\r\n')
+    if (end < 0) throw new Error('an answer without the end of its head')
+    const [first, ...lines] = rest.slice(0, end).split('\r\n')
+    const headers = Object.fromEntries(lines.map(line => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]))
+    const body = Buffer.from(rest.slice(end + 4)).subarray(0, Number(headers['content-length'] ?? 0)).toString()
+    answers.push({ status: Number(first!.split(' ')[1]), headers, text: body, body: /json/.test(headers['content-type'] ?? '') ? JSON.parse(body) : undefined })
+    rest = rest.slice(end + 4 + body.length)
+  }
+  return answers
+}

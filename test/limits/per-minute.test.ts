@@ -1,0 +1,106 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import Fastify from 'fastify'
+import fp from 'fastify-plugin'
+import t from 'tap'
+import { errorHandler } from '../../src/envelope/error-handlers.js'
+import { identity } from '../../src/envelope/identity.js'
+import { envelope } from '../../src/envelope/reply.js'
+import type { Caller } from '../../src/keys/caller.js'
+import { perMinute } from '../../src/limits/per-minute.js'
+import { planNamed } from '../../src/limits/plans.js'
+import { startGateway } from '../harness/gateway.js'
+
+const plans = {
+  sandbox: { requestsPerMinute: 3, requestsPerMonth: 10, overage: false },
+  starter: { requestsPerMinute: 5, requestsPerMonth: 10, overage: false },
+  team: { requestsPerMinute: null, requestsPerMonth: null, overage: false }
+}
+
+t.test('an organization shares one minute over all its keys, test and live apart', async t => {
+  const { createKey, createOrganization, inject } = await startGateway(t, { plans })
+  const tenantId = await createOrganization('sandbox')
+  const keys = [await createKey({ tenantId }), await createKey({ tenantId })]
+  const live = await createKey({ tenantId, mode: 'live' })
+  const other = await createKey({ plan: 'sandbox' })
+  const get = async (secret: string) => inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })
+
+  const statuses: number[] = []
+  for (const { secret } of [...keys, ...keys]) statuses.push((await get(secret)).statusCode)
+  t.strictSame(statuses, [200, 200, 200, 429])
+  t.equal((await get(live.secret)).statusCode, 200, 'live has a minute of its own')
+  t.equal((await get(other.secret)).statusCode, 200, 'so has another organization')
+
+  const refused = await get(keys[0]!.secret)
+  t.match(refused.json(), { data: null, code: 'RATE_LIMITED', meta: { status: 429, rateLimitTotal: 3, rateLimitRemaining: 0 } })
+  t.match(refused.headers, { 'x-ratelimit-limit': '3', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': /^\d+$/, 'retry-after': /^\d+$/ })
+  const seconds = Number(refused.headers['retry-after'])
+  t.ok(seconds >= 1 && seconds <= 60, 'a time to wait within the minute')
+  t.equal(refused.json().meta.rateLimitReset, seconds)
+})
+
+t.test('every authenticated answer says what is left of the minute, refusals too', async t => {
+  const { createKey, inject } = await startGateway(t, { plans })
+  const { secret } = await createKey({ plan: 'starter', scopes: ['read'] })
+  const headers = { 'x-api-key': secret }
+  const answers = [
+    await inject({ url: '/v1/patients', headers }),
+    await inject({ url: '/v1/patients/none', headers }),
+    await inject({ url: '/v1/nothing', headers }),
+    await inject({ method: 'POST', url: '/v1/patients', headers, payload: {} }),
+    await inject({ url: '/v1/patients', headers: { ...headers, accept: 'text/html' } }),
+    await inject({ url: '/v1/patients', headers })
+  ]
+  t.strictSame(answers.map(answer => answer.statusCode), [200, 404, 404, 403, 406, 429])
+  t.strictSame(answers.map(answer => answer.headers['x-ratelimit-remaining']), ['4', '3', '2', '1', '0', '0'])
+  for (const answer of answers) {
+    const { rateLimitTotal, rateLimitRemaining, rateLimitReset } = answer.json().meta
+    t.strictSame([rateLimitTotal, rateLimitRemaining, rateLimitReset].map(String), ['limit', 'remaining', 'reset'].map(name => answer.headers[`x-ratelimit-${name}`]))
+  }
+})
+
+t.test('an unlimited plan has no numbers, and a request without a key counts for nobody', async t => {
+  const { createKey, inject } = await startGateway(t, { plans })
+  const { secret } = await createKey({ plan: 'team' })
+  for (const headers of [{ 'x-api-key': secret }, {} as Record<string, string>]) {
+    const answer = await inject({ url: '/v1/patients', headers })
+    t.match(answer.json().meta, { rateLimitTotal: null, rateLimitRemaining: null, rateLimitReset: null })
+    t.strictSame(Object.keys(answer.headers).filter(name => name.startsWith('x-ratelimit')), [])
+  }
+})
+
+t.test('a plan that the configuration no longer has gives no service', async t => {
+  t.throws(() => planNamed(plans, 'gone'), { code: 'INTERNAL_ERROR' })
+  t.throws(() => planNamed(plans, 'constructor'), { code: 'INTERNAL_ERROR' })
+  t.equal(planNamed(plans, 'sandbox'), plans.sandbox)
+})
+
+/** The limiter alone, with a window that a test can wait for; the header names the organization. */
+async function limited (windowMs: number) {
+  const app = Fastify()
+  const caller = (tenantId: string): Caller => ({ tenantId, keyId: 'k', keyName: 'k', plan: 'sandbox', mode: 'test', scopes: ['*'] })
+  app.setErrorHandler(errorHandler)
+  await app.register(identity, { now: () => new Date(0) })
+  await app.register(envelope)
+  await app.register(fp(async scope => {
+    scope.decorateRequest('caller')
+    scope.addHook('onRequest', async request => { request.caller = caller(String(request.headers['x-tenant'])) })
+  }, { name: 'authenticate' }))
+  await app.register(perMinute, { plans, windowMs })
+  app.get('/', async () => 'ok')
+  return async (tenant: string) => (await app.inject({ url: '/', headers: { 'x-tenant': tenant } })).statusCode
+}
+
+t.test('when the window is over the count begins anew', async t => {
+  const get = await limited(300)
+  for (let i = 0; i < 3; i++) await get('a')
+  t.equal(await get('a'), 429)
+  await pause(320)
+  t.equal(await get('a'), 200)
+})
+
+t.test('thousands of other organizations do not make one\'s count begin anew', async t => {
+  const get = await limited(60_000)
+  for (let i = 0; i < 4; i++) await get('a')
+  for (let i = 0; i < 6_000; i++) await get(`other-${i}`)
+  t.equal(await get('a'), 429)
+})

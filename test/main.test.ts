@@ -1,0 +1,98 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+
+const root = join(import.meta.dirname, '..')
+
+// As `npm start` does, since compiling in the process would take longer than all the rest.
+execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', root], { stdio: 'inherit' })
+
+function dataDirectory (t: Test): string {
+  const path = mkdtempSync(join(tmpdir(), 'clinigate-main-'))
+  t.after(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+/** The process as a user starts it; it is ended with the test. */
+function start (t: Test, environment: Record<string, string>, ...args: string[]) {
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn(process.execPath, [join(root, 'dist', 'main.js'), ...args], { env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', ...environment } })
+  const said = { out: '', err: '' }
+  child.stdout.on('data', chunk => { said.out += chunk })
+  child.stderr.on('data', chunk => { said.err += chunk })
+  const ended = once(child, 'close').then(([code]) => code as number | null)
+  t.after(() => { child.kill('SIGKILL') })
+  const address = async () => {
+    while (!/listens on (\S+)\n/.test(said.out)) {
+      const over = await Promise.race([ended.then(() => true), new Promise<false>(resolve => setTimeout(resolve, 50, false))])
+      if (over) throw new Error(`it ended: ${said.err}`)
+    }
+    return /listens on (\S+)\n/.exec(said.out)![1]!
+  }
+  return { said, ended, address, stop: (signal: NodeJS.Signals = 'SIGTERM') => { child.kill(signal); return ended } }
+}
+
+const keysIn = (text: string) => text.match(/svc_(?:test|live)_\w+/g) ?? []
+
+t.test('the first start shows a test key and a live key that work at once, and no later one does', async t => {
+  const data = dataDirectory(t)
+  const first = start(t, { CLINIGATE_DATA: data })
+  const address = await first.address()
+  const keys = keysIn(first.said.out)
+  t.match(keys, [/^svc_test_/, /^svc_live_/])
+  t.equal(keys.length, 2)
+  t.match(first.said.out, /sandbox.*for trying out/)
+  for (const key of keys) {
+    const made = await fetch(`${address}/v1/patients`, { method: 'POST', headers: { 'x-api-key': key, 'content-type': 'application/json' }, body: '{ "firstName": "Ada", "lastName": "Byron" }' })
+    t.equal(made.status, 201)
+    const found = await fetch(`${address}/v1/patients`, { headers: { 'x-api-key': key } })
+    t.match(await found.json(), { data: { total: 1 } }, 'test and live have a store of their own')
+  }
+  const startedAt = performance.now()
+  t.equal(await first.stop(), 0)
+  t.ok(performance.now() - startedAt < 5_000, 'it closes without delay')
+  for (const line of first.said.err.trim().split('\n')) t.match(JSON.parse(line), { level: Number, msg: String }, 'the log is JSON lines')
+  for (const key of keys) {
+    t.notMatch(first.said.err, key, 'no key in the log')
+    for (const file of readdirSync(data)) t.notOk(readFileSync(join(data, file)).includes(key), `no key in ${file}`)
+  }
+
+  const second = start(t, { CLINIGATE_DATA: data })
+  const again = await second.address()
+  t.strictSame(keysIn(second.said.out), [])
+  t.equal((await fetch(`${again}/v1/patients`, { headers: { 'x-api-key': keys[0]! } })).status, 200, 'the keys and records outlast the process')
+  t.equal(await second.stop('SIGINT'), 0)
+})
+
+t.test('a bad configuration stops the start with every mistake, and 1', async t => {
+  const { said, ended } = start(t, { CLINIGATE_DATA: dataDirectory(t), PORT: 'x', FHIR_TEST_URL: 'nonsense', LOG_LEVEL: 'loud' })
+  t.equal(await ended, 1)
+  for (const variable of ['PORT', 'FHIR_TEST_URL', 'LOG_LEVEL']) t.match(said.err, `- ${variable}: `)
+  t.notMatch(said.err, / at .*:\d+/, 'no stack')
+  t.equal(said.out, '')
+})
+
+t.test('a port that is taken stops the start with what to do, and 1', async t => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  t.after(() => taken.close())
+  const { said, ended } = start(t, { CLINIGATE_DATA: dataDirectory(t), PORT: String((taken.address() as AddressInfo).port) })
+  t.equal(await ended, 1)
+  t.match(said.err, 'choose another one with PORT')
+  t.strictSame(keysIn(said.out), [], 'no key is lost on a start that failed')
+})
+
+t.test('what it understands is told, and what it does not is refused', async t => {
+  const run = async (...args: string[]) => {
+    const { said, ended } = start(t, {}, ...args)
+    return { code: await ended, ...said }
+  }
+  const [help, version, unknown] = await Promise.all([run('--help'), run('--version'), run('--prot')])
+  t.match(help, { code: 0, out: /--config/ })
+  t.match(version, { code: 0, out: /^\d+\.\d+\.\d+\n$/ })
+  t.match(unknown, { code: 1, out: '', err: /--prot/ })
+})
