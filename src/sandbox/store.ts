@@ -171,11 +171,14 @@ function prepare (db: Database.Database) {
     brokenLink: db.prepare(`
       SELECT 1 FROM link l LEFT JOIN resource r ON r.type = l.type AND r.id = l.id AND r.deleted = 0
       WHERE l.source = ? AND r.pk IS NULL LIMIT 1`),
+    // The order and the index are given: from the few keys on, not through all resources that have the parameter.
     targets: db.prepare<Hop, number>(`
-      SELECT DISTINCT r.pk FROM search_index i JOIN resource r ON r.type = i.system AND r.id = i.value AND r.deleted = 0
-      WHERE i.pk IN (SELECT value FROM json_each(@keys)) AND i.parameter = @parameter AND i.system = coalesce(@type, i.system)`).pluck(),
+      SELECT DISTINCT r.pk FROM json_each(@keys) k
+      CROSS JOIN search_index i INDEXED BY search_index_by_pk ON i.pk = k.value AND i.parameter = @parameter AND i.system = coalesce(@type, i.system)
+      CROSS JOIN resource r ON r.type = i.system AND r.id = i.value AND r.deleted = 0`).pluck(),
     sources: db.prepare<Hop, number>(`
-      SELECT DISTINCT i.pk FROM resource r JOIN search_index i ON i.system = r.type AND i.value = r.id
-      WHERE r.pk IN (SELECT value FROM json_each(@keys)) AND i.parameter = @parameter AND i.system = coalesce(@type, i.system)`).pluck()
+      SELECT DISTINCT i.pk FROM json_each(@keys) k
+      CROSS JOIN resource r ON r.pk = k.value AND r.type = coalesce(@type, r.type)
+      CROSS JOIN search_index i ON i.parameter = @parameter AND i.value = r.id AND i.system = r.type`).pluck()
   }
 }
