@@ -24,9 +24,10 @@ export interface Criterion {
 export function condition (criterion: Criterion): Condition {
   const { parameter, modifier, value, type } = criterion
   const name = `${type}.${parameter.name}`
-  if (value === '') throw invalid('a search parameter has no value')
   if (modifier === 'missing') return missing(name, value)
-  const matches = matchers[parameter.kind](split(value, ','), criterion)
+  const alternatives = split(value, ',')
+  if (alternatives.includes('')) throw noValue()
+  const matches = matchers[parameter.kind](alternatives, criterion)
   const rows = matches.map(({ sql }) => `SELECT pk FROM search_index WHERE parameter = ? AND ${sql}`).join(' UNION ALL ')
   const args = matches.flatMap(({ beside = '', args }) => [name + beside, ...args])
   return { sql: `r.pk ${modifier === 'not' ? 'NOT IN' : 'IN'} (${rows})`, args }
@@ -56,6 +57,10 @@ function withoutModifier (match: (text: string) => RowMatch): Matcher {
   }
 }
 
+function noValue (): Error {
+  return invalid('a search parameter has no value')
+}
+
 function unknownModifier (): Error {
   return invalid('a search parameter has a modifier that this server does not know for it')
 }
@@ -75,7 +80,7 @@ function stringMatches (alternatives: readonly string[], { modifier }: Criterion
 }
 
 function startsWith (text: string): RowMatch {
-  const prefix = normalized(unescaped(text))
+  const prefix = searchable(text)
   return { sql: 'value >= ? AND value < ?', args: [prefix, prefix + '\u{10FFFF}'] }
 }
 
@@ -85,7 +90,14 @@ function isWritten (text: string): RowMatch {
 }
 
 function contains (text: string): RowMatch {
-  return { sql: 'instr(value, ?) > 0', args: [normalized(unescaped(text))] }
+  return { sql: 'instr(value, ?) > 0', args: [searchable(text)] }
+}
+
+/** An accent alone would be nothing, and nothing is the beginning of everything. */
+function searchable (text: string): string {
+  const wanted = normalized(unescaped(text))
+  if (wanted === '') throw noValue()
+  return wanted
 }
 
 /** A value with its system: `undefined` is any, `null` is none. */
