@@ -9,6 +9,7 @@ import { refuseMethodOverride } from './envelope/method-override.js'
 import { envelope } from './envelope/reply.js'
 import { accessLog } from './gateway/access-log.js'
 import { health, type HealthOptions } from './gateway/health.js'
+import { requireOneHost } from './gateway/host.js'
 import { KnownPaths } from './gateway/known-paths.js'
 import { metadata, type MetadataOptions } from './gateway/metadata.js'
 import { serverOptions, type ServerParts } from './gateway/settings.js'
@@ -36,6 +37,7 @@ export async function buildGateway (options: GatewayOptions): Promise<FastifyIns
   await app.register(accessLog)
   await app.register(identity, { now: options.now })
   await app.register(accepts)
+  app.addHook('onRequest', async request => requireOneHost(request))
   app.addHook('onRequest', async request => refuseMethodOverride(request))
   await app.register(openToAll, options)
   await app.register(withKey, { ...options, paths, prefix: '/v1' })

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
@@ -47,6 +48,7 @@ async function open (config: Config, { environment, version, now, log }: Service
   const control = closers.add(await openControlStore({ file: join(config.dataDirectory, 'control.db'), plans: Object.keys(config.plans), now }))
   const keys = closers.add(openKeys(config, { control, now, log }))
   const datastores = await openDatastores(config, environment, closers)
+  if (datastores.sandboxes.length > 0) log.warn({ datastores: datastores.sandboxes }, 'these datastores are embedded sandboxes, for trying out and never for real records')
   const storeFor = guardedStores(config, datastores, now)
   const statement = capabilityStatement(mappings, { version, url: config.publicUrl ?? `http://${config.host}:${config.port}`, date: now() })
   const app = closers.add(await buildGateway({
@@ -58,7 +60,7 @@ async function open (config: Config, { environment, version, now, log }: Service
     authenticate: keys.authenticate,
     checks: { keys: keys.check, ...datastores.checks },
     capabilityStatement: () => statement,
-    routes: [scope => resources(scope, { mappings, storeFor, now })]
+    routes: [scope => resources(scope, { mappings, storeFor, now, newId: randomUUID })]
   }))
   return { app, control, keys, sandboxes: datastores.sandboxes, close: () => closers.close() }
 }

@@ -9,8 +9,12 @@ type LogOptions = Exclude<FastifyServerOptions['logger'], boolean | undefined>
 export function logOptions (level: string): LogOptions {
   return {
     level,
-    serializers: { err: describe as (error: Error) => never },
-    redact: ['headers["x-api-key"]', 'headers.authorization', 'headers.cookie', 'req.headers', 'res.headers']
+    serializers: {
+      err: describe as (error: Error) => never,
+      req: ({ method }) => ({ method }),
+      res: ({ statusCode }) => ({ statusCode })
+    },
+    redact: ['headers["x-api-key"]', 'headers.authorization', 'headers.cookie']
   }
 }
 
@@ -21,9 +25,13 @@ export function describe (error: unknown): unknown {
   return {
     type: name,
     ...(code === undefined ? {} : { code }),
-    // The message of a SyntaxError quotes the text that was parsed.
-    ...(error instanceof SyntaxError ? {} : { message }),
+    ...(isQuoting(error) ? {} : { message }),
     stack: stack.split('\n').filter(line => /^\s+at /.test(line)).join('\n'),
     ...(cause === undefined ? {} : { cause: describe(cause) })
   }
+}
+
+/** Whether the message repeats what was read: a parser's the text, the framework's the URL. Their kind and code say enough. */
+function isQuoting (error: NodeJS.ErrnoException): boolean {
+  return error instanceof SyntaxError || String(error.code).startsWith('FST_ERR')
 }

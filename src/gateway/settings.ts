@@ -23,7 +23,8 @@ export function serverOptions ({ logger, now, newRequestId }: ServerParts): Fast
     // One spelling of a path reaches a route; every other one is not found.
     routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false, maxParamLength: headBytes },
     exposeHeadRoutes: true,
-    http: { maxHeaderSize: headBytes, headersTimeout: 20_000, insecureHTTPParser: false, joinDuplicateHeaders: false },
+    // A missing Host header is refused in the pipeline, with an envelope.
+    http: { maxHeaderSize: headBytes, headersTimeout: 20_000, insecureHTTPParser: false, requireHostHeader: false, joinDuplicateHeaders: false },
     requestTimeout: 60_000,
     // Longer than any datastore may take, so that a client gets an answer and not a broken connection.
     connectionTimeout: 300_000,

@@ -31,7 +31,7 @@ export async function openDatastores (config: Config, environment: Environment, 
   }
   return {
     backendFor: routing({ datastores: backends, test, live, dedicated }),
-    checks: Object.fromEntries(Object.values(backends).map(backend => [`datastore.${backend.name}`, () => checkOf(backend)])),
+    checks: checksOf(backends, config.routing),
     sandboxes
   }
 }
@@ -42,6 +42,17 @@ function clientOf (name: string, { url, auth, caFile, ...bounds }: DatastoreConf
   return new HttpBackend({ name, baseUrl: url, authorization: authorizationOf(credentials), ...bounds, ...(caFile ? { ca: readFileSync(caFile, 'utf8') } : {}) })
 }
 
-async function checkOf (backend: Backend): Promise<Check> {
-  return { status: await backend.probe() ? 'ok' : 'degraded' }
+/** By what they serve, because the names of dedicated datastores may be those of customers, and anybody may ask for the health. */
+function checksOf (backends: Readonly<Record<string, Backend>>, { test, live, dedicated }: Config['routing']): OpenDatastores['checks'] {
+  const own = [...new Set(Object.values(dedicated))]
+  return {
+    testDatastore: () => checkOf([backends[test]!]),
+    liveDatastore: () => checkOf([backends[live]!]),
+    ...(own.length > 0 ? { dedicatedDatastores: () => checkOf(own.map(name => backends[name]!)) } : {})
+  }
+}
+
+async function checkOf (backends: readonly Backend[]): Promise<Check> {
+  const answers = await Promise.all(backends.map(backend => backend.probe()))
+  return { status: answers.every(Boolean) ? 'ok' : 'degraded' }
 }

@@ -112,6 +112,7 @@ t.test('the log has an error\'s kind and place, but nothing of what was parsed o
   t.match(shown, /"type":"Error".*"message":"outer".*envelope\.test.*"cause":\{"type":"SyntaxError"/)
   t.notMatch(JSON.stringify(describe(asked)), 's3cret')
   t.same(describe({ status: 500 }), { status: 500 })
+  t.notMatch(describe(Object.assign(new Error('sent twice in /v1/patients/s3cret'), { code: 'FST_ERR_REP_ALREADY_SENT' })), { message: String })
 })
 
 t.test('the nearest name is one of ours and near, or there is none', async t => {

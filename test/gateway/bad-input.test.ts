@@ -160,6 +160,16 @@ t.test('what is not HTTP, or can be read in two ways, is answered once in the en
   t.equal(await written(), 0)
 })
 
+t.test('a request names one host', async t => {
+  const { gateway: { url }, secret } = await gatewayWithKey(t)
+  const ask = async (version: string, ...headers: string[]) =>
+    answersIn(await exchangeRaw(url, [`GET /v1/patients HTTP/${version}`, `x-api-key: ${secret}`, 'connection: close', ...headers, '', ''].join('\r\n')))[0]!
+  t.match((await ask('1.1')).body, { data: null, code: 'BAD_REQUEST', meta: { status: 400 } })
+  t.match((await ask('1.1', 'host: a', 'Host: b')).body, { data: null, code: 'BAD_REQUEST' })
+  t.equal((await ask('1.1', 'host: a')).status, 200)
+  t.equal((await ask('1.0')).status, 200)
+})
+
 t.test('what follows a request that is still being answered never looks like its answer', async t => {
   const { gateway: { url }, secret, written } = await gatewayWithKey(t)
   const request = `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\ncontent-length: ${patient.length}\r\n\r\n${patient}`

@@ -1,6 +1,10 @@
+import { Writable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Failure } from '../../src/envelope/failures.js'
 import { buildGateway, type GatewayOptions } from '../../src/gateway.js'
+import { logOptions } from '../../src/gateway/log.js'
 import type { Caller } from '../../src/keys/caller.js'
 import { startGateway } from '../harness/gateway.js'
 
@@ -129,7 +133,7 @@ t.test('the log names the route and the key, and holds no secret, id, name or qu
 })
 
 /** The pipeline around one route that does what the test says. */
-async function gatewayAround (t: Test, handler: () => unknown, options: Partial<GatewayOptions> = {}) {
+async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply: FastifyReply) => unknown, options: Partial<GatewayOptions> = {}) {
   const caller: Caller = { keyId: 'k', keyName: 'k', tenantId: 't', plan: 'pro', mode: 'test', scopes: ['*'] }
   const app = await buildGateway({
     now: () => new Date(0),
@@ -139,12 +143,24 @@ async function gatewayAround (t: Test, handler: () => unknown, options: Partial<
     authenticate: async () => caller,
     plans: { pro: { requestsPerMinute: null, requestsPerMonth: null, overage: true } },
     bodyBytes: 1_024,
-    routes: [async scope => { scope.get('/probe', async () => handler()) }],
+    routes: [async scope => { scope.get('/probe', async (request, reply) => handler(request, reply)) }],
     ...options
   })
   t.after(() => app.close())
   return { app }
 }
+
+t.test('a route that logs its request shows neither its URL nor its key', async t => {
+  const lines: string[] = []
+  const sink = new Writable({ write (chunk, _, done) { lines.push(String(chunk)); done() } })
+  const { app } = await gatewayAround(t, (request, reply) => {
+    request.log.info({ req: request, res: reply, headers: request.headers, err: new SyntaxError('s3cret') }, 'seen')
+    return 1
+  }, { logger: pino(logOptions('info'), sink) })
+  await app.inject({ url: '/v1/probe?name=s3cret', headers: { 'x-api-key': 's3cret', cookie: 's3cret', authorization: 's3cret' } })
+  t.match(lines.join(''), '"msg":"seen"')
+  t.notMatch(lines.join(''), 's3cret')
+})
 
 t.test('what goes wrong in a route is answered in the envelope, whatever it is', async t => {
   for (const thrown of [new Error('s3cret'), new Failure('BACKEND_TIMEOUT', { cause: new Error('s3cret') })]) {
@@ -189,11 +205,15 @@ t.test('/health is 200 as long as the process can answer, and degraded with any 
 
 t.test('the whole service is healthy on its sandboxes, and starts, says so and answers while a datastore is down', async t => {
   const { inject } = await startGateway(t)
-  t.match((await inject('/health')).json().data, { status: 'ok', checks: { keys: { status: 'ok' }, 'datastore.test': { status: 'ok' }, 'datastore.live': { status: 'ok' } } })
+  t.match((await inject('/health')).json().data, { status: 'ok', checks: { keys: { status: 'ok' }, testDatastore: { status: 'ok' }, liveDatastore: { status: 'ok' } } })
   const down = await startGateway(t, { fhirUrl: 'http://127.0.0.1:9/fhir' })
   const health = await down.inject('/health')
+  const withDedicated = await startGateway(t, { config: { datastores: { hospital: { url: 'http://127.0.0.1:9' } }, routing: { dedicated: { 'org-1': 'hospital' } } } })
+  const shown = await withDedicated.inject('/health')
+  t.match(shown.json().data, { status: 'degraded', checks: { testDatastore: { status: 'ok' }, dedicatedDatastores: { status: 'degraded' } } })
+  t.notMatch(shown.body, /hospital|org-1/, 'whose datastores there are is nobody\'s business')
   t.equal(health.statusCode, 200)
-  t.match(health.json().data, { status: 'degraded', checks: { keys: { status: 'ok' }, 'datastore.test': { status: 'degraded' } } })
+  t.match(health.json().data, { status: 'degraded', checks: { keys: { status: 'ok' }, testDatastore: { status: 'degraded' } } })
   const { secret } = await down.createKey()
   const answer = await down.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })
   t.equal(answer.statusCode, 503)
