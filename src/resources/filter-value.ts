@@ -1,5 +1,6 @@
 import type { Filter } from '../mappings/kit/filter.js'
 import { formats } from '../mappings/kit/formats.js'
+import { isElement } from '../mappings/kit/path.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
 
 /** What is wrong with a filter's value, in words that never repeat it; undefined when it is fine. */
@@ -12,7 +13,7 @@ export function valueMistake (filter: Filter, modifier: string | undefined, valu
     case 'date': return mistaken(isDate, 'expected a date such as 2026-03-14 or a time with its zone such as 2026-03-14T09:30:00Z')
     case 'from':
     case 'until': return isDate(value) ? undefined : 'expected one date such as 2026-03-14 or a time with its zone such as 2026-03-14T09:30:00Z'
-    case 'reference': return mistaken(part => isId(filter, part), `expected ${filter.types?.[0] === undefined ? 'an id' : `the id of a ${filter.types[0]}`}${hasOthers(filter) ? ', or Type/id' : ''}`)
+    case 'reference': return mistaken(part => isId(filter, part) || isCanonical(filter, part), expectedId(filter))
     case 'quantity':
     case 'number': return mistaken(part => quantityForm.test(part), 'expected a number, with eq, ne, gt, lt, ge or le before it when wanted, and |system|code behind it for a unit')
     default: return undefined
@@ -32,33 +33,55 @@ function written (filter: Filter, part: string): string {
   switch (filter.kind) {
     case 'from': return `ge${part}`
     case 'until': return `le${part}`
-    case 'reference': return part.includes('/') || filter.types?.[0] === undefined ? part : `${filter.types[0]}/${part}`
+    case 'reference': return isCanonical(filter, part) ? escapedParts(part) : withType(filter, part)
     case 'token': return token(filter, part)
-    case 'quantity': return part.split('|').map(escaped).join('|')
+    case 'quantity': return escapedParts(part)
     default: return escaped(part)
   }
 }
 
 /** `code` or `system|code`: the first bar parts them, any other belongs to the code. */
 function token (filter: Filter, part: string): string {
-  const alias = filter.aliases?.[part]
-  const code = typeof alias === 'string' ? alias : part
+  if (filter.prefix !== undefined) return filter.prefix + escaped(part)
+  const code = unaliased(filter, part)
   const bar = code.indexOf('|')
   return bar < 0 ? escaped(code) : `${escaped(code.slice(0, bar))}|${escaped(code.slice(bar + 1))}`
 }
 
+/** The code that another spelling, or a word for a coding, stands for. */
+function unaliased ({ aliases = {} }: Filter, part: string): string {
+  const alias = Object.hasOwn(aliases, part) ? aliases[part] : part
+  return String(isElement(alias) ? alias.code : alias)
+}
+
 const escaped = (text: string): string => text.replace(/[\\,|$]/g, '\\$&')
+
+/** A value in which bars keep their meaning: before the unit of a quantity, before the version of a canonical. */
+export const escapedParts = (text: string): string => text.split('|').map(escaped).join('|')
+
+/** Between two values of a list. */
+export const unescapedComma = /(?<!\\),/
 
 /** The values of a list; text and the ends of a range are one value each. A comma inside a code is sent as `\,`. */
 function values ({ kind }: Filter, value: string): string[] {
   if (kind === 'string' || kind === 'uri' || kind === 'from' || kind === 'until') return [value]
-  return value.split(/(?<!\\),/).map(part => part.replaceAll('\\,', ','))
+  return value.split(unescapedComma).map(part => part.replaceAll('\\,', ','))
 }
 
 const isDate = (text: string): boolean => formats['fhir-dateTime'](text)
-const hasOthers = ({ types = [] }: Filter): boolean => types.length > 1
 const idForm = /^[A-Za-z0-9.-]{1,64}$/
 const quantityForm = /^(?:eq|ne|gt|lt|ge|le)?-?\d+(?:\.\d+)?(?:\|[^|]*\|[^|]+)?$/
+
+const withType = ({ types: [main] = [] }: Filter, part: string): string => part.includes('/') || main === undefined ? part : `${main}/${part}`
+
+function expectedId ({ types = [], canonicalOf }: Filter): string {
+  const main = types[0] === undefined ? 'expected an id' : `expected the id of a ${types[0]}`
+  return `${main}${types.length > 1 ? ', or Type/id' : ''}${canonicalOf === undefined ? '' : ', or its canonical URL'}`
+}
+
+function isCanonical ({ canonicalOf }: Filter, part: string): boolean {
+  return canonicalOf !== undefined && /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/.test(part)
+}
 
 function isId ({ types = [] }: Filter, part: string): boolean {
   const [type, id, ...more] = part.includes('/') ? part.split('/') : [undefined, part]

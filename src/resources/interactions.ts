@@ -1,26 +1,26 @@
 import { Failure, type Issue } from '../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
+import type { Occasion } from '../mappings/kit/element.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { isElement } from '../mappings/kit/path.js'
 import { checkChange, checkCreate, checkRules } from '../mappings/kit/validate.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import { changesOf, type Changes } from './changes.js'
 import { demandVersion, versionsIn } from './conditions.js'
-import { namingFields, resolved } from './references.js'
+import { namingFields, resolved, withUrls } from './references.js'
 import type { Query } from './query.js'
 
 /** What every interaction works on: the resource group, and the datastore as its caller may see it. */
 export interface Context {
   readonly mapping: Mapping
   readonly store: GuardedStore
-  /** The time of the request, an instant. */
-  readonly now: string
+  readonly occasion: Occasion
 }
 
 /** Stores a new resource from the simple form. @throws {Failure} VALIDATION_ERROR with every failing field */
-export async function create ({ mapping, store, now }: Context, body: unknown): Promise<StoredResource> {
+export async function create ({ mapping, store, occasion }: Context, body: unknown): Promise<StoredResource> {
   if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object.' })
-  const simple = mapping.withDefaults(body, now)
+  const simple = mapping.withDefaults(body, occasion)
   demandNone(checkCreate(mapping, simple))
   const complete = await resolved(mapping, store, simple)
   const resource = mapping.toFhir(complete)
@@ -34,8 +34,9 @@ export function read ({ mapping, store }: Context, id: string): Promise<StoredRe
 }
 
 /** One page of a search. */
-export function search ({ mapping, store }: Context, query: Query) {
-  return store.search({ kind: 'search', type: mapping.type, route: mapping.path, ...query })
+export async function search ({ mapping, store }: Context, query: Query) {
+  const parameters = await withUrls(mapping, store, query.parameters)
+  return await store.search({ kind: 'search', type: mapping.type, route: mapping.path, ...query, parameters })
 }
 
 /**
@@ -61,7 +62,7 @@ export async function update (context: Context, id: string, body: unknown, ifMat
 const mostAttempts = 8
 
 async function updateFrom ({ mapping, store }: Context, before: StoredResource, body: unknown): Promise<StoredResource> {
-  const changes = changesOf(body, mapping.present(before))
+  const changes = mapping.named(changesOf(body, mapping.present(before)))
   demandNone(checkChange(mapping, changes))
   const complete: Changes = await resolved(mapping, store, changes)
   const resource: FhirResource = mapping.patch(before, complete)

@@ -1,22 +1,56 @@
 import { Failure, fieldIssue } from '../envelope/failures.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
+import type { SearchParameter } from '../tenant-guard/interaction.js'
 import { ReferenceFailure, referencesIn } from '../tenant-guard/references.js'
+import { escapedParts, unescapedComma } from './filter-value.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * The fields with each bare id that may mean one of several types looked up among the tenant's own resources. An id that
- * is none of them stays as it is, and is refused with the other references.
+ * The fields with each bare id that may mean one of several types, and each id of a definition that is referred to by
+ * its URL, looked up among the tenant's own records. An id that is none of them stays as it is, and is refused with the
+ * other references.
  */
 export async function resolved (mapping: Mapping, store: GuardedStore, fields: Fields): Promise<Fields> {
   const found = await Promise.all(Object.entries(fields).map(async ([name, value]) => {
-    const types = mapping.fields[name]?.options.resolveAmong
-    if (types === undefined || typeof value !== 'string' || value.includes('/')) return [name, value] as const
-    return [name, await store.firstOwned(types.map(type => `${type}/${value}`)) ?? value] as const
+    const { resolveAmong, canonicalOf } = mapping.fields[name]?.options ?? {}
+    if (typeof value !== 'string') return [name, value] as const
+    if (canonicalOf !== undefined) return [name, await urlOf(store, canonicalOf, value) ?? value] as const
+    if (resolveAmong === undefined || value.includes('/')) return [name, value] as const
+    return [name, await store.firstOwned(resolveAmong.map(type => `${type}/${value}`)) ?? value] as const
   }))
   return Object.fromEntries(found)
 }
+
+/** The parameters of a search, each id of a definition replaced by the URL under which records refer to it. */
+export async function withUrls (mapping: Mapping, store: GuardedStore, parameters: readonly SearchParameter[]): Promise<readonly SearchParameter[]> {
+  const canonicals = new Map(Object.values(mapping.filters).map(({ param, canonicalOf }) => [param, canonicalOf]))
+  return await Promise.all(parameters.map(async ([param, value]) => {
+    const type = canonicals.get(param)
+    if (type === undefined) return [param, value] as const
+    const urls = await Promise.all(value.split(unescapedComma).map(async part => {
+      const url = await urlOf(store, type, part)
+      return url === undefined ? part : escapedParts(url)
+    }))
+    return [param, urls.join(',')] as const
+  }))
+}
+
+/** The URL of the tenant's definition with this id; undefined when the text is no id, and for a definition that is unknown or has no URL. */
+async function urlOf (store: GuardedStore, type: string, text: string): Promise<string | undefined> {
+  const id = idForm.exec(text.startsWith(`${type}/`) ? text.slice(type.length + 1) : text)?.[0]
+  if (id === undefined) return undefined
+  try {
+    const { url } = await store.read({ kind: 'read', type, id })
+    return typeof url === 'string' ? url : undefined
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'NOT_FOUND') return undefined
+    throw error
+  }
+}
+
+const idForm = /^[A-Za-z0-9.-]{1,64}$/
 
 /**
  * Does a write, and when the guard refuses a reference names the fields of the simple form that hold it.

@@ -11,14 +11,18 @@ export interface ResourceOptions {
   /** The datastore of the request's caller, seen through the guard. */
   readonly storeFor: (request: FastifyRequest) => GuardedStore
   readonly now: () => Date
+  /** A new UUID. */
+  readonly newId: () => string
 }
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
 /** The routes `/<resource>` and `/<resource>/<id>` of every mapping; no resource has code of its own. */
-export async function resources (scope: FastifyInstance, { mappings, storeFor, now }: ResourceOptions): Promise<void> {
+export async function resources (scope: FastifyInstance, { mappings, storeFor, now, newId }: ResourceOptions): Promise<void> {
   for (const mapping of mappings) {
-    routesOf(scope, mapping, request => ({ mapping, store: storeFor(request), now: now().toISOString() }))
+    routesOf(scope, mapping, request => ({
+      mapping, store: storeFor(request), occasion: { now: now().toISOString(), keyName: request.caller.keyName, newId }
+    }))
   }
 }
 

@@ -2,8 +2,18 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FhirElement } from '../fhir.js'
 import type { FilterKind, Schema } from './schema.js'
 
-/** What a default may depend on: the time of the request and the other fields that were sent. */
-export interface Given { readonly now: string, readonly simple: Readonly<Record<string, unknown>> }
+/** What a default may depend on beside the fields: the request that creates the record. */
+export interface Occasion {
+  /** The time of the request, an instant. */
+  readonly now: string
+  /** The name of the key that sent it. */
+  readonly keyName: string
+  /** A new UUID. */
+  readonly newId: () => string
+}
+
+/** What a default may depend on: the request and the other fields that were sent. */
+export interface Given extends Occasion { readonly simple: Readonly<Record<string, unknown>> }
 
 /** What a mapping says of a field beside its datatype and path. */
 export interface ElementOptions {
@@ -21,6 +31,10 @@ export interface ElementOptions {
   readonly shortcutOf?: string
   /** For a reference: the types among which a bare id is looked for, in order, in place of the first type alone. */
   readonly resolveAmong?: readonly string[]
+  /** For a canonical: the type of the records whose id may be sent in place of their `url`. */
+  readonly canonicalOf?: string
+  /** Another name under which the field may be sent; it is shown under its own alone. */
+  readonly alias?: string
   /** For the documentation: one sentence. */
   readonly about?: string
   readonly example?: unknown

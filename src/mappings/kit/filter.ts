@@ -6,6 +6,10 @@ export interface Filter {
   readonly kind: FilterKind
   /** For references: the types that the id may name; a bare id means the first. */
   readonly types?: readonly string[]
+  /** For canonicals: the type of the records whose id may be sent in place of their `url`. */
+  readonly canonicalOf?: string
+  /** What stands before every value in the datastore: `system|` and what else the simple form leaves out. */
+  readonly prefix?: string
   /** Other spellings of a value. */
   readonly aliases?: Readonly<Record<string, unknown>>
   /** Whether the element is a CodeableConcept, so that `<filter>:text` finds by words. */
@@ -18,6 +22,8 @@ const of = (kind: FilterKind) => (param: string): Filter => ({ param, kind })
 
 /** Words that begin with the value, in any case. */
 export const byText = of('string')
+/** A code that has no words: an identifier, a version, the name of a place. */
+export const byCode = of('token')
 /** A code, or `system|code`; words by `<filter>:text`. */
 export const byToken = (param: string): Filter => ({ param, kind: 'token', hasText: true })
 export const byBoolean = of('boolean')

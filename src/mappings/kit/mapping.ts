@@ -1,5 +1,5 @@
 import type { FhirElement, FhirResource, StoredResource } from '../fhir.js'
-import type { Element, Elements, Given, Simple } from './element.js'
+import type { Element, Elements, Given, Occasion, Simple } from './element.js'
 import type { Filter, Filters } from './filter.js'
 import type { Rule } from './rule.js'
 import { readElements } from './structure.js'
@@ -42,8 +42,10 @@ export interface Mapping<E extends Elements = Elements> extends Omit<Declaration
   toSimple (resource: FhirElement): Partial<Simple<E>>
   /** The simple form with identity and version, as a client receives it. */
   present (stored: StoredResource): Identity & Partial<Simple<E>>
-  /** What was sent on create with the defaults filled in. `now` is an instant. */
-  withDefaults (simple: Readonly<Record<string, unknown>>, now: string): Readonly<Record<string, unknown>>
+  /** What was sent with each field under its own name; where both names were sent, the alias stays and is no field. */
+  named (sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>
+  /** What was sent on create, each field under its own name, with the defaults filled in. */
+  withDefaults (sent: Readonly<Record<string, unknown>>, occasion: Occasion): Readonly<Record<string, unknown>>
   /** A new resource from a complete simple form. */
   toFhir (simple: Readonly<Record<string, unknown>>): FhirResource
   /** The resource with the named fields set, or removed by null; the same object when nothing changes. */
@@ -54,6 +56,7 @@ export interface Mapping<E extends Elements = Elements> extends Omit<Declaration
 export function mapping<const E extends Elements> (type: string, declaration: Declaration<E>): Mapping<E> {
   const { fields, filters, rules = [] } = declaration
   const patch = patcher(fields)
+  const named = namer(fields)
   const toSimple = (resource: FhirElement): Partial<Simple<E>> => readElements(fields, resource) ?? {}
   return {
     ...declaration,
@@ -62,7 +65,11 @@ export function mapping<const E extends Elements> (type: string, declaration: De
     filters: { ...fieldFilters(fields), ...filters },
     toSimple,
     present: stored => ({ ...identity(stored), ...toSimple(stored) }),
-    withDefaults: (simple, now) => ({ ...defaults(fields, { now, simple }), ...simple }),
+    named,
+    withDefaults (sent, occasion) {
+      const simple = named(sent)
+      return { ...defaults(fields, { ...occasion, simple }), ...simple }
+    },
     toFhir: simple => patch<FhirResource>({ resourceType: type }, simple),
     patch
   }
@@ -84,6 +91,15 @@ function givesWay (element: Element, changed: FhirElement, changes: Readonly<Rec
   return whole !== undefined && changes[whole] !== undefined && changes[whole] !== null && element.read(changed) !== undefined
 }
 
+function namer (fields: Elements): Mapping['named'] {
+  const aliases = Object.entries(fields).flatMap(([name, { options: { alias } }]) => alias === undefined ? [] : [{ name, alias }])
+  return sent => aliases.reduce((simple, { name, alias }) => {
+    if (!Object.hasOwn(simple, alias) || Object.hasOwn(simple, name)) return simple
+    const { [alias]: value, ...others } = simple
+    return { ...others, [name]: value }
+  }, sent)
+}
+
 function defaults (fields: Elements, given: Given): Record<string, unknown> {
   const filled: Record<string, unknown> = {}
   for (const [name, { options }] of Object.entries(fields)) {
@@ -97,6 +113,9 @@ function defaults (fields: Elements, given: Given): Record<string, unknown> {
 /** A default that is the time of the request. */
 export const now = ({ now }: Given): string => now
 
+/** A default that is a new UUID as a URI, for what is known by its URL. */
+export const newUrn = ({ newId }: Given): string => `urn:uuid:${newId()}`
+
 function fieldFilters (fields: Elements): Filters {
   return Object.fromEntries(Object.entries(fields)
     .filter(([, element]) => element.options.filter !== undefined)
@@ -104,9 +123,10 @@ function fieldFilters (fields: Elements): Filters {
 }
 
 function filterOf ({ kind, schema, options }: Element): Filter {
-  const types = schema['x-references'] ?? schema.anyOf?.[1]?.['x-references']
+  const { filter, canonicalOf } = options
+  const types = canonicalOf === undefined ? schema['x-references'] ?? schema.anyOf?.[1]?.['x-references'] : [canonicalOf]
   const aliases = schema['x-aliases'] ?? schema.anyOf?.[1]?.['x-aliases']
-  return { param: options.filter!, kind, ...types && { types }, ...aliases && { aliases }, hasText: kind === 'token' && schema.anyOf !== undefined }
+  return { param: filter!, kind, ...types && { types }, ...aliases && { aliases }, ...canonicalOf && { canonicalOf }, hasText: kind === 'token' && schema.anyOf !== undefined }
 }
 
 function identity ({ resourceType, id, meta }: StoredResource): Identity {
