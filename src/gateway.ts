@@ -16,9 +16,10 @@ import { serverOptions, type ServerParts } from './gateway/settings.js'
 import { authenticate, type Authenticate } from './keys/authenticate.js'
 import { effectOf, requireScope } from './keys/scopes.js'
 import { perMinute } from './limits/per-minute.js'
+import { documentation, type DocumentationOptions } from './openapi/routes.js'
 
 /** Everything that the pipeline is made of. */
-export interface GatewayOptions extends ServerParts, HealthOptions, MetadataOptions {
+export interface GatewayOptions extends ServerParts, HealthOptions, MetadataOptions, DocumentationOptions {
   readonly authenticate: Authenticate
   readonly plans: Plans
   /** The largest body of a request to one of the routes. */
@@ -40,6 +41,7 @@ export async function buildGateway (options: GatewayOptions): Promise<FastifyIns
   app.addHook('onRequest', async request => requireOneHost(request))
   app.addHook('onRequest', async request => refuseMethodOverride(request))
   await app.register(openToAll, options)
+  await app.register(documentation, options)
   await app.register(withKey, { ...options, paths, prefix: '/v1' })
   return app
 }

@@ -9,6 +9,7 @@ import { openKeys, type OpenKeys } from './service/keys.js'
 import { Closers } from './service/closers.js'
 import { buildGateway } from './gateway.js'
 import { capabilityStatement } from './gateway/capability-statement.js'
+import { openApiDocument } from './openapi/document.js'
 import { mappings } from './mappings/registry.js'
 import { resources } from './resources/routes.js'
 import { guardedStores } from './service/guarded-stores.js'
@@ -47,10 +48,11 @@ async function open (config: Config, { environment, version, now, log }: Service
   mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 })
   const control = closers.add(await openControlStore({ file: join(config.dataDirectory, 'control.db'), plans: Object.keys(config.plans), now }))
   const keys = closers.add(openKeys(config, { control, now, log }))
-  const datastores = await openDatastores(config, environment, closers)
+  const datastores = await openDatastores(config, { environment, now }, closers)
   if (datastores.sandboxes.length > 0) log.warn({ datastores: datastores.sandboxes }, 'these datastores are embedded sandboxes, for trying out and never for real records')
   const storeFor = guardedStores(config, datastores, now)
-  const statement = capabilityStatement(mappings, { version, url: config.publicUrl ?? `http://${config.host}:${config.port}`, date: now() })
+  const url = config.publicUrl ?? `http://${config.host}:${config.port}`
+  const statement = capabilityStatement(mappings, { version, url, date: now() })
   const app = closers.add(await buildGateway({
     logger: log,
     now,
@@ -60,6 +62,7 @@ async function open (config: Config, { environment, version, now, log }: Service
     authenticate: keys.authenticate,
     checks: { keys: keys.check, ...datastores.checks },
     capabilityStatement: () => statement,
+    document: () => openApiDocument(mappings, { version, url }),
     routes: [scope => resources(scope, { mappings, storeFor, now, newId: randomUUID })]
   }))
   return { app, control, keys, sandboxes: datastores.sandboxes, close: () => closers.close() }

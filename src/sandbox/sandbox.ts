@@ -15,7 +15,7 @@ export interface SandboxOptions {
   readonly host?: '127.0.0.1' | '::1'
   /** 0, the default, is any that is free. */
   readonly port?: number
-  now? (): Date
+  now (): Date
   newId? (): string
   readonly log?: FastifyBaseLogger
 }
@@ -31,7 +31,7 @@ export interface RunningSandbox {
 const bodyLimit = 16 * 1024 * 1024
 
 /** Opens the store and listens. Several run side by side, each with its own file. */
-export async function startSandbox ({ file, host = '127.0.0.1', port = 0, now = () => new Date(), newId = randomUUID, log }: SandboxOptions): Promise<RunningSandbox> {
+export async function startSandbox ({ file, host = '127.0.0.1', port = 0, now, newId = randomUUID, log }: SandboxOptions): Promise<RunningSandbox> {
   const store = new Store(file)
   const app = fastify({
     bodyLimit,

@@ -19,14 +19,16 @@ export interface OpenDatastores {
   readonly sandboxes: readonly string[]
 }
 
+interface DatastoreParts { readonly environment: Environment, readonly now: () => Date }
+
 /** Gives every configured datastore a client, and starts a sandbox in the data directory where test or live has none. */
-export async function openDatastores (config: Config, environment: Environment, closers: Closers): Promise<OpenDatastores> {
+export async function openDatastores (config: Config, { environment, now }: DatastoreParts, closers: Closers): Promise<OpenDatastores> {
   const { datastores, routing: { test, live, dedicated }, dataDirectory } = config
   const backends: Record<string, Backend> = {}
   for (const [name, datastore] of Object.entries(datastores)) backends[name] = closers.add(clientOf(name, datastore, environment))
   const sandboxes = [...new Set([test, live])].filter(name => !Object.hasOwn(datastores, name))
   for (const name of sandboxes) {
-    const sandbox = closers.add(await startSandbox({ file: join(dataDirectory, `sandbox-${name}.db`) }))
+    const sandbox = closers.add(await startSandbox({ file: join(dataDirectory, `sandbox-${name}.db`), now }))
     backends[name] = closers.add(new HttpBackend({ name, baseUrl: sandbox.url }))
   }
   return {

@@ -51,16 +51,16 @@ t.test('no answer repeats what was sent', async t => {
 
 t.test('resources outlive a restart, in a file of the same version only', async t => {
   const file = join(t.testdir(), 'sandbox.db')
-  const first = await startSandbox({ file })
+  const first = await startSandbox({ file, now: () => new Date() })
   await new Server(first.url).send('PUT', '/Patient/p', { resourceType: 'Patient', id: 'p', gender: 'male' })
   await first.close()
-  const second = await startSandbox({ file })
+  const second = await startSandbox({ file, now: () => new Date() })
   t.equal((await new Server(second.url).send('GET', '/Patient?gender=male')).resource.total, 1)
   await second.close()
   const db = new Database(file)
   db.pragma('user_version = 99')
   db.close()
-  await t.rejects(startSandbox({ file }), /version 99/)
+  await t.rejects(startSandbox({ file, now: () => new Date() }), /version 99/)
 })
 
 t.test('two run side by side and share nothing; times and ids are those given', async t => {

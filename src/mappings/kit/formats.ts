@@ -11,6 +11,7 @@ const dateForm = new RegExp(`^${year}(?:-${month}(?:-${day})?)?$`)
 const dateTimeForm = new RegExp(`^${year}(?:-${month}(?:-${day}(?:T${clock}${zone})?)?)?$`)
 const instantForm = new RegExp(`^${year}-${month}-${day}T${clock}${zone}$`)
 const timeForm = new RegExp(`^${clock}$`)
+const uriForm = /^[^\s"<>\\^`{|}]+$/
 const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 // eslint-disable-next-line no-control-regex -- R4 strings have no control characters but tab, line feed and carriage return.
 const control = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F]/
@@ -22,9 +23,22 @@ export const formats: Readonly<Record<Format, (text: string) => boolean>> = {
   'fhir-dateTime': text => dateTimeForm.test(text) && onCalendar(text),
   'fhir-instant': text => instantForm.test(text) && onCalendar(text),
   'fhir-time': text => timeForm.test(text),
-  'uri-reference': text => /^[^\s"<>\\^`{|}]+$/.test(text) && !control.test(text),
+  'uri-reference': text => uriForm.test(text) && !control.test(text),
   base64: text => base64Form.test(text),
   npi: isNpi
+}
+
+/** The forms as patterns, for readers of the schema that do not know our names; what a pattern cannot say is checked besides. */
+export const patterns: Readonly<Record<Format, string>> = {
+  text: '^\\S(?:[\\s\\S]*\\S)?$',
+  words: '^\\S+(?: \\S+)*$',
+  date: dateForm.source,
+  'fhir-dateTime': dateTimeForm.source,
+  'fhir-instant': instantForm.source,
+  'fhir-time': timeForm.source,
+  'uri-reference': uriForm.source,
+  base64: base64Form.source,
+  npi: '^\\d{10}$'
 }
 
 /** A day that its month has: 2026-02-30 is of the right form and no day. */
