@@ -32,7 +32,7 @@ export function openApiDocument (mappings: readonly Mapping[], { version, url }:
 /** The resource's page: the simple form beside the FHIR that it becomes. */
 function tagOf (mapping: Mapping): JsonSchema {
   const simple = exampleOf(mapping)
-  const fhir = mapping.toFhir(mapping.withDefaults(simple, { now: exampleTime, keyName: 'intake service', newId: () => '00000000-0000-4000-8000-000000000000' }))
+  const fhir = mapping.toFhir(mapping.withDefaults(simple, { now: exampleTime, keyName: 'intake service', newUrl: () => 'https://example.org/canonical/1' }))
   const block = (value: unknown): string => `\`\`\`json\n${JSON.stringify(JSON.parse(printJson(value)), null, 2)}\n\`\`\``
   return {
     name: mapping.path,

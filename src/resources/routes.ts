@@ -11,17 +11,17 @@ export interface ResourceOptions {
   /** The datastore of the request's caller, seen through the guard. */
   readonly storeFor: (request: FastifyRequest) => GuardedStore
   readonly now: () => Date
-  /** A new UUID. */
-  readonly newId: () => string
+  /** A new URL for a definition that is created without one. */
+  readonly newUrl: () => string
 }
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
 /** The routes `/<resource>` and `/<resource>/<id>` of every mapping; no resource has code of its own. */
-export async function resources (scope: FastifyInstance, { mappings, storeFor, now, newId }: ResourceOptions): Promise<void> {
+export async function resources (scope: FastifyInstance, { mappings, storeFor, now, newUrl }: ResourceOptions): Promise<void> {
   for (const mapping of mappings) {
     routesOf(scope, mapping, request => ({
-      mapping, store: storeFor(request), occasion: { now: now().toISOString(), keyName: request.caller.keyName, newId }
+      mapping, store: storeFor(request), occasion: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
     }))
   }
 }

@@ -8,8 +8,8 @@ export interface Occasion {
   readonly now: string
   /** The name of the key that sent it. */
   readonly keyName: string
-  /** A new UUID. */
-  readonly newId: () => string
+  /** A new URL that names nothing yet. Datastores find definitions by http URLs alone, so it is one of those. */
+  readonly newUrl: () => string
 }
 
 /** What a default may depend on: the request and the other fields that were sent. */

@@ -113,8 +113,8 @@ function defaults (fields: Elements, given: Given): Record<string, unknown> {
 /** A default that is the time of the request. */
 export const now = ({ now }: Given): string => now
 
-/** A default that is a new UUID as a URI, for what is known by its URL. */
-export const newUrn = ({ newId }: Given): string => `urn:uuid:${newId()}`
+/** A default for what is known by its URL wherever it is stored. */
+export const newUrl = ({ newUrl }: Given): string => newUrl()
 
 function fieldFilters (fields: Elements): Filters {
   return Object.fromEntries(Object.entries(fields)
