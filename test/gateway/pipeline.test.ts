@@ -1,4 +1,7 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { Writable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -7,6 +10,7 @@ import { buildGateway, type GatewayOptions } from '../../src/gateway.js'
 import { logOptions } from '../../src/gateway/log.js'
 import type { Caller } from '../../src/keys/caller.js'
 import { startGateway } from '../harness/gateway.js'
+import { answersIn } from '../harness/raw-http.js'
 
 t.test('a path below /v1 that no route has is authenticated before it is not found', async t => {
   const { inject, createKey } = await startGateway(t)
@@ -140,6 +144,7 @@ async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply:
     version: '1',
     checks: {},
     capabilityStatement: () => ({}),
+    document: () => ({ openapi: '3.1.1' }),
     authenticate: async () => caller,
     plans: { pro: { requestsPerMinute: null, requestsPerMonth: null, overage: true } },
     bodyBytes: 1_024,
@@ -170,6 +175,30 @@ t.test('what goes wrong in a route is answered in the envelope, whatever it is',
     t.notMatch(answer.body, 's3cret')
     t.match(answer.json(), { data: null, meta: { status: answer.statusCode } })
   }
+})
+
+t.test('a request that comes on a busy connection while the gateway closes gets its answer too', async t => {
+  let release = () => {}
+  const { app } = await gatewayAround(t, () => 1, {
+    routes: [async scope => {
+      scope.get('/slow', async () => new Promise(resolve => { release = () => resolve('slow') }))
+      scope.get('/fast', async () => 'fast')
+    }]
+  })
+  const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const socket = connect(Number(url.port), url.hostname)
+  let text = ''
+  socket.on('data', chunk => { text += chunk })
+  const ask = (path: string) => socket.write(`GET ${path} HTTP/1.1\r\nhost: h\r\n\r\n`)
+  ask('/v1/slow')
+  await pause(50)
+  const closed = app.close()
+  await pause(50)
+  ask('/v1/fast')
+  await pause(50)
+  release()
+  await Promise.all([closed, once(socket, 'close')])
+  t.match(answersIn(text), [{ status: 200, body: { data: 'slow' } }, { status: 200, headers: { connection: 'close' }, body: { data: 'fast' } }])
 })
 
 t.test('/health is 200 as long as the process can answer, and degraded with any of its checks', async t => {

@@ -70,7 +70,7 @@ t.test('two run side by side and share nothing; times and ids are those given', 
   const made = await new Server(other.url).send('POST', '/Patient', { resourceType: 'Patient' })
   t.match(made.resource, { id: 'given', meta: { lastUpdated: '2026-01-02T03:04:05.678Z' } })
   isRefused(t, await server.send('GET', '/Patient/given'), 404, 'the other one')
-  await t.rejects(startSandbox({ file: ':memory:', port: Number(new URL(other.url).port) }), { code: 'EADDRINUSE' })
+  await t.rejects(startSandbox({ file: ':memory:', now, port: Number(new URL(other.url).port) }), { code: 'EADDRINUSE' })
 })
 
 t.test('the sandbox refuses what HAPI lets pass or leaves out', async t => {
