@@ -3,27 +3,33 @@ import { distance } from 'fastest-levenshtein'
 import { fieldIssue, type Issue } from '../../envelope/failures.js'
 import { plainNumbers } from '../../json.js'
 import type { FhirElement } from '../fhir.js'
-import type { Element } from './element.js'
+import { same, type Element } from './element.js'
 import { formats } from './formats.js'
 import { isOrdered } from './ordered.js'
 import { identityFields, type Mapping } from './mapping.js'
 import type { Rule } from './rule.js'
 import type { Schema } from './schema.js'
 
+type SimpleForm = Readonly<Record<string, unknown>>
+
 /** Everything wrong with a body that should create a resource; `simple` has its defaults filled in. */
-export function checkCreate (mapping: Mapping, simple: Readonly<Record<string, unknown>>): Issue[] {
+export function checkCreate (mapping: Mapping, simple: SimpleForm): Issue[] {
   return [...missing(mapping, simple), ...checkFields(mapping, simple), ...twoOfOneChoice(mapping, simple)]
 }
 
-/** Everything wrong with the fields of a change; null removes a field. */
-export function checkChange (mapping: Mapping, changes: Readonly<Record<string, unknown>>): Issue[] {
+/**
+ * Everything wrong with the fields of a change; null removes a field.
+ * @param shown the simple form as it is: a value or list item that another system stored so may be sent back, though
+ * no client may send it first
+ */
+export function checkChange (mapping: Mapping, changes: SimpleForm, shown: SimpleForm = {}): Issue[] {
   const set = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== null))
   const removed = Object.keys(changes).filter(name => changes[name] === null)
   const required = removed.filter(name => mapping.fields[name]?.options.required === true && !isInChoice(mapping, name, set))
   return [
     ...required.map(name => fieldIssue(name, 'is required and cannot be removed', 'required')),
     ...checkFields(mapping, Object.fromEntries(removed.filter(name => mapping.fields[name] === undefined || mapping.fields[name].options.readOnly).map(name => [name, null]))),
-    ...checkFields(mapping, set),
+    ...checkFields(mapping, set, shown),
     ...twoOfOneChoice(mapping, set)
   ]
 }
@@ -49,19 +55,19 @@ export function nearest (name: string, names: readonly string[]): string | undef
 /** A name as the client sent it when it is fit to be shown, since anything at all can stand where a name is expected. */
 export const printable = (name: string): string => /^[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
 
-function missing ({ fields }: Mapping, simple: Readonly<Record<string, unknown>>): Issue[] {
+function missing ({ fields }: Mapping, simple: SimpleForm): Issue[] {
   return Object.entries(fields)
     .filter(([name, { options }]) => options.required === true && simple[name] === undefined &&
       !(options.choice !== undefined && Object.keys(simple).some(other => fields[other]?.options.choice === options.choice)))
     .map(([name]) => fieldIssue(name, 'is required', 'required'))
 }
 
-function isInChoice ({ fields }: Mapping, name: string, set: Readonly<Record<string, unknown>>): boolean {
+function isInChoice ({ fields }: Mapping, name: string, set: SimpleForm): boolean {
   const group = fields[name]?.options.choice
   return group !== undefined && Object.keys(set).some(other => fields[other]?.options.choice === group)
 }
 
-function twoOfOneChoice ({ fields }: Mapping, set: Readonly<Record<string, unknown>>): Issue[] {
+function twoOfOneChoice ({ fields }: Mapping, set: SimpleForm): Issue[] {
   const rivals = (name: string): string[] => {
     const group = fields[name]?.options.choice
     return group === undefined ? [] : Object.keys(set).filter(other => fields[other]?.options.choice === group)
@@ -70,11 +76,11 @@ function twoOfOneChoice ({ fields }: Mapping, set: Readonly<Record<string, unkno
     .map(name => fieldIssue(name, `send at most one of ${rivals(name).join(', ')}`))
 }
 
-function checkFields ({ fields }: Mapping, simple: Readonly<Record<string, unknown>>): Issue[] {
+function checkFields ({ fields }: Mapping, simple: SimpleForm, shown: SimpleForm = {}): Issue[] {
   return Object.entries(simple).flatMap(([name, value]) => {
     const element = fields[name]
     if (!Object.hasOwn(fields, name) || element === undefined) return [unknownField(name, Object.keys(fields))]
-    return element.options.readOnly === true ? [readOnlyField(name)] : checkValue(element, name, value)
+    return element.options.readOnly === true ? [readOnlyField(name)] : checkValue(element, { name, value, shown: shown[name] })
   })
 }
 
@@ -85,11 +91,29 @@ function unknownField (name: string, known: readonly string[]): Issue {
 
 const readOnlyField = (name: string): Issue => fieldIssue(name, 'is read-only; leave it out', 'business-rule')
 
-function checkValue (element: Element, name: string, value: unknown): Issue[] {
+interface FieldChange { readonly name: string, readonly value: unknown, readonly shown: unknown }
+
+function checkValue (element: Element, { name, value, shown }: FieldChange): Issue[] {
   const validate = validatorOf(element)
-  if (validate(plainNumbers(value))) return []
-  const { path, says, code } = explain(validate.errors ?? [])
-  return [fieldIssue(name + path, says, code)]
+  if (validate(plainNumbers(value)) || same(value, shown)) return []
+  const issue = (pathOf = (path: string): string => path): Issue[] => {
+    const { path, says, code } = explain(validate.errors ?? [])
+    return [fieldIssue(name + pathOf(path), says, code)]
+  }
+  if (!Array.isArray(value) || !Array.isArray(shown) || value.length === 0) return issue()
+  const places = placesOfNew(value, shown)
+  if (places.length === 0 || validate(places.map(place => plainNumbers(value[place])))) return []
+  return issue(path => path.replace(/^\[(\d+)\]/, (_, place) => `[${places[Number(place)]}]`))
+}
+
+/** The places of the items that are not already shown, each as often as it is. */
+function placesOfNew (items: readonly unknown[], shown: readonly unknown[]): number[] {
+  const left = [...shown]
+  return items.flatMap((item, place) => {
+    const known = left.findIndex(other => same(other, item))
+    if (known >= 0) left.splice(known, 1)
+    return known >= 0 ? [] : [place]
+  })
 }
 
 const ajv = new Ajv2020({
