@@ -11,19 +11,26 @@ export const everywhere: readonly FailureCode[] = [
 /** The failures of a request with a body. */
 export const withBody: readonly FailureCode[] = ['INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR', 'CONFLICT']
 
-/** The answers of an operation: its success, and for each status the failures that it may have. */
-export function answersOf (success: { readonly status: 200 | 201, readonly description: string, readonly data: JsonSchema, readonly headers?: JsonSchema, readonly example?: unknown }, failures: readonly FailureCode[]): JsonSchema {
-  const { status, description, data, headers, example } = success
+interface Success { readonly status: 200 | 201, readonly description: string, readonly data: JsonSchema, readonly headers?: JsonSchema }
+
+/** The answers of an operation: its success, and the failures that it may have, by their statuses. */
+export function answersOf ({ status, description, data, headers }: Success, failures: readonly FailureCode[]): JsonSchema {
   const statuses = [...new Set(failures.map(code => catalog[code].status))].sort()
   return {
-    [status]: {
-      description,
-      headers: { ...commonHeaders, ...headers },
-      content: { 'application/json': { schema: enveloped(data), ...example !== undefined && { example } } }
-    },
-    ...Object.fromEntries(statuses.map(failed => [failed, failureOf(failures.filter(code => catalog[code].status === failed))]))
+    [status]: { description, headers: { ...commonHeaders, ...headers }, content: { 'application/json': { schema: enveloped(data) } } },
+    ...Object.fromEntries(statuses.map(failed => [failed, { $ref: `#/components/responses/${nameOf(failed)}` }]))
   }
 }
+
+/** One answer a status, with all the codes that it may carry; operations refer to them. */
+export function failureAnswers (): Record<string, JsonSchema> {
+  const codes = Object.keys(catalog) as FailureCode[]
+  const statuses = [...new Set(codes.map(code => catalog[code].status))]
+  return Object.fromEntries(statuses.map(status => [nameOf(status), failureOf(codes.filter(code => catalog[code].status === status))]))
+}
+
+/** `Failure404` */
+const nameOf = (status: number): string => `Failure${status}`
 
 /** What every answer is wrapped in. */
 export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
@@ -70,12 +77,15 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
   }
 }
 
-const commonHeaders = {
+/** The headers of every answer to a request with a key. */
+export const headerComponents: Readonly<Record<string, JsonSchema>> = {
   'x-request-id': { description: 'The request’s id, yours when it was fit.', schema: { type: 'string' } },
-  'X-RateLimit-Limit': { description: 'Requests a minute.', schema: { type: 'integer' } },
-  'X-RateLimit-Remaining': { schema: { type: 'integer' } },
-  'X-RateLimit-Reset': { description: 'Seconds.', schema: { type: 'integer' } }
+  'X-RateLimit-Limit': { description: 'Requests a minute; absent where no limit applies.', schema: { type: 'integer' } },
+  'X-RateLimit-Remaining': { description: 'Requests left in this window.', schema: { type: 'integer' } },
+  'X-RateLimit-Reset': { description: 'Seconds until the window ends.', schema: { type: 'integer' } }
 }
+
+const commonHeaders = Object.fromEntries(Object.keys(headerComponents).map(name => [name, { $ref: `#/components/headers/${name}` }]))
 
 /** The page of a search. */
 export const pageOf = (item: JsonSchema): JsonSchema => ({

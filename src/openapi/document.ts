@@ -1,6 +1,6 @@
 import { printJson } from '../json.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
-import { envelopeSchemas } from './answers.js'
+import { envelopeSchemas, failureAnswers, headerComponents } from './answers.js'
 import { exampleOf } from './example.js'
 import { resourcePaths } from './operations.js'
 import { resourceSchemas, type JsonSchema } from './schemas.js'
@@ -24,6 +24,8 @@ export function openApiDocument (mappings: readonly Mapping[], { version, url }:
     paths: Object.assign({}, ...mappings.map(resourcePaths)),
     components: {
       securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: '`svc_test_…` or `svc_live_…`' } },
+      headers: headerComponents,
+      responses: failureAnswers(),
       schemas: Object.assign({ ...envelopeSchemas, PatchOperation: patchOperation }, ...mappings.map(resourceSchemas))
     }
   }
