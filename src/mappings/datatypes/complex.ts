@@ -5,13 +5,13 @@ import { code } from './code.js'
 import { anyCode, base64, dateTime, text, uri } from './primitives.js'
 
 export const period = record({ start: dateTime('start'), end: dateTime('end') }, {
-  kind: 'date', schema: { 'x-ordered': true }, expects: 'an object with start and end, start not after end'
+  kind: 'date', schema: { title: 'Period', 'x-ordered': true }, expects: 'an object with start and end, start not after end'
 })
 
 /** att-1: data needs its contentType. */
 export const attachment = record({
   contentType: anyCode('contentType'), data: base64('data'), url: uri('url'), title: text('title')
-}, { schema: { dependentRequired: { data: ['contentType'] } }, expects: 'an object with contentType, data, url and title; data needs contentType' })
+}, { schema: { title: 'Attachment', dependentRequired: { data: ['contentType'] } }, expects: 'an object with contentType, data, url and title; data needs contentType' })
 
 export const address = record({
   line: text.list('line'),
@@ -20,7 +20,7 @@ export const address = record({
   postalCode: text('postalCode'),
   country: text('country'),
   use: code(['home', 'work', 'temp', 'old', 'billing'])('use')
-}, { kind: 'string' })
+}, { kind: 'string', schema: { title: 'Address' } })
 
 const identifierParts = {
   system: uri('system'), value: text('value', { required: true }), use: code(['usual', 'official', 'temp', 'secondary', 'old'])('use')
@@ -29,7 +29,7 @@ const identifierParts = {
 /** A business identifier; those of `ownSystems` have a field of their own and are neither shown nor accepted here. */
 export const identifierExcept = (...ownSystems: readonly string[]) => record(
   { ...identifierParts, system: ownSystems.length === 0 ? identifierParts.system : otherSystem(ownSystems) },
-  { where: stored => !isOwn(stored, ownSystems), expects: 'an object with system, value and use' }
+  { where: stored => !isOwn(stored, ownSystems), ...ownSystems.length === 0 && { schema: { title: 'Identifier' } }, expects: 'an object with system, value and use' }
 )
 
 export const identifier = identifierExcept()

@@ -15,7 +15,7 @@ export type ConceptValue = string | CodingValue & { readonly text?: string, read
 const codingParts = { system: uri('system'), code: anyCode('code'), display: text('display') }
 const codeOrDisplay = { anyOf: [{ required: ['code'] }, { required: ['display'] }] } as const
 
-export const coding: Datatype<CodingValue> = record(codingParts, { schema: codeOrDisplay, expects: 'an object with system, code and display' })
+export const coding: Datatype<CodingValue> = record(codingParts, { schema: { title: 'Coding', ...codeOrDisplay }, expects: 'an object with system, code and display' })
 
 /** Words that stand for a coding, for the sets whose codes clients send bare: `laboratory`. */
 export type KnownWords = Readonly<Record<string, CodingValue>>
@@ -40,7 +40,7 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
   const accept = (value: ConceptValue): ConceptValue =>
     typeof value !== 'string' ? object.codec.accept!(value) : Object.hasOwn(known, value) ? known[value]! : value
   return datatype<ConceptValue>({
-    schema: { anyOf: [words.codec.schema, object.codec.schema], 'x-expects': expects, ...Object.keys(known).length > 0 && { 'x-aliases': known } },
+    schema: { ...Object.keys(options).length === 0 && { title: 'Code' }, anyOf: [words.codec.schema, object.codec.schema], 'x-expects': expects, ...Object.keys(known).length > 0 && { 'x-aliases': known } },
     kind: 'token',
     accept,
     read: readConcept,

@@ -9,24 +9,24 @@ const codeNeedsSystem = { dependentRequired: { code: ['system'] } } as const
 
 /** A measured amount; qty-3: a code for the unit needs its system. */
 export const quantity = record({ ...measured, comparator: code(['<', '<=', '>=', '>'])('comparator') }, {
-  kind: 'quantity', schema: codeNeedsSystem, expects: 'an object with value, unit, system, code and comparator; code needs system'
+  kind: 'quantity', schema: { title: 'Quantity', ...codeNeedsSystem }, expects: 'an object with value, unit, system, code and comparator; code needs system'
 })
 
 /** A quantity without comparator, as Range and dose have it. */
 export const simpleQuantity = record(measured, {
-  kind: 'quantity', schema: codeNeedsSystem, expects: 'an object with value, unit, system and code; code needs system'
+  kind: 'quantity', schema: { title: 'SimpleQuantity', ...codeNeedsSystem }, expects: 'an object with value, unit, system and code; code needs system'
 })
 
 /** rat-1: both parts or none. */
 export const ratio = record({
   numerator: quantity('numerator', { required: true }), denominator: quantity('denominator', { required: true })
-}, { expects: 'an object with numerator and denominator' })
+}, { schema: { title: 'Ratio' }, expects: 'an object with numerator and denominator' })
 
-export const range = record({ low: simpleQuantity('low'), high: simpleQuantity('high') }, { expects: 'an object with low and high' })
+export const range = record({ low: simpleQuantity('low'), high: simpleQuantity('high') }, { schema: { title: 'Range' }, expects: 'an object with low and high' })
 
 /** A code of ISO 4217. Its form alone is checked: the standard changes, and R4 takes also the codes that it withdrew. */
 const currency = datatype({ ...anyCode.codec, schema: { type: 'string', pattern: '^[A-Z]{3}$', 'x-expects': 'a currency code such as USD' } })
 
 export const money = record({ value: decimal('value', { required: true }), currency: currency('currency') }, {
-  kind: 'quantity', expects: 'an object with value and currency'
+  kind: 'quantity', schema: { title: 'Money' }, expects: 'an object with value and currency'
 })

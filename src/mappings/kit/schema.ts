@@ -1,6 +1,8 @@
 /** JSON Schema (2020-12) of a simple value, as ajv checks it and OpenAPI prints it. */
 export interface Schema {
   readonly type?: 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array'
+  /** The name of a datatype that many fields have, under which the documentation shows it once. */
+  readonly title?: string
   readonly description?: string
   readonly enum?: readonly string[]
   readonly format?: Format
