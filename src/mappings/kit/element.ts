@@ -25,6 +25,8 @@ export interface ElementOptions {
   readonly default?: unknown
   /** The R4 search parameter behind the filter of the same name. */
   readonly filter?: string
+  /** The filter's name where it is not the field's. */
+  readonly filterName?: string
   /** The R4 choice element (`value` for `value[x]`) of which at most one may be sent and is stored. */
   readonly choice?: string
   /** The field that shows the whole of what this one shows a part of; sent together, the whole one wins. */

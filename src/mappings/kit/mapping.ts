@@ -119,7 +119,7 @@ export const newUrl = ({ newUrl }: Given): string => newUrl()
 function fieldFilters (fields: Elements): Filters {
   return Object.fromEntries(Object.entries(fields)
     .filter(([, element]) => element.options.filter !== undefined)
-    .map(([name, element]) => [name, filterOf(element)]))
+    .map(([name, element]) => [element.options.filterName ?? name, filterOf(element)]))
 }
 
 function filterOf ({ kind, schema, options }: Element): Filter {

@@ -1,0 +1,113 @@
+/** Every mapping offers the fields and filters of the contract, under its names and no others. */
+import fc from 'fast-check'
+import { existsSync, readFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { same, type Element } from '../../src/mappings/kit/element.js'
+import type { Mapping } from '../../src/mappings/kit/mapping.js'
+import { checkChange } from '../../src/mappings/kit/validate.js'
+import { mappings } from '../../src/mappings/registry.js'
+import { simpleOf } from './arbitrary.js'
+import { partsOf } from './definitions.js'
+
+interface ContractField {
+  readonly name: string
+  readonly type: string
+  readonly required: boolean
+  readonly default: unknown
+  readonly readOnly: boolean
+  readonly enum: readonly string[] | null
+  readonly note: string
+}
+
+interface ContractGroup {
+  readonly path: string
+  readonly createOperation: string
+  readonly fhirType: string
+  readonly fields: readonly ContractField[]
+  readonly filters: Readonly<Record<string, { readonly param: string | null, readonly type: string }>>
+}
+
+/** The groups that must be there. */
+const demanded = ['patients', 'practitioners', 'encounters', 'observations', 'medications', 'consents']
+
+const copy = new URL('../contract/resources.json', import.meta.url)
+const original = new URL('../../../shared/contract/resources.json', import.meta.url)
+const contract: readonly ContractGroup[] = JSON.parse(readFileSync(copy, 'utf8'))
+const occasion = { now: '2026-03-14T09:30:00Z', keyName: 'Front desk', newUrl: () => 'https://example.org/canonical/1' }
+
+t.test('the copy of the contract is the contract', { skip: existsSync(original) ? false : 'the contract itself is not beside this checkout' }, async t => {
+  t.equal(readFileSync(copy, 'utf8'), readFileSync(original, 'utf8'))
+})
+
+t.test('every demanded resource is offered, and none that the contract does not know', async t => {
+  const offered = mappings.map(mapping => mapping.path)
+  t.strictSame(demanded.filter(path => !offered.includes(path)), [], 'not offered')
+  t.strictSame(offered.filter(path => !contract.some(group => group.path === path)), [], 'not in the contract')
+  t.equal(new Set(offered).size, offered.length, 'each is offered once')
+})
+
+for (const group of contract) {
+  const mapping = mappings.find(({ path }) => path === group.path)
+  if (mapping === undefined) continue
+  t.test(group.path, async t => {
+    t.equal(mapping.type, group.fhirType)
+    t.equal(mapping.operation, group.createOperation)
+
+    t.test('offers the fields of the contract and no others', async t => {
+      const named = group.fields.map(field => field.name)
+      t.strictSame(named.filter(name => !Object.hasOwn(mapping.fields, name)), [], 'missing')
+      t.strictSame(Object.keys(mapping.fields).filter(name => !named.includes(name) && !isMentioned(group, name)), identifierField(mapping), 'in addition')
+    })
+
+    for (const field of group.fields) {
+      const element = mapping.fields[field.name]
+      if (element !== undefined) t.test(field.name, async t => checkField(t, mapping, field, element))
+    }
+
+    t.test('offers the filters of the contract and no others', async t => {
+      t.strictSame(Object.keys(group.filters).filter(name => mapping.filters[name] === undefined), [], 'missing')
+      t.strictSame(Object.keys(mapping.filters).filter(name => !Object.hasOwn(group.filters, name) && name !== 'identifier' && !isMentioned(group, name)), [], 'in addition')
+      for (const [name, { param, type }] of Object.entries(group.filters)) {
+        const filter = mapping.filters[name]
+        if (filter === undefined) continue
+        if (param !== null) t.equal(filter.param, param, `${name} searches by ${param}`)
+        if (param !== null || type === 'date') t.ok(kindsOf(name, type).includes(filter.kind), `${name} takes a ${type}, not a ${filter.kind}`)
+      }
+    })
+  })
+}
+
+function checkField (t: Test, mapping: Mapping, field: ContractField, element: Element): void {
+  const { options } = element
+  t.equal(options.required === true && options.default === undefined, field.required, 'required')
+  t.equal(options.readOnly === true, field.readOnly, 'read-only')
+  if (field.default !== null) t.ok(hasDefault(mapping, field, element), `is ${field.default as string} when it is not sent`)
+  for (const code of field.enum ?? []) {
+    t.strictSame(checkChange(mapping, { [field.name]: code }), [], `takes ${code}`)
+    t.strictSame(element.read(element.write({}, code)), code, `shows ${code}`)
+  }
+}
+
+/** A default may depend on what else was sent, so it counts when it is filled in beside nothing or beside everything. */
+function hasDefault (mapping: Mapping, field: ContractField, element: Element): boolean {
+  const { [field.name]: _, ...everything } = fc.sample(simpleOf(mapping), { numRuns: 50, seed: 4 }).reduce((all, one) => ({ ...all, ...one }))
+  const filled = [{}, everything].map(sent => mapping.withDefaults(sent, occasion)[field.name])
+  if (field.default === 'the key\'s name') return filled.some(value => JSON.stringify(value)?.includes(occasion.keyName))
+  const wanted = field.default === 'now' ? occasion.now : field.default
+  return filled.some(value => value !== undefined && same(element.accept(value), element.accept(wanted)))
+}
+
+/** Common to all whose R4 type has identifiers. */
+function identifierField ({ type }: Mapping): string[] {
+  const part = partsOf(type).find(({ name }) => name === 'identifier')
+  return part === undefined ? [] : [part.many ? 'identifiers' : 'identifier']
+}
+
+/** Whether another field names this one as the other way to say the same: `Code (or medicationId ref Medication)`. */
+const isMentioned = ({ fields }: ContractGroup, name: string): boolean =>
+  fields.some(({ type, note }) => new RegExp(`\\b${name}\\b`).test(`${type} ${note}`))
+
+function kindsOf (name: string, type: string): readonly string[] {
+  if (type === 'date') return [name.endsWith('From') ? 'from' : name.endsWith('To') ? 'until' : 'date']
+  return type === 'token' ? ['token', 'boolean'] : [type]
+}
