@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readCredentials } from '../src/config/credentials.js'
 import { cursorSecret } from '../src/config/cursor-secret.js'
-import { configTable, defaultFile, editorSchema, environmentExample, markers, withConfigTable } from '../src/config/documentation.js'
+import { configTable, defaultFile, editorSchema, environmentExample, errorTable, withTables } from '../src/config/documentation.js'
 import { ConfigError, loadConfig } from '../src/config/load.js'
 import { readText } from '../src/config/credentials.js'
 
@@ -173,7 +173,8 @@ t.test('what is generated from the schema is up to date: node dist/config/write-
   t.equal(shipped('clinigate.schema.json'), JSON.stringify(editorSchema(), null, 2) + '\n')
   t.equal(shipped('default.json'), JSON.stringify(defaultFile(), null, 2) + '\n')
   t.equal(shipped('env.example'), environmentExample())
-  const readme = readText(root('README.md'))
-  if (readme?.includes(markers.start)) t.ok(readme.includes(`${markers.start}\n${configTable()}\n${markers.end}`), 'the table in the README')
-  t.equal(withConfigTable(`a${markers.start}old${markers.end}b`), `a${markers.start}\n${configTable()}\n${markers.end}b`)
+  const readme = readText(root('README.md')) ?? ''
+  t.equal(withTables(readme), readme, 'the tables in the README')
+  t.equal(withTables('a<!-- errors:start -->old<!-- errors:end -->b'), `a<!-- errors:start -->\n${errorTable()}\n<!-- errors:end -->b`)
+  t.ok(readme.includes(configTable()) && readme.includes(errorTable()), 'the README has both')
 })

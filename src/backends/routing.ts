@@ -5,6 +5,8 @@ import { defaultRetryAfterSeconds } from './trouble.js'
 /** Which datastore serves whom, by exact names. */
 export interface Routes {
   readonly datastores: Readonly<Record<string, Backend>>
+  /** The plans that there are; all but enterprise share the live datastore. */
+  readonly plans: readonly string[]
   /** The name of the datastore of every test key. */
   readonly test: string
   /** The name of the datastore of live keys on a shared plan. */
@@ -16,7 +18,8 @@ export interface Routes {
 /** Whose data is asked for: the part of a caller that decides where it is. */
 export interface Owner { readonly mode: 'test' | 'live', readonly plan: string, readonly tenantId: string }
 
-const sharedPlans = new Set(['sandbox', 'starter', 'pro', 'team'])
+/** The plan whose live data has a datastore of its own for each organization. */
+const dedicatedPlan = 'enterprise'
 
 /**
  * The datastore of a caller. An enterprise's live data has its own or none: a missing one is BACKEND_UNAVAILABLE, never
@@ -34,11 +37,11 @@ export function routing (routes: Routes): (owner: Owner) => Backend {
   }
 }
 
-function nameFor ({ mode, plan, tenantId }: Owner, { test, live }: Routes, dedicated: ReadonlyMap<string, string>): string | undefined {
+function nameFor ({ mode, plan, tenantId }: Owner, { test, live, plans }: Routes, dedicated: ReadonlyMap<string, string>): string | undefined {
   if (mode === 'test') return test
   if (mode !== 'live') return undefined
-  if (sharedPlans.has(plan)) return live
-  return plan === 'enterprise' ? dedicated.get(tenantId) : undefined
+  if (plan === dedicatedPlan) return dedicated.get(tenantId)
+  return plans.includes(plan) ? live : undefined
 }
 
 function unavailable (): Failure {

@@ -1,8 +1,24 @@
 import { configSchema } from '../config.js'
+import { catalog } from '../envelope/failures.js'
 import { allSettings, type PropertySchema, type Setting } from './environment.js'
 
-/** What surrounds the table in the README. */
-export const markers = { start: '<!-- config:start -->', end: '<!-- config:end -->' } as const
+/** The text with each of our tables between its markers, `<!-- config:start -->` and `<!-- config:end -->`; without them it stays as it is. */
+export function withTables (text: string): string {
+  return Object.entries({ config: configTable(), errors: errorTable() }).reduce((written, [name, table]) => between(written, name, table), text)
+}
+
+function between (text: string, name: string, table: string): string {
+  const [start, end] = [`<!-- ${name}:start -->`, `<!-- ${name}:end -->`]
+  const [before, rest] = text.split(start)
+  const after = rest?.split(end)[1]
+  return after === undefined ? text : `${before}${start}\n${table}\n${end}${after}`
+}
+
+/** The catalog of failures. */
+export function errorTable (): string {
+  const rows = Object.entries(catalog).map(([code, { status, remedy }]) => `| ${status} | \`${code}\` | ${remedy} |`)
+  return ['| status | code | what to do |', '|---|---|---|', ...rows].join('\n')
+}
 
 /** The table of all settings, as the README shows it. */
 export function configTable (): string {
@@ -10,13 +26,6 @@ export function configTable (): string {
     .filter(({ path }) => path[0] !== '$schema')
     .map(setting => `| \`${setting.path.join('.')}\` | ${variableOf(setting)} | ${defaultOf(setting)} | ${meaningOf(setting)} |`)
   return ['| setting | variable | default | meaning |', '|---|---|---|---|', ...rows].join('\n')
-}
-
-/** The text with the present table between its {@link markers}; a text without them is returned as it is. */
-export function withConfigTable (text: string): string {
-  const [before, rest] = text.split(markers.start)
-  const after = rest?.split(markers.end)[1]
-  return after === undefined ? text : `${before}${markers.start}\n${configTable()}\n${markers.end}${after}`
 }
 
 /** The JSON schema for editors: what has a default need not be written. */

@@ -32,7 +32,7 @@ export async function openDatastores (config: Config, { environment, now }: Data
     backends[name] = closers.add(new HttpBackend({ name, baseUrl: sandbox.url }))
   }
   return {
-    backendFor: routing({ datastores: backends, test, live, dedicated }),
+    backendFor: routing({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated }),
     checks: checksOf(backends, config.routing),
     sandboxes
   }

@@ -8,7 +8,7 @@ function datastore (name: string): Backend {
 }
 
 const datastores = { test: datastore('test'), live: datastore('live'), acme: datastore('acme') }
-const backendFor = routing({ datastores, test: 'test', live: 'live', dedicated: { 'tenant-acme': 'acme' } })
+const backendFor = routing({ plans: ['sandbox', 'starter', 'pro', 'team', 'enterprise'], datastores, test: 'test', live: 'live', dedicated: { 'tenant-acme': 'acme' } })
 
 t.test('each key mode and plan has its own datastore', async t => {
   for (const plan of ['sandbox', 'starter', 'pro', 'team', 'enterprise', 'unheard-of']) {
@@ -34,6 +34,6 @@ t.test('a mode that is neither test nor live goes nowhere', async t => {
 })
 
 t.test('a name that no datastore has stops the start', async t => {
-  t.throws(() => routing({ datastores, test: 'test', live: 'live', dedicated: { x: 'nowhere' } }), /nowhere/)
-  t.throws(() => routing({ datastores, test: 'tests', live: 'live' }), /tests/)
+  t.throws(() => routing({ plans: ['sandbox', 'starter', 'pro', 'team', 'enterprise'], datastores, test: 'test', live: 'live', dedicated: { x: 'nowhere' } }), /nowhere/)
+  t.throws(() => routing({ plans: ['sandbox', 'starter', 'pro', 'team', 'enterprise'], datastores, test: 'tests', live: 'live' }), /tests/)
 })
