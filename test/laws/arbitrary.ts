@@ -128,10 +128,9 @@ function numberOf ({ minimum = -1e6, maximum = 1e6 }: Schema): Arbitrary<unknown
 
 function textOf (schema: Schema): Arbitrary<string> {
   if (schema['x-references'] !== undefined) return referenceOf(schema['x-references'])
-  if (schema.format === undefined) return fc.stringMatching(new RegExp(schema.pattern!))
-  const { pattern, maxLength = Infinity } = schema
+  const { format, pattern, maxLength = Infinity } = schema
   const fits = (text: string): boolean => [...text].length <= maxLength && (pattern === undefined || new RegExp(pattern, 'u').test(text))
-  return texts[schema.format].filter(fits)
+  return (format === undefined ? fc.stringMatching(new RegExp(pattern!)) : texts[format]).filter(fits)
 }
 
 function referenceOf (types: readonly string[]): Arbitrary<string> {
