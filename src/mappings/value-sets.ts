@@ -104,7 +104,142 @@ export const unitsOfTime = ['s', 'min', 'h', 'd', 'wk', 'mo', 'a'] as const
 /** Whether somebody comes to an appointment: http://hl7.org/fhir/R4/valueset-participationstatus.html */
 export const participationStatus = ['accepted', 'declined', 'tentative', 'needs-action'] as const
 
+/** The life of something done: http://hl7.org/fhir/R4/valueset-event-status.html */
+export const eventStatus = ['preparation', 'in-progress', 'not-done', 'on-hold', 'stopped', 'completed', 'entered-in-error', 'unknown'] as const
+
+export const measurePopulations = wordsOf('http://terminology.hl7.org/CodeSystem/measure-population', {
+  'initial-population': 'Initial Population',
+  numerator: 'Numerator',
+  'numerator-exclusion': 'Numerator Exclusion',
+  denominator: 'Denominator',
+  'denominator-exclusion': 'Denominator Exclusion',
+  'denominator-exception': 'Denominator Exception',
+  'measure-population': 'Measure Population',
+  'measure-population-exclusion': 'Measure Population Exclusion',
+  'measure-observation': 'Measure Observation'
+})
+
+/** Kinds of audited events that clients send as bare words; a login is the authentication of a user in DICOM. */
+export const auditTypes = {
+  rest: { system: 'http://terminology.hl7.org/CodeSystem/audit-event-type', code: 'rest', display: 'RESTful Operation' },
+  login: { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110114', display: 'User Authentication' },
+  logout: { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110114', display: 'User Authentication' },
+  export: { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110106', display: 'Export' },
+  import: { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110107', display: 'Import' },
+  query: { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110112', display: 'Query' }
+}
+
+export const auditSubtypes = {
+  ...wordsOf('http://hl7.org/fhir/restful-interaction', {
+    read: 'read',
+    vread: 'vread',
+    update: 'update',
+    patch: 'patch',
+    delete: 'delete',
+    history: 'history',
+    create: 'create',
+    search: 'search',
+    capabilities: 'capabilities',
+    transaction: 'transaction',
+    batch: 'batch',
+    operation: 'operation'
+  }),
+  login: { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110122', display: 'Login' },
+  logout: { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110123', display: 'Logout' }
+}
+
 export const compositionStatus = ['preliminary', 'final', 'amended', 'entered-in-error'] as const
 
 /** What one document does to another: http://hl7.org/fhir/R4/valueset-document-relationship-type.html */
 export const documentRelations = ['replaces', 'transforms', 'signs', 'appends'] as const
+
+/** Sections of a diagnostic service: http://terminology.hl7.org/CodeSystem/v2-0074 */
+export const diagnosticSections = wordsOf('http://terminology.hl7.org/CodeSystem/v2-0074', {
+  LAB: 'Laboratory',
+  RAD: 'Radiology',
+  AU: 'Audiology',
+  BG: 'Blood Gases',
+  BLB: 'Blood Bank',
+  CG: 'Cytogenetics',
+  CH: 'Chemistry',
+  CP: 'Cytopathology',
+  CT: 'CAT Scan',
+  CTH: 'Cardiac Catheterization',
+  CUS: 'Cardiac Ultrasound',
+  EC: 'Electrocardiac (e.g., EKG,  EEC, Holter)',
+  EN: 'Electroneuro (EEG, EMG,EP,PSG)',
+  GE: 'Genetics',
+  HM: 'Hematology',
+  ICU: 'Bedside ICU Monitoring',
+  IMG: 'Diagnostic Imaging',
+  IMM: 'Immunology',
+  MB: 'Microbiology',
+  MCB: 'Mycobacteriology',
+  MYC: 'Mycology',
+  NMR: 'Nuclear Magnetic Resonance',
+  NMS: 'Nuclear Medicine Scan',
+  NRS: 'Nursing Service Measures',
+  OSL: 'Outside Lab',
+  OT: 'Occupational Therapy',
+  OTH: 'Other',
+  OUS: 'OB Ultrasound',
+  PAR: 'Parasitology',
+  PAT: 'Pathology (gross & histopath, not surgical)',
+  PF: 'Pulmonary Function',
+  PHR: 'Pharmacy',
+  PHY: 'Physician (Hx. Dx, admission note, etc.)',
+  PT: 'Physical Therapy',
+  RC: 'Respiratory Care (therapy)',
+  RT: 'Radiation Therapy',
+  RUS: 'Radiology Ultrasound',
+  RX: 'Radiograph',
+  SP: 'Surgical Pathology',
+  SR: 'Serology',
+  TX: 'Toxicology',
+  URN: 'Urinalysis',
+  VR: 'Virology',
+  VUS: 'Vascular Ultrasound',
+  XRC: 'Cineradiograph'
+})
+
+/** Kinds of notes that clients send as bare words, by their LOINC codes. */
+export const noteTypes = Object.fromEntries(Object.entries({
+  'progress-note': ['11506-3', 'Progress note'],
+  'discharge-summary': ['18842-5', 'Discharge summary'],
+  'consultation-note': ['11488-4', 'Consult note'],
+  'history-and-physical': ['34117-2', 'History and physical note'],
+  'operative-note': ['11504-8', 'Surgical operation note'],
+  'procedure-note': ['28570-0', 'Procedure note'],
+  'referral-note': ['57133-1', 'Referral note'],
+  other: ['34109-9', 'Note']
+}).map(([word, [code, display]]) => [word, { system: 'http://loinc.org', code, display }]))
+
+export const noteCategories = wordsOf('http://hl7.org/fhir/us/core/CodeSystem/us-core-documentreference-category', { 'clinical-note': 'Clinical Note' })
+
+/** Where a prescribed medicine is to be taken. */
+export const prescriptionCategories = wordsOf('http://terminology.hl7.org/CodeSystem/medicationrequest-category', {
+  inpatient: 'Inpatient', outpatient: 'Outpatient', community: 'Community', discharge: 'Discharge'
+})
+
+export const visionProducts = wordsOf('http://terminology.hl7.org/CodeSystem/ex-visionprescriptionproduct', { lens: 'Lens', contact: 'Contact Lens' })
+
+/** Whether a dose counts towards a series. */
+export const doseStatus = wordsOf('http://terminology.hl7.org/CodeSystem/immunization-evaluation-dose-status', { valid: 'Valid', notvalid: 'Not valid' })
+
+export const goalCategories = wordsOf('http://terminology.hl7.org/CodeSystem/goal-category', {
+  dietary: 'Dietary', safety: 'Safety', behavioral: 'Behavioral', nursing: 'Nursing', physiotherapy: 'Physiotherapy'
+})
+
+export const goalAchievement = {
+  'in-progress': 'In Progress',
+  improving: 'Improving',
+  worsening: 'Worsening',
+  'no-change': 'No Change',
+  achieved: 'Achieved',
+  sustaining: 'Sustaining',
+  'not-achieved': 'Not Achieved',
+  'no-progress': 'No Progress',
+  'not-attainable': 'Not Attainable'
+} as const
+
+export const goalPriority = { 'high-priority': 'High Priority', 'medium-priority': 'Medium Priority', 'low-priority': 'Low Priority' } as const

@@ -2,7 +2,7 @@ import type { FhirElement } from '../fhir.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
 import { isElement, withMember } from '../kit/path.js'
 import type { Schema } from '../kit/schema.js'
-import { textUpTo } from './primitives.js'
+import { textUpTo, uri } from './primitives.js'
 
 /** R4's logical id: http://hl7.org/fhir/R4/datatypes.html#id */
 const idForm = '[A-Za-z0-9.-]{1,64}'
@@ -31,6 +31,33 @@ export function reference (to: string | readonly string[], options: ReferenceOpt
     without: options.named ? before => onlyDisplay(before as FhirElement) : undefined
   })
 }
+
+/** The same, always shown as `Type/id`: for a list of people and things of many kinds, which a bare id would not tell apart. */
+export function typedReference (types: readonly string[]): Datatype<string> {
+  const { codec } = reference(types)
+  return datatype<string>({
+    ...codec,
+    schema: { ...codec.schema, 'x-expects': `Type/id, where the type is one of ${types.join(', ')}` },
+    accept: value => value.includes('/') ? value : `${types[0]}/${value}`,
+    read: stored => isElement(stored) ? localReference(stored.reference) : undefined
+  })
+}
+
+/** A canonical: the URL of a definition, or the bare id of one of the store. */
+export function canonical (type: string): Datatype<string> {
+  const main = `${type}/`
+  const short = (value: string): string => value.startsWith(main) && isId(value.slice(main.length)) ? value.slice(main.length) : value
+  return datatype<string>({
+    ...uri.codec,
+    schema: { ...uri.codec.schema, 'x-expects': `the id of a ${type} alone, or its canonical URL` },
+    kind: 'reference',
+    accept: short,
+    read: stored => typeof stored === 'string' && stored !== '' ? short(stored) : undefined,
+    write: value => isId(value) ? main + value : value
+  })
+}
+
+const isId = (text: string): boolean => new RegExp(`^${idForm}$`).test(text)
 
 /** A reference to a resource of any type; a bare id means a Patient. */
 export const anyReference = datatype<string>({

@@ -1,0 +1,38 @@
+import { code } from '../datatypes/code.js'
+import { concept } from '../datatypes/concept.js'
+import { instant, text } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import type { Simple } from '../kit/element.js'
+import { byReference } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { appointmentResponseRules } from '../rules/appointment-response.js'
+import { participationStatus } from '../value-sets.js'
+
+const actors = ['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson', 'Device', 'HealthcareService', 'Location'] as const
+
+/** Whether somebody who was invited to an appointment will come: http://hl7.org/fhir/R4/appointmentresponse.html */
+export const appointmentResponses = mapping('AppointmentResponse', {
+  path: 'appointment-responses',
+  operation: 'createAppointmentResponse',
+  about: 'Whether somebody who was invited to an appointment will come.',
+  fields: {
+    identifiers: identifiers(),
+    appointmentId: reference('Appointment')('appointment', { required: true, filter: 'appointment' }),
+    participantStatus: code(participationStatus)('participantStatus', { required: true, filter: 'part-status' }),
+    actorId: reference(actors)('actor', { required: true, filter: 'actor' }),
+    participantType: concept.oneOrList('participantType'),
+    start: instant('start', { about: 'Another time that is asked for.' }),
+    end: instant('end'),
+    comment: text('comment')
+  },
+  filters: {
+    patientId: byReference('patient', 'Patient'),
+    practitionerId: byReference('practitioner', 'Practitioner'),
+    locationId: byReference('location', 'Location')
+  },
+  rules: appointmentResponseRules
+})
+
+/** A response to an appointment in the simple form. */
+export type AppointmentResponse = Simple<typeof appointmentResponses.fields>

@@ -1,0 +1,78 @@
+import { code } from '../datatypes/code.js'
+import { period } from '../datatypes/complex.js'
+import { concept } from '../datatypes/concept.js'
+import { dateTime, instant, positiveInteger, text, unsignedInteger } from '../datatypes/primitives.js'
+import { reference, typedReference } from '../datatypes/reference.js'
+import { filled } from '../elements/filled.js'
+import { firstOrNone } from '../elements/first-or-none.js'
+import { identifiers } from '../elements/identifiers.js'
+import { inItem } from '../elements/in-item.js'
+import type { FhirElement } from '../fhir.js'
+import type { Given, Simple } from '../kit/element.js'
+import { byReference, from, until } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { at } from '../kit/path.js'
+import { backbone } from '../kit/structure.js'
+import { appointmentRules } from '../rules/appointment.js'
+import { participationStatus } from '../value-sets.js'
+
+const actors = ['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson', 'Device', 'HealthcareService', 'Location'] as const
+
+const participant = filled(backbone({
+  actorId: typedReference(actors)('actor'),
+  status: code(participationStatus)('status', { about: 'accepted when left out.' }),
+  required: code(['required', 'optional', 'information-only'])('required'),
+  role: firstOrNone(concept, 'type')
+}), { status: 'accepted' })
+
+/** The first participant of a type, who has accepted when added by id alone. */
+const first = (type: string) => ({
+  find: (item: FhirElement) => String(at(item, 'actor.reference')).startsWith(`${type}/`),
+  create: { status: 'accepted' }
+})
+
+const proposedUntilTimed = ({ simple }: Given) => simple.start === undefined && simple.end === undefined ? 'proposed' : 'booked'
+
+/** A meeting that is planned, with those who are to come: http://hl7.org/fhir/R4/appointment.html */
+export const appointments = mapping('Appointment', {
+  path: 'appointments',
+  operation: 'createAppointment',
+  about: 'A meeting that is planned, with those who are to come.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(['proposed', 'pending', 'booked', 'arrived', 'fulfilled', 'cancelled', 'noshow', 'entered-in-error', 'checked-in', 'waitlist'])(
+      'status', { required: true, default: proposedUntilTimed, filter: 'status' }),
+    patientId: inItem('participant', first('Patient'), reference('Patient')('actor', { required: true, filter: 'patient', shortcutOf: 'participants' })),
+    practitionerId: inItem('participant', first('Practitioner'), reference('Practitioner')('actor', { filter: 'practitioner', shortcutOf: 'participants' })),
+    locationId: inItem('participant', first('Location'), reference('Location')('actor', { filter: 'location', shortcutOf: 'participants' })),
+    participants: participant.list('participant', { about: 'All who are to come, the patient and the place among them.' }),
+    start: instant('start'),
+    end: instant('end'),
+    minutesDuration: positiveInteger('minutesDuration'),
+    appointmentType: concept('appointmentType', { filter: 'appointment-type' }),
+    serviceCategory: concept.first('serviceCategory'),
+    serviceType: concept.oneOrList('serviceType', { filter: 'service-type' }),
+    specialty: concept.oneOrList('specialty', { filter: 'specialty' }),
+    reasonCode: concept.oneOrList('reasonCode'),
+    description: text('description'),
+    comment: text('comment'),
+    patientInstruction: text('patientInstruction'),
+    priority: unsignedInteger('priority', { about: 'The lower, the more urgent; 0 for no priority.' }),
+    cancelationReason: concept('cancelationReason'),
+    slotIds: reference('Slot').list('slot'),
+    basedOnIds: reference('ServiceRequest').list('basedOn'),
+    basedOnId: reference('ServiceRequest').first('basedOn', { shortcutOf: 'basedOnIds', about: 'The first of basedOnIds.' }),
+    requestedPeriod: period.list('requestedPeriod'),
+    created: dateTime('created')
+  },
+  filters: {
+    actorId: byReference('actor', ...actors),
+    slotId: byReference('slot', 'Slot'),
+    dateFrom: from('date'),
+    dateTo: until('date')
+  },
+  rules: appointmentRules
+})
+
+/** An appointment in the simple form. */
+export type Appointment = Simple<typeof appointments.fields>

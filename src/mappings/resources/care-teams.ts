@@ -1,0 +1,48 @@
+import { code } from '../datatypes/code.js'
+import { period } from '../datatypes/complex.js'
+import { concept } from '../datatypes/concept.js'
+import { text } from '../datatypes/primitives.js'
+import { reference, typedReference } from '../datatypes/reference.js'
+import { firstOrNone } from '../elements/first-or-none.js'
+import { identifiers } from '../elements/identifiers.js'
+import { note } from '../elements/note.js'
+import { email, phone } from '../elements/telecom.js'
+import type { Simple } from '../kit/element.js'
+import { byReference, from, until } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { careTeamRules } from '../rules/care-team.js'
+
+const members = ['Practitioner', 'PractitionerRole', 'RelatedPerson', 'Patient', 'Organization', 'CareTeam'] as const
+
+/** Those who care for a patient together: http://hl7.org/fhir/R4/careteam.html */
+export const careTeams = mapping('CareTeam', {
+  path: 'care-teams',
+  operation: 'createCareTeam',
+  about: 'Those who care for a patient together.',
+  fields: {
+    identifiers: identifiers(),
+    name: text('name', { required: true }),
+    status: code(['proposed', 'active', 'suspended', 'inactive', 'entered-in-error'])('status', { default: 'active', filter: 'status' }),
+    patientId: reference('Patient')('subject', { filter: 'patient' }),
+    category: concept.list('category', { filter: 'category' }),
+    encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
+    period: period('period'),
+    participant: backbone({
+      role: firstOrNone(concept, 'role'),
+      memberId: typedReference(members)('member'),
+      onBehalfOfId: reference('Organization')('onBehalfOf'),
+      period: period('period')
+    }).list('participant'),
+    reasonCode: concept.list('reasonCode'),
+    managingOrganizationIds: reference('Organization').list('managingOrganization'),
+    phone: phone('telecom'),
+    email: email('telecom'),
+    note: note('note')
+  },
+  filters: { participantId: byReference('participant', ...members), dateFrom: from('date'), dateTo: until('date') },
+  rules: careTeamRules
+})
+
+/** A care team in the simple form. */
+export type CareTeam = Simple<typeof careTeams.fields>

@@ -1,0 +1,35 @@
+import { code } from '../datatypes/code.js'
+import { period } from '../datatypes/complex.js'
+import { concept } from '../datatypes/concept.js'
+import { dateTime } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import { note } from '../elements/note.js'
+import type { Simple } from '../kit/element.js'
+import { mapping, now } from '../kit/mapping.js'
+
+/** That a patient uses a device, as somebody reports it: http://hl7.org/fhir/R4/deviceusestatement.html */
+export const deviceUseStatements = mapping('DeviceUseStatement', {
+  path: 'device-use-statements',
+  operation: 'createDeviceUseStatement',
+  about: 'That a patient uses a device, as somebody reports it.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(['active', 'completed', 'entered-in-error', 'intended', 'stopped', 'on-hold'])('status', { required: true, default: 'active' }),
+    patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
+    deviceId: reference('Device')('device', { required: true, filter: 'device' }),
+    timingDateTime: dateTime('timingDateTime', { choice: 'timing', about: 'When it is used.' }),
+    timingPeriod: period('timingPeriod', { choice: 'timing' }),
+    recordedOn: dateTime('recordedOn', { default: now }),
+    sourceId: reference(['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson'])('source', { about: 'Who reports it.' }),
+    reasonCode: concept.oneOrList('reasonCode'),
+    reasonReferenceIds: reference(['Condition', 'Observation', 'DiagnosticReport', 'DocumentReference', 'Media']).list('reasonReference'),
+    bodySite: concept('bodySite'),
+    basedOn: reference('ServiceRequest').list('basedOn'),
+    derivedFromIds: reference(['ServiceRequest', 'Procedure', 'Claim', 'Observation', 'QuestionnaireResponse', 'DocumentReference']).list('derivedFrom'),
+    note: note('note')
+  }
+})
+
+/** A statement on the use of a device in the simple form. */
+export type DeviceUseStatement = Simple<typeof deviceUseStatements.fields>

@@ -1,0 +1,48 @@
+import { code } from '../datatypes/code.js'
+import { concept } from '../datatypes/concept.js'
+import { dateTime, text, uri } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { deviceName } from '../elements/device-name.js'
+import { identifiers } from '../elements/identifiers.js'
+import { note } from '../elements/note.js'
+import type { Simple } from '../kit/element.js'
+import { byText } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+
+/** An instrument, implant or other thing that is used in care: http://hl7.org/fhir/R4/device.html */
+export const devices = mapping('Device', {
+  path: 'devices',
+  operation: 'createDevice',
+  about: 'An instrument, implant or other thing that is used in care.',
+  fields: {
+    identifiers: identifiers(),
+    deviceName: deviceName({ required: true, filter: 'device-name', about: 'The name by which its users know it.' }),
+    type: concept('type', { filter: 'type' }),
+    status: code(['active', 'inactive', 'entered-in-error', 'unknown'])('status', { default: 'active', filter: 'status' }),
+    patientId: reference('Patient')('patient', { filter: 'patient', about: 'Who wears or carries it.' }),
+    manufacturer: text('manufacturer', { filter: 'manufacturer' }),
+    modelNumber: text('modelNumber', { filter: 'model' }),
+    serialNumber: text('serialNumber'),
+    lotNumber: text('lotNumber'),
+    manufactureDate: dateTime('manufactureDate'),
+    expirationDate: dateTime('expirationDate'),
+    udiCarrier: backbone({
+      deviceIdentifier: text('deviceIdentifier'),
+      carrierHRF: text('carrierHRF'),
+      issuer: uri('issuer'),
+      jurisdiction: uri('jurisdiction')
+    }).list('udiCarrier', { about: 'The Unique Device Identifier: its fixed part, the whole as people read it, and who issued it under which law.' }),
+    ownerId: reference('Organization')('owner', { filter: 'organization', about: 'Who is responsible for it.' }),
+    locationId: reference('Location')('location', { filter: 'location' }),
+    parentId: reference('Device')('parent', { about: 'The device that it is a part of.' }),
+    url: uri('url', { about: 'Where it can be reached.' }),
+    version: backbone({ value: text('value', { required: true }), type: concept('type') }).list('version', { about: 'The versions of its hardware and software.' }),
+    safety: concept.list('safety', { about: 'What to know to use it safely, such as that it contains latex.' }),
+    note: note('note')
+  },
+  filters: { udi: byText('udi-di') }
+})
+
+/** A device in the simple form. */
+export type Device = Simple<typeof devices.fields>

@@ -1,0 +1,26 @@
+import { code } from '../datatypes/code.js'
+import { dateTime } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import type { Simple } from '../kit/element.js'
+import { mapping, now } from '../kit/mapping.js'
+import { financialStatus } from '../value-sets.js'
+
+/** A request to an insurer to take somebody into a coverage: http://hl7.org/fhir/R4/enrollmentrequest.html */
+export const enrollmentRequests = mapping('EnrollmentRequest', {
+  path: 'enrollment-requests',
+  operation: 'createEnrollmentRequest',
+  about: 'A request to an insurer to take somebody into a coverage.',
+  fields: {
+    identifiers: identifiers(),
+    candidateId: reference('Patient')('candidate', { required: true, filter: 'patient', alias: 'patientId', about: 'Who is to be enrolled; may be sent as patientId.' }),
+    status: code(financialStatus)('status', { default: 'active', filter: 'status' }),
+    created: dateTime('created', { default: now }),
+    insurerId: reference('Organization')('insurer'),
+    providerId: reference(['Practitioner', 'PractitionerRole', 'Organization'])('provider', { about: 'Who asks for it.' }),
+    coverageId: reference('Coverage')('coverage')
+  }
+})
+
+/** An enrollment request in the simple form. */
+export type EnrollmentRequest = Simple<typeof enrollmentRequests.fields>

@@ -1,0 +1,49 @@
+import { code } from '../datatypes/code.js'
+import { concept, conceptCode, conceptOf } from '../datatypes/concept.js'
+import { date, text } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { goalDetail } from '../elements/goal-detail.js'
+import { identifiers } from '../elements/identifiers.js'
+import { note } from '../elements/note.js'
+import type { Simple } from '../kit/element.js'
+import { byCode, from, until } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { goalRules } from '../rules/goal.js'
+import { goalAchievement, goalCategories, goalPriority } from '../value-sets.js'
+
+/** What a patient's care is to reach: http://hl7.org/fhir/R4/goal.html */
+export const goals = mapping('Goal', {
+  path: 'goals',
+  operation: 'createGoal',
+  about: 'What a patient’s care is to reach.',
+  fields: {
+    identifiers: identifiers(),
+    lifecycleStatus: code(['proposed', 'planned', 'accepted', 'active', 'on-hold', 'completed', 'cancelled', 'entered-in-error', 'rejected'])(
+      'lifecycleStatus', { required: true, default: 'active', filter: 'lifecycle-status' }),
+    description: concept('description', { required: true }),
+    patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
+    achievementStatus: conceptCode('http://terminology.hl7.org/CodeSystem/goal-achievement', goalAchievement)(
+      'achievementStatus', { filter: 'achievement-status' }),
+    category: conceptOf({ known: goalCategories }).list('category', { filter: 'category' }),
+    priority: conceptCode('http://terminology.hl7.org/CodeSystem/goal-priority', goalPriority)('priority'),
+    startDate: date('startDate', { choice: 'start' }),
+    target: backbone({
+      measure: concept('measure'),
+      detail: goalDetail,
+      dueDate: date('dueDate', { choice: 'due' })
+    }).list('target', { about: 'What is to be reached, and by when.' }),
+    statusDate: date('statusDate'),
+    statusReason: text('statusReason'),
+    expressedById: reference(['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson'])('expressedBy', { about: 'Whose goal it is.' }),
+    addressesIds: reference(['Condition', 'Observation', 'MedicationStatement', 'NutritionOrder', 'ServiceRequest', 'RiskAssessment']).list(
+      'addresses', { about: 'The problems that the goal is about.' }),
+    outcomeCode: concept.list('outcomeCode'),
+    note: note('note')
+  },
+  filters: { status: byCode('lifecycle-status'), startFrom: from('start-date'), targetDateTo: until('target-date') },
+  rules: goalRules
+})
+
+/** A goal in the simple form. */
+export type Goal = Simple<typeof goals.fields>

@@ -1,0 +1,56 @@
+import { concept, conceptOf, wordsOf } from '../datatypes/concept.js'
+import { dateTime, text } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import { intOrString } from '../elements/int-or-string.js'
+import type { Simple } from '../kit/element.js'
+import { byToken, from, until } from '../kit/filter.js'
+import { mapping, now } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { immunizationRecommendationRules } from '../rules/immunization-recommendation.js'
+
+const forecastStatus = wordsOf('http://terminology.hl7.org/CodeSystem/immunization-recommendation-status', {
+  due: 'Due', overdue: 'Overdue', immune: 'Immune', contraindicated: 'Contraindicated', complete: 'Complete'
+})
+
+const recommendation = backbone({
+  forecastStatus: conceptOf({ known: forecastStatus })('forecastStatus', { required: true }),
+  vaccineCode: concept.list('vaccineCode'),
+  targetDisease: concept('targetDisease'),
+  contraindicatedVaccineCode: concept.list('contraindicatedVaccineCode'),
+  forecastReason: concept.list('forecastReason'),
+  dateCriterion: backbone({
+    code: concept('code', { required: true, about: 'Such as the earliest day.' }),
+    value: dateTime('value', { required: true })
+  }).list('dateCriterion'),
+  description: text('description'),
+  series: text('series'),
+  doseNumber: intOrString('doseNumber'),
+  seriesDoses: intOrString('seriesDoses'),
+  supportingImmunizationIds: reference(['Immunization', 'ImmunizationEvaluation']).list('supportingImmunization')
+})
+
+/** The vaccinations that a patient should get, and when: http://hl7.org/fhir/R4/immunizationrecommendation.html */
+export const immunizationRecommendations = mapping('ImmunizationRecommendation', {
+  path: 'immunization-recommendations',
+  operation: 'createImmunizationRecommendation',
+  about: 'The vaccinations that a patient should get, and when.',
+  fields: {
+    identifiers: identifiers(),
+    patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
+    date: dateTime('date', { required: true, default: now, about: 'When the recommendations were made.' }),
+    authorityId: reference('Organization')('authority', { about: 'Whose schedule they follow.' }),
+    recommendation: recommendation.list('recommendation', { required: true, about: 'Each with vaccineCode or targetDisease.' })
+  },
+  filters: {
+    vaccineCode: byToken('vaccine-type'),
+    targetDisease: byToken('target-disease'),
+    status: byToken('status'),
+    dateFrom: from('date'),
+    dateTo: until('date')
+  },
+  rules: immunizationRecommendationRules
+})
+
+/** An immunization recommendation in the simple form. */
+export type ImmunizationRecommendation = Simple<typeof immunizationRecommendations.fields>

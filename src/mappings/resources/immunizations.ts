@@ -1,0 +1,70 @@
+import { code } from '../datatypes/code.js'
+import { concept } from '../datatypes/concept.js'
+import { boolean, date, dateTime, text } from '../datatypes/primitives.js'
+import { simpleQuantity } from '../datatypes/quantities.js'
+import { display, reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import { intOrString } from '../elements/int-or-string.js'
+import { note } from '../elements/note.js'
+import type { Given, Simple } from '../kit/element.js'
+import { byReference, byText, byToken, from, until } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { immunizationRules } from '../rules/immunization.js'
+
+const performers = ['Practitioner', 'PractitionerRole', 'Organization'] as const
+
+const nowUnlessInWords = ({ now, simple }: Given) => simple.occurrenceText === undefined ? now : undefined
+
+/** A vaccine given to a patient, or not given and why: http://hl7.org/fhir/R4/immunization.html */
+export const immunizations = mapping('Immunization', {
+  path: 'immunizations',
+  operation: 'createImmunization',
+  about: 'A vaccine given to a patient, or not given and why.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(['completed', 'entered-in-error', 'not-done'])('status', { required: true, default: 'completed', filter: 'status' }),
+    statusReason: concept('statusReason', { about: 'Why it was not done.' }),
+    vaccineCode: concept('vaccineCode', { required: true, filter: 'vaccine-code', about: 'The vaccine; CVX preferred.' }),
+    patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
+    encounterId: reference('Encounter')('encounter'),
+    occurrenceDateTime: dateTime('occurrenceDateTime', { choice: 'occurrence', default: nowUnlessInWords }),
+    occurrenceText: text('occurrenceString', { choice: 'occurrence', about: 'When it was given in words, in place of occurrenceDateTime.' }),
+    recorded: dateTime('recorded'),
+    primarySource: boolean('primarySource', { about: 'Whether it is reported by those who gave it.' }),
+    lotNumber: text('lotNumber', { filter: 'lot-number' }),
+    expirationDate: date('expirationDate'),
+    manufacturerId: reference('Organization', { named: true })('manufacturer'),
+    manufacturer: display(500)('manufacturer', { about: 'The manufacturer by name, beside manufacturerId or alone.' }),
+    site: concept('site'),
+    route: concept('route'),
+    doseQuantity: simpleQuantity('doseQuantity'),
+    performer: backbone({ function: concept('function'), actorId: reference(performers)('actor', { required: true }) }).list('performer'),
+    protocolApplied: backbone({
+      doseNumber: intOrString('doseNumber', { required: true }),
+      seriesDoses: intOrString('seriesDoses'),
+      series: text('series'),
+      targetDisease: concept.list('targetDisease'),
+      authorityId: reference('Organization')('authority')
+    }).list('protocolApplied', { about: 'Which dose of which series it is.' }),
+    reasonCode: concept.list('reasonCode'),
+    reaction: backbone({
+      date: dateTime('date'),
+      detailId: reference('Observation')('detail'),
+      reported: boolean('reported', { about: 'Whether the patient reported it.' })
+    }).list('reaction'),
+    isSubpotent: boolean('isSubpotent', { about: 'True when the dose was less than it should have been.' }),
+    note: note('note')
+  },
+  filters: {
+    performerId: byReference('performer', ...performers),
+    targetDisease: byToken('target-disease'),
+    series: byText('series'),
+    dateFrom: from('date'),
+    dateTo: until('date')
+  },
+  rules: immunizationRules
+})
+
+/** An immunization in the simple form. */
+export type Immunization = Simple<typeof immunizations.fields>

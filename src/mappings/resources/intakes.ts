@@ -1,0 +1,36 @@
+import { code } from '../datatypes/code.js'
+import { dateTime } from '../datatypes/primitives.js'
+import { canonical, reference } from '../datatypes/reference.js'
+import { oneIdentifier } from '../elements/identifiers.js'
+import { responseItem } from '../elements/questionnaire-items.js'
+import { recursiveList } from '../elements/recursive-list.js'
+import type { Simple } from '../kit/element.js'
+import { from, until } from '../kit/filter.js'
+import { mapping, now } from '../kit/mapping.js'
+import { questionnaireResponseRules } from '../rules/questionnaire-response.js'
+
+/** The answers to a questionnaire, such as an intake form: http://hl7.org/fhir/R4/questionnaireresponse.html */
+export const intakes = mapping('QuestionnaireResponse', {
+  path: 'intakes',
+  operation: 'submitIntake',
+  about: 'The answers to a questionnaire, such as an intake form.',
+  fields: {
+    identifier: oneIdentifier(),
+    patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
+    questionnaire: canonical('Questionnaire')('questionnaire', { filter: 'questionnaire', about: 'The form that was filled in, by its canonical URL or its id.' }),
+    status: code(['in-progress', 'completed', 'amended', 'entered-in-error', 'stopped'])('status', { required: true, default: 'completed', filter: 'status' }),
+    items: recursiveList(responseItem, 'item', { required: true }),
+    authored: dateTime('authored', { default: now }),
+    authorId: reference(['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson', 'Device', 'Organization'])(
+      'author', { filter: 'author', about: 'Who wrote the answers down.' }),
+    sourceId: reference(['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson'])('source', { filter: 'source', about: 'Who answered.' }),
+    encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
+    basedOn: reference(['CarePlan', 'ServiceRequest']).list('basedOn'),
+    partOf: reference(['Observation', 'Procedure']).list('partOf')
+  },
+  filters: { dateFrom: from('authored'), dateTo: until('authored') },
+  rules: questionnaireResponseRules
+})
+
+/** An intake in the simple form. */
+export type Intake = Simple<typeof intakes.fields>

@@ -1,0 +1,54 @@
+import { code } from '../datatypes/code.js'
+import { attachment, period } from '../datatypes/complex.js'
+import { concept, conceptOf } from '../datatypes/concept.js'
+import { dateTime, instant, text } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { firstDisplay } from '../elements/first-display.js'
+import { identifiers } from '../elements/identifiers.js'
+import type { Simple } from '../kit/element.js'
+import { byReference, from, until } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { diagnosticSections } from '../value-sets.js'
+
+const reporter = reference(['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam'], { named: true })
+
+/** The report on one or more laboratory tests or other examinations: http://hl7.org/fhir/R4/diagnosticreport.html */
+export const labs = mapping('DiagnosticReport', {
+  path: 'labs',
+  operation: 'createLab',
+  about: 'The report on one or more laboratory tests or other examinations.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(['registered', 'partial', 'preliminary', 'final', 'amended', 'corrected', 'appended', 'cancelled', 'entered-in-error', 'unknown'])(
+      'status', { required: true, default: 'final', filter: 'status' }),
+    code: concept('code', { required: true, filter: 'code', about: 'What was reported on; LOINC preferred.' }),
+    patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
+    category: conceptOf({ known: diagnosticSections }).oneOrList('category', { default: 'LAB', filter: 'category', about: 'The sections of the diagnostic service.' }),
+    effectiveDateTime: dateTime('effectiveDateTime', { choice: 'effective', about: 'The time at which the results are true of the patient.' }),
+    effectivePeriod: period('effectivePeriod', { choice: 'effective' }),
+    issued: instant('issued'),
+    resultIds: reference('Observation').list('result'),
+    conclusion: text('conclusion'),
+    conclusionCodes: concept.list('conclusionCode'),
+    performerId: reporter.first('performer', { filter: 'performer' }),
+    performer: firstDisplay('performer', { about: 'Who is responsible for the report by name, beside performerId or alone.' }),
+    resultsInterpreterId: reporter.first('resultsInterpreter'),
+    resultsInterpreter: firstDisplay('resultsInterpreter', { about: 'Who interpreted the results by name, beside resultsInterpreterId or alone.' }),
+    specimenIds: reference('Specimen').list('specimen'),
+    encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
+    basedOn: reference(['ServiceRequest', 'CarePlan', 'MedicationRequest', 'NutritionOrder', 'ImmunizationRecommendation']).list('basedOn'),
+    presentedForm: attachment.list('presentedForm', { about: 'The whole report as it was issued.' }),
+    media: backbone({ comment: text('comment'), mediaId: reference('Media')('link', { required: true }) }).list('media', { about: 'Key images.' })
+  },
+  filters: {
+    resultId: byReference('result', 'Observation'),
+    specimenId: byReference('specimen', 'Specimen'),
+    dateFrom: from('date'),
+    dateTo: until('date'),
+    issuedFrom: from('issued')
+  }
+})
+
+/** A laboratory report in the simple form. */
+export type Lab = Simple<typeof labs.fields>

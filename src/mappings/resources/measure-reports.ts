@@ -1,0 +1,67 @@
+import { code } from '../datatypes/code.js'
+import { concept, conceptCode, conceptOf } from '../datatypes/concept.js'
+import { dateTime, integer } from '../datatypes/primitives.js'
+import { quantity } from '../datatypes/quantities.js'
+import { anyReference, canonical, reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import type { Simple } from '../kit/element.js'
+import { byReference, from, until } from '../kit/filter.js'
+import { mapping, now } from '../kit/mapping.js'
+import { backbone, record } from '../kit/structure.js'
+import { measureReportRules } from '../rules/measure-report.js'
+import { measurePopulations } from '../value-sets.js'
+
+const subjects = ['Patient', 'Practitioner', 'PractitionerRole', 'Location', 'Device', 'RelatedPerson', 'Group'] as const
+
+const wholePeriod = record({ start: dateTime('start', { required: true }), end: dateTime('end', { required: true }) }, {
+  kind: 'date', schema: { 'x-ordered': true }, expects: 'an object with start and end, start not after end'
+})
+
+const improvement = conceptCode('http://terminology.hl7.org/CodeSystem/measure-improvement-notation', {
+  increase: 'Increased score indicates improvement', decrease: 'Decreased score indicates improvement'
+})
+
+const counted = {
+  population: backbone({ code: conceptOf({ known: measurePopulations })('code'), count: integer('count') }).list('population'),
+  measureScore: quantity('measureScore')
+}
+
+const stratum = backbone({
+  value: concept('value'),
+  component: backbone({ code: concept('code', { required: true }), value: concept('value', { required: true }) }).list('component'),
+  ...counted
+})
+
+/** The result of a measure for a time and a patient or a population: http://hl7.org/fhir/R4/measurereport.html */
+export const measureReports = mapping('MeasureReport', {
+  path: 'measure-reports',
+  operation: 'createMeasureReport',
+  about: 'The result of a measure for a time and a patient or a population.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(['complete', 'pending', 'error'])('status', { required: true, default: 'complete', filter: 'status' }),
+    type: code(['individual', 'subject-list', 'summary', 'data-collection'])('type', { required: true }),
+    measureId: canonical('Measure')('measure', { required: true, canonicalOf: 'Measure', filter: 'measure', about: 'The measure by its canonical URL or its id; shown by its URL.' }),
+    period: wholePeriod('period', { required: true, about: 'The time that was measured.' }),
+    patientId: reference(subjects)('subject', { about: 'Whom an individual report is about.' }),
+    date: dateTime('date', { default: now, about: 'When the report was made.' }),
+    reporterId: reference(['Practitioner', 'PractitionerRole', 'Location', 'Organization'])('reporter', { filter: 'reporter' }),
+    improvementNotation: improvement('improvementNotation', { about: 'Whether a higher or a lower score is better.' }),
+    group: backbone({
+      code: concept('code'),
+      ...counted,
+      stratifier: backbone({ code: concept.list('code'), stratum: stratum.list('stratum') }).list('stratifier', { about: 'The same apart for each value, such as by sex.' })
+    }).list('group', { about: 'The counts and scores.' }),
+    evaluatedResourceIds: anyReference.list('evaluatedResource', { about: 'What was evaluated, as Type/id.' })
+  },
+  filters: {
+    patientId: byReference('patient', 'Patient'),
+    dateFrom: from('date'),
+    dateTo: until('date'),
+    periodFrom: from('period')
+  },
+  rules: measureReportRules
+})
+
+/** A measure report in the simple form. */
+export type MeasureReport = Simple<typeof measureReports.fields>

@@ -1,0 +1,58 @@
+import { code } from '../datatypes/code.js'
+import { concept, conceptOf, wordsOf } from '../datatypes/concept.js'
+import { anyCode, boolean, dateTime, text, textUpTo, uri } from '../datatypes/primitives.js'
+import { identifiers } from '../elements/identifiers.js'
+import type { Simple } from '../kit/element.js'
+import { byCode, from, until } from '../kit/filter.js'
+import { mapping, newUrl, now } from '../kit/mapping.js'
+import { backbone, record } from '../kit/structure.js'
+import { measurePopulations, publicationStatus } from '../value-sets.js'
+
+const scoring = wordsOf('http://terminology.hl7.org/CodeSystem/measure-scoring', {
+  proportion: 'Proportion', ratio: 'Ratio', 'continuous-variable': 'Continuous Variable', cohort: 'Cohort'
+})
+const types = wordsOf('http://terminology.hl7.org/CodeSystem/measure-type', {
+  process: 'Process', outcome: 'Outcome', structure: 'Structure', 'patient-reported-outcome': 'Patient Reported Outcome', composite: 'Composite'
+})
+
+const criteria = record({ language: anyCode('language', { required: true }), expression: text('expression', { required: true }) })
+
+/** How the quality of care is counted: http://hl7.org/fhir/R4/measure.html */
+export const measures = mapping('Measure', {
+  path: 'measures',
+  operation: 'createMeasure',
+  about: 'How the quality of care is counted.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(publicationStatus)('status', { required: true, default: 'draft', filter: 'status' }),
+    name: text('name', { filter: 'name', about: 'A name for computers: a capital letter, then letters, digits and underscores.' }),
+    title: text('title', { filter: 'title', about: 'A name for people.' }),
+    url: uri('url', { default: newUrl, filter: 'url', about: 'Its canonical identifier, the same wherever it is stored.' }),
+    version: text('version'),
+    description: text('description'),
+    date: dateTime('date', { default: now, about: 'When it was last changed.' }),
+    publisher: text('publisher', { filter: 'publisher' }),
+    experimental: boolean('experimental'),
+    scoring: conceptOf({ known: scoring })('scoring', { about: 'How the score is made of the counts.' }),
+    type: conceptOf({ known: types }).list('type', { about: 'What is counted.' }),
+    topic: concept.list('topic', { filter: 'topic' }),
+    purpose: text('purpose'),
+    rationale: text('rationale'),
+    guidance: text('guidance', { about: 'How it is to be used by those who measure.' }),
+    group: backbone({
+      code: concept('code'),
+      description: text('description'),
+      population: backbone({
+        code: conceptOf({ known: measurePopulations })('code'),
+        criteria: criteria('criteria', { required: true, about: 'Who belongs to it, as an expression such as CQL.' })
+      }).list('population')
+    }).list('group', { about: 'The populations that are counted together.' }),
+    usage: textUpTo(5000)('usage'),
+    riskAdjustment: textUpTo(5000)('riskAdjustment'),
+    clinicalRecommendationStatement: textUpTo(5000)('clinicalRecommendationStatement')
+  },
+  filters: { version: byCode('version'), dateFrom: from('date'), dateTo: until('date') }
+})
+
+/** A measure in the simple form. */
+export type Measure = Simple<typeof measures.fields>

@@ -1,0 +1,60 @@
+import { code } from '../datatypes/code.js'
+import { concept } from '../datatypes/concept.js'
+import { boolean, dateTime } from '../datatypes/primitives.js'
+import { simpleQuantity } from '../datatypes/quantities.js'
+import { reference } from '../datatypes/reference.js'
+import { dosageText } from '../elements/dosage.js'
+import { duration } from '../elements/duration.js'
+import { identifiers } from '../elements/identifiers.js'
+import { medication, medicationId, medicationRule } from '../elements/medication.js'
+import { note } from '../elements/note.js'
+import type { Simple } from '../kit/element.js'
+import { byReference, from } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { medicationDispenseRules } from '../rules/medication-dispense.js'
+
+const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'Device', 'RelatedPerson'] as const
+
+/** A medicine handed over, or made ready to be: http://hl7.org/fhir/R4/medicationdispense.html */
+export const medicationDispenses = mapping('MedicationDispense', {
+  path: 'medication-dispenses',
+  operation: 'createMedicationDispense',
+  about: 'A medicine handed over, or made ready to be.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(['preparation', 'in-progress', 'cancelled', 'on-hold', 'completed', 'entered-in-error', 'stopped', 'declined', 'unknown'])(
+      'status', { required: true, default: 'completed', filter: 'status' }),
+    statusReasonCodeableConcept: concept('statusReasonCodeableConcept', { choice: 'statusReason', about: 'Why it was not dispensed.' }),
+    medication,
+    medicationId,
+    patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
+    authorizingPrescriptionIds: reference('MedicationRequest').list('authorizingPrescription'),
+    quantity: simpleQuantity('quantity'),
+    daysSupply: duration.days('daysSupply', { about: 'For how many days it lasts.' }),
+    whenPrepared: dateTime('whenPrepared'),
+    whenHandedOver: dateTime('whenHandedOver'),
+    dosageText: dosageText('dosageInstruction'),
+    performer: backbone({ function: concept('function'), actorId: reference(performers)('actor', { required: true }) }).list('performer'),
+    locationId: reference('Location')('location'),
+    encounterId: reference(['Encounter', 'EpisodeOfCare'])('context', { filter: 'context' }),
+    type: concept('type', { filter: 'type', about: 'Such as a first fill or a refill.' }),
+    category: concept('category'),
+    substitution: backbone({
+      wasSubstituted: boolean('wasSubstituted', { required: true }),
+      type: concept('type'),
+      reason: concept.list('reason')
+    })('substitution', { about: 'Whether another product was given than was prescribed.' }),
+    note: note('note')
+  },
+  filters: {
+    prescriptionId: byReference('prescription', 'MedicationRequest'),
+    performerId: byReference('performer', ...performers),
+    preparedFrom: from('whenprepared'),
+    handedOverFrom: from('whenhandedover')
+  },
+  rules: [medicationRule, ...medicationDispenseRules]
+})
+
+/** A medication dispense in the simple form. */
+export type MedicationDispense = Simple<typeof medicationDispenses.fields>

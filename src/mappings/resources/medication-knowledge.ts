@@ -1,0 +1,50 @@
+import { code } from '../datatypes/code.js'
+import { concept } from '../datatypes/concept.js'
+import { boolean, text } from '../datatypes/primitives.js'
+import { money, ratio, simpleQuantity } from '../datatypes/quantities.js'
+import { display, reference } from '../datatypes/reference.js'
+import { exactlyOne } from '../elements/exclusive.js'
+import type { Simple } from '../kit/element.js'
+import { byToken } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+
+/** What is known of a medicine apart from any patient: http://hl7.org/fhir/R4/medicationknowledge.html */
+export const medicationKnowledge = mapping('MedicationKnowledge', {
+  path: 'medication-knowledge',
+  operation: 'createMedicationKnowledge',
+  about: 'What is known of a medicine apart from any patient.',
+  fields: {
+    code: concept('code', { required: true, filter: 'code' }),
+    status: code(['active', 'inactive', 'entered-in-error'])('status', { default: 'active', filter: 'status' }),
+    doseForm: concept('doseForm', { filter: 'doseform', about: 'Such as tablet or powder.' }),
+    manufacturerId: reference('Organization', { named: true })('manufacturer', { filter: 'manufacturer' }),
+    manufacturer: display(200)('manufacturer', { about: 'The manufacturer by name, beside manufacturerId or alone.' }),
+    amount: simpleQuantity('amount', { about: 'How much of it is in a package.' }),
+    synonym: text.list('synonym'),
+    productType: concept.list('productType', { about: 'Such as branded or generic.' }),
+    ingredient: backbone({
+      item: concept('itemCodeableConcept', { choice: 'item' }),
+      substanceId: reference('Substance')('itemReference', { choice: 'item' }),
+      isActive: boolean('isActive'),
+      strength: ratio('strength')
+    }, { schema: exactlyOne('item', 'substanceId') }).list('ingredient', { about: 'Each by item or substanceId.' }),
+    intendedRoute: concept.list('intendedRoute'),
+    preparationInstruction: text('preparationInstruction'),
+    cost: backbone({
+      type: concept('type', { required: true }),
+      source: text('source'),
+      cost: money('cost', { required: true })
+    }).list('cost'),
+    medicineClassification: backbone({
+      type: concept('type', { required: true }),
+      classification: concept.list('classification')
+    }).list('medicineClassification', { about: 'Its places in classifications, such as therapeutic ones.' }),
+    packaging: backbone({ type: concept('type'), quantity: simpleQuantity('quantity') })('packaging'),
+    relatedMedicationIds: reference('Medication').list('associatedMedication')
+  },
+  filters: { ingredientCode: byToken('ingredient-code'), classification: byToken('classification') }
+})
+
+/** The knowledge of a medicine in the simple form. */
+export type MedicationKnowledge = Simple<typeof medicationKnowledge.fields>

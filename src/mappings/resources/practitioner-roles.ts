@@ -1,0 +1,53 @@
+import { code } from '../datatypes/code.js'
+import { period } from '../datatypes/complex.js'
+import { concept } from '../datatypes/concept.js'
+import { boolean, text, time } from '../datatypes/primitives.js'
+import { display, reference } from '../datatypes/reference.js'
+import { availableTime, notAvailable } from '../elements/availability.js'
+import { firstDisplay } from '../elements/first-display.js'
+import { identifiers } from '../elements/identifiers.js'
+import { ofFirst } from '../elements/in-item.js'
+import { email, phone } from '../elements/telecom.js'
+import type { Simple } from '../kit/element.js'
+import { byBoolean, byReference, from, until } from '../kit/filter.js'
+import { mapping } from '../kit/mapping.js'
+import { daysOfWeek } from '../value-sets.js'
+
+const firstOfAvailableTime = { shortcutOf: 'availableTime', about: 'Of the first availableTime.' } as const
+
+/** What a practitioner does for an organization, where and when: http://hl7.org/fhir/R4/practitionerrole.html */
+export const practitionerRoles = mapping('PractitionerRole', {
+  path: 'practitioner-roles',
+  operation: 'createPractitionerRole',
+  about: 'What a practitioner does for an organization, where and when.',
+  fields: {
+    identifiers: identifiers(),
+    practitionerId: reference('Practitioner')('practitioner', { required: true, filter: 'practitioner' }),
+    organizationId: reference('Organization', { named: true })('organization', { filter: 'organization' }),
+    organizationName: display(200)('organization', { about: 'The organization by name, beside organizationId or alone.' }),
+    role: concept.oneOrList('code', { required: true, filter: 'role' }),
+    specialty: concept.list('specialty', { filter: 'specialty' }),
+    locationIds: reference('Location').list('location'),
+    locationName: firstDisplay('location', { max: 200, about: 'The first place by name, beside locationIds or alone.' }),
+    active: boolean('active', { default: true, filter: 'active' }),
+    period: period('period'),
+    phone: phone('telecom', { filter: 'phone' }),
+    email: email('telecom', { filter: 'email' }),
+    availableTime: availableTime.list('availableTime'),
+    availableDays: ofFirst('availableTime', code(daysOfWeek).list('daysOfWeek', firstOfAvailableTime)),
+    availableStartTime: ofFirst('availableTime', time('availableStartTime', firstOfAvailableTime)),
+    availableEndTime: ofFirst('availableTime', time('availableEndTime', firstOfAvailableTime)),
+    notAvailable: notAvailable.list('notAvailable'),
+    availabilityExceptions: text('availabilityExceptions'),
+    healthcareServiceIds: reference('HealthcareService').list('healthcareService')
+  },
+  filters: {
+    locationId: byReference('location', 'Location'),
+    status: byBoolean('active'),
+    dateFrom: from('date'),
+    dateTo: until('date')
+  }
+})
+
+/** A practitioner's role in the simple form. */
+export type PractitionerRole = Simple<typeof practitionerRoles.fields>

@@ -1,0 +1,60 @@
+import { code } from '../datatypes/code.js'
+import { concept, conceptOf } from '../datatypes/concept.js'
+import { boolean, dateTime, unsignedInteger } from '../datatypes/primitives.js'
+import { simpleQuantity } from '../datatypes/quantities.js'
+import { reference } from '../datatypes/reference.js'
+import { conceptText } from '../elements/concept-text.js'
+import { dosage, dosageRules, dosageText } from '../elements/dosage.js'
+import { duration } from '../elements/duration.js'
+import { identifiers } from '../elements/identifiers.js'
+import { medication, medicationId, medicationRule } from '../elements/medication.js'
+import { note } from '../elements/note.js'
+import { substitutionAllowed } from '../elements/substitution-allowed.js'
+import type { Simple } from '../kit/element.js'
+import { from, until } from '../kit/filter.js'
+import { mapping, now } from '../kit/mapping.js'
+import { prescriptionCategories, requestPriority } from '../value-sets.js'
+
+const prescribers = ['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'RelatedPerson', 'Device'] as const
+const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'Device', 'RelatedPerson', 'CareTeam'] as const
+
+/** An order for a medicine and how to take it: http://hl7.org/fhir/R4/medicationrequest.html */
+export const prescriptions = mapping('MedicationRequest', {
+  path: 'prescriptions',
+  operation: 'createPrescription',
+  about: 'An order for a medicine and how to take it.',
+  fields: {
+    identifiers: identifiers(),
+    status: code(['active', 'on-hold', 'cancelled', 'completed', 'entered-in-error', 'stopped', 'draft', 'unknown'])(
+      'status', { required: true, default: 'active', filter: 'status' }),
+    intent: code(['proposal', 'plan', 'order', 'original-order', 'reflex-order', 'filler-order', 'instance-order', 'option'])(
+      'intent', { required: true, default: 'order', filter: 'intent' }),
+    medication,
+    medicationId,
+    patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
+    prescriberId: reference(prescribers)('requester', { required: true, filter: 'requester' }),
+    encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
+    authoredOn: dateTime('authoredOn', { default: now }),
+    dosageText: dosageText('dosageInstruction'),
+    dosage: dosage('dosageInstruction'),
+    refills: unsignedInteger('dispenseRequest.numberOfRepeatsAllowed', { about: 'How many times more it may be dispensed.' }),
+    quantity: simpleQuantity('dispenseRequest.quantity', { about: 'How much is dispensed each time.' }),
+    supplyDays: duration.days('dispenseRequest.expectedSupplyDuration', { about: 'For how many days one dispense lasts.' }),
+    substitutionAllowed,
+    priority: code(requestPriority)('priority', { filter: 'priority' }),
+    reasonCode: concept.oneOrList('reasonCode'),
+    reason: conceptText(500).first('reasonCode', { shortcutOf: 'reasonCode', about: 'The first reason in words.' }),
+    statusReason: concept('statusReason'),
+    category: conceptOf({ known: prescriptionCategories }).first('category', { filter: 'category' }),
+    doNotPerform: boolean('doNotPerform', { about: 'True when the medicine must not be given.' }),
+    performerId: reference(performers)('performer', { about: 'Who is to give the medicine.' }),
+    courseOfTherapy: concept('courseOfTherapyType'),
+    priorPrescriptionId: reference('MedicationRequest')('priorPrescription', { about: 'The prescription that this one replaces.' }),
+    note: note('note')
+  },
+  filters: { dateFrom: from('authoredon'), dateTo: until('authoredon') },
+  rules: [medicationRule, ...dosageRules('dosageInstruction')]
+})
+
+/** A prescription in the simple form. */
+export type Prescription = Simple<typeof prescriptions.fields>

@@ -1,0 +1,18 @@
+import type { FhirElement } from '../fhir.js'
+import { isElement, itemsAt } from '../kit/path.js'
+import type { Rule } from '../kit/rule.js'
+import { exists } from './exists.js'
+
+export const questionnaireResponseRules: readonly Rule[] = [
+  {
+    key: 'qrs-1',
+    fields: ['items'],
+    says: 'an item has either answers or items; items that an answer led to stand under the answer',
+    holds: response => itemsIn(response).every(item => !(exists(item, 'answer') && exists(item, 'item')))
+  }
+]
+
+function itemsIn (holder: FhirElement): FhirElement[] {
+  const items = itemsAt(holder, 'item').filter(isElement)
+  return items.flatMap(item => [item, ...itemsIn(item), ...itemsAt(item, 'answer').filter(isElement).flatMap(itemsIn)])
+}
