@@ -3,6 +3,7 @@ import { period } from '../datatypes/complex.js'
 import { conceptOf } from '../datatypes/concept.js'
 import { dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
+import { firstOrNone } from '../elements/first-or-none.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
 import type { Simple } from '../kit/element.js'
@@ -25,7 +26,7 @@ const activity = backbone({
   status: code(activityStatus)('detail.status'),
   code: conceptOf({ max: 200 })('detail.code'),
   scheduledString: textUpTo(500)('detail.scheduledString', { choice: 'scheduled' }),
-  performerId: reference(performers).first('detail.performer'),
+  performerId: firstOrNone(reference(performers), 'detail.performer'),
   referenceId: reference(activities)('reference')
 }, {
   schema: { anyOf: [{ required: ['description', 'status'] }, { required: ['referenceId'] }] },

@@ -2,6 +2,7 @@ import { address } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { boolean, text, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
+import { firstOrNone } from '../elements/first-or-none.js'
 import { identifiers } from '../elements/identifiers.js'
 import { email, phone } from '../elements/telecom.js'
 import type { Simple } from '../kit/element.js'
@@ -26,7 +27,7 @@ export const organizations = mapping('Organization', {
     partOfId: reference('Organization')('partOf'),
     contact: backbone({
       purpose: concept('purpose'),
-      firstName: text.first('name.given'),
+      firstName: firstOrNone(text, 'name.given'),
       lastName: text('name.family'),
       phone: phone('telecom'),
       email: email('telecom')
