@@ -1,8 +1,8 @@
 /**
  * JSON as clinical data needs it: number text survives (1.10 is not 1.1), and what a client sends is read strictly.
- * The parser is `lossless-json`; the engine's own, several times faster, reads stored text that has no such number.
+ * The engine's own parser reads all of it; a number that it would change goes through it as a marked text.
  */
-import { parse as parseLossless } from 'lossless-json'
+import { randomUUID } from 'node:crypto'
 
 /** Nesting that a client's body may have; FHIR R4 resources rarely pass 15. */
 export const maxDepth = 64
@@ -27,22 +27,23 @@ export class ExactNumber {
 const exactNumberMet = new Error('exact number')
 
 /**
- * Reads what a client sent: RFC 8259 strictly, no key twice with different values, no `__proto__`, no NUL or
- * lone surrogate in text, at most {@link maxDepth} deep.
+ * Reads what a client sent: RFC 8259 strictly, no name twice in one object, no `__proto__`, no NUL or lone surrogate in
+ * text, at most {@link maxDepth} deep.
  * @throws {JsonRefused}
  */
 export function parseStrict (body: Uint8Array): unknown {
   const text = decode(body)
-  if (deepest(text) > maxDepth) throw new JsonRefused(`nested deeper than ${maxDepth} levels`)
-  const value = parseOrRefuse(text)
-  refusePoison(value)
+  const { depth, members, numbers } = scan(text)
+  if (depth > maxDepth) throw new JsonRefused(`nested deeper than ${maxDepth} levels`)
+  const value = parseOrRefuse(text, numbers)
+  if (numbers.some(isOutOfRange)) throw new JsonRefused('a number is too large or too long')
+  if (countMembers(value) < members) throw new JsonRefused('a name stands twice in one object')
   return value
 }
 
 /** Reads what a backend stored; the number text is kept, doubled keys are read as the engine reads them: the last counts. */
 export function parseStored (text: string): unknown {
-  if (!mayHoldExactNumber.test(text)) return JSON.parse(text)
-  return parseLossless(text, null, { parseNumber: readNumber, onDuplicateKey: ({ newValue }) => newValue })
+  return mayHoldExactNumber.test(text) ? parseMarked(text, scan(text).numbers) : JSON.parse(text)
 }
 
 /** Prints a value that may hold {@link ExactNumber}s, each with its own text. */
@@ -69,17 +70,7 @@ export function plainNumbers<T> (value: T): T {
 
 // Every number that the engine would print differently has one of these forms; the same inside a text only costs time. What
 // follows the number is looked at too, since the times in every resource's meta would match otherwise.
-const mayHoldExactNumber = /[:[,]\s*-?(?:\d+\.\d*0|\d+(?:\.\d+)?[eE][+-]?\d+|\d[\d.]{15,}|0\.0{6}\d*|0(?<=-0))\s*[,\]}]/
-
-function readNumber (text: string): number | ExactNumber {
-  const number = Number(text)
-  return String(number) === text ? number : new ExactNumber(text)
-}
-
-function readNumberStrictly (text: string): number | ExactNumber {
-  if (text.length > 64 || !Number.isFinite(Number(text))) throw new JsonRefused('a number is too large or too long')
-  return readNumber(text)
-}
+const mayHoldExactNumber = /(?:^|[:[,])\s*-?(?:\d+\.\d*0|\d+(?:\.\d+)?[eE][+-]?\d+|\d[\d.]{15,}|0\.0{6}\d*|0(?<=-0))\s*(?:[,\]}]|$)/
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -91,49 +82,111 @@ function decode (body: Uint8Array): string {
   }
 }
 
-function parseOrRefuse (text: string): unknown {
+function parseOrRefuse (text: string, numbers: readonly ExactText[]): unknown {
   try {
-    return parseLossless(text, null, {
-      parseNumber: readNumberStrictly,
-      onDuplicateKey: () => { throw new JsonRefused('a name stands twice in one object') }
-    })
-  } catch (error) {
-    if (error instanceof JsonRefused) throw error
+    return parseMarked(text, numbers)
+  } catch {
     throw new JsonRefused('the body is not JSON')
   }
 }
 
-function deepest (text: string): number {
-  let depth = 0
-  let most = 0
-  for (const token of text.matchAll(/"(?:[^"\\]|\\.)*"?|[[\]{}]/gs)) {
-    if (token[0] === '{' || token[0] === '[') most = Math.max(most, ++depth)
-    else if (token[0] === '}' || token[0] === ']') depth--
-  }
-  return most
-}
+/** A number in a JSON text that a JavaScript number would change. */
+interface ExactText { readonly start: number, readonly text: string }
 
-function refusePoison (value: unknown): void {
-  if (typeof value === 'string') {
-    if (value.includes('\0')) throw new JsonRefused('text must not hold the character U+0000')
-    if (!value.isWellFormed()) throw new JsonRefused('text holds half of a surrogate pair')
-  } else if (Array.isArray(value)) {
-    value.forEach(refusePoison)
-  } else if (value !== null && typeof value === 'object' && !(value instanceof ExactNumber)) {
-    for (const [key, item] of Object.entries(value)) {
-      if (key === '__proto__') throw new JsonRefused('the name __proto__ is not allowed')
-      refusePoison(key)
-      refusePoison(item)
+interface Scan { readonly depth: number, readonly members: number, readonly numbers: readonly ExactText[] }
+
+/** What the engine's parser does not tell of a text: how deep it nests, how many members it names, the numbers it would change. */
+function scan (text: string): Scan {
+  const numbers: ExactText[] = []
+  let [depth, deepest, members] = [0, 0, 0]
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]!
+    if (char === '"') i = endOfText(text, i)
+    else if (char === '{' || char === '[') deepest = Math.max(deepest, ++depth)
+    else if (char === '}' || char === ']') depth--
+    else if (char === ':') members++
+    else if (char === '-' || (char >= '0' && char <= '9')) {
+      const number = numberAt(text, i)
+      if (isExact(number)) numbers.push({ start: i, text: number })
+      i += number.length - 1
     }
   }
+  return { depth: deepest, members, numbers }
 }
 
+function endOfText (text: string, open: number): number {
+  let end = open
+  let escapes: number
+  do {
+    end = text.indexOf('"', end + 1)
+    if (end < 0) return text.length
+    escapes = 0
+    while (text[end - 1 - escapes] === '\\') escapes++
+  } while (escapes % 2 === 1)
+  return end
+}
+
+const numberForm = /-?\d[-+.\deE]*|-/y
+
+function numberAt (text: string, start: number): string {
+  numberForm.lastIndex = start
+  return numberForm.exec(text)![0]
+}
+
+const isExact = (text: string): boolean => String(Number(text)) !== text && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
+
+const isOutOfRange = ({ text }: ExactText): boolean => text.length > 64 || !Number.isFinite(Number(text))
+
+// Nobody outside knows it, so no text that was sent or stored begins with it.
+const marker = randomUUID()
+
+function parseMarked (text: string, numbers: readonly ExactText[]): unknown {
+  if (numbers.length === 0) return JSON.parse(text)
+  let from = 0
+  const pieces = numbers.map(number => {
+    const piece = `${text.slice(from, number.start)}"${marker}${number.text}"`
+    from = number.start + number.text.length
+    return piece
+  })
+  return unmarked(JSON.parse(pieces.join('') + text.slice(from)))
+}
+
+/** The value with its marked texts as numbers, changed in place. */
+function unmarked (value: unknown): unknown {
+  if (typeof value === 'string') return value.startsWith(marker) ? new ExactNumber(value.slice(marker.length)) : value
+  if (value === null || typeof value !== 'object') return value
+  const holder = value as Record<string, unknown>
+  for (const key of Object.keys(holder)) {
+    if (key.startsWith(marker)) throw new SyntaxError('a number stands where a name should')
+    const item = holder[key]
+    if (typeof item === 'string' || typeof item === 'object') holder[key] = unmarked(item)
+  }
+  return value
+}
+
+/** How many members all objects of a value have together. @throws {JsonRefused} for names and texts that no one should send */
+function countMembers (value: unknown): number {
+  if (typeof value === 'string') refusePoison(value)
+  if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return 0
+  if (Array.isArray(value)) return value.reduce<number>((count, item) => count + countMembers(item), 0)
+  return Object.entries(value).reduce((count, [name, item]) => {
+    if (name === '__proto__') throw new JsonRefused('the name __proto__ is not allowed')
+    refusePoison(name)
+    return count + 1 + countMembers(item)
+  }, 0)
+}
+
+function refusePoison (text: string): void {
+  if (text.includes('\0')) throw new JsonRefused('text must not hold the character U+0000')
+  if (!text.isWellFormed()) throw new JsonRefused('text holds half of a surrogate pair')
+}
+
+/** One level printed here, what is below it by the engine wherever it holds no such number. */
 function printExact (value: unknown): string {
   if (value instanceof ExactNumber) return value.text
-  if (Array.isArray(value)) return `[${value.map(item => printExact(item ?? null)).join(',')}]`
-  if (value === null || typeof value !== 'object') return JSON.stringify(value)
-  const members = Object.entries(value)
+  if (Array.isArray(value)) return `[${value.map(item => printJson(item ?? null)).join(',')}]`
+  const members = Object.entries(value as object)
     .filter(([, item]) => item !== undefined)
-    .map(([key, item]) => `${JSON.stringify(key)}:${printExact(item)}`)
+    .map(([key, item]) => `${JSON.stringify(key)}:${printJson(item)}`)
   return `{${members.join(',')}}`
 }

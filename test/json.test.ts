@@ -1,0 +1,127 @@
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { ExactNumber, JsonRefused, maxDepth, parseStored, parseStrict, plainNumbers, printJson } from '../src/json.js'
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+const strict = (text: string): unknown => parseStrict(bytes(text))
+
+const digits = fc.stringMatching(/^\d{1,18}$/)
+const whole = fc.oneof(fc.constant('0'), fc.stringMatching(/^[1-9]\d{0,20}$/))
+const exponent = fc.stringMatching(/^[eE][+-]?\d{1,2}$/)
+
+/** Every form that a number may have in a JSON text. */
+const numberText = fc.tuple(fc.constantFrom('', '-'), whole, fc.option(digits, { nil: '' }), fc.option(exponent, { nil: '' }))
+  .map(([sign, whole, fraction, exponent]) => sign + whole + (fraction && `.${fraction}`) + exponent)
+
+/** Text with everything that has a meaning in JSON, brackets and numbers included. */
+const text = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom('"', '\\', '\\"', '[1.10,', '{"a":1e5}', '}', ':', '1.10', '\u2028', '\n'))
+const jsonText = fc.letrec<{ value: string }>(tie => ({
+  value: fc.oneof({ depthSize: 'small' },
+    numberText, text.map(text => JSON.stringify(text)), fc.constantFrom('true', 'false', 'null'),
+    fc.array(tie('value'), { maxLength: 4 }).map(items => `[${items.join(',')}]`),
+    fc.dictionary(text, tie('value'), { maxKeys: 4, noNullPrototype: true })
+      .map(members => `{${Object.entries(members).filter(([name]) => name !== '__proto__').map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`))
+})).value
+
+t.test('every number comes back with its own text, from clients and from datastores', async () => {
+  fc.assert(fc.property(numberText, number => {
+    for (const body of [number, `[${number}]`, `{"value": ${number} }`, `[0,\n${number}\t]`]) {
+      for (const read of [strict, parseStored]) {
+        if (printJson(read(body)).replace(/\s/g, '') !== body.replace(/\s/g, '')) return false
+      }
+    }
+    return true
+  }), { numRuns: 3000, seed: 1 })
+})
+
+t.test('every value is what the engine reads, its numbers aside', async () => {
+  fc.assert(fc.property(jsonText, body => {
+    const printed = JSON.stringify(JSON.parse(body))
+    for (const read of [strict, parseStored]) {
+      const value = read(body)
+      // Printing and reading again keeps all, and with plain numbers it is the engine's own value.
+      if (printJson(read(printJson(value))) !== printJson(value)) return false
+      if (JSON.stringify(plainNumbers(value)) !== printed) return false
+    }
+    return true
+  }), { numRuns: 1500, seed: 1 })
+})
+
+t.test('what is not JSON for the engine is refused', async () => {
+  fc.assert(fc.property(jsonText, fc.nat(), fc.constantFrom('', ',', '"', '1', '.', '-', '}', ']', ':', '0', 'e', '\\', '\t'), (body, place, junk) => {
+    const at = place % (body.length + 1)
+    const broken = body.slice(0, at) + junk + body.slice(at + (junk === '' ? 1 : 0))
+    let isJson = true
+    try { JSON.parse(broken) } catch { isJson = false }
+    let isTaken = true
+    try { strict(broken) } catch (error) {
+      if (!(error instanceof JsonRefused)) throw error
+      isTaken = false
+    }
+    return isJson || !isTaken
+  }), { numRuns: 3000, seed: 1 })
+})
+
+t.test('numbers that JavaScript keeps are plain, the others know their text', async t => {
+  t.strictSame(strict('[1, -5, 0.1, 36.6, 123456789012345]'), [1, -5, 0.1, 36.6, 123456789012345])
+  for (const number of ['1.10', '-0', '1e2', '1E+2', '0.0', '100.00', '12345678901234567890', '0.1234567890123456789', '0.00000012']) {
+    const [read] = strict(`[${number}]`) as [ExactNumber]
+    t.type(read, ExactNumber, number)
+    t.equal(read.text, number)
+    t.equal(Number(read), Number(number))
+    t.equal(String(read), number)
+  }
+  t.strictSame(plainNumbers({ a: [new ExactNumber('1.10')], b: 'x' }), { a: [1.1], b: 'x' })
+  const plain = { a: [1, { b: null }] }
+  t.equal(plainNumbers(plain), plain, 'a value without such numbers is the same object')
+})
+
+t.test('undefined members are not printed', async t => {
+  t.equal(printJson({ a: undefined, b: [undefined, 1], c: new ExactNumber('1.0'), d: undefined }), '{"b":[null,1],"c":1.0}')
+})
+
+function refused (t: Test, body: string | Uint8Array, reason: RegExp, name?: string): void {
+  t.throws(() => parseStrict(typeof body === 'string' ? bytes(body) : body), { name: 'JsonRefused', reason }, name ?? JSON.stringify(body).slice(0, 40))
+}
+
+t.test('a name that stands twice in one object is refused, however it is written', async t => {
+  for (const body of ['{"a":1,"a":2}', '{"a":1,"a":1}', '{"a":1,"\\u0061":2}', '[{"b":{"a":{},"a":{}}}]', '{"a":"x:y","a":1.10}']) refused(t, body, /twice/)
+  t.strictSame(strict('{"a":{"a":1},"b":"\\":\\"","c":[{"a":2},{"a":2}]}'), { a: { a: 1 }, b: '":"', c: [{ a: 2 }, { a: 2 }] })
+  t.strictSame(parseStored('{"a":1,"a":2.0}'), { a: new ExactNumber('2.0') }, 'a datastore is believed: the last counts')
+})
+
+t.test(`nesting stops at ${maxDepth} levels; brackets in text are no levels`, async t => {
+  const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+  t.doesNotThrow(() => strict(nested(maxDepth)))
+  refused(t, nested(maxDepth + 1), /deeper/)
+  refused(t, '{"a":'.repeat(100_000), /deeper/, 'unclosed')
+  t.equal(strict(JSON.stringify('[{'.repeat(1000))), '[{'.repeat(1000))
+})
+
+t.test('poison is refused in names and in texts', async t => {
+  for (const body of ['{"__proto__":{"a":1}}', '[{"\\u005f_proto__":1}]']) refused(t, body, /__proto__/)
+  for (const body of ['"\\u0000"', '{"a":["x\\u0000"]}', '{"\\u0000":1}']) refused(t, body, /U\+0000/)
+  for (const body of ['"\\ud800"', '{"a":"\\udc00\\ud800"}', '{"\\ud83d":1}']) refused(t, body, /surrogate/)
+  t.equal(strict('"\\ud83d\\ude42 🙂"'), '🙂 🙂')
+  t.notOk(Object.hasOwn(Object.prototype, 'a'))
+})
+
+t.test('bytes that are not UTF-8 and a byte order mark are refused', async t => {
+  refused(t, new Uint8Array([0x22, 0xff, 0x22]), /UTF-8/, 'no character')
+  refused(t, new Uint8Array([0x22, 0xed, 0xa0, 0x80, 0x22]), /UTF-8/, 'half of a surrogate pair')
+  refused(t, new Uint8Array([0x22, 0xc0, 0xaf, 0x22]), /UTF-8/, 'an overlong form')
+  refused(t, '\ufeff{}', /not JSON/)
+})
+
+t.test('what other parsers forgive is refused', async t => {
+  for (const body of ['', ' ', '{', '[1,]', '{"a":1,}', '{a:1}', '{\'a\':1}', '01', '+1', '1.', '.5', 'NaN', 'Infinity', '/**/1', '1 2', '{"a" 1}', '"\t"', '{1.10:1}', '[1.10"x"]', '[1.10.2]', '\u00a01']) {
+    refused(t, body, /not JSON/)
+  }
+  for (const number of ['1e400', '-1e400', `1${'0'.repeat(70)}`, `0.${'1'.repeat(70)}`]) refused(t, `[${number}]`, /too large or too long/)
+})
+
+t.test('a reason never repeats what was sent', async t => {
+  for (const body of ['{"secret":1,"secret":2}', '{"secret"', '"secret\\u0000"', '{"secret\\ud800":1}', '[1e999, "secret"']) {
+    t.throws(() => strict(body), { message: /^(?!.*secret)/ })
+  }
+})
