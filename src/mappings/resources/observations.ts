@@ -12,7 +12,7 @@ import { from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { observationRules } from '../rules/observation.js'
-import { interpretations, observationCategories } from '../value-sets.js'
+import { interpretations, observationCategories, observationStatus } from '../value-sets.js'
 
 /** One thing measured or stated about a patient: http://hl7.org/fhir/R4/observation.html */
 export const observations = mapping('Observation', {
@@ -21,7 +21,7 @@ export const observations = mapping('Observation', {
   about: 'One thing measured or stated about a patient.',
   fields: {
     identifiers: identifiers(),
-    status: code(['registered', 'preliminary', 'final', 'amended', 'corrected', 'cancelled', 'entered-in-error', 'unknown'])('status', { required: true, default: 'final', filter: 'status' }),
+    status: code(observationStatus)('status', { required: true, default: 'final', filter: 'status' }),
     code: concept('code', { required: true, filter: 'code', about: 'What was measured; LOINC preferred.' }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     category: conceptOf({ known: observationCategories }).oneOrList('category', { filter: 'category' }),
