@@ -2,6 +2,7 @@ import type { Mapping } from './kit/mapping.js'
 import { accounts } from './resources/accounts.js'
 import { activityDefinitions } from './resources/activity-definitions.js'
 import { allergies } from './resources/allergies.js'
+import { auditEvents } from './resources/audit-events.js'
 import { carePlans } from './resources/care-plans.js'
 import { chargeItems } from './resources/charge-items.js'
 import { claimResponses } from './resources/claim-responses.js'
@@ -9,18 +10,30 @@ import { claims } from './resources/claims.js'
 import { conditions } from './resources/conditions.js'
 import { consents } from './resources/consents.js'
 import { coverages } from './resources/coverages.js'
+import { deviceRequests } from './resources/device-requests.js'
+import { devices } from './resources/devices.js'
 import { eligibilityRequests } from './resources/eligibility-requests.js'
 import { eligibilityResponses } from './resources/eligibility-responses.js'
 import { encounters } from './resources/encounters.js'
+import { enrollmentRequests } from './resources/enrollment-requests.js'
+import { enrollmentResponses } from './resources/enrollment-responses.js'
 import { eobs } from './resources/eobs.js'
 import { familyHistory } from './resources/family-history.js'
 import { healthcareServices } from './resources/healthcare-services.js'
+import { imagingStudies } from './resources/imaging-studies.js'
+import { immunizationRecommendations } from './resources/immunization-recommendations.js'
 import { locations } from './resources/locations.js'
+import { measureReports } from './resources/measure-reports.js'
+import { measures } from './resources/measures.js'
+import { media } from './resources/media.js'
+import { medicationKnowledge } from './resources/medication-knowledge.js'
 import { medications } from './resources/medications.js'
 import { nutritionOrders } from './resources/nutrition-orders.js'
 import { observations } from './resources/observations.js'
 import { organizations } from './resources/organizations.js'
 import { patients } from './resources/patients.js'
+import { paymentNotices } from './resources/payment-notices.js'
+import { paymentReconciliations } from './resources/payment-reconciliations.js'
 import { persons } from './resources/persons.js'
 import { planDefinitions } from './resources/plan-definitions.js'
 import { practitioners } from './resources/practitioners.js'
@@ -28,12 +41,15 @@ import { riskAssessments } from './resources/risk-assessments.js'
 import { schedules } from './resources/schedules.js'
 import { serviceRequests } from './resources/service-requests.js'
 import { slots } from './resources/slots.js'
+import { specimens } from './resources/specimens.js'
 import { tasks } from './resources/tasks.js'
 
 /** Every resource group that the gateway offers, in the order of the documentation. */
 export const mappings: readonly Mapping[] = [
-  patients, practitioners, encounters, observations, medications, consents, tasks, slots, organizations,
-  accounts, healthcareServices, serviceRequests, locations, schedules, persons, familyHistory, carePlans,
-  claims, claimResponses, allergies, conditions, chargeItems, coverages, eligibilityRequests,
+  patients, practitioners, encounters, observations, medications, consents, devices, deviceRequests,
+  medicationKnowledge, paymentNotices, paymentReconciliations, specimens, imagingStudies, enrollmentRequests,
+  enrollmentResponses, media, auditEvents, measures, measureReports, immunizationRecommendations, tasks, slots,
+  organizations, accounts, healthcareServices, serviceRequests, locations, schedules, persons, familyHistory,
+  carePlans, claims, claimResponses, allergies, conditions, chargeItems, coverages, eligibilityRequests,
   eligibilityResponses, eobs, activityDefinitions, nutritionOrders, planDefinitions, riskAssessments
 ]

@@ -2,7 +2,7 @@ import type { FhirElement } from '../fhir.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
 import { isElement, withMember } from '../kit/path.js'
 import type { Schema } from '../kit/schema.js'
-import { textUpTo, uri } from './primitives.js'
+import { textUpTo } from './primitives.js'
 
 /** R4's logical id: http://hl7.org/fhir/R4/datatypes.html#id */
 const idForm = '[A-Za-z0-9.-]{1,64}'
@@ -43,19 +43,26 @@ export function typedReference (types: readonly string[]): Datatype<string> {
   })
 }
 
-/** A canonical: the URL of a definition, or the bare id of one of the store. */
+/** A canonical: the URL of a definition, with `|version` where one of several is meant, or the bare id of one of the store. */
 export function canonical (type: string): Datatype<string> {
   const main = `${type}/`
   const short = (value: string): string => value.startsWith(main) && isId(value.slice(main.length)) ? value.slice(main.length) : value
   return datatype<string>({
-    ...uri.codec,
-    schema: { ...uri.codec.schema, 'x-expects': `the id of a ${type} alone, or its canonical URL` },
+    schema: {
+      type: 'string',
+      pattern: `^(?:(?:${main})?${idForm}|[A-Za-z][A-Za-z0-9+.-]*:${uriPart}(?:\\|${uriPart})?)$`,
+      maxLength: 4000,
+      'x-expects': `the id of a ${type} alone, or its canonical URL`
+    },
     kind: 'reference',
     accept: short,
     read: stored => typeof stored === 'string' && stored !== '' ? short(stored) : undefined,
     write: value => isId(value) ? main + value : value
   })
 }
+
+/** What a URI may hold between the bars that FHIR puts into a canonical. */
+const uriPart = '[^\\s\\u0000-\\u001F\\u007F"<>\\\\^`{|}]+'
 
 const isId = (text: string): boolean => new RegExp(`^${idForm}$`).test(text)
 

@@ -11,6 +11,7 @@ import type { Simple } from '../kit/element.js'
 import { byReference, from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
+import { deviceRequestRules } from '../rules/device-request.js'
 import { requestIntent, requestPriority, requestStatus } from '../value-sets.js'
 
 const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam', 'HealthcareService', 'Patient', 'Device', 'RelatedPerson'] as const
@@ -53,7 +54,8 @@ export const deviceRequests = mapping('DeviceRequest', {
     authoredFrom: from('authored-on'),
     dateFrom: from('event-date'),
     dateTo: until('event-date')
-  }
+  },
+  rules: deviceRequestRules
 })
 
 /** A device request in the simple form. */

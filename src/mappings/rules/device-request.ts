@@ -1,0 +1,11 @@
+import type { Rule } from '../kit/rule.js'
+import { exists } from './exists.js'
+
+export const deviceRequestRules: readonly Rule[] = [
+  {
+    key: 'code[x] 1..1',
+    fields: ['code', 'deviceId'],
+    says: 'one of code and deviceId is needed',
+    holds: request => exists(request, 'code[x]')
+  }
+]
