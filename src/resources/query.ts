@@ -1,7 +1,7 @@
 import { Failure, fieldIssue } from '../envelope/failures.js'
 import { nearest } from '../envelope/nearest.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
-import { printable } from '../mappings/kit/validate.js'
+import { printable } from '../mappings/kit/explain.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
 import { parameterOf, valueMistake } from './filter-value.js'
 

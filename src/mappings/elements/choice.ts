@@ -3,11 +3,11 @@ import { put, type Codec } from '../kit/codec.js'
 import type { Element, ElementOptions } from '../kit/element.js'
 import type { FhirElement } from '../fhir.js'
 import { withMember } from '../kit/path.js'
+import { rivalsOf, without } from '../kit/place.js'
 
 /** One form that a choice element may take: the suffix of its name in FHIR, and its datatype. */
 export interface Variant {
   readonly suffix: string
-
   readonly codec: Codec<any>
   /** Whether a simple value is of this form; the first variant for which it holds is written. */
   readonly is: (value: unknown) => boolean
@@ -18,36 +18,29 @@ export interface Variant {
  * A form that no variant shows is kept until the field is set.
  */
 export function choice<T, const O extends ElementOptions = object> (base: string, variants: readonly Variant[], options: O = {} as O): Element<T, O> {
-  const schemas = variants.map(variant => variant.codec.schema)
-  const variantOf = (value: unknown): Variant | undefined => variants.find(variant => variant.is(value))
-  const stored = (holder: FhirElement): Variant | undefined => variants.find(variant => variant.codec.read(holder[base + variant.suffix]) !== undefined)
+  const forms = variants.map(variant => ({ ...variant, name: base + variant.suffix, isRival: rivalsOf(base, base + variant.suffix) }))
+  const expects = variants.map(({ codec }) => codec.schema['x-expects']).join('; or ')
+  const formOf = (value: unknown) => forms.find(form => form.is(value))
+  const stored = (holder: FhirElement) => forms.find(form => form.codec.read(holder[form.name]) !== undefined)
   return {
-    schema: { anyOf: schemas, 'x-expects': schemas.map(schema => schema['x-expects']).join('; or '), ...options.about && { description: options.about } },
+    schema: { anyOf: variants.map(({ codec }) => codec.schema), 'x-expects': expects, ...options.about && { description: options.about } },
     path: base,
     kind: variants[0]!.codec.kind,
     options,
-    accept: value => variantOf(value)?.codec.accept?.(value) as T ?? value,
+    accept: value => formOf(value)?.codec.accept?.(value) as T ?? value,
     read (holder) {
-      const variant = stored(holder)
-      return variant && variant.codec.read(holder[base + variant.suffix]) as T
+      const form = stored(holder)
+      return form && form.codec.read(holder[form.name]) as T
     },
     write (holder, value) {
       const before = stored(holder)
-      const after = value === undefined || holds(before, holder, value) ? before : variantOf(value)
-      if (after === undefined) return holder
-      const name = base + after.suffix
-      const written = withMember(holder, name, put(after.codec, value, holder[name]))
-      if (value === undefined) return written
-      const others = Object.keys(written).filter(key => key !== name && key !== `_${name}` && new RegExp(`^_?${base}[A-Z]`).test(key))
-      return others.reduce((element, key) => withMember(element, key, undefined), written)
+      // A value that is shown alike by two forms (text alone, a concept of text alone) stays in the form that is stored.
+      const isHeld = before !== undefined && put(before.codec, value, holder[before.name]) === holder[before.name]
+      const form = value === undefined || isHeld ? before : formOf(value)
+      if (form === undefined) return holder
+      const written = withMember(holder, form.name, put(form.codec, value, holder[form.name]))
+      return value === undefined ? written : without(written, form.isRival)
     }
-  }
-
-  // A value that is shown alike by two forms (text alone, a concept of text alone) stays in the form that is stored.
-  function holds (variant: Variant | undefined, holder: FhirElement, value: unknown): boolean {
-    if (variant === undefined) return false
-    const member = holder[base + variant.suffix]
-    return put(variant.codec, value, member) === member
   }
 }
 

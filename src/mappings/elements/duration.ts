@@ -19,8 +19,9 @@ function durationIn (code: string, unit: string, factors: Readonly<Record<string
     read (stored) {
       const value = isElement(stored) ? decimal.codec.read(stored.value) : undefined
       if (!isElement(stored) || value === undefined || stored.comparator !== undefined) return undefined
-      const factor = factors[String(stored.code ?? stored.unit)]
-      return factor === undefined ? undefined : factor === 1 ? value : Number(value) * factor
+      const unit = String(stored.code ?? stored.unit)
+      if (!Object.hasOwn(factors, unit)) return undefined
+      return factors[unit] === 1 ? value : Number(value) * factors[unit]!
     },
     write: value => ({ value, unit, system: ucum, code })
   })

@@ -103,11 +103,15 @@ function namer (fields: Elements): Mapping['named'] {
 function defaults (fields: Elements, given: Given): Record<string, unknown> {
   const filled: Record<string, unknown> = {}
   for (const [name, { options }] of Object.entries(fields)) {
-    if (options.default === undefined || Object.hasOwn(given.simple, name)) continue
+    if (options.default === undefined || Object.hasOwn(given.simple, name) || hasRival(fields, options.choice, given.simple)) continue
     const value = typeof options.default === 'function' ? options.default(given) : options.default
     if (value !== undefined) filled[name] = value
   }
   return filled
+}
+
+function hasRival (fields: Elements, choice: string | undefined, simple: Given['simple']): boolean {
+  return choice !== undefined && Object.entries(fields).some(([name, { options }]) => options.choice === choice && Object.hasOwn(simple, name))
 }
 
 /** A default that is the time of the request. */

@@ -1,7 +1,7 @@
 import type { FhirElement } from '../fhir.js'
 import { accepted, put, putList, type Codec, type Relisted } from './codec.js'
 import type { Element, ElementOptions } from './element.js'
-import { at, isElement, itemsAt, withAt, withMember } from './path.js'
+import { at, itemsAt, withAt, withMember } from './path.js'
 import type { Schema } from './schema.js'
 
 /** Most items that a list may have where the contract says no number. */
@@ -15,6 +15,8 @@ export interface ListOptions extends ElementOptions {
 
 /** A field that shows the one value at its path. */
 export function one<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
+  const dot = path.lastIndexOf('.')
+  const isRival = options.choice === undefined ? undefined : rivalsOf(options.choice, path.slice(dot + 1))
   return {
     schema: described(codec.schema, options),
     path,
@@ -24,7 +26,8 @@ export function one<T, const O extends ElementOptions> (codec: Codec<T>, path: s
     read: holder => codec.read(at(holder, path)),
     write (holder, value) {
       const after = withAt(holder, path, put(codec, value, at(holder, path)))
-      return options.choice === undefined || value === undefined ? after : withoutSiblings(after, path, options.choice)
+      if (isRival === undefined || value === undefined) return after
+      return dot < 0 ? without(after, isRival) : withAt(after, path.slice(0, dot), without(at(after, path.slice(0, dot)) as FhirElement, isRival))
     }
   }
 }
@@ -118,18 +121,16 @@ function withList (holder: FhirElement, path: string, { items, origins }: Relist
 /** `name.given` → `name._given`, where R4's JSON keeps ids and extensions of primitives. */
 const siblingPath = (path: string): string => path.replace(/[^.]+$/, '_$&')
 
-function withoutSiblings (holder: FhirElement, path: string, choice: string): FhirElement {
-  const dot = path.lastIndexOf('.')
-  const name = path.slice(dot + 1)
-  const parent = dot < 0 ? holder : at(holder, path.slice(0, dot))
-  if (!isElement(parent)) return holder
-  const others = Object.keys(parent).filter(key => isOfChoice(key, choice) && key !== name && key !== `_${name}`)
-  if (others.length === 0) return holder
-  const cleared = others.reduce((element, key) => withMember(element, key, undefined), parent)
-  return dot < 0 ? cleared : withAt(holder, path.slice(0, dot), cleared)
+/** Whether a member is another form of a choice element: of `value[x]` written as valueString, `valueCode` and `_valueCode` are. */
+export function rivalsOf (choice: string, name: string): (key: string) => boolean {
+  const ofChoice = new RegExp(`^_?${choice}[A-Z]`)
+  return key => ofChoice.test(key) && key !== name && key !== `_${name}`
 }
 
-const isOfChoice = (key: string, choice: string): boolean => new RegExp(`^_?${choice}[A-Z]`).test(key)
+/** The holder without some members; the same object when it has none of them. */
+export function without (holder: FhirElement, isUnwanted: (key: string) => boolean): FhirElement {
+  return Object.keys(holder).filter(isUnwanted).reduce((element, key) => withMember(element, key, undefined), holder)
+}
 
 const asList = <T>(value: T | readonly T[]): readonly T[] => Array.isArray(value) ? value : [value as T]
 

@@ -1,7 +1,7 @@
 import type { FhirElement } from '../fhir.js'
 import type { Codec } from './codec.js'
 import { datatype, type Datatype } from './datatype.js'
-import type { Elements, Simple } from './element.js'
+import type { Element, Elements, Simple } from './element.js'
 import { isElement } from './path.js'
 import type { FilterKind, Schema } from './schema.js'
 
@@ -65,14 +65,23 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
     revises,
     accept: value => mapValues(value, (item, name) => elements[name]?.accept(item) ?? item) as Simple<E>,
     read: stored => shows(stored) ? readElements(elements, stored) : undefined,
-    write: (value, before) => entries.reduce<FhirElement>(
-      (stored, [name, element]) => element.write(stored, (value as Record<string, unknown>)[name]), isElement(before) ? before : {}),
+    write (value, before) {
+      const sent = value as Record<string, unknown>
+      const old = isElement(before) ? before : {}
+      return entries.reduce((stored, [name, element]) => sent[name] === undefined ? cleared(element, stored) : element.write(stored, sent[name]), old)
+    },
     without (before) {
       if (needsAny) return undefined
-      const rest = entries.reduce<FhirElement>((stored, [, element]) => element.write(stored, undefined), before as FhirElement)
+      const rest = entries.reduce((stored, [, element]) => cleared(element, stored), before as FhirElement)
       return Object.keys(rest).length === 0 ? undefined : rest
     }
   }
+}
+
+/** The holder with nothing left that an element shows, also where it shows the first of several: a structure is sent whole. */
+function cleared (element: Element, holder: FhirElement): FhirElement {
+  const rest = element.write(holder, undefined)
+  return rest === holder ? holder : cleared(element, rest)
 }
 
 /** The simple object that the elements show of a holder; undefined when they show nothing. */

@@ -1,14 +1,13 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
-import { distance } from 'fastest-levenshtein'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { fieldIssue, type Issue } from '../../envelope/failures.js'
 import { plainNumbers } from '../../json.js'
 import type { FhirElement } from '../fhir.js'
 import { same, type Element } from './element.js'
+import { explain, printable, unknownName } from './explain.js'
 import { formats } from './formats.js'
 import { isOrdered } from './ordered.js'
 import { identityFields, type Mapping } from './mapping.js'
 import type { Rule } from './rule.js'
-import type { Schema } from './schema.js'
 
 type SimpleForm = Readonly<Record<string, unknown>>
 
@@ -25,10 +24,8 @@ export function checkCreate (mapping: Mapping, simple: SimpleForm): Issue[] {
 export function checkChange (mapping: Mapping, changes: SimpleForm, shown: SimpleForm = {}): Issue[] {
   const set = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== null))
   const removed = Object.keys(changes).filter(name => changes[name] === null)
-  const required = removed.filter(name => mapping.fields[name]?.options.required === true && !isInChoice(mapping, name, set))
   return [
-    ...required.map(name => fieldIssue(name, 'is required and cannot be removed', 'required')),
-    ...checkFields(mapping, Object.fromEntries(removed.filter(name => mapping.fields[name] === undefined || mapping.fields[name].options.readOnly).map(name => [name, null]))),
+    ...removed.flatMap(name => checkRemoval(mapping, name, set)),
     ...checkFields(mapping, set, shown),
     ...twoOfOneChoice(mapping, set)
   ]
@@ -45,48 +42,47 @@ export function checkRules (mapping: Mapping, resource: FhirElement, written: re
     .flatMap(rule => rule.fields.map(field => fieldIssue(field, `${rule.says} (${rule.key})`, 'invariant')))
 }
 
-/** The name among `names` that a misspelt one was probably meant to be. */
-export function nearest (name: string, names: readonly string[]): string | undefined {
-  const short = name.slice(0, 64).toLowerCase()
-  const ranked = names.map(candidate => ({ candidate, steps: distance(short, candidate.toLowerCase()) })).sort((a, b) => a.steps - b.steps)
-  return ranked[0]?.candidate
-}
-
-/** A name as the client sent it when it is fit to be shown, since anything at all can stand where a name is expected. */
-export const printable = (name: string): string => /^[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
-
-function missing ({ fields }: Mapping, simple: SimpleForm): Issue[] {
-  return Object.entries(fields)
-    .filter(([name, { options }]) => options.required === true && simple[name] === undefined &&
-      !(options.choice !== undefined && Object.keys(simple).some(other => fields[other]?.options.choice === options.choice)))
+function missing (mapping: Mapping, simple: SimpleForm): Issue[] {
+  return Object.entries(mapping.fields)
+    .filter(([name, { options }]) => options.required === true && simple[name] === undefined && rivals(mapping, name, simple).length === 0)
     .map(([name]) => fieldIssue(name, 'is required', 'required'))
 }
 
-function isInChoice ({ fields }: Mapping, name: string, set: SimpleForm): boolean {
-  const group = fields[name]?.options.choice
-  return group !== undefined && Object.keys(set).some(other => fields[other]?.options.choice === group)
+function twoOfOneChoice (mapping: Mapping, set: SimpleForm): Issue[] {
+  return Object.keys(set)
+    .map(name => ({ name, alike: rivals(mapping, name, set) }))
+    .filter(({ alike }) => alike.length > 1)
+    .map(({ name, alike }) => fieldIssue(name, `send at most one of ${alike.join(', ')}`))
 }
 
-function twoOfOneChoice ({ fields }: Mapping, set: SimpleForm): Issue[] {
-  const rivals = (name: string): string[] => {
-    const group = fields[name]?.options.choice
-    return group === undefined ? [] : Object.keys(set).filter(other => fields[other]?.options.choice === group)
-  }
-  return Object.keys(set).filter(name => rivals(name).length > 1)
-    .map(name => fieldIssue(name, `send at most one of ${rivals(name).join(', ')}`))
+/** The names among those sent that share a choice element with a field, itself included. */
+function rivals (mapping: Mapping, name: string, sent: SimpleForm): string[] {
+  const group = fieldOf(mapping, name)?.options.choice
+  return group === undefined ? [] : Object.keys(sent).filter(other => fieldOf(mapping, other)?.options.choice === group)
 }
 
-function checkFields ({ fields }: Mapping, simple: SimpleForm, shown: SimpleForm = {}): Issue[] {
+/** A field by a name that may be anything at all, such as `constructor`. */
+const fieldOf = ({ fields }: Mapping, name: string): Element | undefined => Object.hasOwn(fields, name) ? fields[name] : undefined
+
+function checkRemoval (mapping: Mapping, name: string, set: SimpleForm): Issue[] {
+  const options = fieldOf(mapping, name)?.options
+  if (options === undefined) return [unknownField(name, Object.keys(mapping.fields))]
+  if (options.readOnly === true) return [readOnlyField(name)]
+  const isNeeded = options.required === true && rivals(mapping, name, set).length === 0
+  return isNeeded ? [fieldIssue(name, 'is required and cannot be removed', 'required')] : []
+}
+
+function checkFields (mapping: Mapping, simple: SimpleForm, shown: SimpleForm = {}): Issue[] {
   return Object.entries(simple).flatMap(([name, value]) => {
-    const element = fields[name]
-    if (!Object.hasOwn(fields, name) || element === undefined) return [unknownField(name, Object.keys(fields))]
+    const element = fieldOf(mapping, name)
+    if (element === undefined) return [unknownField(name, Object.keys(mapping.fields))]
     return element.options.readOnly === true ? [readOnlyField(name)] : checkValue(element, { name, value, shown: shown[name] })
   })
 }
 
 function unknownField (name: string, known: readonly string[]): Issue {
   if ((identityFields as readonly string[]).includes(name)) return readOnlyField(name)
-  return fieldIssue(printable(name), `no such field; the nearest is ${nearest(name, known)}`, 'structure')
+  return fieldIssue(printable(name), unknownName(name, known), 'structure')
 }
 
 const readOnlyField = (name: string): Issue => fieldIssue(name, 'is read-only; leave it out', 'business-rule')
@@ -128,37 +124,4 @@ function validatorOf (element: Element): ValidateFunction {
   const made = validators.get(element) ?? ajv.compile(element.schema)
   validators.set(element, made)
   return made
-}
-
-interface Explanation { readonly path: string, readonly says: string, readonly code: string }
-
-/** One error in the words of the schema: of a failed choice the branch that got furthest, else what the choice expects. */
-function explain (errors: readonly ErrorObject[]): Explanation {
-  const depth = (error: ErrorObject): number => error.instancePath.split('/').length + Number(isAboutNames(error))
-  const deepest = errors.toSorted((a, b) => depth(b) - depth(a))
-  const top = errors.at(-1)
-  const chosen = top?.keyword === 'anyOf' && deepest[0] !== undefined && depth(deepest[0]) <= depth(top) ? top : deepest[0]
-  if (chosen === undefined) return { path: '', says: 'is not valid', code: 'invalid' }
-  return { path: expressionOf(chosen), says: reasonOf(chosen), code: chosen.keyword === 'required' ? 'required' : chosen.keyword === 'enum' ? 'code-invalid' : 'invalid' }
-}
-
-const isAboutNames = ({ keyword }: ErrorObject): boolean => ['additionalProperties', 'required', 'dependentRequired'].includes(keyword)
-
-function expressionOf ({ instancePath, keyword, params }: ErrorObject): string {
-  const steps = instancePath.split('/').slice(1).map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-  const inner = keyword === 'required' || keyword === 'dependentRequired' ? [params.missingProperty as string] : keyword === 'additionalProperties' ? [params.additionalProperty as string] : []
-  return [...steps, ...inner].map(step => /^\d+$/.test(step) ? `[${step}]` : `.${printable(step)}`).join('')
-}
-
-function reasonOf ({ keyword, params, parentSchema }: ErrorObject): string {
-  const schema = parentSchema as Schema | undefined
-  if (keyword === 'required') return 'is required here'
-  if (keyword === 'dependentRequired') return `is required beside ${params.property as string}`
-  if (keyword === 'additionalProperties') return `no such field; the nearest is ${nearest(params.additionalProperty as string, Object.keys(schema?.properties ?? {}))}`
-  if (keyword === 'maxLength') return `at most ${params.limit as number} characters`
-  if (keyword === 'maxItems') return `at most ${params.limit as number} items`
-  if (keyword === 'minItems') return 'at least one item; send null to remove the field'
-  if (keyword === 'minimum') return `at least ${params.limit as number}`
-  if (keyword === 'maximum') return `at most ${params.limit as number}`
-  return `expected ${schema?.['x-expects'] ?? 'another form; see the documentation'}`
 }

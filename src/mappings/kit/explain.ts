@@ -1,0 +1,50 @@
+/** What a JSON Schema validator finds, in words that a client can act on and that hold no value that was sent. */
+import type { ErrorObject } from 'ajv/dist/2020.js'
+import { nearest } from '../../envelope/nearest.js'
+import type { Schema } from './schema.js'
+
+/** What is wrong, where below the field, and which R4 issue type that is. */
+export interface Explanation { readonly path: string, readonly says: string, readonly code: string }
+
+/** One error in the words of the schema: of a failed choice the branch that got furthest, else what the choice expects. */
+export function explain (errors: readonly ErrorObject[]): Explanation {
+  const depth = (error: ErrorObject): number => error.instancePath.split('/').length + Number(isAboutNames(error))
+  const deepest = errors.toSorted((a, b) => depth(b) - depth(a))
+  const top = errors.at(-1)
+  const chosen = top?.keyword === 'anyOf' && deepest[0] !== undefined && depth(deepest[0]) <= depth(top) ? top : deepest[0]
+  if (chosen === undefined) return { path: '', says: 'is not valid', code: 'invalid' }
+  return { path: expressionOf(chosen), says: reasonOf(chosen), code: issueTypes[chosen.keyword] ?? 'invalid' }
+}
+
+const issueTypes: Readonly<Record<string, string>> = { required: 'required', enum: 'code-invalid' }
+
+/** A name that is no field, with the nearest that is. */
+export function unknownName (name: string, known: readonly string[]): string {
+  const meant = nearest(name, known)
+  return `no such field${meant === undefined ? '; see the documentation' : `; the nearest is ${meant}`}`
+}
+
+/** A name as the client sent it when it is fit to be shown, since anything at all can stand where a name is expected. */
+export const printable = (name: string): string => /^[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
+
+/** Errors on an object that are really about a member it has or lacks. */
+const isAboutNames = ({ keyword }: { readonly keyword: string }): boolean => ['additionalProperties', 'required', 'dependentRequired'].includes(keyword)
+
+function expressionOf ({ instancePath, keyword, params }: ErrorObject): string {
+  const steps = instancePath.split('/').slice(1).map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const named = isAboutNames({ keyword }) ? [(params.missingProperty ?? params.additionalProperty) as string] : []
+  return [...steps, ...named].map(step => /^\d+$/.test(step) ? `[${step}]` : `.${printable(step)}`).join('')
+}
+
+function reasonOf ({ keyword, params, parentSchema }: ErrorObject): string {
+  const schema = parentSchema as Schema | undefined
+  if (keyword === 'required') return 'is required here'
+  if (keyword === 'dependentRequired') return `is required beside ${params.property as string}`
+  if (keyword === 'additionalProperties') return unknownName(params.additionalProperty as string, Object.keys(schema?.properties ?? {}))
+  if (keyword === 'maxLength') return `at most ${params.limit as number} characters`
+  if (keyword === 'maxItems') return `at most ${params.limit as number} items`
+  if (keyword === 'minItems') return 'at least one item; send null to remove the field'
+  if (keyword === 'minimum') return `at least ${params.limit as number}`
+  if (keyword === 'maximum') return `at most ${params.limit as number}`
+  return `expected ${schema?.['x-expects'] ?? 'another form; see the documentation'}`
+}
