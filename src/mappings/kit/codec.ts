@@ -1,4 +1,5 @@
 import { same } from './element.js'
+import { match } from './match.js'
 import type { FilterKind, Schema } from './schema.js'
 
 /**
@@ -50,26 +51,4 @@ export function putList<T> (codec: Codec<T>, values: readonly T[], before: reado
   const slots = before.flatMap((item, i) => shown[i] === undefined ? [{ item, origin: i }] : written.splice(0, 1))
   const placed = [...slots, ...written]
   return { items: placed.map(slot => slot.item), origins: placed.map(slot => slot.origin) }
-}
-
-/** For each value the place of the item that it is: in its own place, elsewhere, or revised there. */
-function match (values: readonly unknown[], shown: readonly unknown[], revises: boolean): Array<number | undefined> {
-  const sources = new Array<number | undefined>(values.length).fill(undefined)
-  const free = new Set(shown.flatMap((item, i) => item === undefined ? [] : [i]))
-  const order = [...free]
-  const claim = (i: number, place: number | undefined): void => {
-    if (place === undefined) return
-    sources[i] = place
-    free.delete(place)
-  }
-  const open = (): number[] => values.flatMap((_, i) => sources[i] === undefined ? [i] : [])
-  for (const i of open()) claim(i, order[i] !== undefined && same(shown[order[i]], values[i]) ? order[i] : undefined)
-  for (const i of open()) claim(i, [...free].find(place => same(shown[place], values[i])))
-  if (revises) for (const i of open()) claim(i, [...free].find(place => shareValue(shown[place], values[i])))
-  return sources
-}
-
-function shareValue (a: unknown, b: unknown): boolean {
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
-  return Object.entries(a).some(([name, value]) => same(value, (b as Record<string, unknown>)[name]))
 }
