@@ -21,6 +21,11 @@ export const nameSuffixes = <const O extends ElementOptions = object>(options?: 
 /** The given names after the first, with one space between them. */
 export const middleName = <const O extends ElementOptions = object>(options?: O) => namePart(laterGivens(words, options ?? {} as O))
 
+/** The first given name of a contact, who has one name. */
+export const contactFirstName = (): Element<string> => onlyNamePart(text.first('given'))
+/** The family name of a contact. */
+export const contactLastName = (): Element<string> => onlyNamePart(text('family'))
+
 /** The whole name as one text: `name.text`, or rendered from the parts. */
 export function fullName<const O extends ElementOptions = object> (options?: O): Element<string, O & { readOnly: true }> {
   const shown = { ...options, readOnly: true } as unknown as O & { readOnly: true }
@@ -46,12 +51,31 @@ function namePart<T, O extends ElementOptions> (part: Element<T, O>): Element<T,
       const names = itemsAt(holder, 'name')
       const place = chosen(holder)
       const before = place < 0 ? { use: 'official' } : names[place] as FhirElement
-      const after = part.write(before, value)
-      if (after === before) return holder
-      const name = withMember(withMember(after, 'text', undefined), '_text', undefined)
+      const name = changed(part, before, value)
+      if (name === before) return holder
       return withMember(holder, 'name', place < 0 ? [...names, name] : names.with(place, name))
     }
   }
+}
+
+function onlyNamePart<T> (part: Element<T>): Element<T> {
+  return {
+    ...part,
+    path: `name.${part.path}`,
+    read: holder => isElement(holder.name) ? part.read(holder.name) : undefined,
+    write (holder, value) {
+      const before = isElement(holder.name) ? holder.name : {}
+      const name = changed(part, before, value)
+      if (name === before) return holder
+      return withMember(holder, 'name', Object.keys(name).length === 0 ? undefined : name)
+    }
+  }
+}
+
+/** A name with another part and without the text that showed the old one. */
+function changed<T> (part: Element<T>, name: FhirElement, value: T | undefined): FhirElement {
+  const after = part.write(name, value)
+  return after === name ? name : withMember(withMember(after, 'text', undefined), '_text', undefined)
 }
 
 function chosen (holder: FhirElement): number {

@@ -2,6 +2,7 @@ import type { FhirElement, FhirResource, StoredResource } from '../fhir.js'
 import type { Element, Elements, Given, Occasion, Simple } from './element.js'
 import type { Filter, Filters } from './filter.js'
 import type { Rule } from './rule.js'
+import type { Schema } from './schema.js'
 import { readElements } from './structure.js'
 
 /** What a resource file declares. */
@@ -130,8 +131,11 @@ function filterOf ({ kind, schema, options }: Element): Filter {
   const { filter, canonicalOf } = options
   const types = canonicalOf === undefined ? schema['x-references'] ?? schema.anyOf?.[1]?.['x-references'] : [canonicalOf]
   const aliases = schema['x-aliases'] ?? schema.anyOf?.[1]?.['x-aliases']
-  return { param: filter!, kind, ...types && { types }, ...aliases && { aliases }, ...canonicalOf && { canonicalOf }, hasText: kind === 'token' && schema.anyOf !== undefined }
+  return { param: filter!, kind, ...types && { types }, ...aliases && { aliases }, ...canonicalOf && { canonicalOf }, hasText: [schema, ...schema.anyOf ?? []].some(isConcept) }
 }
+
+/** Whether values are CodeableConcepts, which have words to search by. */
+const isConcept = ({ anyOf }: Schema): boolean => anyOf?.[1]?.properties?.codings !== undefined
 
 function identity ({ resourceType, id, meta }: StoredResource): Identity {
   const { versionId, lastUpdated } = meta
