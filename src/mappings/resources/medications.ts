@@ -5,7 +5,7 @@ import { ratio } from '../datatypes/quantities.js'
 import { display } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import type { Simple } from '../kit/element.js'
-import { byDate, byToken } from '../kit/filter.js'
+import { byCode, byDate } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 
@@ -28,7 +28,7 @@ export const medications = mapping('Medication', {
     }).list('ingredient'),
     batch: backbone({ lotNumber: text('lotNumber'), expirationDate: dateTime('expirationDate') })('batch')
   },
-  filters: { lotNumber: byToken('lot-number'), expirationDate: byDate('expiration-date') }
+  filters: { lotNumber: byCode('lot-number'), expirationDate: byDate('expiration-date') }
 })
 
 /** A medication in the simple form. */

@@ -2,7 +2,7 @@ import { address } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { boolean, text, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { firstOrNone } from '../elements/first-or-none.js'
+import { contactFirstName, contactLastName } from '../elements/human-name.js'
 import { identifiers } from '../elements/identifiers.js'
 import { email, phone } from '../elements/telecom.js'
 import type { Simple } from '../kit/element.js'
@@ -27,8 +27,8 @@ export const organizations = mapping('Organization', {
     partOfId: reference('Organization')('partOf'),
     contact: backbone({
       purpose: concept('purpose'),
-      firstName: firstOrNone(text, 'name.given'),
-      lastName: text('name.family'),
+      firstName: contactFirstName(),
+      lastName: contactLastName(),
       phone: phone('telecom'),
       email: email('telecom')
     }).list('contact')

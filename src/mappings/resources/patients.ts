@@ -1,10 +1,10 @@
 import { address, attachment } from '../datatypes/complex.js'
 import { code } from '../datatypes/code.js'
 import { concept } from '../datatypes/concept.js'
-import { boolean, date, dateTime, text } from '../datatypes/primitives.js'
+import { boolean, date, dateTime } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { choice, isBoolean, isText } from '../elements/choice.js'
-import { firstName, firstNamePrefix, firstNameSuffix, fullName, lastName, middleName } from '../elements/human-name.js'
+import { contactFirstName, contactLastName, firstName, firstNamePrefix, firstNameSuffix, fullName, lastName, middleName } from '../elements/human-name.js'
 import { identifiers } from '../elements/identifiers.js'
 import { email, phone } from '../elements/telecom.js'
 import type { Simple } from '../kit/element.js'
@@ -43,8 +43,8 @@ export const patients = mapping('Patient', {
     languages: backbone({ language: concept('language', { required: true }), preferred: boolean('preferred') }).list('communication'),
     contact: backbone({
       relationship: concept.first('relationship'),
-      firstName: text.first('name.given'),
-      lastName: text('name.family'),
+      firstName: contactFirstName(),
+      lastName: contactLastName(),
       phone: phone('telecom'),
       email: email('telecom'),
       address: address('address')
