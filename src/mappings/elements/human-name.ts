@@ -80,11 +80,18 @@ function changed<T> (part: Element<T>, name: FhirElement, value: T | undefined):
 
 function chosen (holder: FhirElement): number {
   const names = itemsAt(holder, 'name')
-  const first = (fits: (name: FhirElement) => boolean): number => names.findIndex(name => isElement(name) && fits(name))
-  return [
-    first(name => name.use === 'official'), first(name => name.use === 'usual'),
-    first(name => name.use !== 'old' && name.use !== 'maiden'), first(() => true)
-  ].find(place => place >= 0) ?? -1
+  let best = { place: -1, rank: 0 }
+  for (const [place, name] of names.entries()) {
+    const rank = isElement(name) ? rankOf(name.use) : 0
+    if (rank > best.rank) best = { place, rank }
+  }
+  return best.place
+}
+
+function rankOf (use: unknown): number {
+  if (use === 'official') return 4
+  if (use === 'usual') return 3
+  return use === 'old' || use === 'maiden' ? 1 : 2
 }
 
 function rendered (name: FhirElement): string | undefined {

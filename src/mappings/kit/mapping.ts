@@ -65,7 +65,7 @@ export function mapping<const E extends Elements> (type: string, declaration: De
     rules,
     filters: { ...fieldFilters(fields), ...filters },
     toSimple,
-    present: stored => ({ ...identity(stored), ...toSimple(stored) }),
+    present: stored => Object.assign(identity(stored), toSimple(stored)),
     named,
     withDefaults (sent, occasion) {
       const simple = named(sent)
@@ -137,14 +137,12 @@ function filterOf ({ kind, schema, options }: Element): Filter {
 /** Whether values are CodeableConcepts, which have words to search by. */
 const isConcept = ({ anyOf }: Schema): boolean => anyOf?.[1]?.properties?.codings !== undefined
 
-function identity ({ resourceType, id, meta }: StoredResource): Identity {
-  const { versionId, lastUpdated } = meta
-  return {
-    id,
-    resourceType,
-    ...versionId !== undefined && { versionId },
-    // Only of a first version is the time of creation known without a second call.
-    ...versionId === '1' && lastUpdated !== undefined && { createdAt: lastUpdated },
-    ...lastUpdated !== undefined && { updatedAt: lastUpdated }
-  }
+function identity ({ resourceType, id, meta: { versionId, lastUpdated } }: StoredResource): Identity {
+  // Only of a first version is the time of creation known without a second call.
+  const createdAt = versionId === '1' ? lastUpdated : undefined
+  const known = { id, resourceType, versionId, createdAt, updatedAt: lastUpdated }
+  return Object.values(known).includes(undefined) ? withoutUndefined(known) : known
 }
+
+const withoutUndefined = (known: Identity): Identity =>
+  Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined)) as unknown as Identity

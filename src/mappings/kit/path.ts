@@ -2,12 +2,24 @@ import type { FhirElement } from '../fhir.js'
 
 /** What stands at a path of single elements, or undefined. */
 export function at (holder: FhirElement, path: string): unknown {
+  if (!path.includes('.')) return holder[path]
   let here: unknown = holder
-  for (const name of path.split('.')) {
+  for (const name of namesOf(path)) {
     if (!isElement(here)) return undefined
     here = here[name]
   }
   return here
+}
+
+// Paths are declared, never made from what a client sends, so there are only so many; each is split once.
+const splitPaths = new Map<string, readonly string[]>()
+
+function namesOf (path: string): readonly string[] {
+  const known = splitPaths.get(path)
+  if (known !== undefined) return known
+  const names = path.split('.')
+  splitPaths.set(path, names)
+  return names
 }
 
 /** The holder with another value at the path; elements on the way are made, and taken away when nothing is left in them. */
