@@ -10,7 +10,7 @@ export function valueMistake (filter: Filter, modifier: string | undefined, valu
   const mistaken = (each: (part: string) => boolean, says: string) => values(filter, value).every(each) ? undefined : says
   switch (filter.kind) {
     case 'boolean': return mistaken(part => part === 'true' || part === 'false', 'expected true or false')
-    case 'date': return mistaken(isDate, 'expected a date such as 2026-03-14 or a time with its zone such as 2026-03-14T09:30:00Z')
+    case 'date':
     case 'from':
     case 'until': return isDate(value) ? undefined : 'expected one date such as 2026-03-14 or a time with its zone such as 2026-03-14T09:30:00Z'
     case 'reference': return mistaken(part => isId(filter, part) || isCanonical(filter, part), expectedId(filter))
@@ -62,9 +62,9 @@ export const escapedParts = (text: string): string => text.split('|').map(escape
 /** Between two values of a list. */
 export const unescapedComma = /(?<!\\),/
 
-/** The values of a list; text and the ends of a range are one value each. A comma inside a code is sent as `\,`. */
+/** The values of a list; text and dates are one value each, since HAPI takes no list of dates. A comma inside a code is sent as `\,`. */
 function values ({ kind }: Filter, value: string): string[] {
-  if (kind === 'string' || kind === 'uri' || kind === 'from' || kind === 'until') return [value]
+  if (kind === 'string' || kind === 'uri' || kind === 'date' || kind === 'from' || kind === 'until') return [value]
   return value.split(unescapedComma).map(part => part.replaceAll('\\,', ','))
 }
 
