@@ -2,8 +2,12 @@ import type { Mapping } from './kit/mapping.js'
 import { accounts } from './resources/accounts.js'
 import { activityDefinitions } from './resources/activity-definitions.js'
 import { allergies } from './resources/allergies.js'
+import { appointmentResponses } from './resources/appointment-responses.js'
+import { appointments } from './resources/appointments.js'
+import { assessments } from './resources/assessments.js'
 import { auditEvents } from './resources/audit-events.js'
 import { carePlans } from './resources/care-plans.js'
+import { careTeams } from './resources/care-teams.js'
 import { chargeItems } from './resources/charge-items.js'
 import { claimResponses } from './resources/claim-responses.js'
 import { claims } from './resources/claims.js'
@@ -11,7 +15,9 @@ import { conditions } from './resources/conditions.js'
 import { consents } from './resources/consents.js'
 import { coverages } from './resources/coverages.js'
 import { deviceRequests } from './resources/device-requests.js'
+import { deviceUseStatements } from './resources/device-use-statements.js'
 import { devices } from './resources/devices.js'
+import { documents } from './resources/documents.js'
 import { eligibilityRequests } from './resources/eligibility-requests.js'
 import { eligibilityResponses } from './resources/eligibility-responses.js'
 import { encounters } from './resources/encounters.js'
@@ -19,15 +25,24 @@ import { enrollmentRequests } from './resources/enrollment-requests.js'
 import { enrollmentResponses } from './resources/enrollment-responses.js'
 import { eobs } from './resources/eobs.js'
 import { familyHistory } from './resources/family-history.js'
+import { goals } from './resources/goals.js'
 import { healthcareServices } from './resources/healthcare-services.js'
 import { imagingStudies } from './resources/imaging-studies.js'
+import { immunizationEvaluations } from './resources/immunization-evaluations.js'
 import { immunizationRecommendations } from './resources/immunization-recommendations.js'
+import { immunizations } from './resources/immunizations.js'
+import { intakes } from './resources/intakes.js'
+import { invoices } from './resources/invoices.js'
+import { labs } from './resources/labs.js'
 import { locations } from './resources/locations.js'
 import { measureReports } from './resources/measure-reports.js'
 import { measures } from './resources/measures.js'
 import { media } from './resources/media.js'
+import { medicationDispenses } from './resources/medication-dispenses.js'
 import { medicationKnowledge } from './resources/medication-knowledge.js'
+import { medicationStatements } from './resources/medication-statements.js'
 import { medications } from './resources/medications.js'
+import { notes } from './resources/notes.js'
 import { nutritionOrders } from './resources/nutrition-orders.js'
 import { observations } from './resources/observations.js'
 import { organizations } from './resources/organizations.js'
@@ -36,20 +51,26 @@ import { paymentNotices } from './resources/payment-notices.js'
 import { paymentReconciliations } from './resources/payment-reconciliations.js'
 import { persons } from './resources/persons.js'
 import { planDefinitions } from './resources/plan-definitions.js'
+import { practitionerRoles } from './resources/practitioner-roles.js'
 import { practitioners } from './resources/practitioners.js'
+import { prescriptions } from './resources/prescriptions.js'
 import { riskAssessments } from './resources/risk-assessments.js'
 import { schedules } from './resources/schedules.js'
 import { serviceRequests } from './resources/service-requests.js'
 import { slots } from './resources/slots.js'
 import { specimens } from './resources/specimens.js'
 import { tasks } from './resources/tasks.js'
+import { visionPrescriptions } from './resources/vision-prescriptions.js'
 
 /** Every resource group that the gateway offers, in the order of the documentation. */
 export const mappings: readonly Mapping[] = [
-  patients, practitioners, encounters, observations, medications, consents, devices, deviceRequests,
-  medicationKnowledge, paymentNotices, paymentReconciliations, specimens, imagingStudies, enrollmentRequests,
-  enrollmentResponses, media, auditEvents, measures, measureReports, immunizationRecommendations, tasks, slots,
-  organizations, accounts, healthcareServices, serviceRequests, locations, schedules, persons, familyHistory,
-  carePlans, claims, claimResponses, allergies, conditions, chargeItems, coverages, eligibilityRequests,
-  eligibilityResponses, eobs, activityDefinitions, nutritionOrders, planDefinitions, riskAssessments
+  patients, practitioners, practitionerRoles, encounters, observations, medications, prescriptions, appointments,
+  intakes, consents, labs, notes, assessments, documents, deviceUseStatements, visionPrescriptions,
+  medicationStatements, medicationDispenses, immunizations, invoices, careTeams, immunizationEvaluations,
+  appointmentResponses, goals, devices, deviceRequests, medicationKnowledge, paymentNotices, paymentReconciliations,
+  specimens, imagingStudies, enrollmentRequests, enrollmentResponses, media, auditEvents, measures, measureReports,
+  immunizationRecommendations, tasks, slots, organizations, accounts, healthcareServices, serviceRequests, locations,
+  schedules, persons, familyHistory, carePlans, claims, claimResponses, allergies, conditions, chargeItems,
+  coverages, eligibilityRequests, eligibilityResponses, eobs, activityDefinitions, nutritionOrders, planDefinitions,
+  riskAssessments
 ]

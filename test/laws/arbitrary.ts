@@ -45,12 +45,14 @@ function required ({ fields }: Mapping, values: Readonly<Record<string, Arbitrar
   return Object.fromEntries(names.filter(isFirst).map(name => [name, values[name]!]))
 }
 
-/** Without what cannot stand together; the fields of `kept` stay. */
+/** Without what cannot stand together; the fields of `kept` stay, also a shortcut, in place of its whole field. */
 function consistent ({ fields }: Mapping, simple: Simple, kept: Simple): Simple {
+  const wholes = new Set(Object.keys(kept).map(name => fields[name]!.options.shortcutOf))
   const taken = new Map(Object.keys(kept).map(name => [fields[name]!.options.choice, name]))
   return Object.fromEntries(Object.entries(simple).filter(([name, value]) => {
     const { choice, shortcutOf } = fields[name]!.options
-    if (shortcutOf !== undefined && simple[shortcutOf] !== undefined) return false
+    if (wholes.has(name)) return false
+    if (shortcutOf !== undefined && simple[shortcutOf] !== undefined && !Object.hasOwn(kept, name)) return false
     if (choice === undefined || value === null) return true
     if (!taken.has(choice)) taken.set(choice, name)
     return taken.get(choice) === name
@@ -84,7 +86,7 @@ function make (schema: Schema, defs: Readonly<Record<string, Schema>>, reference
 const understood = new Set([
   '$defs', '$ref', 'additionalProperties', 'anyOf', 'dependentRequired', 'dependentSchemas', 'description', 'enum', 'examples', 'format', 'items', 'maxItems',
   'maxLength', 'maximum', 'minItems', 'minLength', 'minProperties', 'minimum', 'not', 'pattern', 'properties', 'readOnly', 'required', 'title', 'type', 'x-aliases', 'x-expects',
-  'x-ordered', 'x-references'
+  'x-ordered', 'x-references', 'x-shown', 'x-shown'
 ])
 
 function refuseUnknown (schema: Schema): void {

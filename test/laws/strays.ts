@@ -1,7 +1,7 @@
 /** What a change of one field did to FHIR content that the field does not show. */
 import type { FhirElement } from '../../src/mappings/fhir.js'
 import { same, type Element } from '../../src/mappings/kit/element.js'
-import { isElement } from '../../src/mappings/kit/path.js'
+import { isElement, itemsAt } from '../../src/mappings/kit/path.js'
 
 /** Each place where something changed that the field does not show; empty when the change was clean. */
 export function strays (element: Element, before: FhirElement, after: FhirElement): string[] {
@@ -28,12 +28,17 @@ function strayMembers (before: FhirElement, after: FhirElement, place: Place): s
 function isOwned (other: string, { element, steps, way }: Place, { before, after }: { before: FhirElement, after: FhirElement }): boolean {
   const [name, ...further] = steps as [string, ...string[]]
   const { choice } = element.options
+  if (isOfTitle(element.path, other)) return true
   if (further.length > 0) return false
   if (choice !== undefined && other.replace(/^_/, '').startsWith(choice)) return true
   if (element.path === name && name !== other.replace(/^_/, '') && other.replace(/^_/, '').startsWith(name) && before[name] === undefined) return true
   if (/^\.name\[/.test(way) && ['text', '_text'].includes(other)) return after[other] === undefined
   return other === `_${name}` && areExtrasInStep(name, before, after)
 }
+
+/** The title of a note is its description and stands a second time beside its text. */
+const isOfTitle = (path: string, other: string): boolean =>
+  (path === 'description' && other === 'content') || (path === 'content.attachment' && other === 'description')
 
 /** Whether each primitive of a list that stands once before and after still has its own extra. */
 function areExtrasInStep (name: string, before: FhirElement, after: FhirElement): boolean {
@@ -71,11 +76,16 @@ const isWithoutOne = (before: readonly unknown[], after: readonly unknown[]): bo
 function lostItems (before: readonly unknown[], after: readonly unknown[], place: Place): string[] {
   let from = 0
   for (const item of before.filter((_, i) => !isShown(before, i, place))) {
-    const found = after.findIndex((other, i) => i >= from && same(other, item))
+    const found = after.findIndex((other, i) => i >= from && (same(other, item) || same(beside(other, place), item)))
     if (found < 0) return [`${place.way} lost an item that the field does not show`]
     from = found + 1
   }
   return []
+}
+
+/** What an item has beside what the field shows of it: an item that the field did not show may have become part of it. */
+function beside (item: unknown, { element, whole }: Place): unknown {
+  return itemsAt(element.write(whole([item]), undefined), element.path)[0]
 }
 
 function isShown (items: readonly unknown[], place: number, { element, whole }: Place): boolean {

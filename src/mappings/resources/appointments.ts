@@ -4,7 +4,6 @@ import { concept } from '../datatypes/concept.js'
 import { dateTime, instant, positiveInteger, text, unsignedInteger } from '../datatypes/primitives.js'
 import { reference, typedReference } from '../datatypes/reference.js'
 import { filled } from '../elements/filled.js'
-import { firstOrNone } from '../elements/first-or-none.js'
 import { identifiers } from '../elements/identifiers.js'
 import { inItem } from '../elements/in-item.js'
 import type { FhirElement } from '../fhir.js'
@@ -22,7 +21,7 @@ const participant = filled(backbone({
   actorId: typedReference(actors)('actor'),
   status: code(participationStatus)('status', { about: 'accepted when left out.' }),
   required: code(['required', 'optional', 'information-only'])('required'),
-  role: firstOrNone(concept, 'type')
+  role: concept.first('type')
 }), { status: 'accepted' })
 
 /** The first participant of a type, who has accepted when added by id alone. */

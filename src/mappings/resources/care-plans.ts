@@ -3,7 +3,6 @@ import { period } from '../datatypes/complex.js'
 import { conceptOf } from '../datatypes/concept.js'
 import { dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { firstOrNone } from '../elements/first-or-none.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
 import type { Simple } from '../kit/element.js'
@@ -26,7 +25,7 @@ const activity = backbone({
   status: code(activityStatus)('detail.status'),
   code: conceptOf({ max: 200 })('detail.code'),
   scheduledString: textUpTo(500)('detail.scheduledString', { choice: 'scheduled' }),
-  performerId: firstOrNone(reference(performers), 'detail.performer'),
+  performerId: reference(performers).first('detail.performer'),
   referenceId: reference(activities)('reference')
 }, {
   schema: { anyOf: [{ required: ['description', 'status'] }, { required: ['referenceId'] }] },

@@ -3,7 +3,6 @@ import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { text } from '../datatypes/primitives.js'
 import { reference, typedReference } from '../datatypes/reference.js'
-import { firstOrNone } from '../elements/first-or-none.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
 import { email, phone } from '../elements/telecom.js'
@@ -29,7 +28,7 @@ export const careTeams = mapping('CareTeam', {
     encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
     period: period('period'),
     participant: backbone({
-      role: firstOrNone(concept, 'role'),
+      role: concept.first('role'),
       memberId: typedReference(members)('member'),
       onBehalfOfId: reference('Organization')('onBehalfOf'),
       period: period('period')

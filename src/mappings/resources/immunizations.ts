@@ -6,15 +6,13 @@ import { display, reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { intOrString } from '../elements/int-or-string.js'
 import { note } from '../elements/note.js'
-import type { Given, Simple } from '../kit/element.js'
+import type { Simple } from '../kit/element.js'
 import { byReference, byText, byToken, from, until } from '../kit/filter.js'
-import { mapping } from '../kit/mapping.js'
+import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { immunizationRules } from '../rules/immunization.js'
 
 const performers = ['Practitioner', 'PractitionerRole', 'Organization'] as const
-
-const nowUnlessInWords = ({ now, simple }: Given) => simple.occurrenceText === undefined ? now : undefined
 
 /** A vaccine given to a patient, or not given and why: http://hl7.org/fhir/R4/immunization.html */
 export const immunizations = mapping('Immunization', {
@@ -28,7 +26,7 @@ export const immunizations = mapping('Immunization', {
     vaccineCode: concept('vaccineCode', { required: true, filter: 'vaccine-code', about: 'The vaccine; CVX preferred.' }),
     patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
     encounterId: reference('Encounter')('encounter'),
-    occurrenceDateTime: dateTime('occurrenceDateTime', { choice: 'occurrence', default: nowUnlessInWords }),
+    occurrenceDateTime: dateTime('occurrenceDateTime', { choice: 'occurrence', default: now }),
     occurrenceText: text('occurrenceString', { choice: 'occurrence', about: 'When it was given in words, in place of occurrenceDateTime.' }),
     recorded: dateTime('recorded'),
     primarySource: boolean('primarySource', { about: 'Whether it is reported by those who gave it.' }),

@@ -17,7 +17,9 @@ export const intakes = mapping('QuestionnaireResponse', {
   fields: {
     identifier: oneIdentifier(),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
-    questionnaire: canonical('Questionnaire')('questionnaire', { filter: 'questionnaire', about: 'The form that was filled in, by its canonical URL or its id.' }),
+    questionnaire: canonical('Questionnaire')('questionnaire', {
+      canonicalOf: 'Questionnaire', filter: 'questionnaire', about: 'The form that was filled in, by its canonical URL or its id; shown by its URL where it has one.'
+    }),
     status: code(['in-progress', 'completed', 'amended', 'entered-in-error', 'stopped'])('status', { required: true, default: 'completed', filter: 'status' }),
     items: recursiveList(responseItem, 'item', { required: true }),
     authored: dateTime('authored', { default: now }),

@@ -1,7 +1,6 @@
 import { code } from '../datatypes/code.js'
 import { conceptOf } from '../datatypes/concept.js'
 import { boolean, dateTime, textUpTo, uriUpTo } from '../datatypes/primitives.js'
-import { firstOrNone } from '../elements/first-or-none.js'
 import { identifiers } from '../elements/identifiers.js'
 import type { Simple } from '../kit/element.js'
 import { mapping } from '../kit/mapping.js'
@@ -39,7 +38,7 @@ export const planDefinitions = mapping('PlanDefinition', {
       title: textUpTo(500)('title'),
       description: textUpTo(2000)('description'),
       priority: code(requestPriority)('priority'),
-      code: firstOrNone(kind, 'code'),
+      code: kind.first('code'),
       type: kind('type'),
       definitionUri: uriUpTo(2000)('definitionUri', { choice: 'definition' })
     }).list('action', { maxItems: 50, about: 'What is to be done.' })

@@ -1,0 +1,78 @@
+import { code } from '../datatypes/code.js'
+import { period } from '../datatypes/complex.js'
+import { concept, type ConceptValue } from '../datatypes/concept.js'
+import { dateTime, text } from '../datatypes/primitives.js'
+import { anyReference, reference } from '../datatypes/reference.js'
+import { oneIdentifier } from '../elements/identifiers.js'
+import { narrative } from '../elements/narrative.js'
+import { recursiveList } from '../elements/recursive-list.js'
+import type { Simple } from '../kit/element.js'
+import { from, until } from '../kit/filter.js'
+import { mapping, now } from '../kit/mapping.js'
+import { backbone, recursiveBackbone } from '../kit/structure.js'
+import { compositionRules } from '../rules/composition.js'
+import { compositionStatus, documentRelations } from '../value-sets.js'
+
+/** A part of a document, with the records that it is about and parts of its own. */
+export interface Section {
+  readonly title?: string
+  readonly code?: ConceptValue
+  readonly text?: string
+  readonly resourceIds?: readonly string[]
+  readonly authorId?: string
+  readonly mode?: 'working' | 'snapshot' | 'changes'
+  readonly sections?: readonly Section[]
+}
+
+const author = reference(['Practitioner', 'PractitionerRole', 'Device', 'Patient', 'RelatedPerson', 'Organization'])
+
+const section = recursiveBackbone<Section>('Section', self => ({
+  title: text('title'),
+  code: concept('code'),
+  text: narrative('text', { about: 'Plain text, or XHTML in one div.' }),
+  resourceIds: anyReference.list('entry'),
+  authorId: author.first('author'),
+  mode: code(['working', 'snapshot', 'changes'])('mode'),
+  sections: self.list('section')
+}))
+
+/** A document made of sections, such as a discharge summary: http://hl7.org/fhir/R4/composition.html */
+export const documents = mapping('Composition', {
+  path: 'documents',
+  operation: 'createDocument',
+  about: 'A document made of sections, such as a discharge summary.',
+  fields: {
+    identifier: oneIdentifier(),
+    status: code(compositionStatus)('status', { required: true, default: 'final', filter: 'status' }),
+    type: concept('type', { required: true, filter: 'type', about: 'The kind of document; LOINC preferred.' }),
+    category: concept.oneOrList('category', { filter: 'category' }),
+    title: text('title', { required: true, filter: 'title' }),
+    date: dateTime('date', { required: true, default: now, filter: 'date' }),
+    practitionerId: author.first('author', { required: true, filter: 'author', shortcutOf: 'authorIds', about: 'The first author.' }),
+    authorIds: author.list('author', { about: 'All authors.' }),
+    patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
+    encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
+    sections: recursiveList(section, 'section'),
+    confidentiality: code(['U', 'L', 'M', 'N', 'R', 'V'])('confidentiality', { filter: 'confidentiality', about: 'From unrestricted to very restricted.' }),
+    attester: backbone({
+      mode: code(['personal', 'professional', 'legal', 'official'])('mode', { required: true }),
+      time: dateTime('time'),
+      partyId: reference(['Patient', 'RelatedPerson', 'Practitioner', 'PractitionerRole', 'Organization'])('party')
+    }).list('attester', { about: 'Those who vouch for the document.' }),
+    custodianId: reference('Organization')('custodian'),
+    relatesTo: backbone({
+      code: code(documentRelations)('code', { required: true }),
+      targetId: reference('Composition')('targetReference', { required: true, choice: 'target' })
+    }, { where: related => related.targetReference !== undefined }).list('relatesTo', { about: 'The documents that it replaces, signs or adds to.' }),
+    event: backbone({
+      code: concept.list('code'),
+      period: period('period'),
+      detailIds: anyReference.list('detail')
+    }).list('event', { about: 'The care that the document tells of.' })
+  },
+  filters: { dateFrom: from('date'), dateTo: until('date') },
+  rules: compositionRules
+})
+
+/** A document in the simple form. */
+export type Document = Simple<typeof documents.fields>

@@ -1,0 +1,49 @@
+import { code } from '../datatypes/code.js'
+import { period } from '../datatypes/complex.js'
+import { concept, conceptOf } from '../datatypes/concept.js'
+import { instant } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import { identifiers } from '../elements/identifiers.js'
+import { noteContent, noteContentType, noteTitle } from '../elements/note-content.js'
+import type { Simple } from '../kit/element.js'
+import { from, until } from '../kit/filter.js'
+import { mapping, now } from '../kit/mapping.js'
+import { backbone } from '../kit/structure.js'
+import { documentReferenceRules } from '../rules/document-reference.js'
+import { compositionStatus, documentRelations, noteCategories, noteTypes } from '../value-sets.js'
+
+/** A clinical note or another document about a patient: http://hl7.org/fhir/R4/documentreference.html */
+export const notes = mapping('DocumentReference', {
+  path: 'notes',
+  operation: 'createNote',
+  about: 'A clinical note or another document about a patient.',
+  fields: {
+    identifiers: identifiers(),
+    patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
+    content: noteContent,
+    contentType: noteContentType,
+    title: noteTitle,
+    status: code(['current', 'superseded', 'entered-in-error'])('status', { required: true, default: 'current', filter: 'status' }),
+    docStatus: code(compositionStatus)('docStatus', { default: 'final', about: 'How far the document itself is.' }),
+    type: conceptOf({ known: noteTypes })('type', { filter: 'type' }),
+    category: conceptOf({ known: noteCategories }).oneOrList('category', { filter: 'category' }),
+    date: instant('date', { default: now, filter: 'date' }),
+    authorId: reference(['Practitioner', 'PractitionerRole', 'Organization', 'Device', 'Patient', 'RelatedPerson']).first('author', { filter: 'author' }),
+    authenticatorId: reference(['Practitioner', 'PractitionerRole', 'Organization'])('authenticator', { about: 'Who vouches for it.' }),
+    custodianId: reference('Organization')('custodian', { filter: 'custodian' }),
+    encounterId: reference('Encounter').first('context.encounter', { filter: 'encounter' }),
+    servicePeriod: period('context.period', { about: 'When the care that it tells of was given.' }),
+    facilityType: concept('context.facilityType'),
+    practiceSetting: concept('context.practiceSetting'),
+    relatesTo: backbone({
+      code: code(documentRelations)('code', { required: true }),
+      targetId: reference('DocumentReference')('target', { required: true })
+    }).list('relatesTo', { about: 'The documents that it replaces, signs or adds to.' }),
+    securityLabel: concept.list('securityLabel')
+  },
+  filters: { dateFrom: from('date'), dateTo: until('date'), periodFrom: from('period') },
+  rules: documentReferenceRules
+})
+
+/** A note in the simple form. */
+export type Note = Simple<typeof notes.fields>
