@@ -80,7 +80,7 @@ function expectedId ({ types = [], canonicalOf }: Filter): string {
 }
 
 function isCanonical ({ canonicalOf }: Filter, part: string): boolean {
-  return canonicalOf !== undefined && /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/.test(part)
+  return canonicalOf !== undefined && /^(?:https?:\/\/|urn:)\S+$/.test(part)
 }
 
 function isId ({ types = [] }: Filter, part: string): boolean {

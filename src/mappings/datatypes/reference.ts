@@ -43,14 +43,17 @@ export function typedReference (types: readonly string[]): Datatype<string> {
   })
 }
 
-/** A canonical: the URL of a definition, with `|version` where one of several is meant, or the bare id of one of the store. */
+/**
+ * A canonical: the URL of a definition, with `|version` where one of several is meant, or the bare id of one of the store.
+ * Other URIs than http and urn are taken for relative references by servers, so no client may send them.
+ */
 export function canonical (type: string): Datatype<string> {
   const main = `${type}/`
   const short = (value: string): string => value.startsWith(main) && isId(value.slice(main.length)) ? value.slice(main.length) : value
   return datatype<string>({
     schema: {
       type: 'string',
-      pattern: `^(?:(?:${main})?${idForm}|[A-Za-z][A-Za-z0-9+.-]*:${uriPart}(?:\\|${uriPart})?)$`,
+      pattern: `^(?:(?:${main})?${idForm}|(?:https?://|urn:)${uriPart}(?:\\|${uriPart})?)$`,
       maxLength: 4000,
       'x-expects': `the id of a ${type} alone, or its canonical URL`
     },
