@@ -1,11 +1,13 @@
 import { catalog, type FailureCode } from '../envelope/failures.js'
-import type { JsonSchema } from './schemas.js'
+import { referTo, type JsonSchema } from './components.js'
+
+/** The failures that any request may get, with a key or without. */
+export const anyone: readonly FailureCode[] = ['BAD_REQUEST', 'METHOD_OVERRIDE_REJECTED', 'INTERNAL_ERROR']
 
 /** The failures that any request with a key may get. */
 export const everywhere: readonly FailureCode[] = [
-  'BAD_REQUEST', 'METHOD_OVERRIDE_REJECTED', 'UNAUTHORIZED', 'INVALID_KEY_FORMAT', 'INVALID_KEY', 'KEY_REVOKED', 'KEY_EXPIRED',
-  'INSUFFICIENT_SCOPE', 'NOT_ACCEPTABLE', 'RATE_LIMITED', 'MONTHLY_QUOTA_EXCEEDED', 'SANDBOX_QUOTA_EXCEEDED',
-  'INTERNAL_ERROR', 'BACKEND_ERROR', 'BACKEND_UNAVAILABLE', 'BACKEND_TIMEOUT'
+  ...anyone, 'UNAUTHORIZED', 'INVALID_KEY_FORMAT', 'INVALID_KEY', 'KEY_REVOKED', 'KEY_EXPIRED', 'INSUFFICIENT_SCOPE', 'NOT_ACCEPTABLE',
+  'RATE_LIMITED', 'MONTHLY_QUOTA_EXCEEDED', 'SANDBOX_QUOTA_EXCEEDED', 'BACKEND_ERROR', 'BACKEND_UNAVAILABLE', 'BACKEND_TIMEOUT'
 ]
 
 /** The failures of a request with a body. */
@@ -15,18 +17,27 @@ interface Success { readonly status: 200 | 201, readonly description: string, re
 
 /** The answers of an operation: its success, and the failures that it may have, by their statuses. */
 export function answersOf ({ status, description, data, headers }: Success, failures: readonly FailureCode[]): JsonSchema {
-  const statuses = [...new Set(failures.map(code => catalog[code].status))].sort()
   return {
-    [status]: { description, headers: { ...commonHeaders, ...headers }, content: { 'application/json': { schema: enveloped(data) } } },
-    ...Object.fromEntries(statuses.map(failed => [failed, { $ref: `#/components/responses/${nameOf(failed)}` }]))
+    [status]: { description, ...headers && { headers }, content: { 'application/json': { schema: enveloped(data) } } },
+    ...failuresOf(failures)
   }
 }
 
-/** One answer a status, with all the codes that it may carry; operations refer to them. */
-export function failureAnswers (): Record<string, JsonSchema> {
-  const codes = Object.keys(catalog) as FailureCode[]
-  const statuses = [...new Set(codes.map(code => catalog[code].status))]
-  return Object.fromEntries(statuses.map(status => [nameOf(status), failureOf(codes.filter(code => catalog[code].status === status))]))
+/** The statuses of some failures, each with its answer. */
+export function failuresOf (codes: readonly FailureCode[]): JsonSchema {
+  const statuses = [...new Set(codes.map(code => catalog[code].status))].sort()
+  return Object.fromEntries(statuses.map(status => [status, { $ref: `#/components/responses/${nameOf(status)}` }]))
+}
+
+/** The answers that operations refer to: 304, that of a deletion, and one for each failing status with all the codes that it may carry. */
+export function sharedAnswers (codes: ReadonlySet<FailureCode>): Record<string, JsonSchema> {
+  const statuses = [...new Set([...codes].map(code => catalog[code].status))].sort()
+  const failures = statuses.map(status => [nameOf(status), failureOf([...codes].filter(code => catalog[code].status === status))])
+  return {
+    NotModified: { description: 'The version that you have is the one stored.', headers: { ETag: header('ETag') } },
+    Deleted: { description: 'Deleted.', content: { 'application/json': { schema: enveloped(referTo('Deleted')) } } },
+    ...Object.fromEntries(failures)
+  }
 }
 
 /** `Failure404` */
@@ -65,11 +76,13 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
       error: { type: 'string' },
       code: { type: 'string', enum: Object.keys(catalog) },
       message: { type: 'string', description: 'What to do. Never holds a value that was sent or stored.' },
-      issues: { type: 'array', items: { $ref: '#/components/schemas/Issue' } },
-      meta: { $ref: '#/components/schemas/Meta' }
+      issues: { type: 'array', items: referTo('Issue') },
+      meta: referTo('Meta')
     },
     required: ['data', 'error', 'code', 'message', 'issues', 'meta']
   },
+  Total: { type: 'integer', minimum: 0, description: 'All matches of the search.' },
+  Cursor: { type: 'string', description: 'For the next page; absent on the last.' },
   Deleted: {
     type: 'object',
     properties: { id: { type: 'string' }, deleted: { type: 'boolean', const: true } },
@@ -77,35 +90,34 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
   }
 }
 
-/** The headers of every answer to a request with a key. */
+/** Headers that answers have, by their names. */
 export const headerComponents: Readonly<Record<string, JsonSchema>> = {
-  'x-request-id': { description: 'The request’s id, yours when it was fit.', schema: { type: 'string' } },
-  'X-RateLimit-Limit': { description: 'Requests a minute; absent where no limit applies.', schema: { type: 'integer' } },
-  'X-RateLimit-Remaining': { description: 'Requests left in this window.', schema: { type: 'integer' } },
-  'X-RateLimit-Reset': { description: 'Seconds until the window ends.', schema: { type: 'integer' } }
+  ETag: { description: 'The version, for If-Match and If-None-Match.', schema: { type: 'string' } },
+  Location: { description: 'The path of the new record.', schema: { type: 'string' } },
+  'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer', minimum: 0 } }
 }
 
-const commonHeaders = Object.fromEntries(Object.keys(headerComponents).map(name => [name, { $ref: `#/components/headers/${name}` }]))
+/** A reference to one of {@link headerComponents}. */
+export const header = (name: string): JsonSchema => ({ $ref: `#/components/headers/${name}` })
 
 /** The page of a search. */
 export const pageOf = (item: JsonSchema): JsonSchema => ({
   type: 'object',
-  properties: {
-    data: { type: 'array', items: item },
-    total: { type: 'integer', description: 'All matches of the search.' },
-    cursor: { type: 'string', description: 'For the next page; absent on the last.' },
-    hasMore: { type: 'boolean' }
-  },
+  properties: { data: { type: 'array', items: item }, total: referTo('Total'), cursor: referTo('Cursor'), hasMore: { type: 'boolean' } },
   required: ['data', 'hasMore']
 })
 
-const enveloped = (data: JsonSchema): JsonSchema => ({
-  type: 'object', properties: { data, meta: { $ref: '#/components/schemas/Meta' } }, required: ['data', 'meta']
+/** The envelope around the data of a success. */
+export const enveloped = (data: JsonSchema): JsonSchema => ({
+  type: 'object', properties: { data, meta: referTo('Meta') }, required: ['data', 'meta']
 })
+
+const slowed: ReadonlySet<number> = new Set([429, 503])
 
 function failureOf (codes: readonly FailureCode[]): JsonSchema {
   return {
     description: codes.map(code => `\`${code}\`: ${catalog[code].remedy}`).join('\n\n'),
-    content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } }
+    ...codes.some(code => slowed.has(catalog[code].status)) && { headers: { 'Retry-After': header('Retry-After') } },
+    content: { 'application/json': { schema: referTo('Failure') } }
   }
 }

@@ -1,48 +1,66 @@
+import { catalog, type FailureCode } from '../envelope/failures.js'
 import { printJson } from '../json.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
-import { envelopeSchemas, failureAnswers, headerComponents } from './answers.js'
-import { exampleOf } from './example.js'
+import { envelopeSchemas, headerComponents, sharedAnswers } from './answers.js'
+import { Components, type JsonSchema } from './components.js'
+import { exampleFhir, exampleOf } from './example.js'
 import { resourcePaths } from './operations.js'
-import { resourceSchemas, type JsonSchema } from './schemas.js'
+import { filterSchemas, sharedParameters } from './parameters.js'
+import { addResourceSchemas } from './resource-schemas.js'
+import { servicePaths, serviceTag } from './service-paths.js'
 
 /** What the document says of where it is served. */
 export interface DocumentFacts { readonly version: string, readonly url: string }
 
 /** The OpenAPI 3.1 document of the simple resources, derived from their declarations: https://spec.openapis.org/oas/v3.1.1 */
 export function openApiDocument (mappings: readonly Mapping[], { version, url }: DocumentFacts): JsonSchema {
+  const parameters = sharedParameters(mappings)
   return {
     openapi: '3.1.1',
     info: {
       title: 'clinigate',
       version,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-      description: 'Clinical records as simple JSON, stored as FHIR R4. Every request needs a secret key in `x-api-key`; every answer has the same envelope.'
+      description
     },
     servers: [{ url }],
     security: [{ key: [] }],
-    tags: mappings.map(tagOf),
-    paths: Object.assign({}, ...mappings.map(resourcePaths)),
+    tags: [...mappings.map(tagOf), serviceTag],
+    paths: Object.assign({}, ...mappings.map(mapping => resourcePaths(mapping, parameters)), servicePaths),
     components: {
       securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: '`svc_test_…` or `svc_live_…`' } },
       headers: headerComponents,
-      responses: failureAnswers(),
-      schemas: Object.assign({ ...envelopeSchemas, PatchOperation: patchOperation }, ...mappings.map(resourceSchemas))
+      parameters,
+      responses: sharedAnswers(documented),
+      schemas: schemasOf(mappings)
     }
   }
 }
 
+const description = `Clinical records as simple JSON, stored as FHIR R4.
+
+Every request needs a secret key in \`x-api-key\`. Every answer is an envelope of \`data\` and \`meta\`, which has the request's id and how many requests are left (also in the headers \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`); a failure says with \`code\`, \`message\` and \`issues\` what to do.
+
+A body that is not understood in full is refused with every failing field named. \`GET\` is answered to \`HEAD\` too, without the body.`
+
+/** A path that is not in the document fails otherwise than those that are. */
+const documented = new Set((Object.keys(catalog) as FailureCode[]).filter(code => code !== 'METHOD_NOT_ALLOWED'))
+
+function schemasOf (mappings: readonly Mapping[]): Record<string, JsonSchema> {
+  const components = new Components()
+  for (const [name, schema] of Object.entries({ ...envelopeSchemas, ...filterSchemas, PatchOperation: patchOperation, Patch: patch })) components.named(name, schema, () => schema)
+  for (const mapping of mappings) addResourceSchemas(mapping, components)
+  return components.all()
+}
+
 /** The resource's page: the simple form beside the FHIR that it becomes. */
 function tagOf (mapping: Mapping): JsonSchema {
-  const simple = exampleOf(mapping)
-  const fhir = mapping.toFhir(mapping.withDefaults(simple, { now: exampleTime, keyName: 'intake service', newUrl: () => 'https://example.org/canonical/1' }))
   const block = (value: unknown): string => `\`\`\`json\n${JSON.stringify(JSON.parse(printJson(value)), null, 2)}\n\`\`\``
   return {
     name: mapping.path,
-    description: `${mapping.about}\n\nWhat you send:\n\n${block(simple)}\n\nThe FHIR \`${mapping.type}\` that it becomes, before it is stored:\n\n${block(fhir)}`
+    description: `${mapping.about}\n\nWhat you send, and the FHIR \`${mapping.type}\` that it becomes:\n\n${block(exampleOf(mapping))}\n\n${block(exampleFhir(mapping))}`
   }
 }
-
-const exampleTime = '2026-03-14T09:30:00.000Z'
 
 const patchOperation: JsonSchema = {
   type: 'object',
@@ -51,7 +69,9 @@ const patchOperation: JsonSchema = {
     op: { type: 'string', enum: ['add', 'remove', 'replace', 'move', 'copy', 'test'] },
     path: { type: 'string', pattern: '^/' },
     from: { type: 'string', pattern: '^/' },
-    value: {}
+    value: { description: 'Any JSON value.' }
   },
   required: ['op', 'path']
 }
+
+const patch: JsonSchema = { type: 'array', items: { $ref: '#/components/schemas/PatchOperation' }, maxItems: 1000 }

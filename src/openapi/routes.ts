@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
-import type { JsonSchema } from './schemas.js'
+import type { JsonSchema } from './components.js'
 
 export interface DocumentationOptions {
   /** Asked for at most once, when somebody reads the documentation. */

@@ -1,91 +1,143 @@
 import { patterns } from '../mappings/kit/formats.js'
-import { identityFields, type Mapping } from '../mappings/kit/mapping.js'
-import type { Schema } from '../mappings/kit/schema.js'
+import type { Format, Schema } from '../mappings/kit/schema.js'
+import { referTo, type Components, type JsonSchema } from './components.js'
 
-/** JSON Schema as OpenAPI 3.1 prints it. */
-export type JsonSchema = Readonly<Record<string, unknown>>
+/**
+ * The forms of a value. What is `shown` may be anything that another system stored; what is `sent` is checked; of an
+ * object that is `merged` only the members named change, and null removes one.
+ */
+export type Form = 'shown' | 'sent' | 'merged'
 
-/** The schemas of one resource: as it is read, as it is created, as a merge changes it, and what those refer to. */
-export function resourceSchemas (mapping: Mapping): Record<string, JsonSchema> {
-  const noun = nounOf(mapping)
-  const shared: Shared = { noun, components: {} }
-  const fields = Object.entries(mapping.fields).map(([name, { schema }]) => [name, published(schema, shared)] as const)
-  const writable = fields.filter(([name]) => mapping.fields[name]!.options.readOnly !== true)
+/** Where a schema stands: in which form, and under which name an object there is found by others. */
+export interface Place { readonly form: Form, readonly name: string, readonly components: Components }
+
+/** The schema of a field as a client reads it. What has a name of its own stands among the components. */
+export function published (schema: Schema, place: Place): JsonSchema {
+  if (place.form === 'merged' && !isMerged(schema)) return published(schema, { ...place, form: 'sent', name: place.name.replace('Change', 'Create') })
+  const { description, examples, ...own } = place.form === 'shown' ? { ...schema['x-shown'] ?? schema, description: schema.description } : schema
+  const around = { ...description !== undefined && { description }, ...examples !== undefined && place.form !== 'shown' && { examples } }
+  const inner = withDefinitions(own, place)
+  if (inner.$ref !== undefined) return { ...inner, ...around }
+  return { ...inner, ...around, ...isString(inner.description) && isString(description) && { description: `${description} ${inner.description}` } }
+}
+
+const isString = (value: unknown): value is string => typeof value === 'string'
+
+const suffixes: Readonly<Record<Form, string>> = { shown: '', sent: 'Input', merged: 'Change' }
+
+/** An object changes member by member, whatever else may stand in its place; a list is replaced. */
+function isMerged ({ type, anyOf = [], $ref }: Schema): boolean {
+  if (type === 'object' || $ref !== undefined) return true
+  return anyOf.some(isMerged) && !anyOf.some(branch => branch.type === 'array')
+}
+
+function withDefinitions ({ $defs = {}, ...schema }: Schema, place: Place): JsonSchema {
+  const root = place.name.split('.')[0]!.replace(/(?:Create|Change)$/, '')
+  const nameOf = (definition: string): string => root + definition + suffixes[place.form]
+  for (const [name, definition] of Object.entries($defs)) place.components.named(nameOf(name), definition, () => bodyOf(definition, { ...place, name: nameOf(name) }))
+  if (schema.$ref !== undefined) return referTo(nameOf(schema.$ref.replace('#/$defs/', '')))
+  return named(schema, place)
+}
+
+function named ({ title, ...schema }: Schema, place: Place): JsonSchema {
+  const { form, name, components } = place
+  if (title !== undefined) {
+    // Lengths do not bind what is shown.
+    const datatype = (form === 'shown' ? title.replace(/\d+$/, '') : title) + suffixes[form]
+    return components.named(datatype, schema.properties ?? schema.anyOf, () => bodyOf(schema, { ...place, name: datatype }))
+  }
+  const body = bodyOf(schema, place)
+  if (schema.type === 'object' && form === 'sent') return components.shared(name, body)
+  const scalar = scalarName(schema, form)
+  return scalar === undefined ? body : components.shared(scalar, body)
+}
+
+const scalars: Partial<Record<Format, string>> = {
+  text: 'Text', words: 'Words', date: 'Date', 'fhir-dateTime': 'DateTime', 'fhir-instant': 'Instant', 'fhir-time': 'Time', 'uri-reference': 'Uri', base64: 'Base64'
+}
+
+/** The usual limit of a text, which its name does not mention. */
+const longestText = 1024 * 1024
+
+function scalarName (schema: Schema, form: Form): string | undefined {
+  const { type, pattern, format, maxLength = longestText, 'x-references': types } = schema
+  if (type !== 'string') return undefined
+  if (types !== undefined) return types.length === 1 ? `${types[0]}Id${suffixes[form]}` : undefined
+  const name = format && scalars[format]
+  if (name === undefined || pattern !== undefined || (form === 'shown' && !isTold(schema, form))) return undefined
+  return name + (form === 'shown' || maxLength >= longestText ? '' : maxLength) + suffixes[form]
+}
+
+function bodyOf (schema: Schema, place: Place): JsonSchema {
+  const expects = schema['x-expects']
+  const description = { ...expects !== undefined && isTold(schema, place.form) && { description: `${expects[0]!.toUpperCase()}${expects.slice(1)}.` } }
+  return { ...description, ...parts[place.form](schema, place) }
+}
+
+const told: readonly Format[] = ['date', 'fhir-dateTime', 'fhir-instant', 'fhir-time', 'uri-reference', 'npi']
+
+/** Whether a reader needs the words of what is expected beside the schema itself. */
+function isTold (schema: Schema, form: Form): boolean {
+  if (schema['x-references'] !== undefined) return true
+  if (form === 'shown') return schema.format !== undefined && told.includes(schema.format)
+  if (schema.enum !== undefined) return false
+  if (schema.type === 'string') return true
+  if (schema.type === 'object') return schema.dependentRequired !== undefined || schema['x-ordered'] !== undefined
+  return schema.anyOf !== undefined && schema['x-aliases'] !== undefined
+}
+
+const parts: Readonly<Record<Form, (schema: Schema, place: Place) => JsonSchema>> = { shown: shownParts, sent: sentParts, merged: mergedParts }
+
+/** Types and names alone: a stored value was not checked by this gateway. */
+function shownParts ({ type, enum: values, items, properties, anyOf = [], 'x-aliases': aliases = {} }: Schema, place: Place): JsonSchema {
+  const forms = distinct(anyOf.filter(branch => !isAboutNames(branch)).map(branch => published(branch, place)))
+  if (forms.length === 1) return forms[0]!
   return {
-    [noun]: { type: 'object', description: mapping.about, properties: { ...identity, ...Object.fromEntries(fields) }, required: ['id', 'resourceType'] },
-    [`${noun}Create`]: { type: 'object', description: `${mapping.about} What a client sends to create one.`, properties: Object.fromEntries(writable), ...requirementsOf(mapping), additionalProperties: false },
-    [`${noun}Change`]: { type: 'object', description: 'The fields to change, as a merge (RFC 7396); null removes a field.', properties: Object.fromEntries(writable.map(([name, schema]) => [name, changeOf(mapping, name, schema)])), additionalProperties: false },
-    ...definitionsOf(mapping, shared),
-    ...shared.components
+    ...type && { type },
+    ...values && { enum: values.filter(value => !Object.hasOwn(aliases, value)) },
+    ...items && { items: published(items, place) },
+    ...properties && { properties: membersOf(properties, place) },
+    ...forms.length > 1 && { anyOf: forms }
   }
 }
 
-/** The resource's name in schemas and operations: `createPatient` → `Patient`. */
-export const nounOf = ({ operation }: Mapping): string => operation.replace(/^[a-z]+/, '')
+/** A branch that only says which members an object needs. */
+const isAboutNames = (branch: Schema): boolean => Object.keys(branch).join() === 'required'
 
-const identity: Readonly<Record<(typeof identityFields)[number], JsonSchema>> = {
-  id: { type: 'string', readOnly: true, description: 'Given by the server; never reused.' },
-  resourceType: { type: 'string', readOnly: true, description: 'The FHIR R4 type behind this resource.' },
-  versionId: { type: 'string', readOnly: true, description: 'Changes with every change; also the ETag.' },
-  createdAt: { type: 'string', format: 'date-time', readOnly: true, description: 'Where known.' },
-  updatedAt: { type: 'string', format: 'date-time', readOnly: true, description: 'When this version was stored.' }
-}
+const distinct = (schemas: readonly JsonSchema[]): JsonSchema[] =>
+  [...new Map(schemas.map(schema => [JSON.stringify(schema), schema])).values()]
 
-/** Of a choice with a required field any one satisfies it. */
-function requirementsOf ({ fields }: Mapping): JsonSchema {
-  const required = Object.entries(fields).filter(([, { options }]) => options.required === true)
-  const always = required.filter(([, { options }]) => options.choice === undefined).map(([name]) => name)
-  const choices = required.filter(([, { options }]) => options.choice !== undefined).map(([, { options }]) => options.choice!)
-  const oneOf = choices.map(choice => ({ anyOf: Object.keys(fields).filter(name => fields[name]!.options.choice === choice).map(name => ({ required: [name] })) }))
-  return { ...always.length > 0 && { required: always }, ...oneOf.length > 0 && { allOf: oneOf } }
-}
-
-function changeOf ({ fields }: Mapping, name: string, schema: JsonSchema): JsonSchema {
-  return fields[name]!.options.required === true && fields[name]!.options.choice === undefined ? schema : { anyOf: [schema, { type: 'null' }] }
-}
-
-/** What is moved out of a resource's schemas: datatypes with a title, under it; own definitions, under the resource's name and theirs. */
-interface Shared { readonly noun: string, readonly components: Record<string, JsonSchema> }
-
-/** A schema with our formats said as patterns and our own keywords left out; one with a title becomes a component. */
-function published (schema: Schema, shared: Shared): JsonSchema {
-  const { title, description, ...rest } = schema
-  if (title === undefined) return { ...saidOf(schema), ...partsOf(rest, shared) }
-  shared.components[title] ??= { ...saidOf(rest), ...partsOf(rest, shared) }
-  return { $ref: `#/components/schemas/${title}`, ...description !== undefined && { description } }
-}
-
-function saidOf ({ description, 'x-expects': expects }: Schema): JsonSchema {
-  const said = description ?? (expects === undefined ? undefined : sentence(expects))
-  return said === undefined ? {} : { description: said }
-}
-
-function partsOf (schema: Schema, shared: Shared): JsonSchema {
-  const { 'x-expects': _, 'x-aliases': __, 'x-ordered': ___, 'x-references': ____, $defs: _____, description: ______, $ref, format, pattern, ...rest } = schema
+/** Everything that is checked, with our formats said as patterns and our own keywords left out. */
+function sentParts (schema: Schema, place: Place): JsonSchema {
+  const { 'x-expects': _, 'x-aliases': __, 'x-ordered': ___, 'x-references': ____, 'x-shown': _____, format, pattern, items, not, anyOf, properties, dependentSchemas, ...plain } = schema
   const form = pattern ?? (format && patterns[format])
   return {
-    ...rest,
-    ...$ref !== undefined && { $ref: $ref.replace('#/$defs/', `#/components/schemas/${shared.noun}`) },
+    ...plain,
     ...form !== undefined && { pattern: form },
-    ...innerOf(rest, shared)
+    ...items && { items: published(items, place) },
+    ...not && { not: published(not, place) },
+    ...anyOf && { anyOf: distinct(anyOf.map(branch => isAboutNames(branch) ? { required: branch.required } : published(branch, place))) },
+    ...properties && { properties: membersOf(properties, place) },
+    ...dependentSchemas && {
+      dependentSchemas: Object.fromEntries(Object.entries(dependentSchemas).map(([name, { properties = {}, ...rest }]) =>
+        [name, { ...sentParts(rest, place), ...Object.keys(properties).length > 0 && { properties: mapped(properties, member => sentParts(member, place)) } }]))
+    }
   }
 }
 
-function innerOf ({ items, not, anyOf, properties, dependentSchemas }: Schema, shared: Shared): JsonSchema {
-  const one = (schema: Schema): JsonSchema => published(schema, shared)
-  const each = (schemas: Readonly<Record<string, Schema>>): JsonSchema => Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, one(schema)]))
-  return {
-    ...items && { items: one(items) },
-    ...not && { not: one(not) },
-    ...anyOf && { anyOf: anyOf.map(one) },
-    ...properties && { properties: each(properties) },
-    ...dependentSchemas && { dependentSchemas: each(dependentSchemas) }
-  }
+/** What the result needs is checked on the result. */
+function mergedParts ({ properties, required = [], anyOf }: Schema, place: Place): JsonSchema {
+  if (properties === undefined) return { anyOf: distinct((anyOf ?? []).map(branch => published(branch, place))) }
+  const members = Object.entries(membersOf(properties, place)).map(([name, member]) => [name, required.includes(name) ? member : orNull(member)])
+  return { type: 'object', properties: Object.fromEntries(members), additionalProperties: false }
 }
 
-function definitionsOf ({ fields }: Mapping, shared: Shared): Record<string, JsonSchema> {
-  const definitions = Object.values(fields).flatMap(({ schema }) => Object.entries(schema.$defs ?? {}))
-  return Object.fromEntries(definitions.map(([name, schema]) => [shared.noun + name, published(schema, shared)]))
-}
+/** The schema of a member that null removes. */
+export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] })
 
-const sentence = (words: string): string => `${words[0]!.toUpperCase()}${words.slice(1)}.`
+const membersOf = (properties: Readonly<Record<string, Schema>>, place: Place): Record<string, JsonSchema> =>
+  mapped(properties, (member, name) => published(member, { ...place, name: `${place.name}.${name}` }))
+
+function mapped (schemas: Readonly<Record<string, Schema>>, change: (schema: Schema, name: string) => JsonSchema): Record<string, JsonSchema> {
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, change(schema, name)]))
+}

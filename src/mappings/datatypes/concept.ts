@@ -33,14 +33,14 @@ export interface ConceptOptions {
 
 /** A CodeableConcept: in, text or a coding; out, a string when it holds only text. A changed one is replaced whole. */
 export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue> {
-  const { known = {} } = options
-  const words = options.max === undefined ? text : textUpTo(options.max)
-  const object = record({ ...codingParts, text: words('text'), codings: coding.list('codings') }, { schema: codeOrDisplay })
+  const { known = {}, max } = options
+  const words = max === undefined ? text : textUpTo(max)
+  const object = record({ ...codingParts, text: words('text'), codings: coding.list('codings') }, { schema: { title: `CodeableConcept${max ?? ''}`, ...codeOrDisplay } })
   const expects = `text, or an object with system, code and display${Object.keys(known).length > 0 ? `; known words: ${Object.keys(known).join(', ')}` : ''}`
   const accept = (value: ConceptValue): ConceptValue =>
     typeof value !== 'string' ? object.codec.accept!(value) : Object.hasOwn(known, value) ? known[value]! : value
   return datatype<ConceptValue>({
-    schema: { ...Object.keys(options).length === 0 && { title: 'Code' }, anyOf: [words.codec.schema, object.codec.schema], 'x-expects': expects, ...Object.keys(known).length > 0 && { 'x-aliases': known } },
+    schema: { ...Object.keys(known).length === 0 && { title: `Code${max ?? ''}` }, anyOf: [words.codec.schema, object.codec.schema], 'x-expects': expects, ...Object.keys(known).length > 0 && { 'x-aliases': known } },
     kind: 'token',
     accept,
     read: readConcept,

@@ -3,6 +3,7 @@ import { text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import type { Codec } from '../kit/codec.js'
 import { datatype } from '../kit/datatype.js'
+import type { Schema } from '../kit/schema.js'
 import { backbone } from '../kit/structure.js'
 
 /** What was found or is suspected: its code, its words, or a record of it, and what it is based on. */
@@ -34,16 +35,17 @@ function parted ({ item, ...rest }: Stored): Finding {
   return { ...rest, code, ...text !== undefined && { text } }
 }
 
-const [words, object] = concept.codec.schema.anyOf!
-const { text: _, ...codingProperties } = object!.properties!
-const { item: __, ...others } = codec.schema.properties!
+const { title: _, anyOf, ...wordsOrCode } = concept.codec.schema
+const [words, { title: __, ...object }] = anyOf as [Schema, Schema]
+const { text: ___, ...codingProperties } = object.properties!
+const { item: ____, ...others } = codec.schema.properties!
 
 /** ClinicalImpression.finding. A code that is sent as words alone is read back as the text, which is what R4 has it as. */
 export const finding = datatype<Finding>({
   ...codec as unknown as Codec<Finding>,
   schema: {
     ...codec.schema,
-    properties: { code: { ...concept.codec.schema, anyOf: [words!, { ...object, properties: codingProperties }] }, text: text.codec.schema, ...others },
+    properties: { code: { ...wordsOrCode, anyOf: [words, { ...object, properties: codingProperties }] }, text: text.codec.schema, ...others },
     'x-expects': 'an object with code, text, conditionId and basis'
   },
   accept: finding => parted(codec.accept!(joined(finding))),

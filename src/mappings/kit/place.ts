@@ -35,8 +35,9 @@ export function one<T, const O extends ElementOptions> (codec: Codec<T>, path: s
 /** A field that shows all items of a list. */
 export function list<T, const O extends ListOptions> (codec: Codec<T>, path: string, options: O): Element<T[], O> {
   const items = listLens(codec, path)
+  const array = arrayOf(codec.schema, options)
   return {
-    schema: described({ anyOf: [arrayOf(codec.schema, options), codec.schema], 'x-expects': `a list; each item ${codec.schema['x-expects'] ?? 'as documented'}` }, options),
+    schema: described({ anyOf: [array, codec.schema], 'x-shown': array, 'x-expects': `a list; each item ${codec.schema['x-expects'] ?? 'as documented'}` }, options),
     path,
     kind: codec.kind,
     options,
@@ -49,8 +50,10 @@ export function list<T, const O extends ListOptions> (codec: Codec<T>, path: str
 /** A field that shows one value where exactly one is stored, else a list. */
 export function oneOrList<T, const O extends ListOptions> (codec: Codec<T>, path: string, options: O): Element<T | T[], O> {
   const items = listLens(codec, path)
+  const { schema: { 'x-shown': _, ...schema }, ...all } = list(codec, path, options)
   return {
-    ...list(codec, path, options),
+    ...all,
+    schema,
     accept: value => alone(asList(value).map(item => accepted(codec, item))),
     read: holder => alone(items.read(holder)),
     write: (holder, value) => items.write(holder, value === undefined ? [] : asList(value))

@@ -1,7 +1,7 @@
 /** JSON Schema (2020-12) of a simple value, as ajv checks it and OpenAPI prints it. */
 export interface Schema {
   readonly type?: 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array'
-  /** The name of a datatype that many fields have, under which the documentation shows it once. */
+  /** The name of a datatype that many fields have, under which the documentation shows it once; a length that it has may stand behind it. */
   readonly title?: string
   readonly description?: string
   readonly enum?: readonly string[]
@@ -32,6 +32,8 @@ export interface Schema {
   readonly 'x-references'?: readonly string[]
   /** Other spellings accepted on input, and what each stands for. */
   readonly 'x-aliases'?: Readonly<Record<string, unknown>>
+  /** The form in which the value is read back, where more is accepted or shown than that. */
+  readonly 'x-shown'?: Schema
   /** `start` must not be after `end` (R4 invariant per-1). */
   readonly 'x-ordered'?: true
 }

@@ -1,0 +1,133 @@
+import type { Filter } from '../mappings/kit/filter.js'
+import { patterns } from '../mappings/kit/formats.js'
+import type { Mapping } from '../mappings/kit/mapping.js'
+import { referTo, type JsonSchema } from './components.js'
+import { exampleFilter } from './example.js'
+
+const id = '[A-Za-z0-9.-]{1,64}'
+const entityTags = { type: 'string', pattern: `^(?:\\*|(?:W/)?"${id}")$` }
+
+/** Several values of one parameter are joined by commas. */
+const joined = { style: 'form', explode: false } as const
+
+const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items, minItems: 1 })
+const number = '(?:eq|ne|gt|lt|ge|le)?-?\\d+(?:\\.\\d+)?'
+
+/** What the parameters of searches take. */
+export const filterSchemas: Readonly<Record<string, JsonSchema>> = {
+  FilterText: { type: 'string', pattern: '\\S', maxLength: 2000 },
+  FilterCodes: listOf({ type: 'string', pattern: '\\S' }),
+  FilterDates: listOf({ type: 'string', pattern: patterns['fhir-dateTime'] }),
+  FilterMoment: { type: 'string', pattern: patterns['fhir-dateTime'] },
+  FilterIds: listOf({ type: 'string', pattern: `^${id}$` }),
+  FilterNumbers: listOf({ type: 'string', pattern: `^${number}$` }),
+  FilterQuantities: listOf({ type: 'string', pattern: `^${number}(?:\\|[^|]*\\|[^|]+)?$` })
+}
+
+/** Parameters of every resource. */
+const common: Readonly<Record<string, JsonSchema>> = {
+  RecordId: { name: 'id', in: 'path', required: true, description: 'The id of the record.', schema: { type: 'string', pattern: `^${id}$` } },
+  Count: { name: 'count', in: 'query', description: 'Most records on a page.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
+  Cursor: { name: 'cursor', in: 'query', description: 'The cursor of the page before, for the next one. The rest of the search stays the same.', schema: { type: 'string', minLength: 1 } },
+  UpdatedSince: { name: 'updatedSince', in: 'query', description: 'Stored at this moment or later.', schema: referTo('FilterMoment'), example: '2026-03-14T09:30:00Z' },
+  Ids: { name: 'id', in: 'query', description: 'Records with these ids.', ...joined, schema: referTo('FilterIds'), example: ['6e8d3c62'] },
+  IfMatch: { name: 'If-Match', in: 'header', description: 'The ETag of the version that you mean. When another one is stored, nothing changes and the answer is 412.', schema: entityTags, example: 'W/"1"' },
+  IfNoneMatch: { name: 'If-None-Match', in: 'header', description: 'The ETag of the version that you have. While it is the one stored, the answer is 304 without a body.', schema: entityTags, example: 'W/"1"' }
+}
+
+/** A reference to one of the {@link sharedParameters}. */
+export const parameter = (name: string): JsonSchema => ({ $ref: `#/components/parameters/${name}` })
+
+/** The parameters to which operations refer: those of every resource, and by its name the filter that most resources have alike. */
+export function sharedParameters (mappings: readonly Mapping[]): Record<string, JsonSchema> {
+  const uses = new Map<string, number>()
+  for (const text of mappings.flatMap(filtersOf).map(filter => JSON.stringify(filter))) uses.set(text, (uses.get(text) ?? 0) + 1)
+  const often = [...uses].filter(([, count]) => count > 1).sort(([, a], [, b]) => a - b).map(([text]) => JSON.parse(text) as JsonSchema)
+  return { ...common, ...Object.fromEntries(often.map(filter => [componentOf(filter), filter])) }
+}
+
+/** The parameters of a search: the resource's filters, and those that every search has. */
+export function searchParameters (mapping: Mapping, shared: Readonly<Record<string, JsonSchema>>): JsonSchema[] {
+  const filters = filtersOf(mapping).map(filter => JSON.stringify(shared[componentOf(filter)]) === JSON.stringify(filter) ? parameter(componentOf(filter)) : filter)
+  return [...filters, sortOf(mapping), ...['UpdatedSince', 'Ids', 'Count', 'Cursor'].map(parameter)]
+}
+
+const componentOf = ({ name }: JsonSchema): string => `filter.${String(name).replace(':', '.')}`
+
+const filtersOf = (mapping: Mapping): JsonSchema[] => Object.entries(mapping.filters).flatMap(([name, filter]) => parametersOf(mapping, name, filter))
+
+function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSchema[] {
+  const value = exampleFilter(mapping, name)
+  const takesMany = !single.has(filter.kind)
+  const codes = codesOf(mapping, name)
+  const one = {
+    name,
+    in: 'query',
+    description: meanings[filter.kind] + (codes.length > 0 ? ` Known: ${codes.join(', ')}.` : ''),
+    ...takesMany && joined,
+    schema: schemaOf(filter),
+    example: takesMany ? [value] : value
+  }
+  if (!filter.hasText) return [one]
+  return [one, { name: `${name}:text`, in: 'query', description: 'Words of its text, from the beginning of one.', schema: referTo('FilterText') }]
+}
+
+const single = new Set<Filter['kind']>(['string', 'uri', 'from', 'until', 'boolean'])
+
+const meanings: Readonly<Record<Filter['kind'], string>> = {
+  string: 'Text that begins so, in any case.',
+  token: 'Codes, or `system|code`; a comma within one is written `\\,`.',
+  boolean: 'true or false.',
+  date: 'Dates, or times with their zone.',
+  from: 'The first moment that counts.',
+  until: 'The last moment that counts; a date covers the whole day.',
+  reference: 'Ids of the first type, or `Type/id`.',
+  quantity: 'Numbers; before each eq, ne, gt, lt, ge or le, and behind it `|system|code` for a unit, when wanted.',
+  number: 'Numbers; before each eq, ne, gt, lt, ge or le when wanted.',
+  uri: 'The whole URI.'
+}
+
+function schemaOf ({ kind, types = [], canonicalOf }: Filter): JsonSchema {
+  if (kind === 'reference') return referencesTo(types, canonicalOf !== undefined)
+  return schemas[kind]
+}
+
+const schemas: Readonly<Record<Exclude<Filter['kind'], 'reference'>, JsonSchema>> = {
+  string: referTo('FilterText'),
+  uri: referTo('FilterText'),
+  token: referTo('FilterCodes'),
+  boolean: { type: 'boolean' },
+  date: referTo('FilterDates'),
+  from: referTo('FilterMoment'),
+  until: referTo('FilterMoment'),
+  quantity: referTo('FilterQuantities'),
+  number: referTo('FilterNumbers')
+}
+
+function referencesTo (types: readonly string[], orUrl: boolean): JsonSchema {
+  const prefix = types.includes('any') ? '[A-Z][A-Za-z]{1,63}' : types.join('|')
+  const url = orUrl ? '|[A-Za-z][A-Za-z0-9+.-]*:\\S+' : ''
+  return listOf({ type: 'string', pattern: `^(?:(?:(?:${prefix})/)?${id}${url})$` })
+}
+
+/** Codes that the field of a filter may have, when they are few enough to be read. */
+function codesOf ({ fields }: Mapping, name: string): readonly string[] {
+  const { schema } = fields[name] ?? {}
+  const aliases = Object.keys(schema?.['x-aliases'] ?? {})
+  const codes = schema?.enum?.filter(code => !aliases.includes(code)) ?? aliases
+  return codes.length <= mostCodes ? codes : []
+}
+
+const mostCodes = 16
+
+function sortOf ({ filters }: Mapping): JsonSchema {
+  const names = [...Object.keys(filters), 'id', 'updatedSince']
+  return {
+    name: 'sort',
+    in: 'query',
+    description: 'Filters by whose values to sort, the first one first; - before one for descending.',
+    ...joined,
+    schema: listOf({ type: 'string', enum: names.flatMap(name => [name, `-${name}`]) }),
+    example: ['-updatedSince']
+  }
+}

@@ -1,0 +1,23 @@
+import t from 'tap'
+import { checkChange, checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
+import { mappings } from '../../src/mappings/registry.js'
+import { exampleChange, exampleFhir, exampleOccasion, exampleOf } from '../../src/openapi/example.js'
+import { faultsOf } from '../laws/definitions.js'
+
+t.test('what the documentation says to send is accepted and becomes valid FHIR', async t => {
+  for (const mapping of mappings) {
+    const complete = mapping.withDefaults(exampleOf(mapping), exampleOccasion)
+    t.strictSame(checkCreate(mapping, complete), [], mapping.path)
+    const resource = exampleFhir(mapping)
+    t.strictSame(checkRules(mapping, resource, Object.keys(complete)), [], mapping.path)
+    t.strictSame(faultsOf(resource), [], mapping.path)
+  }
+})
+
+t.test('a change as the documentation shows it is accepted and leaves valid FHIR', async t => {
+  for (const mapping of mappings.filter(({ appendOnly }) => !appendOnly)) {
+    const change = exampleChange(mapping)
+    t.strictSame(checkChange(mapping, change), [], mapping.path)
+    t.strictSame(faultsOf(mapping.patch(exampleFhir(mapping), change)), [], mapping.path)
+  }
+})
