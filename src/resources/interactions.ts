@@ -18,14 +18,20 @@ export interface Context {
 }
 
 /** Stores a new resource from the simple form. @throws {Failure} VALIDATION_ERROR with every failing field */
-export async function create ({ mapping, store, occasion }: Context, body: unknown): Promise<StoredResource> {
+export function create (context: Context, body: unknown): Promise<StoredResource> {
+  const { mapping: { type }, store } = context
+  return createBy(context, body, resource => store.create({ kind: 'create', type, resource }))
+}
+
+/** The same with another way to store the resource, once it was checked. */
+export async function createBy<T> ({ mapping, store, occasion }: Context, body: unknown, save: (resource: FhirResource) => Promise<T>): Promise<T> {
   if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object.' })
   const simple = mapping.withDefaults(body, occasion)
   demandNone(checkCreate(mapping, simple))
   const complete = await resolved(mapping, store, simple)
   const resource = mapping.toFhir(complete)
-  demandNone(checkRules(mapping, resource, Object.keys(complete)))
-  return await namingFields(mapping, complete, () => store.create({ kind: 'create', type: mapping.type, resource }))
+  demandNone(checkRules(mapping, resource))
+  return await namingFields(mapping, complete, () => save(resource))
 }
 
 /** One resource of the caller's tenant. @throws {Failure} NOT_FOUND */
@@ -39,17 +45,36 @@ export async function search ({ mapping, store }: Context, query: Query) {
   return await store.search({ kind: 'search', type: mapping.type, route: mapping.path, ...query, parameters })
 }
 
+/** What a client asks to be changed. */
+export interface Update {
+  readonly id: string
+  readonly body: unknown
+  readonly ifMatch?: string | undefined
+}
+
+/** What goes along with an update that must be made once. */
+export interface Trace {
+  /** The record after the change, when an earlier run made it; `before` is what the change would be made on now. */
+  readonly found: (before: StoredResource) => Promise<StoredResource | undefined>
+  /** Writes the change, leaving a trace of it first. */
+  readonly leave: <T>(resource: FhirResource, version: string, write: () => Promise<T>) => Promise<T>
+}
+
+const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => write() }
+
 /**
  * Changes a resource by a merge or a JSON Patch on its simple form; what that does not show stays. When another writer
  * was faster the change is made again on the new state, unless the client demanded a version.
  * @throws {Failure} NOT_FOUND, PRECONDITION_FAILED, CONFLICT, VALIDATION_ERROR
  */
-export async function update (context: Context, id: string, body: unknown, ifMatch: string | undefined): Promise<StoredResource> {
+export async function update (context: Context, { id, body, ifMatch }: Update, trace = noTrace): Promise<StoredResource> {
   for (let attempt = 1; ; attempt++) {
     const before = await read(context, id)
+    const made = await trace.found(before)
+    if (made !== undefined) return made
     demandVersion(ifMatch, before.meta.versionId)
     try {
-      return await updateFrom(context, before, body)
+      return await updateFrom(context, before, body, trace)
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'CONFLICT') throw error
       if (ifMatch !== undefined) throw new Failure('PRECONDITION_FAILED', { cause: error })
@@ -61,16 +86,18 @@ export async function update (context: Context, id: string, body: unknown, ifMat
 /** Writers that change one record at the same moment wait for each other this often before one is told. */
 const mostAttempts = 8
 
-async function updateFrom ({ mapping, store }: Context, before: StoredResource, body: unknown): Promise<StoredResource> {
-  const changes = mapping.named(changesOf(body, mapping.present(before)))
-  demandNone(checkChange(mapping, changes))
+async function updateFrom ({ mapping, store }: Context, before: StoredResource, body: unknown, trace: Trace): Promise<StoredResource> {
+  const shown = mapping.present(before)
+  const changes = mapping.named(changesOf(body, shown))
+  demandNone(checkChange(mapping, changes, shown))
   const complete: Changes = await resolved(mapping, store, changes)
   const resource: FhirResource = mapping.patch(before, complete)
   if (resource === before) return before
-  demandNone(checkRules(mapping, resource, Object.keys(complete)))
+  demandNone(checkRules(mapping, resource, Object.keys(complete), before))
   const version = before.meta.versionId
   if (version === undefined) throw new Failure('BACKEND_ERROR', { cause: 'the datastore gave no version' })
-  return await namingFields(mapping, complete, () => store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version }))
+  const write = (): Promise<StoredResource> => store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version })
+  return await namingFields(mapping, complete, () => trace.leave(resource, version, write))
 }
 
 /** Deletes a resource. @throws {Failure} NOT_FOUND, PRECONDITION_FAILED, CONFLICT while others refer to it */

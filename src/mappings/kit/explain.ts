@@ -6,12 +6,11 @@ import type { Schema } from './schema.js'
 /** What is wrong, where below the field, and which R4 issue type that is. */
 export interface Explanation { readonly path: string, readonly says: string, readonly code: string }
 
-/** One error in the words of the schema: of a failed choice the branch that got furthest, else what the choice expects. */
+/** One error in the words of the schema: of a failed choice that of the branch that got furthest, else what the choice expects. */
 export function explain (errors: readonly ErrorObject[]): Explanation {
-  const depth = (error: ErrorObject): number => error.instancePath.split('/').length + Number(isAboutNames(error))
-  const deepest = errors.toSorted((a, b) => depth(b) - depth(a))
   const top = errors.at(-1)
-  const chosen = top?.keyword === 'anyOf' && deepest[0] !== undefined && depth(deepest[0]) <= depth(top) ? top : deepest[0]
+  const [furthest] = errors.toSorted((a, b) => reach(b) - reach(a))
+  const chosen = top?.keyword === 'anyOf' && furthest !== undefined && reach(furthest) <= reach(top) ? top : furthest
   if (chosen === undefined) return { path: '', says: 'is not valid', code: 'invalid' }
   return { path: expressionOf(chosen), says: reasonOf(chosen), code: issueTypes[chosen.keyword] ?? 'invalid' }
 }
@@ -26,6 +25,12 @@ export function unknownName (name: string, known: readonly string[]): string {
 
 /** A name as the client sent it when it is fit to be shown, since anything at all can stand where a name is expected. */
 export const printable = (name: string): string => /^[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
+
+/** How far the validator got before an error: deeper, or at least to a value of the right type. */
+function reach (error: ErrorObject): number {
+  const depth = error.instancePath.split('/').length + Number(isAboutNames(error))
+  return depth + (['type', 'anyOf'].includes(error.keyword) ? 0 : 0.5)
+}
 
 /** Errors on an object that are really about a member it has or lacks. */
 const isAboutNames = ({ keyword }: { readonly keyword: string }): boolean => ['additionalProperties', 'required', 'dependentRequired'].includes(keyword)

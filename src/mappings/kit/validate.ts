@@ -32,11 +32,11 @@ export function checkChange (mapping: Mapping, changes: SimpleForm, shown: Simpl
 }
 
 /**
- * The R4 rules that a resource breaks, of those that concern the fields just written or that it kept before: a rule
- * that was broken elsewhere and long ago does not stand in the way of a change.
+ * The R4 rules that a new resource breaks. Of a changed one only those that concern the fields just written or that it
+ * kept before: a rule that was broken elsewhere and long ago does not stand in the way of a change.
  */
-export function checkRules (mapping: Mapping, resource: FhirElement, written: readonly string[], before?: FhirElement): Issue[] {
-  const concerns = (rule: Rule): boolean => rule.fields.some(field => written.includes(field)) || (before !== undefined && rule.holds(before))
+export function checkRules (mapping: Mapping, resource: FhirElement, written?: readonly string[], before?: FhirElement): Issue[] {
+  const concerns = (rule: Rule): boolean => written === undefined || rule.fields.some(field => written.includes(field)) || (before !== undefined && rule.holds(before))
   return mapping.rules
     .filter(rule => !rule.holds(resource) && concerns(rule))
     .flatMap(rule => rule.fields.map(field => fieldIssue(field, `${rule.says} (${rule.key})`, 'invariant')))
