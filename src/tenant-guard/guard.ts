@@ -1,15 +1,19 @@
 import type { StoredResource } from '../mappings/fhir.js'
 import { ask } from './door.js'
 import type { Door } from './door.js'
-import type { Create, Delete, Interaction, Read, Search, Update } from './interaction.js'
+import type { Create, CreateOnce, Delete, Interaction, Read, RelatedRead, Search, Update, VersionRead } from './interaction.js'
 import { firstOwned } from './look-up.js'
 import type { Page } from './page.js'
 import { decide } from './policy.js'
+import { readRelated, type Related } from './related.js'
 import { search } from './search.js'
-import { create, readRecord, remove, update } from './writes.js'
+import { vread } from './vread.js'
+import { create, createOnce, readRecord, remove, update, type Made } from './writes.js'
 
 export type { Incident } from './door.js'
 export type { Page } from './page.js'
+export type { Related } from './related.js'
+export type { Made } from './writes.js'
 
 declare const guarded: unique symbol
 
@@ -20,8 +24,12 @@ declare const guarded: unique symbol
 export interface GuardedStore {
   readonly [guarded]: true
   read (interaction: Read): Promise<StoredResource>
+  /** The version is the stored record's when nothing was changed since, and costs a call more when something was. */
+  vread (interaction: VersionRead): Promise<StoredResource>
+  readRelated (interaction: RelatedRead): Promise<Related>
   search (interaction: Search): Promise<Page>
   create (interaction: Create): Promise<StoredResource>
+  createOnce (interaction: CreateOnce): Promise<Made>
   update (interaction: Update): Promise<StoredResource>
   delete (interaction: Delete): Promise<void>
   /** The first of the candidates that is this tenant's and not deleted, e.g. `['Practitioner/1', 'Patient/1']`. */
@@ -32,8 +40,11 @@ export interface GuardedStore {
 export function tenantGuard (door: Door): GuardedStore {
   return {
     read: decided(async ({ type, id }: Read) => readRecord(door, await ask(door, { method: 'GET', path: `${type}/${id}` }), { type, id })),
+    vread: decided((interaction: VersionRead) => vread(door, interaction)),
+    readRelated: decided((interaction: RelatedRead) => readRelated(door, interaction)),
     search: decided((interaction: Search) => search(door, interaction)),
     create: decided((interaction: Create) => create(door, interaction)),
+    createOnce: decided((interaction: CreateOnce) => createOnce(door, interaction)),
     update: decided((interaction: Update) => update(door, interaction)),
     delete: decided((interaction: Delete) => remove(door, interaction)),
     firstOwned: candidates => firstOwned(door, candidates)

@@ -4,9 +4,28 @@ import type { FhirResource } from '../mappings/fhir.js'
  * What a request asks of a datastore, after it was understood and before it was allowed: the one form that every route
  * makes and that the policy decides on. Names are those of http://hl7.org/fhir/R4/http.html.
  */
-export type Interaction = Read | Search | Create | Update | Delete
+export type Interaction = Read | VersionRead | RelatedRead | Search | Create | CreateOnce | Update | Delete
 
 export interface Read { readonly kind: 'read', readonly type: string, readonly id: string }
+
+/** One stored version of a record that still is. */
+export interface VersionRead { readonly kind: 'vread', readonly type: string, readonly id: string, readonly version: string }
+
+/** A record together with others, one reference away. */
+export interface RelatedRead { readonly kind: 'read-related', readonly type: string, readonly id: string, readonly includes: readonly Include[] }
+
+/**
+ * A search parameter that is followed from a record: `include` by the record's own references, `revinclude` back from
+ * records of `type` that refer to it. http://hl7.org/fhir/R4/search.html#include
+ */
+export interface Include {
+  readonly direction: 'include' | 'revinclude'
+  /** Whose search parameter it is. */
+  readonly type: string
+  readonly parameter: string
+  /** For `include`: the only type of records that are wanted. */
+  readonly target?: string
+}
 
 /** One search parameter with its modifier in the name; the value has FHIR's escapes (`\,` `\|` `\$` `\\`) but no URL encoding. */
 export type SearchParameter = readonly [name: string, value: string]
@@ -27,6 +46,12 @@ export interface Search {
 }
 
 export interface Create { readonly kind: 'create', readonly type: string, readonly resource: FhirResource }
+
+/**
+ * A create that happens once, whichever gateway is asked and however often: a record that carries one of the marks is
+ * taken for the one that was made. The first of them is put on a new record. `[A-Za-z0-9_-]`, 1 to 64 characters each.
+ */
+export interface CreateOnce { readonly kind: 'create-once', readonly type: string, readonly resource: FhirResource, readonly marks: readonly string[] }
 
 /** `version` is the stored version that the change was made on; another one stored meanwhile is `CONFLICT`. */
 export interface Update { readonly kind: 'update', readonly type: string, readonly id: string, readonly resource: FhirResource, readonly version: string }

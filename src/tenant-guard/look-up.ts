@@ -50,7 +50,7 @@ async function ownedOf (door: Door, type: string, ids: readonly string[]): Promi
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
   if (found === undefined) throw unexpected(answer, 'a look-up of owners was not answered')
   return found.matches
-    .map(match => ownRecordIn(door, match, { type })?.id)
-    .filter(id => id !== undefined && ids.includes(id))
-    .map(id => `${type}/${id}`)
+    .map(match => ownRecordIn(door, match, { type }))
+    .filter(record => record !== undefined)
+    .map(({ id }) => `${type}/${id}`)
 }

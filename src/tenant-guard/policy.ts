@@ -14,8 +14,11 @@ export interface Rule {
 /** Every interaction that the guard performs; what is not here does not reach a datastore. */
 export const policy: Readonly<Record<Interaction['kind'], Rule>> = {
   read: { scope: 'read', on: 'record', isolation: 'The answer must carry the tenant\'s tag.' },
+  vread: { scope: 'read', on: 'record', isolation: 'The record must be the tenant\'s now, and that version of it must carry the tenant\'s tag.' },
+  'read-related': { scope: 'read', on: 'record', isolation: 'The tag is a condition of the record; only search parameters of R4 are followed, one reference far; what comes along without the tenant\'s tag is left out.' },
   search: { scope: 'read', on: 'type', isolation: 'The tag is a condition of the search; each match must carry it; the page link is sealed.' },
   create: { scope: 'write', on: 'type', isolation: 'The tag is put on; each reference must lead to a record of the tenant; the answer must carry the tag.' },
+  'create-once': { scope: 'write', on: 'type', isolation: 'As create; the tag is also a condition of what counts as made before.' },
   update: { scope: 'write', on: 'record', isolation: 'The record must be the tenant\'s; then as create, on the version that was read.' },
   delete: { scope: 'write', on: 'record', isolation: 'The stored record must carry the tenant\'s tag.' }
 }

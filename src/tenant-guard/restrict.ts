@@ -77,7 +77,8 @@ function splitUnescaped (text: string, separator: ',' | '|'): string[] {
   return parts
 }
 
-function encodeParameters (parameters: readonly SearchParameter[]): string {
+/** Parameters as a query; they stand in it as they came, so what a client chose goes through {@link restrict}. */
+export function encodeParameters (parameters: readonly SearchParameter[]): string {
   return parameters.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
 }
 

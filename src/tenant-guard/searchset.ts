@@ -1,26 +1,33 @@
 /** A searchset as a datastore gave it, before any check of what it holds. */
 export interface Searchset {
   readonly matches: readonly unknown[]
+  /** What came along with the matches. */
+  readonly included: readonly unknown[]
+  /** Whether the server has more of what comes along than it gave, as far as it says so. */
+  readonly isCut: boolean
   readonly total: number | undefined
   /** The link to the next page, as it was given. */
   readonly next: string | undefined
 }
 
-/** Reads a Bundle of type searchset; undefined for anything else. Entries that are no matches (notes of the server) are left out. */
+/** Reads a Bundle of type searchset; undefined for anything else. Notes of the server are left out. */
 export function searchsetOf (value: unknown): Searchset | undefined {
   const { resourceType, type, total, link = [], entry = [] } = (value ?? {}) as Record<string, unknown>
   if (resourceType !== 'Bundle' || type !== 'searchset' || !isList(link) || !isList(entry)) return undefined
   const next = link.find(({ relation }) => relation === 'next')?.url
+  const ofMode = (mode: string): unknown[] => entry.filter(item => modeOf(item) === mode).map(({ resource }) => resource)
   return {
-    matches: entry.filter(isMatch).map(({ resource }) => resource),
+    matches: ofMode('match'),
+    included: ofMode('include'),
+    // Azure links to the rest, and used to note that it left it out.
+    isCut: link.some(({ relation }) => relation === 'related') || entry.some(item => modeOf(item) === 'outcome'),
     total: typeof total === 'number' ? total : undefined,
     next: typeof next === 'string' ? next : undefined
   }
 }
 
-function isMatch ({ search }: Record<string, unknown>): boolean {
-  const mode = (search as { mode?: unknown } | undefined)?.mode
-  return mode === undefined || mode === 'match'
+function modeOf ({ search }: Record<string, unknown>): unknown {
+  return (search as { mode?: unknown } | undefined)?.mode ?? 'match'
 }
 
 function isList (value: unknown): value is ReadonlyArray<Record<string, unknown>> {

@@ -17,6 +17,20 @@ export function stamp (resource: FhirResource, tenant: Tenant): FhirResource {
   return { ...identity, meta: { ...meta, tag: [...tag, { system: tenant.system, code: tenant.id }] }, ...withoutTag(elements, tenant) as FhirElement }
 }
 
+/** The system of the tags that tell a create which was made before; beside the tenant's tag, and never without it. */
+export const markSystem = ({ system }: Tenant): string => `${system}:idempotency`
+
+/**
+ * A stamped resource with this mark, or none, in place of any that it came with: two records with one mark would be taken
+ * for each other.
+ */
+export function marked (resource: FhirResource, tenant: Tenant, mark?: string): FhirResource {
+  const { tag = [], ...meta } = resource.meta ?? {}
+  const others = tag.filter(({ system }) => system !== markSystem(tenant))
+  if (mark === undefined && others.length === tag.length) return resource
+  return { ...resource, meta: { ...meta, tag: mark === undefined ? others : [...others, { system: markSystem(tenant), code: mark }] } }
+}
+
 /** Any part of a resource, with each `meta` in it cleaned; the same object when there was nothing to clean. */
 function withoutTag (value: unknown, tenant: Tenant): unknown {
   if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return value

@@ -1,27 +1,77 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { BackendAnswer } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
 import { printJson } from '../json.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import { ask, causeOf, jsonOf, notFound, ownRecordIn, placeOf, report, unexpected } from './door.js'
 import type { Door } from './door.js'
-import type { Create, Delete, Update } from './interaction.js'
+import type { Create, CreateOnce, Delete, Update } from './interaction.js'
 import { ownedAmong } from './look-up.js'
 import { linksIn, ReferenceFailure } from './references.js'
 import { isId } from './resource-types.js'
-import { stamp } from './stamp.js'
+import { encodeParameters, escapeValue, tenantToken } from './restrict.js'
+import { marked, markSystem, stamp } from './stamp.js'
 
 const wholeAnswer = { prefer: 'return=representation' }
 const mayBeDone = 'Read before you repeat the change: it may have been made.'
 
+/** The record that a create made, now or before. */
+export interface Made {
+  readonly record: StoredResource
+  /** False for a record that an earlier request made; it is shown as it is now. */
+  readonly isNew: boolean
+}
+
 /** Stores a new record under an id that the datastore chooses. */
 export async function create (door: Door, { type, resource }: Create): Promise<StoredResource> {
-  const { id: _, ...content } = resource
-  const body = stamped(door, type, content as FhirResource)
-  const checked = await demandOwnReferences(door, body)
-  const answer = await ask(door, { method: 'POST', path: type, headers: wholeAnswer, body: printJson(body) })
+  const checked = await toCreate(door, { type, resource })
+  const answer = await ask(door, { method: 'POST', path: type, headers: wholeAnswer, body: printJson(checked.resource) })
   if (answer.status === 201) return written(door, answer, { kind: 'create', type })
-  if ([400, 409, 412, 422].includes(answer.status)) throw await refusal(door, answer, checked)
-  throw unexpected(answer, 'a create was not answered')
+  throw await notCreated(door, answer, checked)
+}
+
+/** How often a create is repeated that another one with the same mark was in the way of. */
+const mostTries = 6
+const tryAgainMs = 50
+
+/** Stores a new record, or finds the one that carries a mark: FHIR's conditional create. */
+export async function createOnce (door: Door, { type, resource, marks }: CreateOnce): Promise<Made> {
+  const checked = await toCreate(door, { type, resource }, marks[0])
+  let sought = marks
+  for (let attempt = 1; ; attempt++) {
+    const headers = { ...wholeAnswer, 'if-none-exist': conditionOf(door, sought) }
+    const answer = await ask(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) })
+    if (answer.status === 201) return { record: written(door, answer, { kind: 'create-once', type }), isNew: true }
+    if (answer.status === 200) return { record: withMark(door, written(door, answer, { kind: 'create-once', type }), sought), isNew: false }
+    const isOneOfSeveral = answer.status === 412 && sought.length > 1
+    // HAPI refuses those that come while the first is being stored, instead of showing it to them.
+    const isEarly = answer.status === 409
+    if (attempt === mostTries || !(isOneOfSeveral || isEarly)) throw await notCreated(door, answer, checked)
+    if (isOneOfSeveral) sought = marks.slice(0, 1)
+    else await pause(tryAgainMs * attempt)
+  }
+}
+
+function conditionOf ({ tenant }: Door, marks: readonly string[]): string {
+  if (marks.length === 0 || !marks.every(mark => /^[\w-]{1,64}$/.test(mark))) throw new Error('a create that happens once needs marks')
+  const anyMark = marks.map(mark => `${escapeValue(markSystem(tenant))}|${mark}`).join(',')
+  return encodeParameters([['_tag', anyMark], ['_tag', tenantToken(tenant)]])
+}
+
+/** A server that passes over a condition would show any record of the tenant. */
+function withMark ({ tenant }: Door, record: StoredResource, marks: readonly string[]): StoredResource {
+  if (record.meta.tag?.some(({ system, code }) => system === markSystem(tenant) && marks.includes(code!))) return record
+  throw new Failure('BACKEND_ERROR', { message: mayBeDone, cause: { reason: 'a conditional create showed a record that is not what was sought' } })
+}
+
+async function toCreate (door: Door, { type, resource }: Omit<Create, 'kind'>, mark?: string): Promise<Checked> {
+  const { id: _, ...content } = resource
+  return await demandOwnReferences(door, marked(stamped(door, type, content as FhirResource), door.tenant, mark))
+}
+
+async function notCreated (door: Door, answer: BackendAnswer, checked: Checked): Promise<Failure> {
+  if ([400, 409, 412, 422].includes(answer.status)) return await refusal(door, answer, checked)
+  return unexpected(answer, 'a create was not answered')
 }
 
 /**
@@ -83,8 +133,14 @@ function stamped (door: Door, type: string, resource: FhirResource): FhirResourc
   return stamp(resource, door.tenant)
 }
 
-/** @returns the records that the resource refers to, and which of them were believed without asking */
-async function demandOwnReferences (door: Door, resource: FhirResource, cause?: unknown): Promise<{ resource: FhirResource, believed: readonly string[] }> {
+/** A resource whose references were checked. */
+interface Checked {
+  readonly resource: FhirResource
+  /** Records that it refers to, believed to be the tenant's without asking. */
+  readonly believed: readonly string[]
+}
+
+async function demandOwnReferences (door: Door, resource: FhirResource, cause?: unknown): Promise<Checked> {
   const links = linksIn(resource, [door.backend.baseUrl])
   const records = new Set(links.map(({ record }) => record).filter(record => record !== undefined))
   const believed = [...records].filter(record => door.ownership.isKnown(placeOf(door), record))
@@ -95,7 +151,7 @@ async function demandOwnReferences (door: Door, resource: FhirResource, cause?: 
 }
 
 /** Why a datastore refused a write. What was believed may have been deleted through another gateway, so it is asked anew. */
-async function refusal (door: Door, answer: BackendAnswer, { resource, believed }: { resource: FhirResource, believed: readonly string[] }): Promise<Failure> {
+async function refusal (door: Door, answer: BackendAnswer, { resource, believed }: Checked): Promise<Failure> {
   for (const record of believed) door.ownership.forget(placeOf(door), record)
   await demandOwnReferences(door, resource, causeOf(answer))
   if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { cause: causeOf(answer) })
@@ -103,7 +159,7 @@ async function refusal (door: Door, answer: BackendAnswer, { resource, believed 
 }
 
 /** The stored record in the answer to a write. The write is done, whatever the answer holds. */
-function written (door: Door, answer: BackendAnswer, { kind, type, id }: { kind: 'create' | 'update', type: string, id?: string }): StoredResource {
+function written (door: Door, answer: BackendAnswer, { kind, type, id }: { kind: 'create' | 'create-once' | 'update', type: string, id?: string }): StoredResource {
   const record = ownRecordIn(door, jsonOf(answer, mayBeDone), { type, id })
   if (record !== undefined) return record
   report(door, { kind: 'foreign-answer', interaction: kind, type, records: 1 })

@@ -324,6 +324,25 @@ async function references (t: Test, gateway: Gateway): Promise<void> {
     t.equal(await mine.firstOwned([`Patient/${foreign.id}`, 'x', 'Patient/', 'Subscription/1']), undefined)
     t.equal(await mine.firstOwned([]), undefined)
   })
+
+  await t.test('the first candidate is taken though only a later one is known', async t => {
+    const tenant = newTenant()
+    const [first, second] = [await createPatient(gateway.guard(tenant)), await createPatient(gateway.guard(tenant))]
+    const cold = gatewayTo(gateway.backend.baseUrl)
+    t.teardown(() => cold.backend.close())
+    await read(cold.guard(tenant), second)
+    t.equal(await cold.guard(tenant).firstOwned([`Patient/${first.id}`, `Patient/${second.id}`]), `Patient/${first.id}`)
+  })
+
+  await t.test('a record that was looked for in vain is found as soon as it is there', async t => {
+    const tenant = newTenant()
+    const store = gateway.guard(tenant)
+    const id = randomUUID()
+    t.equal(await store.firstOwned([`Patient/${id}`]), undefined)
+    const { status } = await straight(gateway, 'PUT', `Patient/${id}`, { ...patient, id, meta: { tag: [{ system, code: tenant }] } })
+    t.equal(status, 201)
+    t.equal(await store.firstOwned([`Patient/${id}`]), `Patient/${id}`)
+  })
 }
 
 async function plants (t: Test, gateway: Gateway): Promise<void> {

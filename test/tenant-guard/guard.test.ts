@@ -219,7 +219,10 @@ t.test('ownership is remembered from checked answers only, for one datastore, an
   t.equal(server.seen.length, 2, 'another datastore')
   server.behave(json(410, outcome))
   await failureOf(store.read({ ...read, id: '2' }))
-  t.equal(await asksFor('Patient/2'), true, 'a deleted record')
+  t.equal(await asksFor('Patient/2'), true, 'a record that is gone')
+  server.behave(json(200, patient('4')), json(200, outcome))
+  await store.delete({ ...remove, id: '4' })
+  t.equal(await asksFor('Patient/4'), true, 'a deleted record')
 })
 
 t.test('a look-up believes what it asked for, and only that', async t => {
