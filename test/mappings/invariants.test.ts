@@ -2,12 +2,22 @@ import t from 'tap'
 import type { Mapping } from '../../src/mappings/kit/mapping.js'
 import { checkChange, checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
 import { allergies } from '../../src/mappings/resources/allergies.js'
+import { appointmentResponses } from '../../src/mappings/resources/appointment-responses.js'
+import { appointments } from '../../src/mappings/resources/appointments.js'
 import { carePlans } from '../../src/mappings/resources/care-plans.js'
+import { careTeams } from '../../src/mappings/resources/care-teams.js'
 import { claimResponses } from '../../src/mappings/resources/claim-responses.js'
 import { conditions } from '../../src/mappings/resources/conditions.js'
+import { documents } from '../../src/mappings/resources/documents.js'
 import { familyHistory } from '../../src/mappings/resources/family-history.js'
+import { goals } from '../../src/mappings/resources/goals.js'
 import { healthcareServices } from '../../src/mappings/resources/healthcare-services.js'
+import { immunizations } from '../../src/mappings/resources/immunizations.js'
+import { intakes } from '../../src/mappings/resources/intakes.js'
+import { medicationDispenses } from '../../src/mappings/resources/medication-dispenses.js'
+import { notes } from '../../src/mappings/resources/notes.js'
 import { organizations } from '../../src/mappings/resources/organizations.js'
+import { prescriptions } from '../../src/mappings/resources/prescriptions.js'
 import { serviceRequests } from '../../src/mappings/resources/service-requests.js'
 import { tasks } from '../../src/mappings/resources/tasks.js'
 
@@ -27,7 +37,130 @@ interface Case { readonly rule: string, readonly mapping: Mapping, readonly leas
 const history = { status: 'completed', patientId: '1', relationship: 'mother' }
 const plan = { status: 'active', intent: 'plan', patientId: '1' }
 
+const document = { type: 'letter', title: 'Letter', practitionerId: '1', patientId: '1' }
+const dispense = { medicationId: '1', patientId: '1', whenPrepared: '2026-03-14T10:00:00Z' }
+
 const cases: readonly Case[] = [
+  {
+    rule: 'app-1: a participant is somebody or has a role',
+    mapping: appointments,
+    least: { patientId: '1' },
+    broken: { participants: [{ status: 'tentative' }] },
+    kept: { participants: [{ role: 'interpreter' }] },
+    fields: ['participants']
+  },
+  {
+    rule: 'app-2: an appointment has both its start and its end, or neither',
+    mapping: appointments,
+    least: { patientId: '1' },
+    broken: { start: '2026-03-14T10:00:00Z' },
+    kept: { start: '2026-03-14T10:00:00Z', end: '2026-03-14T10:30:00Z' },
+    fields: ['end', 'start']
+  },
+  {
+    rule: 'app-3: a booked appointment has a start and an end',
+    mapping: appointments,
+    least: { patientId: '1' },
+    broken: { status: 'booked' },
+    kept: { status: 'waitlist' },
+    fields: ['end', 'start', 'status']
+  },
+  {
+    rule: 'app-4: only a cancelled or missed appointment has a reason for that',
+    mapping: appointments,
+    least: { patientId: '1' },
+    broken: { cancelationReason: 'ill' },
+    kept: { cancelationReason: 'ill', status: 'canceled' },
+    fields: ['cancelationReason', 'status']
+  },
+  {
+    rule: 'an appointment has a participant',
+    mapping: appointments,
+    least: { patientId: '1' },
+    broken: { participants: null },
+    kept: {},
+    fields: ['participants']
+  },
+  {
+    rule: 'qrs-1: nested items stand under the item or under its answer',
+    mapping: intakes,
+    least: { patientId: '1', items: [{ linkId: '1' }] },
+    broken: { items: [{ linkId: '1', items: [{ linkId: '1.1', answer: ['yes'], items: [{ linkId: '1.1.1' }] }] }] },
+    kept: { items: [{ linkId: '1', items: [{ linkId: '1.1', answer: [{ valueString: 'yes', items: [{ linkId: '1.1.1' }] }] }] }] },
+    fields: ['items']
+  },
+  {
+    rule: 'cmp-1: a section says something, refers to something or has sections',
+    mapping: documents,
+    least: document,
+    broken: { sections: [{ title: 'History', sections: [{ title: 'Family' }] }] },
+    kept: { sections: [{ title: 'History', sections: [{ title: 'Family', resourceIds: ['FamilyMemberHistory/1'] }] }] },
+    fields: ['sections']
+  },
+  {
+    rule: 'txt-1: the XHTML of a section runs nothing',
+    mapping: documents,
+    least: document,
+    broken: { sections: [{ text: '<div><p>ok</p><script>alert(1)</script></div>' }] },
+    kept: { sections: [{ text: '<div><p class="x">ok</p></div>' }] },
+    fields: ['sections']
+  },
+  {
+    rule: 'a document has an author',
+    mapping: documents,
+    least: document,
+    broken: { authorIds: null },
+    kept: {},
+    fields: ['authorIds']
+  },
+  {
+    rule: 'att-1: the data of a note has a type',
+    mapping: notes,
+    least: { patientId: '1', title: 'Visit', content: 'fine' },
+    broken: { contentType: null },
+    kept: {},
+    fields: ['contentType']
+  },
+  {
+    rule: 'gol-1: a target with a detail has a measure',
+    mapping: goals,
+    least: { description: 'walk', patientId: '1' },
+    broken: { target: [{ detail: 5000 }] },
+    kept: { target: [{ measure: 'steps', detail: 5000 }, { dueDate: '2026-06' }] },
+    fields: ['target']
+  },
+  {
+    rule: 'mdd-1: a medicine is not handed over before it is prepared',
+    mapping: medicationDispenses,
+    least: dispense,
+    broken: { whenHandedOver: '2026-03-14T11:59:00+02:00' },
+    kept: { whenHandedOver: '2026-03-14T12:00:00+02:00' },
+    fields: ['whenHandedOver', 'whenPrepared']
+  },
+  {
+    rule: 'a dispense names its medicine',
+    mapping: medicationDispenses,
+    least: dispense,
+    broken: { medicationId: null },
+    kept: {},
+    fields: ['medication', 'medicationId']
+  },
+  {
+    rule: 'an immunization says when it was given',
+    mapping: immunizations,
+    least: { vaccineCode: 'BCG', patientId: '1', occurrenceText: 'as a child' },
+    broken: { occurrenceText: null },
+    kept: {},
+    fields: ['occurrenceDateTime', 'occurrenceText']
+  },
+  {
+    rule: 'ctm-1: only a practitioner acts on behalf of an organization',
+    mapping: careTeams,
+    least: { name: 'Ward 3' },
+    broken: { participant: [{ memberId: 'Patient/1', onBehalfOfId: '1' }] },
+    kept: { participant: [{ memberId: 'Practitioner/1', onBehalfOfId: '1' }] },
+    fields: ['participant']
+  },
   {
     rule: 'ait-1: an allergy has a clinical status',
     mapping: allergies,
@@ -125,6 +258,12 @@ t.test('an invariant that another system’s data would break by a removal holds
   const task = { resourceType: 'Task', status: 'requested', intent: 'order', lastModified: '2026-03-01T00:00:00Z' }
   t.equal(checkRules(tasks, tasks.patch(task, { authoredOn: '2026-03-02T00:00:00Z' }), ['authoredOn'], task).length, 1, 'inv-1')
   t.equal(checkRules(tasks, tasks.patch(task, { authoredOn: '2026-02-28T00:00:00Z' }), ['authoredOn'], task).length, 0)
+  const response = { resourceType: 'AppointmentResponse', participantStatus: 'accepted', participantType: [{ text: 'surgeon' }] }
+  t.equal(checkRules(appointmentResponses, appointmentResponses.patch(response, { participantType: null }), ['participantType'], response).length, 2, 'apr-1')
+  const order = { resourceType: 'MedicationRequest', medicationCodeableConcept: { text: 'x' }, dosageInstruction: [{ timing: { repeat: { period: 4, periodMax: 6, periodUnit: 'h' } } }] }
+  t.equal(checkRules(prescriptions, prescriptions.patch(order, { dosage: { route: 'oral' } }), ['dosage'], order).length, 1, 'tim-6')
+  const empty = { resourceType: 'Composition', author: [{ display: 'Dr. Who' }], section: [{ title: 'History', emptyReason: { text: 'not asked' } }] }
+  t.equal(checkRules(documents, documents.patch(empty, { sections: [{ title: 'History', resourceIds: ['Condition/1'] }] }), ['sections'], empty).length, 1, 'cmp-2')
 })
 
 t.test('an activity of a care plan needs its status beside its description', async t => {

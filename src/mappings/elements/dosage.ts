@@ -8,6 +8,7 @@ import type { Element } from '../kit/element.js'
 import { at, isElement, itemsAt } from '../kit/path.js'
 import type { Rule } from '../kit/rule.js'
 import { backbone } from '../kit/structure.js'
+import { exists } from '../rules/exists.js'
 import { unitsOfTime } from '../value-sets.js'
 import { choice, isBoolean } from './choice.js'
 import { ofFirst } from './in-item.js'
@@ -33,7 +34,10 @@ const instruction = backbone({
   periodUnit: code(unitsOfTime)('timing.repeat.periodUnit'),
   route: concept('route'),
   asNeeded
-}, { schema: { dependentRequired: { period: ['periodUnit'] } }, expects: 'an object with dose, frequency, period, periodUnit, route and asNeeded; period needs periodUnit' })
+}, {
+  schema: { dependentRequired: { period: ['periodUnit'] } },
+  expects: 'an object with dose, frequency, period, periodUnit, route and asNeeded; period needs periodUnit'
+})
 
 /** The first of the Dosages at a path in numbers and codes: 500 mg by mouth, 3 times in 1 d. What else it says is kept. */
 export const dosage = (path: string) => partOfItem(instruction.codec, path, firstPlace, { about: 'How much, how often and how, in numbers and codes.' })
@@ -47,6 +51,7 @@ export const dosageRules = (path: string): readonly Rule[] => [
     key: 'tim-6',
     fields: ['dosage'],
     says: 'period cannot be removed while a longest period is stored beside it',
-    holds: resource => itemsAt(resource, path).every(item => !isElement(item) || at(item, 'timing.repeat.periodMax') === undefined || at(item, 'timing.repeat.period') !== undefined)
+    holds: resource => itemsAt(resource, path).map(item => isElement(item) ? at(item, 'timing.repeat') : undefined)
+      .every(repeat => !isElement(repeat) || !exists(repeat, 'periodMax') || exists(repeat, 'period'))
   }
 ]

@@ -10,6 +10,6 @@ const place: Place = items => {
 }
 
 /** The display of the first Reference of a list: somebody by name, beside the field with the id or alone. */
-export function firstDisplay<const O extends ElementOptions & { readonly max?: number } = object> (path: string, options: O = {} as O): Element<string, O & ElementOptions> {
-  return { ...partOfItem<string, O & ElementOptions>(display(options.max).codec, path, place, options), path: `${path}.display` }
+export function firstDisplay (path: string, options: ElementOptions & { readonly max?: number } = {}): Element<string> {
+  return { ...partOfItem(display(options.max).codec, path, place, options), path: `${path}.display` }
 }

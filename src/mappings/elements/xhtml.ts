@@ -9,7 +9,10 @@ const elements = new Set(`a abbr acronym address b bdo big blockquote br caption
 const attributes = new Set(`abbr align alt axis border cellpadding cellspacing char charoff cite class colspan datetime dir frame headers height href
   hreflang id lang longdesc name nowrap rel rev rowspan rules scope space span src start style summary title type valign width xml:lang xmlns`.split(/\s+/))
 
-const token = /<!--(?:(?!--)[^])*-->|<(\/?)([a-z][a-z0-9]*)((?:\s+[A-Za-z:-]+\s*=\s*(?:"[^"<&]*(?:&[^"<]*)?"|'[^'<]*'))*)\s*(\/?)>|&(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);|[^<&]+/y
+const comment = '<!--(?:(?!--)[^])*-->'
+const tag = '<(\\/?)([a-z][a-z0-9]*)((?:\\s+[A-Za-z:-]+\\s*=\\s*(?:"[^"<]*"|\'[^\'<]*\'))*)\\s*(\\/?)>'
+const entity = '&(?:amp|lt|gt|quot|apos|#\\d+|#x[0-9a-fA-F]+);'
+const token = new RegExp(`${comment}|${tag}|${entity}|[^<&]+`, 'y')
 const attribute = /([A-Za-z:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g
 
 /** Whether a text is one div of what a Narrative may have, with something to read in it. */

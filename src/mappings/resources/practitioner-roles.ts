@@ -9,7 +9,7 @@ import { identifiers } from '../elements/identifiers.js'
 import { ofFirst } from '../elements/in-item.js'
 import { email, phone } from '../elements/telecom.js'
 import type { Simple } from '../kit/element.js'
-import { byBoolean, byReference, from, until } from '../kit/filter.js'
+import { byCode, byReference, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { daysOfWeek } from '../value-sets.js'
 
@@ -43,7 +43,7 @@ export const practitionerRoles = mapping('PractitionerRole', {
   },
   filters: {
     locationId: byReference('location', 'Location'),
-    status: byBoolean('active'),
+    status: { ...byCode('active'), aliases: { active: 'true', inactive: 'false' } },
     dateFrom: from('date'),
     dateTo: until('date')
   }

@@ -13,7 +13,8 @@ export const appointmentRules: readonly Rule[] = [
     key: 'app-1',
     fields: ['participants'],
     says: 'each participant needs an actorId or a role',
-    holds: appointment => itemsAt(appointment, 'participant').every(participant => isElement(participant) && (exists(participant, 'type') || exists(participant, 'actor')))
+    holds: appointment => itemsAt(appointment, 'participant').every(participant =>
+      isElement(participant) && (exists(participant, 'type') || exists(participant, 'actor')))
   },
   {
     key: 'app-2',

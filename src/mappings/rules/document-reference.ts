@@ -1,5 +1,6 @@
-import { at, isElement, itemsAt } from '../kit/path.js'
+import { isElement, itemsAt } from '../kit/path.js'
 import type { Rule } from '../kit/rule.js'
+import { exists } from './exists.js'
 
 export const documentReferenceRules: readonly Rule[] = [
   {
@@ -12,6 +13,7 @@ export const documentReferenceRules: readonly Rule[] = [
     key: 'att-1',
     fields: ['contentType'],
     says: 'cannot be removed while the content has data',
-    holds: note => itemsAt(note, 'content').every(content => !isElement(content) || at(content, 'attachment.data') === undefined || at(content, 'attachment.contentType') !== undefined)
+    holds: note => itemsAt(note, 'content').map(content => isElement(content) ? content.attachment : undefined)
+      .every(attachment => !isElement(attachment) || !exists(attachment, 'data') || exists(attachment, 'contentType'))
   }
 ]
