@@ -9,6 +9,7 @@ import { openKeys, type OpenKeys } from './service/keys.js'
 import { Closers } from './service/closers.js'
 import { buildGateway } from './gateway.js'
 import { capabilityStatement } from './gateway/capability-statement.js'
+import { KeyedRequests } from './idempotency/keyed-requests.js'
 import { openApiDocument } from './openapi/document.js'
 import { mappings } from './mappings/registry.js'
 import { resources } from './resources/routes.js'
@@ -51,6 +52,7 @@ async function open (config: Config, { environment, version, now, log }: Service
   const datastores = await openDatastores(config, { environment, now }, closers)
   if (datastores.sandboxes.length > 0) log.warn({ datastores: datastores.sandboxes }, 'these datastores are embedded sandboxes, for trying out and never for real records')
   const storeFor = guardedStores(config, datastores, now)
+  const keyedRequests = closers.add(new KeyedRequests({ file: join(config.dataDirectory, 'idempotency.db'), now }))
   const url = config.publicUrl ?? `http://${config.host}:${config.port}`
   const statement = capabilityStatement(mappings, { version, url, date: now() })
   const app = closers.add(await buildGateway({
@@ -63,7 +65,7 @@ async function open (config: Config, { environment, version, now, log }: Service
     checks: { keys: keys.check, ...datastores.checks },
     capabilityStatement: () => statement,
     document: () => openApiDocument(mappings, { version, url }),
-    routes: [scope => resources(scope, { mappings, storeFor, now, newUrl: () => `${url}/canonical/${randomUUID()}` })]
+    routes: [scope => resources(scope, { mappings, storeFor, keyedRequests, now, newUrl: () => `${url}/canonical/${randomUUID()}` })]
   }))
   return { app, control, keys, sandboxes: datastores.sandboxes, close: () => closers.close() }
 }

@@ -1,15 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { idempotencyKey, readIdempotencyKey } from '../idempotency/header.js'
+import type { Claim, KeyedRequests } from '../idempotency/keyed-requests.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import { entityTag, isKnown } from './conditions.js'
-import { create, read, remove, search, update, type Context } from './interactions.js'
+import { read, remove, search, type Context } from './interactions.js'
+import { createOnce, updateOnce, type Written } from './once.js'
 import { readPairs, readSearch, refused } from './query.js'
 
 export interface ResourceOptions {
   readonly mappings: readonly Mapping[]
   /** The datastore of the request's caller, seen through the guard. */
   readonly storeFor: (request: FastifyRequest) => GuardedStore
+  readonly keyedRequests: KeyedRequests
   readonly now: () => Date
   /** A new URL for a definition that is created without one. */
   readonly newUrl: () => string
@@ -18,21 +22,20 @@ export interface ResourceOptions {
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
 /** The routes `/<resource>` and `/<resource>/<id>` of every mapping; no resource has code of its own. */
-export async function resources (scope: FastifyInstance, { mappings, storeFor, now, newUrl }: ResourceOptions): Promise<void> {
-  for (const mapping of mappings) {
-    routesOf(scope, mapping, request => ({
-      mapping, store: storeFor(request), occasion: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
-    }))
-  }
+export async function resources (scope: FastifyInstance, options: ResourceOptions): Promise<void> {
+  for (const mapping of options.mappings) routesOf(scope, mapping, options)
 }
 
-function routesOf (scope: FastifyInstance, mapping: Mapping, contextOf: (request: FastifyRequest) => Context): void {
+function routesOf (scope: FastifyInstance, mapping: Mapping, { storeFor, keyedRequests, now, newUrl }: ResourceOptions): void {
   const { path } = mapping
+  const contextOf = (request: FastifyRequest): Context => ({
+    mapping, store: storeFor(request), occasion: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
+  })
   scope.post(`/${path}`, async (request, reply) => {
     refuseQuery(request)
-    const stored = await create(contextOf(request), request.body)
-    reply.code(201).header('location', `/v1/${path}/${stored.id}`)
-    return present(mapping, stored, reply)
+    const written = await claimed(keyedRequests, { request, route: path }, claim => createOnce(contextOf(request), request.body, claim))
+    reply.code(201).header('location', `/v1/${path}/${written.stored.id}`)
+    return presentWritten(mapping, written, reply)
   })
   scope.get(`/${path}`, async request => {
     const page = await search(contextOf(request), readSearch(mapping, queryOf(request)))
@@ -47,13 +50,29 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, contextOf: (request
   if (mapping.appendOnly) return
   scope.patch(`/${path}/:id`, async (request: WithId, reply) => {
     refuseQuery(request)
-    return present(mapping, await update(contextOf(request), request.params.id, request.body, request.headers['if-match']), reply)
+    const change = { id: request.params.id, body: request.body, ifMatch: request.headers['if-match'] }
+    const written = await claimed(keyedRequests, { request, route: path, ...change }, claim => updateOnce(contextOf(request), change, claim))
+    return presentWritten(mapping, written, reply)
   })
   scope.delete(`/${path}/:id`, async (request: WithId) => {
     refuseQuery(request)
     await remove(contextOf(request), request.params.id, request.headers['if-match'])
     return { id: request.params.id, deleted: true }
   })
+}
+
+interface Keyed { readonly request: FastifyRequest, readonly route: string, readonly id?: string, readonly ifMatch?: string | undefined }
+
+/** Performs a write; one with an Idempotency-Key while no other one with it is performed. */
+async function claimed (keyedRequests: KeyedRequests, { request, ...what }: Keyed, perform: (claim?: Claim) => Promise<Written>): Promise<Written> {
+  const { caller: { tenantId, mode }, method, body, raw } = request
+  const key = readIdempotencyKey(raw.rawHeaders)
+  return key === undefined ? await perform() : await keyedRequests.perform({ ...what, tenantId, mode, key, method, body }, perform)
+}
+
+function presentWritten (mapping: Mapping, { stored, isReplayed }: Written, reply: FastifyReply) {
+  if (isReplayed) reply.header(idempotencyKey.replayedHeader, 'true')
+  return present(mapping, stored, reply)
 }
 
 function present (mapping: Mapping, stored: StoredResource, reply: FastifyReply) {

@@ -1,7 +1,7 @@
 import { evalFhirPathTyped, parseFhirPath, toTypedValue } from '@medplum/core'
 import type { FhirResource } from '../mappings/fhir.js'
 import { Refused } from './outcome.js'
-import table from './search-parameters.json' with { type: 'json' }
+import table from '../mappings/r4/search-parameters.json' with { type: 'json' }
 
 /** How a search parameter compares: http://hl7.org/fhir/R4/search.html#ptypes */
 export type ParameterKind = 'date' | 'number' | 'quantity' | 'reference' | 'string' | 'token' | 'uri'

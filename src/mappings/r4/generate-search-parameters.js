@@ -1,8 +1,8 @@
 /**
- * Writes `search-parameters.json`: for every R4 type the search parameters that the sandbox indexes, as
+ * Writes `search-parameters.json`: for every R4 type its search parameters but the composite and special ones, as
  * `{ "Patient": { "gender": ["token", "Patient.gender"] } }`. `Resource` holds those of all types.
  *
- *   node src/sandbox/generate-search-parameters.js
+ *   node src/mappings/r4/generate-search-parameters.js
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -1,0 +1,17 @@
+import { Failure } from '../envelope/failures.js'
+
+/** What the header is called and what stands in it, for the documentation too. */
+export const idempotencyKey = { header: 'Idempotency-Key', form: '^[!-~]{1,255}$', lifetimeHours: 24, replayedHeader: 'Idempotent-Replayed' } as const
+
+/**
+ * The key that a client chose for its request, so that it may send it again; undefined when it sent none.
+ * @param rawHeaders names and values by turns, as Node's `rawHeaders` has them
+ * @throws {Failure} BAD_REQUEST
+ */
+export function readIdempotencyKey (rawHeaders: readonly string[]): string | undefined {
+  const keys = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === idempotencyKey.header.toLowerCase())
+  const [key] = keys
+  if (key === undefined) return undefined
+  if (keys.length === 1 && new RegExp(idempotencyKey.form).test(key)) return key
+  throw new Failure('BAD_REQUEST', { message: `${idempotencyKey.header}: send one key of 1 to 255 visible ASCII characters, new for each request, such as a UUID.` })
+}
