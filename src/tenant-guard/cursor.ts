@@ -19,6 +19,8 @@ export interface CursorContents {
   readonly filters: string
   readonly count: number
   readonly total?: number
+  /** Whether a page of this search held what is not the tenant's. */
+  readonly hidesTotal?: boolean
 }
 
 /** Makes and reads cursors: opaque, tamper-proof, of a limited time. */

@@ -20,7 +20,7 @@ export async function search (door: Door, asked: Search): Promise<Page> {
   // Else HAPI shows for a minute what it found earlier, without what was stored since.
   const answer = await ask(door, { ...request, headers: { 'cache-control': 'no-cache' } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take a filter, or the value of one.', cause: causeOf(answer) })
-  return pageOf(door, asked, { answer, count, filters: filtersHash(asked.parameters) })
+  return pageOf(door, asked, { answer, count })
 }
 
 async function continued (door: Door, asked: Search, cursor: string): Promise<Page> {
@@ -36,23 +36,23 @@ function contradicts ({ parameters, count }: Search, opened: CursorContents): bo
   return (parameters.length > 0 && filtersHash(parameters) !== opened.filters) || (count !== undefined && count !== opened.count)
 }
 
-type PageAnswer = Omit<CursorContents, 'link'> & { readonly answer: BackendAnswer }
+/** An answer, and what is known of its search from the page before. */
+type PageAnswer = Partial<CursorContents> & Pick<CursorContents, 'count'> & { readonly answer: BackendAnswer }
 
-function pageOf (door: Door, asked: Search, { answer, ...search }: PageAnswer): Page {
+function pageOf (door: Door, asked: Search, { answer, count, ...before }: PageAnswer): Page {
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
   if (found === undefined) throw unexpected(answer, 'a search was not answered')
   const resources = found.matches.map(match => ownRecordIn(door, match, { type: asked.type })).filter(record => record !== undefined)
   const foreign = found.matches.length - resources.length
   if (foreign > 0) report(door, { kind: 'foreign-match', interaction: 'search', type: asked.type, records: foreign })
-  const total = found.total ?? search.total
-  const link = found.next === undefined ? undefined : pageLink(found.next, door.backend.baseUrl, asked.type)
-  if (found.next !== undefined && link === undefined) throw unexpected(answer, 'the link to the next page does not begin with the base URL that is configured')
-  return {
-    resources,
-    // A total that counted another tenant's records would tell of them.
-    ...foreign === 0 && total !== undefined && { total },
-    ...link !== undefined && { cursor: door.cursors.seal({ ...search, link, total }, cursorPlace(door, asked)) }
-  }
+  // A total that counts another tenant's records would tell of them, on the pages after this one as well.
+  const hidesTotal = foreign > 0 || before.hidesTotal
+  const total = hidesTotal ? undefined : found.total ?? before.total
+  if (found.next === undefined) return { resources, ...total !== undefined && { total } }
+  const link = pageLink(found.next, door.backend.baseUrl, asked.type)
+  if (link === undefined) throw unexpected(answer, 'the link to the next page does not begin with the base URL that is configured')
+  const filters = before.filters ?? filtersHash(asked.parameters)
+  return { resources, ...total !== undefined && { total }, cursor: door.cursors.seal({ link, count, filters, total, hidesTotal }, cursorPlace(door, asked)) }
 }
 
 function cursorPlace ({ tenant, mode, backend }: Door, { route, type }: Search): CursorPlace {

@@ -189,6 +189,10 @@ t.test('a page link is followed to the configured datastore, kept from the clien
   t.equal(gateway.incidents.length, 1)
   server.behave(searchset([patient('2')], { total: undefined }))
   t.strictSame(await store.search({ ...search, cursor }), { resources: [patient('2')], total: 3 }, 'the total stays, though this server says it once')
+  server.behave(searchset([patient('1'), patient('3', [foreign])], next('?_getpages=TOKEN')))
+  const tainted = await store.search(search)
+  server.behave(searchset([patient('2')], { total: 3 }))
+  t.strictSame(await store.search({ ...search, cursor: tainted.cursor }), { resources: [patient('2')] }, 'a total that once counted another\'s record stays hidden')
   for (const status of [404, 410]) {
     server.behave(json(status, outcome))
     t.strictSame(shown(await failureOf(store.search({ ...search, cursor }))), shown(await failureOf(store.search({ ...search, cursor: 'x' }))))
