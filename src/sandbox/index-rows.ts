@@ -99,7 +99,10 @@ function references (value: unknown): Value[] {
   return read.kind === 'resource' ? [exact(read.type, read.id)] : []
 }
 
+/** The URL of a definition with and without its version, or as HAPI reads it too, a reference to one of this store. */
 function canonicals (url: string): Value[] {
+  const read = readReference(url)
+  if (read.kind === 'resource') return [exact(read.type, read.id)]
   const [bare] = url.split('|') as [string]
   return [...new Set([url, bare])].map(value => exact(null, value))
 }
