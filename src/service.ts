@@ -65,7 +65,7 @@ async function open (config: Config, { environment, version, now, log }: Service
     checks: { keys: keys.check, ...datastores.checks },
     capabilityStatement: () => statement,
     document: () => openApiDocument(mappings, { version, url }),
-    routes: [scope => resources(scope, { mappings, storeFor, keyedRequests, now, newUrl: () => `${url}/canonical/${randomUUID()}` })]
+    routes: [scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]
   }))
   return { app, control, keys, sandboxes: datastores.sandboxes, close: () => closers.close() }
 }

@@ -41,16 +41,25 @@ export function readSearch (mapping: Mapping, search: string): Query {
  */
 export function readPairs (search: string): ReadonlyMap<string, string> {
   const pairs = new Map<string, string>()
-  for (const part of search.split('&')) {
-    if (part === '') continue
-    const equals = part.indexOf('=')
-    const name = decode(equals < 0 ? part : part.slice(0, equals))
-    const value = equals < 0 ? '' : decode(part.slice(equals + 1))
+  for (const [name, value] of pairsIn(search)) {
     if (pairs.has(name)) throw refused(printable(name), 'is given twice; several values of one filter are joined by a comma')
-    if (value.length > maxValueLength) throw refused(printable(name), `at most ${maxValueLength} characters`)
     pairs.set(name, value)
   }
   return pairs
+}
+
+/**
+ * The same where a name may stand several times.
+ * @throws {Failure} BAD_REQUEST
+ */
+export function pairsIn (search: string): ReadonlyArray<readonly [name: string, value: string]> {
+  return search.split('&').filter(part => part !== '').map(part => {
+    const equals = part.indexOf('=')
+    const name = decode(equals < 0 ? part : part.slice(0, equals))
+    const value = equals < 0 ? '' : decode(part.slice(equals + 1))
+    if (value.length > maxValueLength) throw refused(printable(name), `at most ${maxValueLength} characters`)
+    return [name, value] as const
+  })
 }
 
 /** A mistake in one part of the query. */

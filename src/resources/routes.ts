@@ -5,9 +5,12 @@ import type { StoredResource } from '../mappings/fhir.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import { entityTag, isKnown } from './conditions.js'
+import { readWish } from './include.js'
 import { read, remove, search, type Context } from './interactions.js'
 import { createOnce, updateOnce, type Written } from './once.js'
 import { readPairs, readSearch, refused } from './query.js'
+import { readWith } from './related.js'
+import { relationsTo } from './relations.js'
 
 export interface ResourceOptions {
   readonly mappings: readonly Mapping[]
@@ -15,6 +18,8 @@ export interface ResourceOptions {
   readonly storeFor: (request: FastifyRequest) => GuardedStore
   readonly keyedRequests: KeyedRequests
   readonly now: () => Date
+  /** The gateway's own, before `/v1`. */
+  readonly url: string
   /** A new URL for a definition that is created without one. */
   readonly newUrl: () => string
 }
@@ -26,8 +31,9 @@ export async function resources (scope: FastifyInstance, options: ResourceOption
   for (const mapping of options.mappings) routesOf(scope, mapping, options)
 }
 
-function routesOf (scope: FastifyInstance, mapping: Mapping, { storeFor, keyedRequests, now, newUrl }: ResourceOptions): void {
+function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFor, keyedRequests, now, url, newUrl }: ResourceOptions): void {
   const { path } = mapping
+  const relations = relationsTo(mapping, mappings)
   const contextOf = (request: FastifyRequest): Context => ({
     mapping, store: storeFor(request), occasion: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
   })
@@ -42,7 +48,8 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { storeFor, keyedRe
     return { data: page.resources.map(mapping.present), total: page.total, cursor: page.cursor, hasMore: page.cursor !== undefined }
   })
   scope.get(`/${path}/:id`, async (request: WithId, reply) => {
-    refuseQuery(request)
+    const wish = readWish(mapping, relations, queryOf(request))
+    if (wish !== undefined) return await readWith(contextOf(request), request.params.id, wish, url)
     const stored = await read(contextOf(request), request.params.id)
     if (isKnown(request.headers['if-none-match'], stored.meta.versionId)) return await reply.code(304).header('etag', entityTag(stored.meta.versionId!)).send()
     return present(mapping, stored, reply)
@@ -82,7 +89,7 @@ function present (mapping: Mapping, stored: StoredResource, reply: FastifyReply)
 
 const queryOf = ({ raw }: FastifyRequest): string => /\?(.*)$/s.exec(raw.url ?? '')?.[1] ?? ''
 
-/** Only a search has a query; a filter on anything else would be ignored, and its sender misled. */
+/** Only reads have a query; a filter on anything else would be ignored, and its sender misled. */
 function refuseQuery (request: FastifyRequest): void {
   const [name] = readPairs(queryOf(request)).keys()
   if (name !== undefined) throw refused('query', 'this request takes no query')

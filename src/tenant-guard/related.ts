@@ -24,7 +24,7 @@ const mostIncludes = 60
 export async function readRelated (door: Door, { type, id, includes }: RelatedRead): Promise<Related> {
   demandKnown(type, includes)
   const search = restrict({ type, parameters: [['_id', id]], count: 1 }, door.tenant)
-  const path = `${search.path}&${encodeParameters(includes.map(written))}`
+  const path = [search.path, ...includes.map(include => encodeParameters([written(include)]))].join('&')
   // With no-store HAPI would leave out what comes along; without either it shows for a minute what it found before.
   const answer = await ask(door, { method: 'GET', path, headers: { 'cache-control': 'no-cache' } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not follow one of these references.', cause: causeOf(answer) })
@@ -38,8 +38,8 @@ export async function readRelated (door: Door, { type, id, includes }: RelatedRe
 function demandKnown (type: string, includes: readonly Include[]): void {
   const isKnown = (include: Include): boolean => isTenantType(include.type) && followedBy(include.type, include.parameter) !== undefined &&
     (include.direction === 'revinclude' || include.type === type) && (include.target === undefined || isTenantType(include.target))
-  if (includes.length === 0 || includes.length > mostIncludes || !includes.every(isKnown)) {
-    throw new Failure('BAD_REQUEST', { message: `Name from 1 to ${mostIncludes} search parameters of R4 that are references, as Type:parameter.` })
+  if (includes.length > mostIncludes || !includes.every(isKnown)) {
+    throw new Failure('BAD_REQUEST', { message: `Name at most ${mostIncludes} search parameters of R4 that are references, as Type:parameter.` })
   }
 }
 

@@ -1,0 +1,67 @@
+import { nearest } from '../envelope/nearest.js'
+import type { Mapping } from '../mappings/kit/mapping.js'
+import { followedBy } from '../mappings/r4/references.js'
+import type { Include } from '../tenant-guard/interaction.js'
+import { isTenantType } from '../tenant-guard/resource-types.js'
+import { pairsIn, refused } from './query.js'
+import type { Relation } from './relations.js'
+
+/** What a client wants along with a record: groups in the simple form, or what search parameters lead to, as FHIR. */
+export type Wish =
+  | { readonly form: 'simple', readonly relations: readonly Relation[], readonly includes: readonly Include[] }
+  | { readonly form: 'fhir', readonly includes: readonly Include[] }
+
+/**
+ * Reads the query of a read: `include` with names of groups, or `_include` and `_revinclude` as often as wanted.
+ * @returns undefined when there is no query
+ * @throws {Failure} BAD_REQUEST
+ */
+export function readWish (mapping: Mapping, relations: ReadonlyMap<string, Relation>, search: string): Wish | undefined {
+  const pairs = pairsIn(search)
+  if (pairs.length === 0) return undefined
+  const [[name, value] = ['', '']] = pairs
+  if (name === 'include' && pairs.length === 1) return simpleWish(relations, value)
+  if (pairs.every(([name]) => name === '_include' || name === '_revinclude')) return fhirWish(mapping, pairs)
+  throw refused('query', 'a read takes include once, or _include and _revinclude, and nothing else')
+}
+
+function simpleWish (relations: ReadonlyMap<string, Relation>, value: string): Wish {
+  const wanted = [...new Set(value.split(','))].map(name => relations.get(name) ?? unknownName(relations, name))
+  return { form: 'simple', relations: wanted, includes: wanted.flatMap(({ includes }) => includes) }
+}
+
+function unknownName (relations: ReadonlyMap<string, Relation>, name: string): never {
+  const names = [...relations.keys()]
+  const near = nearest(name, names)
+  throw refused('include', near === undefined ? `expected resources that refer to this one: ${names.join(', ')}` : `no such resource refers to this one; the nearest is ${near}`)
+}
+
+function fhirWish (mapping: Mapping, pairs: ReadonlyArray<readonly [string, string]>): Wish {
+  const includes = pairs.flatMap(([name, value]) => readInclude(mapping, name, value))
+  return { form: 'fhir', includes: [...new Map(includes.map(include => [wayOf(include, mapping), include])).values()] }
+}
+
+/** Clients send both names of one thing, for every type; each type may lack one of them. */
+const otherName: Readonly<Record<string, string>> = { subject: 'patient', patient: 'subject' }
+
+function readInclude (mapping: Mapping, name: string, value: string): Include[] {
+  const [type = '', parameter = '', target, ...more] = value.split(':')
+  const direction = name === '_include' ? 'include' : 'revinclude'
+  const isOfType = direction === 'include' ? type === mapping.type : isTenantType(type)
+  const leadsRight = target === undefined || (direction === 'include' ? isTenantType(target) : target === mapping.type)
+  if (!isOfType || !leadsRight || more.length > 0) throw notUnderstood(mapping, name)
+  if (followedBy(type, parameter) !== undefined) return [{ direction, type, parameter, ...direction === 'include' && target !== undefined && { target } }]
+  if (Object.hasOwn(otherName, parameter) && followedBy(type, otherName[parameter]!) !== undefined) return []
+  throw notUnderstood(mapping, name)
+}
+
+function notUnderstood ({ type }: Mapping, name: string): Error {
+  const expected = name === '_include' ? `${type}:parameter, a search parameter of ${type} in R4` : `Type:parameter, a search parameter of that type in R4 that leads to a ${type}`
+  return refused(name, `expected ${expected}`)
+}
+
+/** `Observation:patient` is `Observation:subject` where that is a Patient, so from a Patient back both are one way. */
+function wayOf ({ direction, type, parameter, target }: Include, mapping: Mapping): string {
+  if (direction === 'include') return `${type}:${parameter}:${target ?? ''}`
+  return `${type} ${followedBy(type, parameter)!.replaceAll(`.where(resolve() is ${mapping.type})`, '')}`
+}
