@@ -20,7 +20,6 @@ export const filterSchemas: Readonly<Record<string, JsonSchema>> = {
   FilterDates: listOf({ type: 'string', pattern: patterns['fhir-dateTime'] }),
   FilterMoment: { type: 'string', pattern: patterns['fhir-dateTime'] },
   FilterIds: listOf({ type: 'string', pattern: `^${id}$` }),
-  FilterNumbers: listOf({ type: 'string', pattern: `^${number}$` }),
   FilterQuantities: listOf({ type: 'string', pattern: `^${number}(?:\\|[^|]*\\|[^|]+)?$` })
 }
 
@@ -101,7 +100,7 @@ const schemas: Readonly<Record<Exclude<Filter['kind'], 'reference'>, JsonSchema>
   from: referTo('FilterMoment'),
   until: referTo('FilterMoment'),
   quantity: referTo('FilterQuantities'),
-  number: referTo('FilterNumbers')
+  number: listOf({ type: 'string', pattern: `^${number}$` })
 }
 
 function referencesTo (types: readonly string[], orUrl: boolean): JsonSchema {

@@ -48,13 +48,13 @@ function changed (mapping: Mapping, components: Components): JsonSchema {
   }
 }
 
-const nounsOfForms: Readonly<Record<Form, string>> = { shown: '', sent: 'Create', merged: 'Change' }
+const suffixes: Readonly<Record<Form, string>> = { shown: '', sent: 'Create', merged: 'Change' }
 
 function fieldsOf (mapping: Mapping, form: Form, components: Components): Record<string, JsonSchema> {
-  const root = nounOf(mapping) + nounsOfForms[form]
+  const noun = nounOf(mapping)
   return Object.fromEntries(Object.entries(mapping.fields)
     .filter(([, { options }]) => form === 'shown' || options.readOnly !== true)
-    .map(([name, { schema }]) => [name, published(schema, { form, name: `${root}.${name}`, components })]))
+    .map(([name, { schema }]) => [name, published(schema, { form, noun, name: `${noun}${suffixes[form]}.${name}`, components })]))
 }
 
 type Identity = Exclude<(typeof identityFields)[number], 'resourceType'>

@@ -8,13 +8,20 @@ import { referTo, type Components, type JsonSchema } from './components.js'
  */
 export type Form = 'shown' | 'sent' | 'merged'
 
-/** Where a schema stands: in which form, and under which name an object there is found by others. */
-export interface Place { readonly form: Form, readonly name: string, readonly components: Components }
+/** Where a schema stands. */
+export interface Place {
+  readonly form: Form
+  /** The resource to which definitions belong. */
+  readonly noun: string
+  /** Under which name an object that stands here is found by others. */
+  readonly name: string
+  readonly components: Components
+}
 
 /** The schema of a field as a client reads it. What has a name of its own stands among the components. */
 export function published (schema: Schema, place: Place): JsonSchema {
   if (place.form === 'merged' && !isMerged(schema)) return published(schema, { ...place, form: 'sent', name: place.name.replace('Change', 'Create') })
-  const { description, examples, ...own } = place.form === 'shown' ? { ...schema['x-shown'] ?? schema, description: schema.description } : schema
+  const { description, examples, ...own } = place.form === 'shown' ? { ...schema['x-shown'] ?? schema, $defs: schema.$defs, description: schema.description } : schema
   const around = { ...description !== undefined && { description }, ...examples !== undefined && place.form !== 'shown' && { examples } }
   const inner = withDefinitions(own, place)
   if (inner.$ref !== undefined) return { ...inner, ...around }
@@ -32,8 +39,7 @@ function isMerged ({ type, anyOf = [], $ref }: Schema): boolean {
 }
 
 function withDefinitions ({ $defs = {}, ...schema }: Schema, place: Place): JsonSchema {
-  const root = place.name.split('.')[0]!.replace(/(?:Create|Change)$/, '')
-  const nameOf = (definition: string): string => root + definition + suffixes[place.form]
+  const nameOf = (definition: string): string => place.noun + definition + suffixes[place.form]
   for (const [name, definition] of Object.entries($defs)) place.components.named(nameOf(name), definition, () => bodyOf(definition, { ...place, name: nameOf(name) }))
   if (schema.$ref !== undefined) return referTo(nameOf(schema.$ref.replace('#/$defs/', '')))
   return named(schema, place)

@@ -1,0 +1,142 @@
+/** Every example of the document is sent to a running gateway, and every answer must be one that the document has for it. */
+import type { Test } from 'tap'
+import type { Mapping } from '../../src/mappings/kit/mapping.js'
+import type { Schema } from '../../src/mappings/kit/schema.js'
+import { mappings } from '../../src/mappings/registry.js'
+import { exampleChange, exampleFilter, exampleOf, examplePatch } from '../../src/openapi/example.js'
+import { startGateway, type GatewaySettings } from '../harness/gateway.js'
+import { schemaChecker } from './schema-checker.js'
+
+type Simple = Readonly<Record<string, unknown>>
+
+interface Sent {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** A path of the document. */
+  readonly path: string
+  readonly id?: string
+  readonly query?: Readonly<Record<string, unknown>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+interface Answer { readonly status: number, readonly headers: Headers, readonly body: any }
+
+/** Sends requests of the document and checks their answers against it. */
+export interface DocumentedClient { (sent: Sent): Promise<Answer> }
+
+/** A client of a running gateway that knows what the gateway says of itself. */
+export async function documentedClient (url: string, secret: string | undefined): Promise<DocumentedClient> {
+  const document = await (await fetch(`${url}/openapi.json`)).json() as any
+  const check = schemaChecker(document)
+  return async ({ method, path, id = '', query = {}, headers, body }) => {
+    const search = Object.entries(query).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`).join('&')
+    const response = await fetch(`${url}${path.replace('{id}', id)}${search === '' ? '' : `?${search}`}`, {
+      method,
+      headers: { ...secret !== undefined && { 'x-api-key': secret }, ...body !== undefined && { 'content-type': 'application/json' }, ...headers },
+      body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+    })
+    const text = await response.text()
+    const answer = { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
+    const faults = faultsOf(document, check, { method, path }, answer)
+    if (faults.length > 0) throw new Error(`${method} ${path} ${JSON.stringify(query)} answered ${answer.status}: ${faults.join('; ')} ${text.slice(0, 500)}`)
+    return answer
+  }
+}
+
+function faultsOf (document: any, check: ReturnType<typeof schemaChecker>, { method, path }: Pick<Sent, 'method' | 'path'>, { status, headers, body }: Answer): string[] {
+  const responses = document.paths[path]?.[method.toLowerCase()]?.responses
+  const documented = responses?.[status]
+  if (documented === undefined) return ['a status that the document does not have']
+  const pointer = documented.$ref?.slice(1) ?? `/paths/${escaped(path)}/${method.toLowerCase()}/responses/${status}`
+  const { headers: named = {}, content } = resolved(document, pointer)
+  const missing = Object.keys(named).filter(name => headers.get(name) === null).map(name => `no header ${name}`)
+  if (content === undefined) return [...missing, ...body === undefined ? [] : ['a body that the document does not have']]
+  const type = headers.get('content-type')?.split(';')[0] ?? ''
+  if (content[type] === undefined) return [`content of type ${type}`]
+  return [...missing, ...check(`${pointer}/content/${escaped(type)}/schema`, body)]
+}
+
+const escaped = (name: string): string => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))
+const resolved = (document: any, pointer: string): any =>
+  pointer.split('/').slice(1).reduce((value, step) => value[decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')], document)
+
+/** Bodies with the ids of records that were made for them, where the example has references. */
+export class LiveExamples {
+  readonly #ids = new Map<string, Promise<string>>()
+
+  constructor (readonly client: DocumentedClient) {}
+
+  /** The example of a resource, ready to be sent. */
+  async of (mapping: Mapping, example: Simple = exampleOf(mapping)): Promise<Simple> {
+    const entries = await Promise.all(Object.entries(example).map(async ([name, value]) => [name, await this.#live(value, mapping.fields[name]!.schema)] as const))
+    return Object.fromEntries(entries)
+  }
+
+  async #live (value: unknown, schema: Schema): Promise<unknown> {
+    const types = schema['x-references']
+    if (types !== undefined && typeof value === 'string') return await this.#reference(types, value.includes('/'))
+    if (Array.isArray(value)) return await Promise.all(value.map(async item => await this.#live(item, schema.items ?? schema.anyOf?.[0]?.items ?? schema)))
+    if (typeof value !== 'object' || value === null) return value
+    const { properties = {} } = [schema, ...schema.anyOf ?? []].find(branch => branch.properties !== undefined) ?? {}
+    const entries = await Promise.all(Object.entries(value).map(async ([name, item]) => [name, await this.#live(item, properties[name] ?? {})] as const))
+    return Object.fromEntries(entries)
+  }
+
+  async #reference (types: readonly string[], isTyped: boolean): Promise<string> {
+    const type = types.find(type => mappings.some(mapping => mapping.type === type))!
+    const id = await (this.#ids.get(type) ?? this.#create(type))
+    return isTyped || type !== types[0] ? `${type}/${id}` : id
+  }
+
+  #create (type: string): Promise<string> {
+    const mapping = mappings.find(mapping => mapping.type === type)!
+    const id = this.of(mapping).then(body => this.client({ method: 'POST', path: `/v1/${mapping.path}`, body })).then(({ body }) => body.data.id as string)
+    this.#ids.set(type, id)
+    return id
+  }
+}
+
+/** Runs all examples of all resources against a gateway on a FHIR server of the test's choice. */
+export async function testExamples (t: Test, settings: GatewaySettings): Promise<void> {
+  const { url, createKey } = await startGateway(t, settings)
+  const { secret } = await createKey({ plan: 'enterprise' })
+  const client = await documentedClient(url, secret)
+  const examples = new LiveExamples(client)
+  for (const mapping of mappings) await t.test(`${mapping.path}: what the documentation shows can be sent, and is answered as it says`, t => testResource(t, mapping, examples))
+}
+
+async function testResource (t: Test, mapping: Mapping, examples: LiveExamples): Promise<void> {
+  const { client } = examples
+  const path = `/v1/${mapping.path}`
+  const one = `${path}/{id}`
+  const created = await client({ method: 'POST', path, body: await examples.of(mapping) })
+  t.equal(created.status, 201)
+  const { id } = created.body.data
+  const etag = created.headers.get('etag')!
+  t.equal((await client({ method: 'GET', path: one, id })).status, 200)
+  t.equal((await client({ method: 'GET', path: one, id, headers: { 'if-none-match': etag } })).status, 304)
+  t.equal((await client({ method: 'POST', path, body: { colour: 'red' } })).status, 422)
+  for (const query of searchesOf(mapping)) t.equal((await client({ method: 'GET', path, query })).status, 200, JSON.stringify(query))
+  t.equal((await client({ method: 'GET', path, query: { id } })).body.data.total, 1)
+  if (mapping.appendOnly) return
+  const change = await examples.of(mapping, exampleChange(mapping))
+  t.equal((await client({ method: 'PATCH', path: one, id, body: change, headers: { 'content-type': 'application/merge-patch+json' } })).status, 200)
+  const operations = await Promise.all(examplePatch(mapping).map(async ({ value, ...operation }) => {
+    const name = String(operation.path).slice(1)
+    return { ...operation, value: (await examples.of(mapping, { [name]: value }))[name] }
+  }))
+  t.equal((await client({ method: 'PATCH', path: one, id, body: operations, headers: { 'content-type': 'application/json-patch+json' } })).status, 200)
+  t.equal((await client({ method: 'PATCH', path: one, id, body: change, headers: { 'if-match': 'W/"none"' } })).status, 412)
+  t.equal((await client({ method: 'DELETE', path: one, id, headers: { 'if-match': 'W/"none"' } })).status, 412)
+  t.equal((await client({ method: 'DELETE', path: one, id })).status, 200)
+  t.equal((await client({ method: 'GET', path: one, id })).status, 404)
+}
+
+/** Each filter alone, and every order. */
+function searchesOf (mapping: Mapping): Array<Readonly<Record<string, unknown>>> {
+  const names = Object.keys(mapping.filters)
+  const filters = names.map(name => ({ [name]: exampleFilter(mapping, name) }))
+  const byText = names.filter(name => mapping.filters[name]!.hasText).map(name => ({ [`${name}:text`]: 'words' }))
+  const orders = [...names, 'id', 'updatedSince'].map((name, i) => ({ sort: i % 2 === 0 ? name : `-${name}` }))
+  return [...filters, ...byText, ...orders, { count: 1, updatedSince: '2026-03-14T09:30:00Z' }]
+}
