@@ -119,14 +119,17 @@ export const measurePopulations = wordsOf('http://terminology.hl7.org/CodeSystem
   'measure-observation': 'Measure Observation'
 })
 
+/** The code system of DICOM's controlled terminology. */
+export const dicomCodes = 'http://dicom.nema.org/resources/ontology/DCM'
+
 /** Kinds of audited events that clients send as bare words; a login is the authentication of a user in DICOM. */
 export const auditTypes = {
   rest: { system: 'http://terminology.hl7.org/CodeSystem/audit-event-type', code: 'rest', display: 'RESTful Operation' },
-  login: { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110114', display: 'User Authentication' },
-  logout: { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110114', display: 'User Authentication' },
-  export: { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110106', display: 'Export' },
-  import: { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110107', display: 'Import' },
-  query: { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110112', display: 'Query' }
+  login: { system: dicomCodes, code: '110114', display: 'User Authentication' },
+  logout: { system: dicomCodes, code: '110114', display: 'User Authentication' },
+  export: { system: dicomCodes, code: '110106', display: 'Export' },
+  import: { system: dicomCodes, code: '110107', display: 'Import' },
+  query: { system: dicomCodes, code: '110112', display: 'Query' }
 }
 
 export const auditSubtypes = {
@@ -144,8 +147,8 @@ export const auditSubtypes = {
     batch: 'batch',
     operation: 'operation'
   }),
-  login: { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110122', display: 'Login' },
-  logout: { system: 'http://dicom.nema.org/resources/ontology/DCM', code: '110123', display: 'Logout' }
+  login: { system: dicomCodes, code: '110122', display: 'Login' },
+  logout: { system: dicomCodes, code: '110123', display: 'Logout' }
 }
 
 export const compositionStatus = ['preliminary', 'final', 'amended', 'entered-in-error'] as const

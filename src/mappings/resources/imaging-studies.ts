@@ -10,12 +10,13 @@ import type { Simple } from '../kit/element.js'
 import { byReference, byToken, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
+import { dicomCodes } from '../value-sets.js'
 
 const radiologists = ['Practitioner', 'PractitionerRole'] as const
 
 /** The kinds of equipment that clients send as bare letters. XR is no code of DICOM, which tells how an X-ray was read out. */
 const modalities = {
-  ...wordsOf('http://dicom.nema.org/resources/ontology/DCM', {
+  ...wordsOf(dicomCodes, {
     CT: 'Computed Tomography',
     MR: 'Magnetic Resonance',
     US: 'Ultrasound',
@@ -44,7 +45,7 @@ export const imagingStudies = mapping('ImagingStudy', {
     status: code(['registered', 'available', 'cancelled', 'entered-in-error', 'unknown'])('status', { required: true, default: 'available', filter: 'status' }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     studyUid: studyUid({ about: 'The Study Instance UID of DICOM.', example: '1.2.840.113619.2.55.3.604688119' }),
-    modality: modality.list('modality', { filter: 'modality' }),
+    modality: modality.list('modality', { filter: 'modality', about: 'All kinds of equipment; R4 finds a study by those of its series alone.' }),
     started: dateTime('started'),
     description: text('description'),
     encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
