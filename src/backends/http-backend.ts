@@ -63,10 +63,10 @@ export class HttpBackend implements Backend {
 
   async probe (): Promise<boolean> {
     // A read that finds nothing: HAPI takes 0.3 s of processor time for its CapabilityStatement.
-    const request = this.#rebuilt({ method: 'GET', path: 'Patient/clinigate-probe' })
+    const request: BackendRequest = { method: 'GET', path: 'Patient/clinigate-probe' }
     try {
-      const answer = await exchange(this.#pool, request, this.#options.connectTimeoutMs)
-      return answerFailure({ method: 'GET', path: '' }, answer) === undefined
+      const answer = await exchange(this.#pool, this.#rebuilt(request), this.#options.connectTimeoutMs)
+      return answerFailure(request, answer) === undefined
     } catch {
       return false
     }

@@ -11,6 +11,8 @@ export interface Asked {
   readonly parameters: readonly SearchParameter[]
   /** Entries a page. */
   readonly count: number
+  /** Whether the number of all matches is wanted, as it is unless said otherwise; it costs a second query in the datastore. */
+  readonly total?: boolean
 }
 
 /** Longer request lines are refused by some servers; 8 KiB is the usual bound. */
@@ -22,11 +24,12 @@ const mostEntries = 1_000
  * conditions by AND, so no other parameter can widen the result.
  * @throws {Failure} UNKNOWN_FILTER or BAD_REQUEST for a parameter that reaches beyond the records themselves
  */
-export function restrict ({ type, parameters, count }: Asked, tenant: Tenant): BackendRequest {
+export function restrict ({ type, parameters, count, total = true }: Asked, tenant: Tenant): BackendRequest {
   if (!Number.isInteger(count) || count < 1 || count > mostEntries) throw refused(`count must be from 1 to ${mostEntries}.`)
   for (const parameter of parameters) demandHarmless(parameter, tenant)
   const asked = encodeParameters(parameters)
-  const own = encodeParameters([['_tag', tenantToken(tenant)], ['_count', String(count)], ['_total', 'accurate']])
+  const page: SearchParameter[] = [['_count', String(count)], ['_total', total ? 'accurate' : 'none']]
+  const own = encodeParameters([['_tag', tenantToken(tenant)], ...page])
   const path = `${type}?${asked === '' ? '' : `${asked}&`}${own}`
   if (path.length <= longestPath) return { method: 'GET', path }
   // The tag stays in the URL, because HAPI passes over a form that it takes for something else.

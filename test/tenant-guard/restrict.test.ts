@@ -15,6 +15,7 @@ function asked (...parameters: SearchParameter[]) {
 
 t.test('a search is asked with the tenant\'s tag as a condition of its own', async t => {
   t.strictSame(asked(), { method: 'GET', path: `Observation?${ownTag}&_count=20&_total=accurate` })
+  t.match(restrict({ type: 'Observation', parameters: [], count: 20, total: false }, tenant).path, /&_total=none$/)
   t.equal(asked(['code:text', 'a&b=c#d'], ['date', 'ge2020']).path, `Observation?code%3Atext=a%26b%3Dc%23d&date=ge2020&${ownTag}&_count=20&_total=accurate`)
 })
 
