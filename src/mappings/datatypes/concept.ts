@@ -1,7 +1,7 @@
 import type { FhirElement } from '../fhir.js'
-import { put, putList, type Codec } from '../kit/codec.js'
+import type { Codec } from '../kit/codec.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
-import { isElement, itemsAt, withMember } from '../kit/path.js'
+import { isElement, itemsAt } from '../kit/path.js'
 import { record } from '../kit/structure.js'
 import { aliasesOf, codeSchema } from './code.js'
 import { anyCode, text, textUpTo, uri } from './primitives.js'
@@ -44,7 +44,7 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
     kind: 'token',
     accept,
     read: readConcept,
-    write: value => writeConcept(accept(value))
+    write: value => writeConcept(typeof value === 'string' ? accept(value) : value)
   })
 }
 
@@ -97,6 +97,6 @@ function readConcept (stored: unknown): ConceptValue | undefined {
 function writeConcept (value: ConceptValue): FhirElement {
   if (typeof value === 'string') return { text: value }
   const { text: words, codings = [], ...head } = value
-  const { items } = putList(coding.codec, [head, ...codings], [])
-  return withMember({ coding: items }, 'text', put(text.codec, words, undefined))
+  const coded = { coding: [head, ...[codings].flat()].map(item => coding.codec.write(item, undefined)) }
+  return words === undefined ? coded : { ...coded, text: words }
 }

@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util'
+import { ExactNumber } from '../../json.js'
 import type { FhirElement } from '../fhir.js'
 import type { FilterKind, Schema } from './schema.js'
 
@@ -70,5 +70,12 @@ type ValueOf<E> = E extends Element<infer T, ElementOptions> ? T : never
 export type Simple<E extends Elements> =
   { [K in RequiredNames<E>]: ValueOf<E[K]> } & { [K in Exclude<keyof E, RequiredNames<E>>]?: ValueOf<E[K]> }
 
-/** Deep equality of JSON values, in which 1.10 is not 1.1. */
-export const same = (a: unknown, b: unknown): boolean => a === b || isDeepStrictEqual(a, b)
+/** Deep equality of JSON values, in which 1.10 is not 1.1. The platform's own takes ten times as long. */
+export function same (a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (a instanceof ExactNumber || b instanceof ExactNumber) return a instanceof ExactNumber && b instanceof ExactNumber && a.text === b.text
+  if (Array.isArray(a) || Array.isArray(b)) return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => same(item, b[i]))
+  const names = Object.keys(a)
+  return names.length === Object.keys(b).length && names.every(name => Object.hasOwn(b, name) && same(a[name as never], b[name as never]))
+}

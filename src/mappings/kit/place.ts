@@ -62,6 +62,7 @@ export function oneOrList<T, const O extends ListOptions> (codec: Codec<T>, path
 
 /** A field that shows the first item of a list that it can show; the others are kept. */
 export function first<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
+  const sibling = siblingOf(path)
   const placeOf = (items: readonly unknown[]): number => items.findIndex(item => codec.read(item) !== undefined)
   return {
     schema: described(codec.schema, options),
@@ -74,13 +75,13 @@ export function first<T, const O extends ElementOptions> (codec: Codec<T>, path:
       return codec.read(items[placeOf(items)])
     },
     write (holder, value) {
-      const items = slotsAt(holder, path)
+      const items = slotsAt(holder, path, sibling)
       const place = placeOf(items) >= 0 ? placeOf(items) : items.length
       const item = put(codec, value, items[place])
       if (item === items[place]) return holder
       const changed = item === undefined ? [] : [item]
       const origins = items.map((_, origin) => origin)
-      return withList(holder, path, {
+      return withList(holder, { path, sibling }, {
         items: items.toSpliced(place, 1, ...changed),
         origins: item === undefined ? origins.toSpliced(place, 1) : origins
       })
@@ -90,31 +91,31 @@ export function first<T, const O extends ElementOptions> (codec: Codec<T>, path:
 
 /** The shown items of a list element. */
 function listLens<T> (codec: Codec<T>, path: string) {
+  const sibling = siblingOf(path)
   return {
     read (holder: FhirElement): T[] | undefined {
       const shown = itemsAt(holder, path).map(item => codec.read(item)).filter(item => item !== undefined)
       return shown.length === 0 ? undefined : shown
     },
     write (holder: FhirElement, values: readonly T[]): FhirElement {
-      const before = slotsAt(holder, path)
+      const before = slotsAt(holder, path, sibling)
       const after = putList(codec, values, before)
       const isSame = after.items.length === before.length && after.items.every((item, i) => item === before[i])
-      return isSame ? holder : withList(holder, path, after)
+      return isSame ? holder : withList(holder, { path, sibling }, after)
     }
   }
 }
 
 /** The items of a list with a null for each that has an id or extensions alone, as R4's JSON has it where any item has a value. */
-function slotsAt (holder: FhirElement, path: string): readonly unknown[] {
+function slotsAt (holder: FhirElement, path: string, sibling: string): readonly unknown[] {
   const items = itemsAt(holder, path)
-  const extras = itemsAt(holder, siblingPath(path))
+  const extras = itemsAt(holder, sibling)
   return extras.length <= items.length ? items : extras.map((_, i) => items[i] ?? null)
 }
 
 /** The holder with another list at the path; what stood beside a primitive in the `_name` list moves with it. */
-function withList (holder: FhirElement, path: string, { items, origins }: Relisted): FhirElement {
+function withList (holder: FhirElement, { path, sibling }: { path: string, sibling: string }, { items, origins }: Relisted): FhirElement {
   const after = withAt(holder, path, items.length === 0 ? undefined : items)
-  const sibling = siblingPath(path)
   const extras = itemsAt(holder, sibling)
   if (extras.length === 0) return after
   const moved = items.map((_, i) => extras[origins[i] ?? -1] ?? null)
@@ -122,7 +123,7 @@ function withList (holder: FhirElement, path: string, { items, origins }: Relist
 }
 
 /** `name.given` → `name._given`, where R4's JSON keeps ids and extensions of primitives. */
-const siblingPath = (path: string): string => path.replace(/[^.]+$/, '_$&')
+const siblingOf = (path: string): string => path.replace(/[^.]+$/, '_$&')
 
 /** Whether a member is another form of a choice element: of `value[x]` written as valueString, `valueCode` and `_valueCode` are. */
 export function rivalsOf (choice: string, name: string): (key: string) => boolean {
