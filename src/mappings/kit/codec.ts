@@ -1,5 +1,5 @@
 import { same } from './element.js'
-import { match } from './match.js'
+import { findAlike, findEqual } from './match.js'
 import type { FilterKind, Schema } from './schema.js'
 
 /**
@@ -11,6 +11,8 @@ export interface Codec<T> {
   readonly schema: Schema
   readonly kind: FilterKind
   readonly revises?: boolean
+  /** For items of a list that may be revised: what tells one thing from another, as texts. */
+  identityOf? (value: unknown): readonly string[]
   /** The form in which a value is read back: aliases replaced, one item of a list as a list. */
   accept? (value: T): T
   /** Undefined for what the simple form cannot show; never throws. */
@@ -38,17 +40,20 @@ export interface Relisted { readonly items: readonly unknown[], readonly origins
 /**
  * Puts values in place of the items that the simple form shows. An item that it cannot show stays where it is; an item
  * that is still wanted is kept as it was, hidden parts and all; a revised backbone element keeps its hidden parts when
- * it shares at least one value with the one it replaces, since otherwise it is another thing.
+ * it is the same thing as the one it replaces.
  */
 export function putList<T> (codec: Codec<T>, values: readonly T[], before: readonly unknown[]): Relisted {
+  if (before.length === 0) return { items: values.map(value => codec.write(value, undefined)), origins: values.map(() => undefined) }
   const shown = before.map(item => codec.read(item))
   const wanted = values.map(value => accepted(codec, value))
-  const sources = match(wanted, shown, codec.revises === true)
+  const equal = findEqual(wanted, shown)
+  const alike = codec.identityOf ? findAlike({ values: wanted, shown }, equal, codec.identityOf) : equal
   const written = values.map((value, i) => {
-    const source = sources[i]
-    return { item: put(codec, value, source === undefined ? undefined : before[source]), origin: source }
+    const [kept, origin] = [equal[i], alike[i]]
+    return { item: kept === undefined ? codec.write(value, origin === undefined ? undefined : before[origin]) : before[kept], origin }
   })
-  const slots = before.flatMap((item, i) => shown[i] === undefined ? [{ item, origin: i }] : written.splice(0, 1))
-  const placed = [...slots, ...written]
+  let next = 0
+  const slots = before.flatMap((item, i) => shown[i] === undefined ? [{ item, origin: i }] : next < written.length ? [written[next++]!] : [])
+  const placed = [...slots, ...written.slice(next)]
   return { items: placed.map(slot => slot.item), origins: placed.map(slot => slot.origin) }
 }

@@ -82,14 +82,15 @@ function patcher (fields: Elements) {
   const inOrder = [...entries.filter(([, { options }]) => options.shortcutOf === undefined), ...entries.filter(([, { options }]) => options.shortcutOf !== undefined)]
   return <R extends FhirElement>(resource: R, changes: Readonly<Record<string, unknown>>): R =>
     inOrder.reduce<FhirElement>((changed, [name, element]) => {
-      if (!Object.hasOwn(changes, name) || givesWay(element, changed, changes)) return changed
+      if (!Object.hasOwn(changes, name) || givesWay(fields, element, changes)) return changed
       return element.write(changed, changes[name] ?? undefined)
     }, resource) as R
 }
 
-function givesWay (element: Element, changed: FhirElement, changes: Readonly<Record<string, unknown>>): boolean {
+function givesWay (fields: Elements, element: Element, changes: Readonly<Record<string, unknown>>): boolean {
   const whole = element.options.shortcutOf
-  return whole !== undefined && changes[whole] !== undefined && changes[whole] !== null && element.read(changed) !== undefined
+  if (whole === undefined || changes[whole] === undefined || changes[whole] === null) return false
+  return element.read(fields[whole]!.write({}, changes[whole])) !== undefined
 }
 
 function namer (fields: Elements): Mapping['named'] {

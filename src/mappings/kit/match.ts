@@ -1,33 +1,39 @@
-import { ExactNumber } from '../../json.js'
 import { same } from './element.js'
-import { isElement } from './path.js'
+import { textOf } from './text-of.js'
 
 /** For each value of a list the place of the item that it was before; undefined for a new one. */
-type Sources = Array<number | undefined>
+export type Sources = ReadonlyArray<number | undefined>
+
+/**
+ * Finds the items that are still wanted, in their own place or elsewhere. Like the other search it takes the time of the
+ * lists' length, which clients choose, and not that of comparing each with each.
+ * @param shown the items before, undefined for those that are not shown
+ */
+export function findEqual (values: readonly unknown[], shown: readonly unknown[]): Sources {
+  const order = shown.flatMap((item, place) => item === undefined ? [] : [place])
+  const sources = values.map((value, i) => order[i] !== undefined && same(shown[order[i]], value) ? order[i] : undefined)
+  return claim(sources, { values, free: freeOf(shown, sources) }, value => [textOf(value)])
+}
+
+/** Finds for the values that are left the item that each is, by what tells one from another, for items that may be revised. */
+export function findAlike ({ values, shown }: { readonly values: readonly unknown[], readonly shown: readonly unknown[] }, equal: Sources, identityOf: (value: unknown) => readonly string[]): Sources {
+  return claim(equal, { values, free: freeOf(shown, equal) }, identityOf)
+}
 
 /** The values, and the items shown before with their places that no value has claimed. */
 interface Lists { readonly values: readonly unknown[], readonly free: Map<number, unknown> }
 
-/**
- * Finds for each value of a list which item it was: the one in its own place, an equal one elsewhere, or, for items that
- * may be revised, the one with which it shares most. The time is that of the lists' length, which clients choose.
- */
-export function match (values: readonly unknown[], shown: readonly unknown[], revises: boolean): Sources {
-  const order = shown.flatMap((item, place) => item === undefined ? [] : [place])
-  const sources = values.map((value, i) => order[i] !== undefined && same(shown[order[i]], value) ? order[i] : undefined)
-  if (sources.every(source => source !== undefined)) return sources
+function freeOf (shown: readonly unknown[], sources: Sources): Lists['free'] {
   const taken = new Set(sources)
-  const free = new Map(order.filter(place => !taken.has(place)).map(place => [place, shown[place]]))
-  claim(sources, { values, free }, value => [textOf(value)])
-  if (revises) claim(sources, { values, free }, partsOf)
-  return sources
+  return new Map(shown.flatMap((item, place) => item === undefined || taken.has(place) ? [] : [[place, item]]))
 }
 
 /** Most items of one trait that are compared; a trait of more items tells them apart badly anyway. */
 const mostCompared = 20
 
 /** Gives each value that is left the free item with which it has most traits in common, the first of several. */
-function claim (sources: Sources, { values, free }: Lists, traitsOf: (value: unknown) => readonly string[]): void {
+function claim (sources: Sources, { values, free }: Lists, traitsOf: (value: unknown) => readonly string[]): Sources {
+  if (free.size === 0 || sources.every(source => source !== undefined)) return sources
   const places = new Map<string, number[]>()
   for (const [place, item] of free) {
     for (const trait of traitsOf(item)) places.get(trait)?.push(place) ?? places.set(trait, [place])
@@ -37,10 +43,10 @@ function claim (sources: Sources, { values, free }: Lists, traitsOf: (value: unk
     while (all.length > 0 && !free.has(all[0]!)) all.shift()
     return all.slice(0, mostCompared).filter(place => free.has(place))
   }
-  values.forEach((value, i) => {
-    if (sources[i] !== undefined) return
-    sources[i] = mostFrequent(traitsOf(value).flatMap(freeWith))
-    if (sources[i] !== undefined) free.delete(sources[i])
+  return values.map((value, i) => {
+    const source = sources[i] ?? mostFrequent(traitsOf(value).flatMap(freeWith))
+    if (source !== undefined) free.delete(source)
+    return source
   })
 }
 
@@ -49,16 +55,4 @@ function mostFrequent (numbers: readonly number[]): number | undefined {
   const counts = new Map<number, number>()
   for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1)
   return [...counts].sort(([a, x], [b, y]) => y - x || a - b)[0]?.[0]
-}
-
-/** The members of an object as texts that are equal when name and value are. */
-function partsOf (value: unknown): string[] {
-  return isElement(value) ? Object.entries(value).map(([name, item]) => `${name} ${textOf(item)}`) : []
-}
-
-/** A text that two values have in common exactly when they are the same, whatever the order of their members. */
-function textOf (value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(textOf).join()}]`
-  if (!isElement(value)) return value instanceof ExactNumber ? value.text : JSON.stringify(value)
-  return `{${Object.keys(value).sort().map(name => `${JSON.stringify(name)}:${textOf(value[name])}`).join()}}`
 }

@@ -2,6 +2,7 @@ import type { FhirElement } from '../fhir.js'
 import type { Codec } from './codec.js'
 import { datatype, type Datatype } from './datatype.js'
 import type { Element, Elements, Simple } from './element.js'
+import { identityOf } from './identity.js'
 import { isElement } from './path.js'
 import type { FilterKind, Schema } from './schema.js'
 
@@ -11,6 +12,8 @@ export interface StructureOptions {
   /** More of JSON Schema: `dependentRequired`, `anyOf`, `x-ordered`. */
   readonly schema?: Schema
   readonly expects?: string
+  /** The fields that together say which item of a list it is, where that is not what R4 requires. */
+  readonly identity?: readonly string[]
   /** Which stored items are of this structure; the others are not shown and are kept. */
   readonly where?: (stored: FhirElement) => boolean
 }
@@ -37,7 +40,8 @@ export function recursiveBackbone<T> (name: string, build: (self: Datatype<T>) =
     accept: value => codec().accept?.(value) ?? value,
     read: stored => codec().read(stored),
     write: (value, before) => codec().write(value, before),
-    without: before => codec().without?.(before)
+    without: before => codec().without?.(before),
+    identityOf: value => codec().identityOf?.(value) ?? []
   })
   return datatype<T>({ ...self.codec, schema: { ...reference, $defs: { [name]: codec().schema } } })
 }
@@ -63,12 +67,14 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
     schema: { ...objectSchema(elements), 'x-expects': options.expects ?? `an object with ${Object.keys(elements).join(', ')}`, ...options.schema },
     kind: options.kind ?? 'token',
     revises,
+    ...revises && { identityOf: identityOf(elements, options.identity) },
     accept: value => mapValues(value, (item, name) => elements[name]?.accept(item) ?? item) as Simple<E>,
     read: stored => shows(stored) ? readElements(elements, stored) : undefined,
     write (value, before) {
       const sent = value as Record<string, unknown>
-      const old = isElement(before) ? before : {}
-      return entries.reduce((stored, [name, element]) => sent[name] === undefined ? cleared(element, stored) : element.write(stored, sent[name]), old)
+      const write = (stored: FhirElement, [name, element]: [string, Element]): FhirElement =>
+        sent[name] !== undefined ? element.write(stored, sent[name]) : before === undefined ? stored : cleared(element, stored)
+      return entries.reduce(write, isElement(before) ? before : {})
     },
     without (before) {
       if (needsAny) return undefined

@@ -22,7 +22,7 @@ const participant = filled(backbone({
   status: code(participationStatus)('status', { about: 'accepted when left out.' }),
   required: code(['required', 'optional', 'information-only'])('required'),
   role: concept.first('type')
-}), { status: 'accepted' })
+}, { identity: ['actorId'] }), { status: 'accepted' })
 
 /** The first participant of a type, who has accepted when added by id alone. */
 const first = (type: string) => ({

@@ -32,7 +32,7 @@ export const careTeams = mapping('CareTeam', {
       memberId: typedReference(members)('member'),
       onBehalfOfId: reference('Organization')('onBehalfOf'),
       period: period('period')
-    }).list('participant'),
+    }, { identity: ['memberId'] }).list('participant'),
     reasonCode: concept.list('reasonCode'),
     managingOrganizationIds: reference('Organization').list('managingOrganization'),
     phone: phone('telecom'),

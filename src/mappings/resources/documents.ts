@@ -58,7 +58,7 @@ export const documents = mapping('Composition', {
       mode: code(['personal', 'professional', 'legal', 'official'])('mode', { required: true }),
       time: dateTime('time'),
       partyId: reference(['Patient', 'RelatedPerson', 'Practitioner', 'PractitionerRole', 'Organization'])('party')
-    }).list('attester', { about: 'Those who vouch for the document.' }),
+    }, { identity: ['partyId'] }).list('attester', { about: 'Those who vouch for the document.' }),
     custodianId: reference('Organization')('custodian'),
     relatesTo: backbone({
       code: code(documentRelations)('code', { required: true }),
