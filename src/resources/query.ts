@@ -8,11 +8,11 @@ import { parameterOf, valueMistake } from './filter-value.js'
 /** A search as a client asked for it, ready for the guard. */
 export interface Query {
   readonly parameters: readonly SearchParameter[]
-  readonly count: number
+  /** Absent: the guard's own, or that of the page before. */
+  readonly count?: number
   readonly cursor?: string
 }
 
-const defaultCount = 20
 const mostCount = 100
 const maxValueLength = 2000
 
@@ -27,9 +27,10 @@ export function readSearch (mapping: Mapping, search: string): Query {
   const parameters = filters.map(([name, value]) => readFilter(mapping, name, value))
   const sort = given.get('sort')
   const cursor = given.get('cursor')
+  const count = given.get('count')
   return {
     parameters: sort === undefined ? parameters : [...parameters, readSort(mapping, sort)],
-    count: readCount(given.get('count')),
+    ...count !== undefined && { count: readCount(count) },
     ...cursor !== undefined && { cursor }
   }
 }
@@ -101,8 +102,7 @@ function readSort (mapping: Mapping, value: string): SearchParameter {
   return ['_sort', keys.join(',')]
 }
 
-function readCount (text: string | undefined): number {
-  if (text === undefined) return defaultCount
+function readCount (text: string): number {
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
   if (count < 1 || count > mostCount) throw refused('count', `expected a whole number from 1 to ${mostCount}`)
   return count

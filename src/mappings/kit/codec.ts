@@ -45,7 +45,11 @@ export interface Relisted { readonly items: readonly unknown[], readonly origins
 export function putList<T> (codec: Codec<T>, values: readonly T[], before: readonly unknown[]): Relisted {
   if (before.length === 0) return { items: values.map(value => codec.write(value, undefined)), origins: values.map(() => undefined) }
   const shown = before.map(item => codec.read(item))
-  const wanted = values.map(value => accepted(codec, value))
+  // What was shown may be sent back as it was, though the same words sent anew would be stored in another form.
+  const wanted = values.map(value => {
+    const form = accepted(codec, value)
+    return same(form, value) || !shown.some(item => same(item, value)) ? form : value
+  })
   const equal = findEqual(wanted, shown)
   const alike = codec.identityOf ? findAlike({ values: wanted, shown }, equal, codec.identityOf) : equal
   const written = values.map((value, i) => {

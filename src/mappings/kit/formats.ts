@@ -12,7 +12,7 @@ const dateTimeForm = new RegExp(`^${year}(?:-${month}(?:-${day}(?:T${clock}${zon
 const instantForm = new RegExp(`^${year}-${month}-${day}T${clock}${zone}$`)
 const timeForm = new RegExp(`^${clock}$`)
 const uriForm = /^[^\s"<>\\^`{|}]+$/
-const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$/
 // eslint-disable-next-line no-control-regex -- R4 strings have no control characters but tab, line feed and carriage return.
 const control = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F]/
 

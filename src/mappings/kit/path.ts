@@ -35,9 +35,10 @@ export function withAt (holder: FhirElement, path: string, value: unknown): Fhir
 /** The holder with one member set, or removed by undefined; the same object when nothing changes. */
 export function withMember (holder: FhirElement, name: string, value: unknown): FhirElement {
   if (holder[name] === value) return holder
-  if (value !== undefined) return { ...holder, [name]: value }
-  const { [name]: _, ...rest } = holder
-  return rest
+  const { ...after }: Record<string, unknown> = holder
+  if (value === undefined) delete after[name]
+  else after[name] = value
+  return after
 }
 
 /** A JSON object, as opposed to an array, a number with its text, or anything else. */
