@@ -1,7 +1,7 @@
 import type { FhirElement } from '../fhir.js'
 import type { Codec } from '../kit/codec.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
-import { isElement, itemsAt } from '../kit/path.js'
+import { isElement, itemsAt, withMember } from '../kit/path.js'
 import { record } from '../kit/structure.js'
 import { aliasesOf, codeSchema } from './code.js'
 import { anyCode, text, textUpTo, uri } from './primitives.js'
@@ -91,12 +91,11 @@ function readConcept (stored: unknown): ConceptValue | undefined {
   const words = text.codec.read(stored.text)
   const [head, ...others] = itemsAt(stored, 'coding').map(item => coding.codec.read(item)).filter(item => item !== undefined)
   if (head === undefined) return words
-  return { ...head, ...words !== undefined && { text: words }, ...others.length > 0 && { codings: others } }
+  return withMember(withMember(head as FhirElement, 'text', words), 'codings', others.length > 0 ? others : undefined)
 }
 
 function writeConcept (value: ConceptValue): FhirElement {
   if (typeof value === 'string') return { text: value }
   const { text: words, codings = [], ...head } = value
-  const coded = { coding: [head, ...[codings].flat()].map(item => coding.codec.write(item, undefined)) }
-  return words === undefined ? coded : { ...coded, text: words }
+  return withMember({ coding: [head, ...[codings].flat()].map(item => coding.codec.write(item, undefined)) }, 'text', words)
 }

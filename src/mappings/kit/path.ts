@@ -35,9 +35,13 @@ export function withAt (holder: FhirElement, path: string, value: unknown): Fhir
 /** The holder with one member set, or removed by undefined; the same object when nothing changes. */
 export function withMember (holder: FhirElement, name: string, value: unknown): FhirElement {
   if (holder[name] === value) return holder
-  const { ...after }: Record<string, unknown> = holder
-  if (value === undefined) delete after[name]
-  else after[name] = value
+  if (value === undefined) {
+    const { [name]: _, ...rest } = holder
+    return rest
+  }
+  // A member named in the literal itself takes twice as long.
+  const after: Record<string, unknown> = { ...holder }
+  after[name] = value
   return after
 }
 

@@ -104,7 +104,7 @@ export function readElements<E extends Elements> (elements: E, holder: FhirEleme
 }
 
 function mapValues (value: object, change: (item: unknown, name: string) => unknown): object {
-  const { ...changed }: Record<string, unknown> = value
+  const changed: Record<string, unknown> = { ...value }
   for (const name of Object.keys(changed)) changed[name] = change(changed[name], name)
   return changed
 }
