@@ -1,6 +1,7 @@
 import { same } from './element.js'
 import { findAlike, findEqual } from './match.js'
 import type { FilterKind, Schema } from './schema.js'
+import { textOf } from './text-of.js'
 
 /**
  * A datatype: how one simple value stands in FHIR, wherever it stands.
@@ -34,6 +35,14 @@ export function put<T> (codec: Codec<T>, value: T | undefined, before: unknown):
 /** A value in the form in which it is read back. */
 export const accepted = <T>(codec: Codec<T>, value: T): T => codec.accept ? codec.accept(value) : value
 
+/** Values in the form in which they are read back, but what is shown as it is, though sent anew it would get another form. */
+function wantedOf<T> (codec: Codec<T>, values: readonly T[], shown: readonly unknown[]): readonly T[] {
+  const forms = values.map(value => accepted(codec, value))
+  if (forms.every((form, i) => same(form, values[i]))) return forms
+  const texts = new Set(shown.map(textOf))
+  return forms.map((form, i) => texts.has(textOf(values[i])) ? values[i]! : form)
+}
+
 /** A list after a change, and for each item its place in the list before, if it had one. */
 export interface Relisted { readonly items: readonly unknown[], readonly origins: ReadonlyArray<number | undefined> }
 
@@ -45,11 +54,7 @@ export interface Relisted { readonly items: readonly unknown[], readonly origins
 export function putList<T> (codec: Codec<T>, values: readonly T[], before: readonly unknown[]): Relisted {
   if (before.length === 0) return { items: values.map(value => codec.write(value, undefined)), origins: values.map(() => undefined) }
   const shown = before.map(item => codec.read(item))
-  // What was shown may be sent back as it was, though the same words sent anew would be stored in another form.
-  const wanted = values.map(value => {
-    const form = accepted(codec, value)
-    return same(form, value) || !shown.some(item => same(item, value)) ? form : value
-  })
+  const wanted = wantedOf(codec, values, shown)
   const equal = findEqual(wanted, shown)
   const alike = codec.identityOf ? findAlike({ values: wanted, shown }, equal, codec.identityOf) : equal
   const written = values.map((value, i) => {

@@ -8,6 +8,7 @@ import { formats } from './formats.js'
 import { isOrdered } from './ordered.js'
 import { identityFields, type Mapping } from './mapping.js'
 import type { Rule } from './rule.js'
+import { textOf } from './text-of.js'
 
 type SimpleForm = Readonly<Record<string, unknown>>
 
@@ -22,8 +23,9 @@ export function checkCreate (mapping: Mapping, simple: SimpleForm): Issue[] {
  * no client may send it first
  */
 export function checkChange (mapping: Mapping, changes: SimpleForm, shown: SimpleForm = {}): Issue[] {
-  const set = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== null))
-  const removed = Object.keys(changes).filter(name => changes[name] === null)
+  // A name that is no field is wrong also where it should be removed.
+  const set = Object.fromEntries(Object.entries(changes).filter(([name, value]) => value !== null || fieldOf(mapping, name) === undefined))
+  const removed = Object.keys(changes).filter(name => !Object.hasOwn(set, name))
   return [
     ...removed.flatMap(name => checkRemoval(mapping, name, set)),
     ...checkFields(mapping, set, shown),
@@ -65,19 +67,26 @@ function rivals (mapping: Mapping, name: string, sent: SimpleForm): string[] {
 const fieldOf = ({ fields }: Mapping, name: string): Element | undefined => Object.hasOwn(fields, name) ? fields[name] : undefined
 
 function checkRemoval (mapping: Mapping, name: string, set: SimpleForm): Issue[] {
-  const options = fieldOf(mapping, name)?.options
-  if (options === undefined) return [unknownField(name, Object.keys(mapping.fields))]
+  const { options } = mapping.fields[name]!
   if (options.readOnly === true) return [readOnlyField(name)]
   const isNeeded = options.required === true && rivals(mapping, name, set).length === 0
   return isNeeded ? [fieldIssue(name, 'is required and cannot be removed', 'required')] : []
 }
 
+/** How many names that are no fields are told: a body may have a hundred thousand. */
+const mostUnknown = 50
+
 function checkFields (mapping: Mapping, simple: SimpleForm, shown: SimpleForm = {}): Issue[] {
-  return Object.entries(simple).flatMap(([name, value]) => {
-    const element = fieldOf(mapping, name)
-    if (element === undefined) return [unknownField(name, Object.keys(mapping.fields))]
-    return element.options.readOnly === true ? [readOnlyField(name)] : checkValue(element, { name, value, shown: shown[name] })
-  })
+  const names = Object.keys(simple)
+  const unknown = names.filter(name => fieldOf(mapping, name) === undefined).slice(0, mostUnknown)
+  return [
+    ...unknown.map(name => unknownField(name, Object.keys(mapping.fields))),
+    ...names.flatMap(name => {
+      const element = fieldOf(mapping, name)
+      if (element === undefined) return []
+      return element.options.readOnly === true ? [readOnlyField(name)] : checkValue(element, { name, value: simple[name], shown: shown[name] })
+    })
+  ]
 }
 
 function unknownField (name: string, known: readonly string[]): Issue {
@@ -104,11 +113,12 @@ function checkValue (element: Element, { name, value, shown }: FieldChange): Iss
 
 /** The places of the items that are not already shown, each as often as it is. */
 function placesOfNew (items: readonly unknown[], shown: readonly unknown[]): number[] {
-  const left = [...shown]
+  const left = new Map<string, number>()
+  for (const text of shown.map(textOf)) left.set(text, (left.get(text) ?? 0) + 1)
   return items.flatMap((item, place) => {
-    const known = left.findIndex(other => same(other, item))
-    if (known >= 0) left.splice(known, 1)
-    return known >= 0 ? [] : [place]
+    const known = left.get(textOf(item)) ?? 0
+    left.set(textOf(item), known - 1)
+    return known > 0 ? [] : [place]
   })
 }
 
