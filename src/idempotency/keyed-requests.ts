@@ -13,7 +13,7 @@ export interface Result { readonly id: string, readonly version?: string }
 export interface Claim {
   readonly firstSeenAt: Date
   /** For a create; of {@link marksOf}. */
-  readonly marks: readonly string[]
+  readonly marks: readonly [string, string]
   /** What an earlier run made; absent when none was answered. */
   readonly result?: Result
   /** What an earlier run was about to write, when nobody knows whether it did. */

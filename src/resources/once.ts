@@ -30,15 +30,11 @@ function versionOf ({ mapping: { type }, store }: Context, { id, version }: Resu
   return version === undefined ? store.read({ kind: 'read', type, id }) : store.vread({ kind: 'vread', type, id, version })
 }
 
-/** The marks of two days reach back further than a key lives; what they find beyond that is another request's. */
 async function madeOnce (context: Context, resource: FhirResource, { marks, firstSeenAt }: Claim): Promise<Made> {
   const { mapping: { type }, store } = context
-  const made = await store.createOnce({ kind: 'create-once', type, resource, marks })
-  if (made.isNew) return made
-  const first = await firstVersionOf(context, made.record)
-  const isTheSame = Date.parse(String(first.meta.lastUpdated)) > firstSeenAt.getTime() - lifetimeMs
-  if (isTheSame) return { record: first, isNew: false }
-  return await store.createOnce({ kind: 'create-once', type, resource, marks: marks.slice(0, 1) })
+  const since = new Date(firstSeenAt.getTime() - lifetimeMs)
+  const made = await store.createOnce({ kind: 'create-once', type, resource, marks, seenAt: firstSeenAt, since })
+  return made.isNew ? made : { record: await firstVersionOf(context, made.record), isNew: false }
 }
 
 /** The record as it was created, where the datastore counts versions and keeps them. */

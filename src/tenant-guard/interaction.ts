@@ -49,9 +49,19 @@ export interface Create { readonly kind: 'create', readonly type: string, readon
 
 /**
  * A create that happens once, whichever gateway is asked and however often: a record that carries one of the marks is
- * taken for the one that was made. The first of them is put on a new record. `[A-Za-z0-9_-]`, 1 to 64 characters each.
+ * taken for the one that was made.
  */
-export interface CreateOnce { readonly kind: 'create-once', readonly type: string, readonly resource: FhirResource, readonly marks: readonly string[] }
+export interface CreateOnce {
+  readonly kind: 'create-once'
+  readonly type: string
+  readonly resource: FhirResource
+  /** The first one is put on a new record. `[A-Za-z0-9_-]`, 1 to 64 characters each. */
+  readonly marks: readonly [string, ...string[]]
+  /** When the request was first seen; goes with the mark. */
+  readonly seenAt: Date
+  /** What was first seen before is another request's. */
+  readonly since: Date
+}
 
 /** `version` is the stored version that the change was made on; another one stored meanwhile is `CONFLICT`. */
 export interface Update { readonly kind: 'update', readonly type: string, readonly id: string, readonly resource: FhirResource, readonly version: string }

@@ -24,11 +24,11 @@ export const markSystem = ({ system }: Tenant): string => `${system}:idempotency
  * A stamped resource with this mark, or none, in place of any that it came with: two records with one mark would be taken
  * for each other.
  */
-export function marked (resource: FhirResource, tenant: Tenant, mark?: string): FhirResource {
+export function marked (resource: FhirResource, tenant: Tenant, mark?: { readonly code: string, readonly seenAt: Date }): FhirResource {
   const { tag = [], ...meta } = resource.meta ?? {}
   const others = tag.filter(({ system }) => system !== markSystem(tenant))
-  if (mark === undefined && others.length === tag.length) return resource
-  return { ...resource, meta: { ...meta, tag: mark === undefined ? others : [...others, { system: markSystem(tenant), code: mark }] } }
+  const marks = mark === undefined ? [] : [{ system: markSystem(tenant), code: mark.code, display: mark.seenAt.toISOString() }]
+  return marks.length === 0 && others.length === tag.length ? resource : { ...resource, meta: { ...meta, tag: [...others, ...marks] } }
 }
 
 /** Any part of a resource, with each `meta` in it cleaned; the same object when there was nothing to clean. */

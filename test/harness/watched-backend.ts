@@ -1,0 +1,89 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
+
+/** A request and the datastore's answer to it. */
+export interface Exchange {
+  readonly method: string
+  /** From the base URL on. */
+  readonly path: string
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** A request that is held up: before the datastore has it, or before the gateway has the answer. */
+export interface Held {
+  /** Lets it go on; resolves with what the datastore answered, whether the gateway still waits for it or not. */
+  pass (): Promise<Exchange>
+  /** Breaks the connection to the gateway, which learns no more of it; a request that the datastore does not have never comes there. */
+  drop (): void
+}
+
+/** A real FHIR server behind a proxy on loopback that sees every exchange, and can hold one up. */
+export interface WatchedBackend {
+  /** The base URL, for a gateway. */
+  readonly url: string
+  readonly seen: Exchange[]
+  /** Resolves when the next such request has come, or its answer. */
+  hold (what: 'request' | 'answer', method: string): Promise<Held>
+  /** Stores a resource past any gateway. @returns its id */
+  store (resource: FhirResource): Promise<string>
+  close (): Promise<void>
+}
+
+interface Trap { readonly what: 'request' | 'answer', readonly method: string, readonly resolve: (held: Held) => void }
+
+export async function startWatched (fhirUrl: string): Promise<WatchedBackend> {
+  const seen: Exchange[] = []
+  const traps: Trap[] = []
+  const server = createServer((request, response) => {
+    relay(request, response).catch(error => response.destroy(error))
+  })
+
+  async function relay (request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await text(request)
+    const drop = (): void => { response.destroy() }
+    const forwarded = async (): Promise<Exchange> => {
+      const exchange = await forward(request, body)
+      seen.push(exchange)
+      return exchange
+    }
+    const at = traps.findIndex(({ method }) => method === request.method)
+    const [trap] = at < 0 ? [] : traps.splice(at, 1)
+    if (trap?.what === 'request') return trap.resolve({ drop, pass: async () => answer(response, await forwarded()) })
+    const exchange = await forwarded()
+    if (trap === undefined) answer(response, exchange)
+    else trap.resolve({ drop, pass: async () => answer(response, exchange) })
+  }
+
+  async function forward ({ method = '', url: path = '', headers }: IncomingMessage, body: string): Promise<Exchange> {
+    const kept = Object.entries(headers).filter(([name]) => !['host', 'connection', 'content-length', 'transfer-encoding'].includes(name))
+    const got = await fetch(fhirUrl + path, { method, headers: Object.fromEntries(kept) as Record<string, string>, body: body === '' ? undefined : body })
+    return { method, path, status: got.status, headers: Object.fromEntries(got.headers), body: await got.text() }
+  }
+
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    seen,
+    hold: (what, method) => new Promise(resolve => { traps.push({ what, method, resolve }) }),
+    store: async resource => {
+      const headers = { 'content-type': 'application/fhir+json', accept: 'application/fhir+json' }
+      const answer = await fetch(`${fhirUrl}/${resource.resourceType}`, { method: 'POST', headers, body: JSON.stringify(resource) })
+      if (answer.status !== 201) throw new Error(`not stored: ${answer.status}`)
+      return (await answer.json() as StoredResource).id
+    },
+    close: () => new Promise(resolve => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  }
+}
+
+function answer (response: ServerResponse, exchange: Exchange): Exchange {
+  const kept = ['content-type', 'etag', 'location', 'last-modified'].filter(name => exchange.headers[name] !== undefined)
+  response.writeHead(exchange.status, Object.fromEntries(kept.map(name => [name, exchange.headers[name]!]))).end(exchange.body)
+  return exchange
+}

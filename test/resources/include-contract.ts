@@ -1,0 +1,169 @@
+import type { Test } from 'tap'
+import { startGateway } from '../harness/gateway.js'
+import { startWatched } from '../harness/watched-backend.js'
+import { system } from '../tenant-guard/guarded.js'
+
+/** What comes along with a record, whichever FHIR server holds it. */
+export async function includeContract (t: Test, fhirUrl: string): Promise<void> {
+  const backend = await startWatched(fhirUrl)
+  t.after(() => backend.close())
+  const { inject, createKey } = await startGateway(t, { fhirUrl: backend.url, config: { publicUrl: 'https://api.example.org' } })
+
+  const clientOf = async () => {
+    const { secret, tenantId } = await createKey()
+    const send = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, payload?: object) => {
+      const answer = await inject({ method, url: `/v1/${url}`, headers: { 'x-api-key': secret }, payload })
+      return { status: answer.statusCode, headers: answer.headers, ...answer.json() }
+    }
+    const make = async (path: string, payload: object): Promise<string> => {
+      const made = await send('POST', path, payload)
+      if (made.status !== 201) throw new Error(JSON.stringify(made.issues))
+      return made.data.id
+    }
+    const patient = () => make('patients', { firstName: 'Ada', lastName: 'Byron' })
+    const encounter = (patientId: string) => make('encounters', { status: 'planned', class: 'AMB', patientId })
+    const observation = (patientId: string, more: object = {}) => make('observations', { status: 'final', code: { code: '8867-4', system: 'http://loinc.org' }, patientId, ...more })
+    return { send, make, patient, encounter, observation, tenantId }
+  }
+  const idsOf = (list: Array<{ id: string }>) => list.map(({ id }) => id).sort()
+  const tagged = (tenantId: string) => ({ tag: [{ system, code: tenantId }] })
+
+  await t.test('_revinclude answers with a searchset of the patient and the tenant\'s records about it, by addresses of the gateway', async t => {
+    const { send, patient, encounter, observation } = await clientOf()
+    const id = await patient()
+    const [first, second] = [await encounter(id), await encounter(id)]
+    const measured = await observation(id)
+    await observation(await patient())
+    backend.seen.length = 0
+    const { status, data, headers } = await send('GET', `patients/${id}?_revinclude=Encounter:subject&_revinclude=Encounter:patient&_revinclude=Observation:subject&_revinclude=Observation%3Apatient`)
+    t.equal(backend.seen.length, 1, 'one call')
+    t.equal(status, 200)
+    t.equal(headers.etag, undefined, 'the version of the patient says nothing of what comes along')
+    t.match(data, { resourceType: 'Bundle', type: 'searchset', total: 1 })
+    t.strictSame(data.link, [{ relation: 'self', url: `https://api.example.org/v1/fhir/Patient?_id=${id}&_revinclude=Encounter:patient&_revinclude=Observation:patient` }])
+    const [match, ...included] = data.entry
+    t.match(match, { fullUrl: `https://api.example.org/v1/fhir/Patient/${id}`, resource: { resourceType: 'Patient', id }, search: { mode: 'match' } })
+    t.strictSame(included.map(({ fullUrl, search }: { fullUrl: string, search: unknown }) => [fullUrl.replace('https://api.example.org/v1/fhir/', ''), search]).sort(),
+      [`Encounter/${first}`, `Encounter/${second}`, `Observation/${measured}`].sort().map(record => [record, { mode: 'include' }]))
+    t.notMatch(JSON.stringify(data), new URL(backend.url).host)
+    t.notMatch(JSON.stringify(data), new URL(fhirUrl).host)
+  })
+
+  await t.test('_include answers with the record and what it refers to, the same way', async t => {
+    const { send, patient, encounter, observation } = await clientOf()
+    const id = await patient()
+    const visit = await encounter(id)
+    const measured = await observation(id, { encounterId: visit })
+    for (const [path, type] of [[`encounters/${visit}?_include=Encounter:subject&_include=Encounter:patient`, 'Encounter'], [`observations/${measured}?_include=Observation:subject:Patient`, 'Observation']] as const) {
+      const { data } = await send('GET', path)
+      t.strictSame(data.entry.map(({ resource: { resourceType, id }, search: { mode } }: any) => [resourceType, id, mode]), [[type, type === 'Encounter' ? visit : measured, 'match'], ['Patient', id, 'include']])
+    }
+    const both = await send('GET', `encounters/${visit}?_include=Encounter:subject&_revinclude=Observation:encounter`)
+    t.strictSame(idsOf(both.data.entry.map(({ resource }: any) => resource)), [id, visit, measured].sort())
+  })
+
+  await t.test('include answers with the simple record and a list of simple records for each name', async t => {
+    const { send, patient, encounter, observation } = await clientOf()
+    const id = await patient()
+    const bare = await send('GET', `patients/${id}?include=encounters,observations`)
+    t.strictSame([bare.data.encounters, bare.data.observations, bare.data.incomplete], [[], [], undefined])
+    const visit = await encounter(id)
+    const measured = await observation(id, { encounterId: visit })
+    await observation(await patient(), { performerId: `Patient/${id}` })
+    backend.seen.length = 0
+    const { data } = await send('GET', `patients/${id}?include=encounters,observations`)
+    t.equal(backend.seen.length, 1, 'one call')
+    t.match(data, { id, firstName: 'Ada', encounters: [{ id: visit, patientId: id, class: 'AMB' }], observations: [{ id: measured, encounterId: visit }] })
+    t.strictSame([data.encounters.length, data.observations.length], [1, 1], 'an observation that the patient made of somebody else is not one of the patient')
+    t.match((await send('GET', `encounters/${visit}?include=observations`)).data, { id: visit, observations: [{ id: measured }] })
+  })
+
+  await t.test('what was stored a moment ago comes along, also when the same was asked before', async t => {
+    const { send, make, patient, encounter } = await clientOf()
+    const id = await patient()
+    for (let number = 1; number <= 4; number++) {
+      const visit = await encounter(id)
+      const simple = await send('GET', `patients/${id}?include=encounters`)
+      t.ok(idsOf(simple.data.encounters).includes(visit))
+      t.equal(simple.data.encounters.length, number)
+      const bundle = await send('GET', `patients/${id}?_revinclude=Encounter:patient`)
+      t.equal(bundle.data.entry.length, number + 1)
+      const listed = await send('GET', `encounters?patientId=${id}`)
+      t.strictSame([listed.data.total, idsOf(listed.data.data).includes(visit)], [number, true])
+      await make('observations', { status: 'final', code: { code: '8867-4', system: 'http://loinc.org' }, patientId: id })
+      t.equal((await send('GET', `observations?patientId=${id}`)).data.total, number)
+    }
+    const last = await send('GET', `patients/${id}?include=encounters`)
+    await send('DELETE', `encounters/${last.data.encounters[0].id}`)
+    t.equal((await send('GET', `patients/${id}?include=encounters`)).data.encounters.length, 3)
+    await send('PATCH', `encounters/${last.data.encounters[1].id}`, { status: 'cancelled' })
+    t.ok((await send('GET', `patients/${id}?include=encounters`)).data.encounters.some((visit: any) => visit.status === 'cancelled'))
+  })
+
+  await t.test('another tenant\'s record, an unknown and a deleted one are alike not found, whatever is asked along', async t => {
+    const [mine, theirs] = [await clientOf(), await clientOf()]
+    const foreign = await theirs.patient()
+    await theirs.encounter(foreign)
+    const deleted = await mine.patient()
+    await mine.send('DELETE', `patients/${deleted}`)
+    for (const query of ['include=encounters', '_revinclude=Encounter:subject', '_include=Patient:organization']) {
+      const answers = await Promise.all([foreign, deleted, 'unknown'].map(async id => {
+        const { headers: _, meta: __, ...answer } = await mine.send('GET', `patients/${id}?${query}`)
+        return JSON.stringify(answer)
+      }))
+      t.equal(new Set(answers).size, 1)
+      t.match(answers[0], /NOT_FOUND/)
+    }
+  })
+
+  await t.test('records of another tenant that refer to the own one, or that it refers to, do not come along', async t => {
+    const [mine, theirs] = [await clientOf(), await clientOf()]
+    const [own, foreign] = [await mine.patient(), await theirs.patient()]
+    const visit = { resourceType: 'Encounter', status: 'planned', class: { code: 'AMB' } }
+    const [stranger, twofold, mixed] = await Promise.all([
+      backend.store({ ...visit, meta: tagged(theirs.tenantId), subject: { reference: `Patient/${own}` } }),
+      backend.store({ ...visit, meta: { tag: [...tagged(mine.tenantId).tag, ...tagged(theirs.tenantId).tag] }, subject: { reference: `Patient/${own}` } }),
+      backend.store({ ...visit, meta: tagged(mine.tenantId), subject: { reference: `Patient/${foreign}` } })
+    ])
+    for (const query of ['_revinclude=Encounter:patient', 'include=encounters']) {
+      const answer = JSON.stringify((await mine.send('GET', `patients/${own}?${query}`)).data)
+      t.notMatch(answer, stranger)
+      t.notMatch(answer, twofold)
+    }
+    const { data } = await mine.send('GET', `encounters/${mixed}?_include=Encounter:subject`)
+    t.strictSame(data.entry.map(({ resource: { id } }: any) => id), [mixed])
+  })
+
+  await t.test('a name of a pair that R4 does not know is passed over where the type has the other name', async t => {
+    const { send, patient, make } = await clientOf()
+    const id = await patient()
+    const allergy = await make('allergies', { patientId: id, code: { code: '91935009', system: 'http://snomed.info/sct' } })
+    const pairs = ['AllergyIntolerance', 'Encounter', 'Observation', 'Appointment', 'Consent'].flatMap(type => [`_revinclude=${type}:subject`, `_revinclude=${type}:patient`]).join('&')
+    const { status, data } = await send('GET', `patients/${id}?${pairs}`)
+    t.equal(status, 200)
+    t.strictSame(data.entry.map(({ resource: { id } }: any) => id), [id, allergy])
+    t.equal((await send('GET', `patients/${id}?_revinclude=AllergyIntolerance:subject`)).data.entry.length, 1)
+  })
+
+  await t.test('whatever else a read is asked is refused before the datastore is', async t => {
+    const { send, patient } = await clientOf()
+    const id = await patient()
+    backend.seen.length = 0
+    const refused = [
+      'unknown=1', 'include=', 'include=patients', 'include=encounter', 'include=encounters&include=observations', 'include=encounters,', 'include=__proto__',
+      'include=encounters&_revinclude=Encounter:patient', 'include=encounters&unknown=1', '_include=*', '_revinclude=*', '_revinclude=Encounter', '_revinclude=Encounter:*',
+      '_revinclude:iterate=Encounter:patient', '_include:recurse=Patient:link', '_revinclude=Encounter:nonsense', '_revinclude=Nonsense:patient', '_revinclude=Medication:subject', '_revinclude=encounter:patient',
+      '_revinclude=Encounter:status', '_revinclude=Encounter:patient:Group', '_revinclude=Encounter:patient:Patient:x', '_include=Encounter:subject', '_include=Patient:link:Nonsense',
+      '_revinclude=Subscription:patient', '_revinclude=Encounter:constructor', '_revinclude=constructor:name', '_revinclude=', '_revinclude=Encounter:patient&_elements=id', '_revinclude=Encounter:patient&_count=1'
+    ]
+    for (const query of refused) {
+      const { status, code, message } = await send('GET', `patients/${id}?${query}`)
+      t.strictSame([status, code], [400, 'BAD_REQUEST'], query)
+      t.notMatch(message, /nonsense/i)
+    }
+    t.equal(backend.seen.length, 0)
+    t.match((await send('GET', `patients/${id}?include=encounter`)).message, /nearest is encounters/)
+    t.equal((await send('POST', 'patients?include=encounters', { firstName: 'A', lastName: 'B' })).status, 400)
+    t.equal((await send('GET', 'patients?include=encounters')).status, 400)
+  })
+}
