@@ -67,7 +67,8 @@ export function canonical (type: string): Datatype<string> {
 /** What a URI may hold between the bars that FHIR puts into a canonical. */
 const uriPart = '[^\\s\\u0000-\\u001F\\u007F"<>\\\\^`{|}]+'
 
-const isId = (text: string): boolean => new RegExp(`^${idForm}$`).test(text)
+const wholeId = new RegExp(`^${idForm}$`)
+const isId = (text: string): boolean => wholeId.test(text)
 
 /** A reference to a resource of any type; a bare id means a Patient. */
 export const anyReference = datatype<string>({

@@ -60,7 +60,6 @@ export interface Element<T = unknown, O extends ElementOptions = ElementOptions>
 }
 
 /** Fields by their simple names. */
-
 export type Elements = Readonly<Record<string, Element<any, ElementOptions>>>
 
 type RequiredNames<E extends Elements> = { [K in keyof E]: E[K]['options'] extends { required: true } ? K : never }[keyof E]
