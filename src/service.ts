@@ -64,7 +64,7 @@ async function open (config: Config, { environment, version, now, log }: Service
     authenticate: keys.authenticate,
     checks: { keys: keys.check, ...datastores.checks },
     capabilityStatement: () => statement,
-    document: () => openApiDocument(mappings, { version, url }),
+    document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }),
     routes: [scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]
   }))
   return { app, control, keys, sandboxes: datastores.sandboxes, close: () => closers.close() }

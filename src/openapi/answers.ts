@@ -1,4 +1,4 @@
-import { catalog, type FailureCode } from '../envelope/failures.js'
+import { catalog, fieldIssue, type FailureCode } from '../envelope/failures.js'
 import { referTo, type JsonSchema } from './components.js'
 
 /** The failures that any request may get, with a key or without. */
@@ -43,6 +43,8 @@ export function sharedAnswers (codes: ReadonlySet<FailureCode>): Record<string, 
 /** `Failure404` */
 const nameOf = (status: number): string => `Failure${status}`
 
+const exampleMeta = { requestId: '0199a3c4-7e2b-7c11-9d5f-3b0f6d0c8e21', timestamp: '2026-03-14T09:30:00.000Z', rateLimitTotal: 1000, rateLimitRemaining: 999, rateLimitReset: 60 }
+
 /** What every answer is wrapped in. */
 export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
   Meta: {
@@ -56,7 +58,8 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
       rateLimitRemaining: { type: ['integer', 'null'] },
       rateLimitReset: { type: ['integer', 'null'], description: 'Seconds.' }
     },
-    required: ['requestId', 'timestamp', 'status', 'rateLimitTotal', 'rateLimitRemaining', 'rateLimitReset']
+    required: ['requestId', 'timestamp', 'status', 'rateLimitTotal', 'rateLimitRemaining', 'rateLimitReset'],
+    examples: [{ ...exampleMeta, status: 200 }]
   },
   Issue: {
     type: 'object',
@@ -81,7 +84,7 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
     },
     required: ['data', 'error', 'code', 'message', 'issues', 'meta']
   },
-  Total: { type: 'integer', minimum: 0, description: 'All matches of the search.' },
+  Total: { type: 'integer', minimum: 0, description: 'All matches of the search.', examples: [1] },
   Cursor: { type: 'string', description: 'For the next page; absent on the last.' },
   Deleted: {
     type: 'object',
@@ -118,6 +121,12 @@ function failureOf (codes: readonly FailureCode[]): JsonSchema {
   return {
     description: codes.map(code => `\`${code}\`: ${catalog[code].remedy}`).join('\n\n'),
     ...codes.some(code => slowed.has(catalog[code].status)) && { headers: { 'Retry-After': header('Retry-After') } },
-    content: { 'application/json': { schema: referTo('Failure') } }
+    content: { 'application/json': { schema: referTo('Failure'), example: exampleOf(codes[0]!) } }
   }
+}
+
+function exampleOf (code: FailureCode): JsonSchema {
+  const { status, title, remedy } = catalog[code]
+  const issues = code === 'VALIDATION_ERROR' ? [fieldIssue('birthDate', 'expected a date such as 1990-03-14, 1990-03 or 1990')] : []
+  return { data: null, error: title, code, message: remedy, issues, meta: { ...exampleMeta, status } }
 }

@@ -41,7 +41,9 @@ const description = `Clinical records as simple JSON, stored as FHIR R4.
 
 Every request needs a secret key in \`x-api-key\`. Every answer is an envelope of \`data\` and \`meta\`, which has the request's id and how many requests are left (also in the headers \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`); a failure says with \`code\`, \`message\` and \`issues\` what to do.
 
-A body that is not understood in full is refused with every failing field named. \`GET\` is answered to \`HEAD\` too, without the body.`
+A body that is not understood in full is refused with every failing field named. \`GET\` is answered to \`HEAD\` too, without the body.
+
+This page as a document for programs: [openapi.json](/openapi.json).`
 
 /** A path that is not in the document fails otherwise than those that are. */
 const documented = new Set((Object.keys(catalog) as FailureCode[]).filter(code => code !== 'METHOD_NOT_ALLOWED'))
@@ -58,7 +60,7 @@ function tagOf (mapping: Mapping): JsonSchema {
   const block = (value: unknown): string => `\`\`\`json\n${JSON.stringify(JSON.parse(printJson(value)), null, 2)}\n\`\`\``
   return {
     name: mapping.path,
-    description: `${mapping.about}\n\nWhat you send, and the FHIR \`${mapping.type}\` that it becomes:\n\n${block(exampleOf(mapping))}\n\n${block(exampleFhir(mapping))}`
+    description: [mapping.about, '**What you send**', block(exampleOf(mapping)), `**The FHIR ${mapping.type} that it becomes**`, block(exampleFhir(mapping))].join('\n\n')
   }
 }
 

@@ -55,11 +55,17 @@ export function exampleShown (mapping: Mapping): Simple {
   return { ...mapping.present({ ...exampleFhir(mapping), id: '6e8d3c62', meta: { versionId: '1', lastUpdated: time } }) }
 }
 
+/** A search by some filters: the first ones that find by what people know. */
+export function exampleSearch (mapping: Mapping): Simple {
+  const names = Object.keys(mapping.filters).filter(name => name !== 'identifier').slice(0, 2)
+  return { ...Object.fromEntries(names.map(name => [name, exampleFilter(mapping, name)])), sort: '-updatedSince', count: 10 }
+}
+
 /** A value of a filter, one of several where it takes several. */
 export function exampleFilter ({ fields, filters }: Mapping, name: string): unknown {
   const { kind, types = [] } = filters[name]!
   if (kind === 'reference') return types.includes('any') ? `${types[0]}/1` : '1'
-  if (kind === 'token') return fields[name]?.schema.enum?.[0] ?? 'active'
+  if (kind === 'token') return fields[name]?.schema.enum?.[0] ?? texts[name] ?? 'active'
   return filterSamples[kind] ?? texts[name] ?? words(name)
 }
 
@@ -99,6 +105,8 @@ const texts: Readonly<Record<string, string>> = {
   firstName: 'Ada',
   middleName: 'King',
   lastName: 'Byron',
+  prefix: 'Dr',
+  suffix: 'PhD',
   email: 'ada@example.org',
   phone: '+44 20 7946 0000',
   line: '12 Marsh Lane',
@@ -106,7 +114,9 @@ const texts: Readonly<Record<string, string>> = {
   postalCode: 'SW1A 1AA',
   country: 'GB',
   currency: 'GBP',
-  unit: 'mg'
+  unit: 'mg',
+  identifier: 'A-1001',
+  value: 'A-1001'
 }
 
 /** `lotNumber` → `lot number`. */

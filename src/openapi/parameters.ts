@@ -2,7 +2,6 @@ import type { Filter } from '../mappings/kit/filter.js'
 import { patterns } from '../mappings/kit/formats.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { referTo, type JsonSchema } from './components.js'
-import { exampleFilter } from './example.js'
 
 const id = '[A-Za-z0-9.-]{1,64}'
 const entityTags = { type: 'string', pattern: `^(?:\\*|(?:W/)?"${id}")$` }
@@ -28,10 +27,10 @@ const common: Readonly<Record<string, JsonSchema>> = {
   RecordId: { name: 'id', in: 'path', required: true, description: 'The id of the record.', schema: { type: 'string', pattern: `^${id}$` } },
   Count: { name: 'count', in: 'query', description: 'Most records on a page.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
   Cursor: { name: 'cursor', in: 'query', description: 'The cursor of the page before, for the next one. The rest of the search stays the same.', schema: { type: 'string', minLength: 1 } },
-  UpdatedSince: { name: 'updatedSince', in: 'query', description: 'Stored at this moment or later.', schema: referTo('FilterMoment'), example: '2026-03-14T09:30:00Z' },
-  Ids: { name: 'id', in: 'query', description: 'Records with these ids.', ...joined, schema: referTo('FilterIds'), example: ['6e8d3c62'] },
-  IfMatch: { name: 'If-Match', in: 'header', description: 'The ETag of the version that you mean. When another one is stored, nothing changes and the answer is 412.', schema: entityTags, example: 'W/"1"' },
-  IfNoneMatch: { name: 'If-None-Match', in: 'header', description: 'The ETag of the version that you have. While it is the one stored, the answer is 304 without a body.', schema: entityTags, example: 'W/"1"' }
+  UpdatedSince: { name: 'updatedSince', in: 'query', description: 'Stored at this moment or later.', schema: referTo('FilterMoment') },
+  Ids: { name: 'id', in: 'query', description: 'Records with these ids.', ...joined, schema: referTo('FilterIds') },
+  IfMatch: { name: 'If-Match', in: 'header', description: 'The ETag of the version that you mean, such as `W/"1"`. When another one is stored, nothing changes and the answer is 412.', schema: entityTags },
+  IfNoneMatch: { name: 'If-None-Match', in: 'header', description: 'The ETag of the version that you have, such as `W/"1"`. While it is the one stored, the answer is 304 without a body.', schema: entityTags }
 }
 
 /** A reference to one of the {@link sharedParameters}. */
@@ -56,16 +55,13 @@ const componentOf = ({ name }: JsonSchema): string => `filter.${String(name).rep
 const filtersOf = (mapping: Mapping): JsonSchema[] => Object.entries(mapping.filters).flatMap(([name, filter]) => parametersOf(mapping, name, filter))
 
 function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSchema[] {
-  const value = exampleFilter(mapping, name)
-  const takesMany = !single.has(filter.kind)
   const codes = codesOf(mapping, name)
   const one = {
     name,
     in: 'query',
     description: meanings[filter.kind] + (codes.length > 0 ? ` Known: ${codes.join(', ')}.` : ''),
-    ...takesMany && joined,
-    schema: schemaOf(filter),
-    example: takesMany ? [value] : value
+    ...!single.has(filter.kind) && joined,
+    schema: schemaOf(filter)
   }
   if (!filter.hasText) return [one]
   return [one, { name: `${name}:text`, in: 'query', description: 'Words of its text, from the beginning of one.', schema: referTo('FilterText') }]
@@ -126,7 +122,6 @@ function sortOf ({ filters }: Mapping): JsonSchema {
     in: 'query',
     description: 'Filters by whose values to sort, the first one first; - before one for descending.',
     ...joined,
-    schema: listOf({ type: 'string', enum: names.flatMap(name => [name, `-${name}`]) }),
-    example: ['-updatedSince']
+    schema: listOf({ type: 'string', enum: names.flatMap(name => [name, `-${name}`]) })
   }
 }

@@ -1,7 +1,10 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Failure } from '../envelope/failures.js'
 import type { JsonSchema } from './components.js'
+import { pageScript, pageStyle, securityPolicy } from './page.js'
+import { documentSender } from './served-document.js'
 
 export interface DocumentationOptions {
   /** Asked for at most once, when somebody reads the documentation. */
@@ -10,16 +13,24 @@ export interface DocumentationOptions {
 
 /** `/openapi.json`, and `/docs` where it can be read and tried. Everything comes from this process; no page asks another host. */
 export async function documentation (scope: FastifyInstance, { document }: DocumentationOptions): Promise<void> {
-  let made: JsonSchema | undefined
-  const once = (): JsonSchema => (made ??= document())
-  scope.get('/openapi.json', async (_, reply) => await reply.type('application/json; charset=utf-8').send(JSON.stringify(once())))
+  const send = documentSender(document)
+  scope.get('/openapi.json', send)
+  // The pages need the plugin that would describe routes; this document comes from the declarations.
   await scope.register(swagger, { mode: 'static', specification: { document: { openapi: '3.1.1', info: { title: 'clinigate', version: '' }, paths: {} } } })
   await scope.register(swaggerUi, {
     routePrefix: '/docs',
-    staticCSP: true,
-    uiConfig: { docExpansion: 'none', deepLinking: true, tagsSorter: 'alpha', defaultModelsExpandDepth: 0 },
-    theme: { title: 'clinigate' },
-    transformSpecificationClone: false,
-    transformSpecification: once
+    staticCSP: securityPolicy,
+    uiConfig: {
+      layout: 'BaseLayout', docExpansion: 'none', filter: true, tagsSorter: 'alpha', deepLinking: true, displayRequestDuration: true, defaultModelsExpandDepth: -1, persistAuthorization: false
+    },
+    theme: { title: 'clinigate', css: [{ filename: 'page.css', content: pageStyle }], js: [{ filename: 'page.js', content: pageScript }] },
+    uiHooks: { onRequest: async (request, reply) => await sendInstead(request, reply, send) }
   })
+}
+
+/** The pages' own routes for the document: one goes out as it does everywhere; the other would make YAML of it at every request. */
+async function sendInstead (request: FastifyRequest, reply: FastifyReply, send: ReturnType<typeof documentSender>): Promise<void> {
+  const { url } = request.routeOptions
+  if (url === '/docs/yaml') throw new Failure('NOT_FOUND')
+  if (url === '/docs/json') await send(request, reply)
 }

@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import type { Mapping } from '../../src/mappings/kit/mapping.js'
 import type { Schema } from '../../src/mappings/kit/schema.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { exampleChange, exampleFilter, exampleOf, examplePatch } from '../../src/openapi/example.js'
+import { exampleChange, exampleFilter, exampleOf, examplePatch, exampleSearch } from '../../src/openapi/example.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
 import { schemaChecker } from './schema-checker.js'
 
@@ -138,5 +138,5 @@ function searchesOf (mapping: Mapping): Array<Readonly<Record<string, unknown>>>
   const filters = names.map(name => ({ [name]: exampleFilter(mapping, name) }))
   const byText = names.filter(name => mapping.filters[name]!.hasText).map(name => ({ [`${name}:text`]: 'words' }))
   const orders = [...names, 'id', 'updatedSince'].map((name, i) => ({ sort: i % 2 === 0 ? name : `-${name}` }))
-  return [...filters, ...byText, ...orders, { count: 1, updatedSince: '2026-03-14T09:30:00Z' }]
+  return [exampleSearch(mapping), ...filters, ...byText, ...orders, { count: 1, updatedSince: '2026-03-14T09:30:00Z' }]
 }

@@ -1,0 +1,51 @@
+import { gunzipSync } from 'node:zlib'
+import fastify from 'fastify'
+import accepts from '@fastify/accepts'
+import t from 'tap'
+import { mappings } from '../../src/mappings/registry.js'
+import { openApiDocument } from '../../src/openapi/document.js'
+import { documentation } from '../../src/openapi/routes.js'
+import { startGateway } from '../harness/gateway.js'
+
+t.test('the document is made when somebody asks for it, and once', async t => {
+  let made = 0
+  const app = fastify()
+  t.after(() => app.close())
+  await app.register(accepts)
+  await app.register(documentation, { document: () => ({ made: ++made }) })
+  await app.ready()
+  t.equal(made, 0, 'a start does not pay for it')
+  await Promise.all(['/openapi.json', '/docs/json', '/openapi.json'].map(async url => t.same((await app.inject(url)).json(), { made: 1 })))
+})
+
+t.test('the document comes compressed where that is understood, and not again to those who have it', async t => {
+  const { inject } = await startGateway(t)
+  const plain = await inject('/openapi.json')
+  t.equal(plain.headers['content-encoding'], undefined)
+  t.equal(plain.headers['content-type'], 'application/json; charset=utf-8')
+  const zipped = await inject({ url: '/openapi.json', headers: { 'accept-encoding': 'br, gzip' } })
+  t.equal(zipped.headers['content-encoding'], 'gzip')
+  t.equal(gunzipSync(zipped.rawPayload).toString(), plain.body)
+  t.equal((await inject({ url: '/openapi.json', headers: { 'accept-encoding': 'gzip;q=0' } })).body, plain.body)
+  const again = await inject({ url: '/openapi.json', headers: { 'if-none-match': String(plain.headers.etag) } })
+  t.strictSame([again.statusCode, again.body], [304, ''])
+  t.ok(plain.rawPayload.length < 20_000 * mappings.length, `${plain.rawPayload.length} bytes`)
+  t.ok(zipped.rawPayload.length < 2_000 * mappings.length, `${zipped.rawPayload.length} bytes compressed`)
+})
+
+t.test('the document is made within a second', async t => {
+  const before = process.cpuUsage()
+  openApiDocument(mappings, { version: '1', url: '/' })
+  const ms = process.cpuUsage(before).user / 1_000
+  t.ok(ms < 1_000, `${ms} ms`)
+})
+
+t.test('the pages may load nothing from elsewhere, and nobody can make the gateway write YAML', async t => {
+  const { inject } = await startGateway(t)
+  const page = await inject('/docs')
+  const policy = String(page.headers['content-security-policy'])
+  t.match(policy, "default-src 'none'")
+  t.notMatch(policy, /https?:|\*|unsafe-eval|upgrade-insecure|script-src[^;]*unsafe/)
+  t.notMatch(page.body, /(?:src|href)="(?:https?:)?\/\//)
+  t.match((await inject('/docs/yaml')).json(), { data: null, code: 'NOT_FOUND', meta: { status: 404 } })
+})
