@@ -1,5 +1,6 @@
 import { Failure, fieldIssue } from '../envelope/failures.js'
 import { nearest } from '../envelope/nearest.js'
+import type { Filter, Filters } from '../mappings/kit/filter.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { printable } from '../mappings/kit/explain.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
@@ -70,7 +71,7 @@ export function refused (name: string, says: string): Failure {
 
 function readFilter (mapping: Mapping, name: string, value: string): SearchParameter {
   const [plain = '', modifier, ...more] = name.split(':')
-  const filter = commonFilters[plain] ?? (Object.hasOwn(mapping.filters, plain) ? mapping.filters[plain] : undefined)
+  const filter = filterNamed(mapping, plain)
   if (filter === undefined || more.length > 0) throw unknownFilter(mapping, plain, name)
   if (modifier !== undefined && !(modifier === 'text' && filter.hasText)) {
     throw refused(printable(name), filter.hasText ? `the only modifier of this filter is ${plain}:text` : 'this filter has no modifiers')
@@ -80,9 +81,14 @@ function readFilter (mapping: Mapping, name: string, value: string): SearchParam
   return parameterOf(filter, modifier, value)
 }
 
-const commonFilters: Mapping['filters'] = {
+const commonFilters: Filters = {
   id: { param: '_id', kind: 'reference', types: [] },
   updatedSince: { param: '_lastUpdated', kind: 'from' }
+}
+
+/** A filter by a name that may be anything at all, such as `constructor`. */
+function filterNamed ({ filters }: Mapping, name: string): Filter | undefined {
+  return [commonFilters, filters].find(known => Object.hasOwn(known, name))?.[name]
 }
 
 function unknownFilter (mapping: Mapping, plain: string, name: string): Failure {
@@ -95,7 +101,7 @@ function unknownFilter (mapping: Mapping, plain: string, name: string): Failure 
 function readSort (mapping: Mapping, value: string): SearchParameter {
   const keys = value.split(',').map(key => {
     const name = key.replace(/^-/, '')
-    const filter = Object.hasOwn(mapping.filters, name) ? mapping.filters[name] : commonFilters[name]
+    const filter = filterNamed(mapping, name)
     if (filter === undefined) throw refused('sort', 'expected the name of a filter, with - before it for descending')
     return key.startsWith('-') ? `-${filter.param}` : filter.param
   })
