@@ -96,7 +96,8 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
 /** Headers that answers have, by their names. */
 export const headerComponents: Readonly<Record<string, JsonSchema>> = {
   ETag: { description: 'The version, for If-Match and If-None-Match.', schema: { type: 'string' } },
-  Location: { description: 'The path of the new record.', schema: { type: 'string' } },
+  IdempotentReplayed: { description: 'There when an earlier request with the same Idempotency-Key did the work.', schema: { type: 'string', const: 'true' } },
+  Location: { description: 'The path of the new record.', required: true, schema: { type: 'string' } },
   'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer', minimum: 0 } }
 }
 

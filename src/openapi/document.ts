@@ -26,7 +26,7 @@ export function openApiDocument (mappings: readonly Mapping[], { version, url }:
     servers: [{ url }],
     security: [{ key: [] }],
     tags: [...mappings.map(tagOf), serviceTag],
-    paths: Object.assign({}, ...mappings.map(mapping => resourcePaths(mapping, parameters)), servicePaths),
+    paths: Object.assign({}, ...mappings.map(mapping => resourcePaths(mapping, { mappings, parameters })), servicePaths),
     components: {
       securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: '`svc_test_…` or `svc_live_…`' } },
       headers: headerComponents,
@@ -50,7 +50,7 @@ const documented = new Set((Object.keys(catalog) as FailureCode[]).filter(code =
 
 function schemasOf (mappings: readonly Mapping[]): Record<string, JsonSchema> {
   const components = new Components()
-  for (const [name, schema] of Object.entries({ ...envelopeSchemas, ...filterSchemas, PatchOperation: patchOperation, Patch: patch })) components.named(name, schema, () => schema)
+  for (const [name, schema] of Object.entries({ ...envelopeSchemas, ...filterSchemas, PatchOperation: patchOperation, Patch: patch, Bundle: bundle })) components.named(name, schema, () => schema)
   for (const mapping of mappings) addResourceSchemas(mapping, components)
   return components.all()
 }
@@ -77,3 +77,15 @@ const patchOperation: JsonSchema = {
 }
 
 const patch: JsonSchema = { type: 'array', items: { $ref: '#/components/schemas/PatchOperation' }, maxItems: 1000 }
+
+const bundle: JsonSchema = {
+  type: 'object',
+  description: 'A searchset of FHIR resources: http://hl7.org/fhir/R4/bundle.html#searchset',
+  properties: {
+    resourceType: { type: 'string', const: 'Bundle' },
+    type: { type: 'string', const: 'searchset' },
+    total: { type: 'integer' },
+    entry: { type: 'array', items: { type: 'object', properties: { resource: { type: 'object' } } } }
+  },
+  required: ['resourceType', 'type', 'entry']
+}

@@ -1,18 +1,27 @@
 import type { FailureCode } from '../envelope/failures.js'
+import { idempotencyKey } from '../idempotency/header.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
+import { incompleteLists, referrersTo } from '../mappings/relations.js'
 import { answersOf, everywhere, failuresOf, header, pageOf, withBody } from './answers.js'
 import { referTo, type JsonSchema } from './components.js'
 import { examplePatch, exampleSearch } from './example.js'
-import { parameter, searchParameters } from './parameters.js'
+import { includeParameter, parameter, searchParameters } from './parameters.js'
 import { nounOf } from './resource-schemas.js'
 
+/** What the operations of one resource share with those of others. */
+export interface Surroundings {
+  readonly mappings: readonly Mapping[]
+  /** Parameters that stand among the components. */
+  readonly parameters: Readonly<Record<string, JsonSchema>>
+}
+
 /** The paths of one resource with their operations. */
-export function resourcePaths (mapping: Mapping, shared: Readonly<Record<string, JsonSchema>>): Record<string, JsonSchema> {
+export function resourcePaths (mapping: Mapping, { mappings, parameters }: Surroundings): Record<string, JsonSchema> {
   const { path, appendOnly } = mapping
   return {
-    [`/v1/${path}`]: { post: creates(mapping), get: searches(mapping, searchParameters(mapping, shared)) },
+    [`/v1/${path}`]: { post: creates(mapping), get: searches(mapping, searchParameters(mapping, parameters)) },
     [`/v1/${path}/{id}`]: {
-      get: reads(mapping),
+      get: reads(mapping, referrersTo(mapping, mappings).map(referrer => referrer.mapping)),
       ...!appendOnly && { patch: updates(mapping), delete: deletes(mapping) }
     }
   }
@@ -21,6 +30,7 @@ export function resourcePaths (mapping: Mapping, shared: Readonly<Record<string,
 /** At each operation, since the pages do not follow references that stand beside them. */
 const recordId = parameter('RecordId')
 const entityTag = { ETag: header('ETag') }
+const replayed = { [idempotencyKey.replayedHeader]: header('IdempotentReplayed') }
 const one = (...codes: readonly FailureCode[]): FailureCode[] => [...everywhere, 'NOT_FOUND', ...codes]
 
 function creates (mapping: Mapping): JsonSchema {
@@ -29,10 +39,11 @@ function creates (mapping: Mapping): JsonSchema {
     operationId: mapping.operation,
     tags: [mapping.path],
     summary: `Create ${aRecord(mapping)}`,
+    parameters: [parameter('IdempotencyKey')],
     requestBody: { required: true, content: { 'application/json': { schema: referTo(`${noun}Create`) } } },
     responses: answersOf({
-      status: 201, description: 'Created.', data: referTo(noun), headers: { ...entityTag, Location: header('Location') }
-    }, [...everywhere, ...withBody])
+      status: 201, description: 'Created.', data: referTo(noun), headers: { ...entityTag, ...replayed, Location: header('Location') }
+    }, [...everywhere, ...withBody, 'IDEMPOTENCY_KEY_REUSED'])
   }
 }
 
@@ -47,18 +58,26 @@ function searches (mapping: Mapping, parameters: readonly JsonSchema[]): JsonSch
   }
 }
 
-function reads (mapping: Mapping): JsonSchema {
-  const noun = nounOf(mapping)
+function reads (mapping: Mapping, referrers: readonly Mapping[]): JsonSchema {
+  const includes = referrers.length > 0 ? [includeParameter(referrers.map(({ path }) => path))] : []
   return {
-    operationId: `read${noun}`,
+    operationId: `read${nounOf(mapping)}`,
     tags: [mapping.path],
     summary: `Read ${aRecord(mapping)}`,
-    parameters: [recordId, parameter('IfNoneMatch')],
+    parameters: [recordId, ...includes, parameter('Includes'), parameter('Revincludes'), parameter('IfNoneMatch')],
     responses: {
-      ...answersOf({ status: 200, description: 'The record.', data: referTo(noun), headers: entityTag }, one()),
+      ...answersOf({ status: 200, description: 'The record; a Bundle when _include or _revinclude was sent.', data: { anyOf: [recordWith(mapping, referrers), referTo('Bundle')] }, headers: entityTag }, one()),
       304: { $ref: '#/components/responses/NotModified' }
     }
   }
+}
+
+/** A record and the lists that may come along with it. */
+function recordWith (mapping: Mapping, referrers: readonly Mapping[]): JsonSchema {
+  const record = referTo(nounOf(mapping))
+  if (referrers.length === 0) return record
+  const lists = referrers.map(referrer => [referrer.path, { type: 'array', items: referTo(nounOf(referrer)) }])
+  return { allOf: [record, { type: 'object', properties: { ...Object.fromEntries(lists), [incompleteLists]: { type: 'array', items: { type: 'string' } } } }] }
 }
 
 function updates (mapping: Mapping): JsonSchema {
@@ -70,12 +89,12 @@ function updates (mapping: Mapping): JsonSchema {
     tags: [mapping.path],
     summary: `Change ${aRecord(mapping)}`,
     description: 'The body tells the kind of change: an object is a merge (RFC 7396), an array is a JSON Patch (RFC 6902) on the simple form. What the simple form does not show stays.',
-    parameters: [recordId, parameter('IfMatch')],
+    parameters: [recordId, parameter('IfMatch'), parameter('IdempotencyKey')],
     requestBody: {
       required: true,
       content: { 'application/json': { schema: { anyOf: [merge.schema, patch.schema] } }, 'application/merge-patch+json': merge, 'application/json-patch+json': patch }
     },
-    responses: answersOf({ status: 200, description: 'The whole changed record.', data: referTo(noun), headers: entityTag }, one('PRECONDITION_FAILED', ...withBody))
+    responses: answersOf({ status: 200, description: 'The whole changed record.', data: referTo(noun), headers: { ...entityTag, ...replayed } }, one('PRECONDITION_FAILED', ...withBody, 'IDEMPOTENCY_KEY_REUSED'))
   }
 }
 

@@ -1,6 +1,8 @@
+import { idempotencyKey } from '../idempotency/header.js'
 import type { Filter } from '../mappings/kit/filter.js'
 import { patterns } from '../mappings/kit/formats.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
+import { incompleteLists } from '../mappings/relations.js'
 import { referTo, type JsonSchema } from './components.js'
 
 const id = '[A-Za-z0-9.-]{1,64}'
@@ -10,6 +12,7 @@ const entityTags = { type: 'string', pattern: `^(?:\\*|(?:W/)?"${id}")$` }
 const joined = { style: 'form', explode: false } as const
 
 const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items, minItems: 1 })
+const path = '[A-Z][A-Za-z]+:[A-Za-z][A-Za-z-]*(?::[A-Z][A-Za-z]+)?'
 const number = '(?:eq|ne|gt|lt|ge|le)?-?\\d+(?:\\.\\d+)?'
 
 /** What the parameters of searches take. */
@@ -25,6 +28,18 @@ export const filterSchemas: Readonly<Record<string, JsonSchema>> = {
 /** Parameters of every resource. */
 const common: Readonly<Record<string, JsonSchema>> = {
   RecordId: { name: 'id', in: 'path', required: true, description: 'The id of the record.', schema: { type: 'string', pattern: `^${id}$` } },
+  IdempotencyKey: {
+    name: idempotencyKey.header,
+    in: 'header',
+    description: `A new key for each request, such as a UUID. Sent again within ${idempotencyKey.lifetimeHours} hours, the same request with the same key does nothing and gets the first answer, marked \`${idempotencyKey.replayedHeader}: true\`; another request is 422, and one that comes while the first is under way is 409.`,
+    schema: { type: 'string', pattern: idempotencyKey.form }
+  },
+  Includes: {
+    name: '_include', in: 'query', description: 'References of this record to follow, as FHIR has it: `Type:parameter`. The answer is a Bundle.', schema: listOf({ type: 'string', pattern: `^${path}$` })
+  },
+  Revincludes: {
+    name: '_revinclude', in: 'query', description: 'Records that refer to this one, as FHIR has it: `Type:parameter`. The answer is a Bundle.', schema: listOf({ type: 'string', pattern: `^${path}$` })
+  },
   Count: { name: 'count', in: 'query', description: 'Most records on a page.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
   Cursor: { name: 'cursor', in: 'query', description: 'The cursor of the page before, for the next one. The rest of the search stays the same.', schema: { type: 'string', minLength: 1 } },
   UpdatedSince: { name: 'updatedSince', in: 'query', description: 'Stored at this moment or later.', schema: referTo('FilterMoment') },
@@ -65,6 +80,17 @@ function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSche
   }
   if (!filter.hasText) return [one]
   return [one, { name: `${name}:text`, in: 'query', description: 'Words of its text, from the beginning of one.', schema: referTo('FilterText') }]
+}
+
+/** The groups whose records come along with one that is read, each in a list under its name. */
+export function includeParameter (names: readonly string[]): JsonSchema {
+  return {
+    name: 'include',
+    in: 'query',
+    description: `Resources that refer to this one, each added to the record as a list of this name; \`${incompleteLists}\` names those that do not hold everything. Not together with _include and _revinclude.`,
+    ...joined,
+    schema: listOf({ type: 'string', enum: names })
+  }
 }
 
 const single = new Set<Filter['kind']>(['string', 'uri', 'from', 'until', 'boolean'])

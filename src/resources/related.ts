@@ -1,4 +1,5 @@
 import type { StoredResource } from '../mappings/fhir.js'
+import { incompleteLists } from '../mappings/relations.js'
 import type { Include } from '../tenant-guard/interaction.js'
 import type { Related } from '../tenant-guard/guard.js'
 import type { Wish } from './include.js'
@@ -15,9 +16,6 @@ export async function readWith ({ mapping, store }: Context, id: string, wish: W
   if (wish.form === 'fhir') return bundleOf(found, wish.includes, `${url}/v1/fhir`)
   return { ...mapping.present(found.record), ...listsOf(found, wish.relations) }
 }
-
-/** The member that names the lists which do not hold everything. No field of any resource has this name. */
-export const incompleteLists = 'incomplete'
 
 function listsOf ({ related, cutTypes }: Related, relations: readonly Relation[]): Readonly<Record<string, unknown>> {
   const lists = relations.map(({ mapping: { path, type, present } }) => [path, related.filter(({ resourceType }) => resourceType === type).map(present)] as const)

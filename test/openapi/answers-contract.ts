@@ -1,7 +1,10 @@
 /** Every example of the document is sent to a running gateway, and every answer must be one that the document has for it. */
+import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import type { Mapping } from '../../src/mappings/kit/mapping.js'
 import type { Schema } from '../../src/mappings/kit/schema.js'
+import { referenceParameters } from '../../src/mappings/r4/references.js'
+import { referrersTo } from '../../src/mappings/relations.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { exampleChange, exampleFilter, exampleOf, examplePatch, exampleSearch } from '../../src/openapi/example.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
@@ -49,7 +52,7 @@ function faultsOf (document: any, check: ReturnType<typeof schemaChecker>, { met
   if (documented === undefined) return ['a status that the document does not have']
   const pointer = documented.$ref?.slice(1) ?? `/paths/${escaped(path)}/${method.toLowerCase()}/responses/${status}`
   const { headers: named = {}, content } = resolved(document, pointer)
-  const missing = Object.keys(named).filter(name => headers.get(name) === null).map(name => `no header ${name}`)
+  const missing = Object.keys(named).filter(name => resolved(document, named[name].$ref.slice(1)).required && headers.get(name) === null).map(name => `no header ${name}`)
   if (content === undefined) return [...missing, ...body === undefined ? [] : ['a body that the document does not have']]
   const type = headers.get('content-type')?.split(';')[0] ?? ''
   if (content[type] === undefined) return [`content of type ${type}`]
@@ -67,7 +70,7 @@ export class LiveExamples {
   constructor (readonly client: DocumentedClient) {}
 
   /** The example of a resource, ready to be sent. */
-  async of (mapping: Mapping, example: Simple = exampleOf(mapping)): Promise<Simple> {
+  readonly of = async (mapping: Mapping, example: Simple = exampleOf(mapping)): Promise<Simple> => {
     const entries = await Promise.all(Object.entries(example).map(async ([name, value]) => [name, await this.#live(value, mapping.fields[name]!.schema)] as const))
     return Object.fromEntries(entries)
   }
@@ -118,6 +121,8 @@ async function testResource (t: Test, mapping: Mapping, examples: LiveExamples):
   t.equal((await client({ method: 'POST', path, body: { colour: 'red' } })).status, 422)
   for (const query of searchesOf(mapping)) t.equal((await client({ method: 'GET', path, query })).status, 200, JSON.stringify(query))
   t.equal((await client({ method: 'GET', path, query: { id } })).body.data.total, 1)
+  for (const query of includesOf(mapping)) t.equal((await client({ method: 'GET', path: one, id, query })).status, 200, JSON.stringify(query))
+  await testReplay(t, mapping, examples)
   if (mapping.appendOnly) return
   const change = await examples.of(mapping, exampleChange(mapping))
   t.equal((await client({ method: 'PATCH', path: one, id, body: change, headers: { 'content-type': 'application/merge-patch+json' } })).status, 200)
@@ -139,4 +144,22 @@ function searchesOf (mapping: Mapping): Array<Readonly<Record<string, unknown>>>
   const byText = names.filter(name => mapping.filters[name]!.hasText).map(name => ({ [`${name}:text`]: 'words' }))
   const orders = [...names, 'id', 'updatedSince'].map((name, i) => ({ sort: i % 2 === 0 ? name : `-${name}` }))
   return [exampleSearch(mapping), ...filters, ...byText, ...orders, { count: 1, updatedSince: '2026-03-14T09:30:00Z' }]
+}
+
+/** All groups that may come along, and what FHIR's own parameters lead to. */
+function includesOf (mapping: Mapping): Array<Readonly<Record<string, unknown>>> {
+  const referrers = referrersTo(mapping, mappings)
+  const back = referrers.flatMap(({ mapping: { type }, parameters }) => parameters.map(parameter => ({ _revinclude: `${type}:${parameter}` })))
+  const forth = referenceParameters(mapping.type).slice(0, 1).map(parameter => ({ _include: `${mapping.type}:${parameter}` }))
+  return [...referrers.length > 0 ? [{ include: referrers.map(({ mapping: { path } }) => path).slice(0, 5).join(',') }] : [], ...back.slice(0, 1), ...forth]
+}
+
+async function testReplay (t: Test, mapping: Mapping, { client, of }: LiveExamples): Promise<void> {
+  const path = `/v1/${mapping.path}`
+  const headers = { 'idempotency-key': randomUUID() }
+  const body = await of(mapping)
+  const first = await client({ method: 'POST', path, headers, body })
+  const again = await client({ method: 'POST', path, headers, body })
+  t.strictSame([again.status, again.headers.get('idempotent-replayed'), again.body.data.id], [201, 'true', first.body.data.id])
+  t.equal((await client({ method: 'POST', path, headers, body: { ...body, colour: 'red' } })).status, 422)
 }

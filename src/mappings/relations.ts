@@ -1,0 +1,34 @@
+import type { Filter } from './kit/filter.js'
+import type { Mapping } from './kit/mapping.js'
+import { followedBy } from './r4/references.js'
+
+/** A group whose records refer to those of another group, and the search parameters by which they do. */
+export interface Referrer {
+  readonly mapping: Mapping
+  readonly parameters: readonly string[]
+}
+
+/** The member that names the lists which do not hold everything. No field of any resource has this name. */
+export const incompleteLists = 'incomplete'
+
+/** The groups whose records can come along with one of this group, each in a list under its name in the URL. */
+export function referrersTo ({ type }: Mapping, mappings: readonly Mapping[]): Referrer[] {
+  return mappings.map(mapping => ({ mapping, parameters: parametersTo(type, mapping) })).filter(({ parameters }) => parameters.length > 0)
+}
+
+/**
+ * The filters of a group that lead to a type: the one that is called like the type, else those that mean it first, else
+ * those that may mean it. So the observations of a patient are those about the patient, and not those that the patient
+ * made of somebody else.
+ */
+function parametersTo (type: string, { type: from, filters }: Mapping): readonly string[] {
+  const leading = Object.values(filters).filter(filter => mayName(filter, type) && followedBy(from, filter.param) !== undefined)
+  const called = leading.filter(({ param }) => param === type.toLowerCase())
+  const meant = leading.filter(({ types = [] }) => types[0] === type)
+  const chosen = [called, meant, leading].find(candidates => candidates.length > 0) ?? []
+  return [...new Set(chosen.map(({ param }) => param))]
+}
+
+function mayName ({ kind, types = [], canonicalOf }: Filter, type: string): boolean {
+  return kind === 'reference' && canonicalOf === undefined && (types.includes(type) || types.includes('any'))
+}
