@@ -1,6 +1,8 @@
 import t from 'tap'
 import { realBackend } from '../harness/backend.js'
+import { crashContract } from './crash-contract.js'
 import { idempotencyContract } from './idempotency-contract.js'
 
 await idempotencyContract(t, realBackend().url)
+await t.test('a keyed write is done once, wherever the process is killed', t => crashContract(t, realBackend().url))
 t.end()

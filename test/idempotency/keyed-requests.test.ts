@@ -1,0 +1,125 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { digest, fingerprintOf, type KeyedRequest } from '../../src/idempotency/digest.js'
+import { readIdempotencyKey } from '../../src/idempotency/header.js'
+import { KeyedRequests, type Claim } from '../../src/idempotency/keyed-requests.js'
+import { ExactNumber } from '../../src/json.js'
+import { failureOf } from '../tenant-guard/guarded.js'
+
+const hourMs = 3_600_000
+const request: KeyedRequest = { tenantId: 't', mode: 'test', key: 'patient-4711-secret', method: 'POST', route: 'patients', body: { lastName: 'Byron-secret' } }
+
+function opened (t: Test) {
+  const directory = mkdtempSync(join(tmpdir(), 'clinigate-keyed-'))
+  const clock = { ms: Date.parse('2026-03-14T12:00:00Z') }
+  const file = join(directory, 'idempotency.db')
+  const open = (): KeyedRequests => new KeyedRequests({ file, now: () => new Date(clock.ms) })
+  let requests = open()
+  t.after(() => {
+    requests.close()
+    rmSync(directory, { recursive: true })
+  })
+  return {
+    clock,
+    claimed: <T> (work: (claim: Claim) => Promise<T> | T, changes: Partial<KeyedRequest> = {}) => requests.perform({ ...request, ...changes }, async claim => await work(claim)),
+    reopen: () => {
+      requests.close()
+      requests = open()
+    },
+    rows: () => {
+      const database = new Database(file, { readonly: true })
+      const count = database.prepare('SELECT count(*) FROM keyed_request').pluck().get()
+      database.close()
+      return count
+    },
+    bytes: () => readdirSync(directory).map(name => readFileSync(join(directory, name), 'latin1')).join('')
+  }
+}
+
+t.test('what was found out about a request outlasts the process', async t => {
+  const { claimed, reopen } = opened(t)
+  await claimed(claim => {
+    t.strictSame([claim.result, claim.intent], [undefined, undefined])
+    claim.intend({ version: '3', content: claim.digestOf({ a: 1 }) })
+  })
+  reopen()
+  await claimed(claim => {
+    t.strictSame(claim.intent, { version: '3', content: claim.digestOf({ a: 1 }) })
+    claim.intend(undefined)
+  })
+  reopen()
+  await claimed(claim => {
+    t.equal(claim.intent, undefined)
+    claim.finish({ id: '7', version: '4' })
+  })
+  reopen()
+  await claimed(claim => t.strictSame([claim.result, claim.firstSeenAt.toISOString()], [{ id: '7', version: '4' }, '2026-03-14T12:00:00.000Z']))
+  await claimed(claim => claim.finish({ id: '8' }), { key: 'unversioned' })
+  await claimed(claim => t.strictSame(claim.result, { id: '8' }), { key: 'unversioned' })
+})
+
+t.test('a claim is let go of however the work ends', async t => {
+  const { claimed } = opened(t)
+  await t.rejects(claimed(() => { throw new Error('broken') }), { message: 'broken' })
+  await claimed(async () => {
+    t.equal((await failureOf(claimed(() => t.fail('performed twice')))).code, 'CONFLICT')
+    t.equal((await failureOf(claimed(() => t.fail('performed'), { body: 1 }))).code, 'IDEMPOTENCY_KEY_REUSED')
+    await claimed(() => t.pass('another tenant'), { tenantId: 'u' })
+    await claimed(() => t.pass('the other mode'), { mode: 'live' })
+  })
+  await claimed(() => t.pass('again'))
+})
+
+t.test('a request is forgotten after 24 hours, and expired ones do not pile up', async t => {
+  const { clock, claimed, rows, reopen } = opened(t)
+  for (let number = 0; number < 50; number++) await claimed(claim => claim.finish({ id: '1' }), { key: `old-${number}` })
+  clock.ms += 24 * hourMs - 1
+  await claimed(claim => t.ok(claim.result), { key: 'old-0' })
+  t.equal(rows(), 50)
+  clock.ms += 1
+  await claimed(claim => t.strictSame([claim.result, claim.firstSeenAt.getTime()], [undefined, clock.ms]), { key: 'old-49', body: 'another' })
+  t.ok(Number(rows()) < 50, 'some go with each new one')
+  for (let number = 0; number < 3; number++) await claimed(() => {}, { key: `new-${number}` })
+  t.equal(rows(), 4)
+  clock.ms += 24 * hourMs
+  reopen()
+  t.equal(rows(), 0, 'all go at the start')
+})
+
+t.test('neither a key nor anything of a record is stored', async t => {
+  const { claimed, bytes } = opened(t)
+  await claimed(claim => claim.intend({ version: '1', content: claim.digestOf({ name: 'Byron-secret' }) }))
+  t.notMatch(bytes(), 'secret')
+  await claimed(claim => t.not(claim.digestOf({ a: 1 }), digest('content', 'guess', { a: 1 })), { key: 'another' })
+})
+
+t.test('two requests are one when all that decides what is done is equal', async t => {
+  const same = (changes: Partial<KeyedRequest>): boolean => fingerprintOf({ ...request, ...changes }) === fingerprintOf(request)
+  t.ok(same({ body: { lastName: 'Byron-secret' } }))
+  for (const changes of [{ method: 'PATCH' }, { route: 'persons' }, { id: '1' }, { ifMatch: 'W/"1"' }, { key: 'x' }, { body: { lastName: 'X' } }, { body: [request.body] }, { body: undefined }]) t.notOk(same(changes))
+  const numbers = ['1', '1.0', '1.00', '1e0'].map(text => digest({ value: new ExactNumber(text) }))
+  t.equal(new Set(numbers).size, 4, 'numbers count by their text')
+  fc.assert(fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.infiniteStream(fc.integer()), (body, random) => {
+    const shuffled = Object.fromEntries(Object.entries(body).map(entry => [random.next().value, entry] as const).sort(([a], [b]) => a - b).map(([, entry]) => entry))
+    return digest(body) === digest(shuffled)
+  }))
+  fc.assert(fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => (digest(a) === digest(b)) === (JSON.stringify(ordered(a)) === JSON.stringify(ordered(b)))))
+})
+
+t.test('a key is one header', async t => {
+  t.equal(readIdempotencyKey(['Host', 'x', 'IDEMPOTENCY-key', 'abc']), 'abc')
+  t.equal(readIdempotencyKey(['X-Other', 'Idempotency-Key']), undefined)
+  for (const headers of [['idempotency-key', ''], ['idempotency-key', 'a', 'Idempotency-Key', 'a'], ['idempotency-key', 'a\tb'], ['idempotency-key', 'é']]) {
+    t.throws(() => readIdempotencyKey(headers), { code: 'BAD_REQUEST' })
+  }
+})
+
+function ordered (value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered)
+  if (value === null || typeof value !== 'object') return value
+  return Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1).map(([name, item]) => [name, ordered(item)])
+}

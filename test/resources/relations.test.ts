@@ -1,0 +1,32 @@
+import t from 'tap'
+import { incompleteLists, referrersTo } from '../../src/mappings/relations.js'
+import { identityFields } from '../../src/mappings/kit/mapping.js'
+import { mappings } from '../../src/mappings/registry.js'
+import { relationsTo } from '../../src/resources/relations.js'
+
+t.test('no list that comes along has the name of a field', async t => {
+  for (const mapping of mappings) {
+    const fields = new Set([...identityFields, ...Object.keys(mapping.fields)])
+    const lists = [incompleteLists, ...referrersTo(mapping, mappings).map(({ mapping: { path } }) => path)]
+    t.strictSame(lists.filter(name => fields.has(name)), [], mapping.path)
+  }
+})
+
+t.test('a group comes along by the search parameter that is about the record, and by another one only where there is none', async t => {
+  const patients = mappings.find(({ path }) => path === 'patients')!
+  const relations = relationsTo(patients, mappings)
+  for (const path of ['encounters', 'observations', 'appointments', 'medication-statements', 'care-plans', 'allergies', 'conditions']) {
+    t.strictSame(relations.get(path)?.includes.map(({ direction, parameter }) => [direction, parameter]), [['revinclude', 'patient']], path)
+  }
+  t.notOk(relations.has('patients'), 'a link between patients is no filter')
+  t.notOk(relations.has('medications'), 'no medication refers to a patient')
+  const roles = relationsTo(mappings.find(({ path }) => path === 'practitioner-roles')!, mappings)
+  t.strictSame(roles.get('observations')?.includes.map(({ parameter }) => parameter), ['performer'])
+})
+
+t.test('all groups that refer to a record can come along at once', async t => {
+  for (const mapping of mappings) {
+    const includes = [...relationsTo(mapping, mappings).values()].flatMap(({ includes }) => includes)
+    t.ok(includes.length <= 60, `${mapping.path}: ${includes.length}`)
+  }
+})
