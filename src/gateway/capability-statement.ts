@@ -1,4 +1,6 @@
 import type { Mapping } from '../mappings/kit/mapping.js'
+import { referenceParameters } from '../mappings/r4/references.js'
+import { referrersTo } from '../mappings/relations.js'
 
 /** What the statement says beside the resources; `date` is when this process came to offer them. */
 export interface StatementFacts { readonly version: string, readonly url: string, readonly date: Date }
@@ -18,12 +20,22 @@ export function capabilityStatement (mappings: readonly Mapping[], { version, ur
     rest: [{
       mode: 'server',
       security: { description: 'A secret key in the header x-api-key' },
-      resource: mappings.map(resourceOf)
+      resource: mappings.map(mapping => resourceOf(mapping, mappings))
     }]
   }
 }
 
-function resourceOf ({ type, about, appendOnly }: Mapping) {
+function resourceOf (mapping: Mapping, mappings: readonly Mapping[]) {
+  const { type, about, appendOnly } = mapping
   const interactions = appendOnly ? ['create', 'read', 'search-type'] : ['create', 'read', 'search-type', 'patch', 'delete']
-  return { type, documentation: about, interaction: interactions.map(code => ({ code })), versioning: 'versioned', updateCreate: false }
+  return {
+    type,
+    documentation: about,
+    interaction: interactions.map(code => ({ code })),
+    versioning: 'versioned',
+    updateCreate: false,
+    // With a read by id; every other reference of R4 that leads here can be followed back as well.
+    searchInclude: referenceParameters(type).map(parameter => `${type}:${parameter}`),
+    searchRevInclude: referrersTo(mapping, mappings).flatMap(({ mapping: { type: from }, parameters }) => parameters.map(parameter => `${from}:${parameter}`))
+  }
 }

@@ -1,7 +1,9 @@
 import type { Test } from 'tap'
+import { mappings } from '../../src/mappings/registry.js'
+import { relationsTo } from '../../src/resources/relations.js'
 import { startGateway } from '../harness/gateway.js'
 import { startWatched } from '../harness/watched-backend.js'
-import { system } from '../tenant-guard/guarded.js'
+import { gatewayTo, newTenant, system } from '../tenant-guard/guarded.js'
 
 /** What comes along with a record, whichever FHIR server holds it. */
 export async function includeContract (t: Test, fhirUrl: string): Promise<void> {
@@ -143,6 +145,17 @@ export async function includeContract (t: Test, fhirUrl: string): Promise<void> 
     t.equal(status, 200)
     t.strictSame(data.entry.map(({ resource: { id } }: any) => id), [id, allergy])
     t.equal((await send('GET', `patients/${id}?_revinclude=AllergyIntolerance:subject`)).data.entry.length, 1)
+  })
+
+  await t.test('all groups that refer to a record come along at once, whatever the record is', async t => {
+    const { backend: straight, guard } = gatewayTo(fhirUrl)
+    t.teardown(() => straight.close())
+    const store = guard(newTenant())
+    for (const mapping of mappings) {
+      const { id } = await store.create({ kind: 'create', type: mapping.type, resource: { resourceType: mapping.type } })
+      const includes = [...relationsTo(mapping, mappings).values()].flatMap(({ includes }) => includes)
+      t.match(await store.readRelated({ kind: 'read-related', type: mapping.type, id, includes }), { record: { id }, related: [] }, mapping.path)
+    }
   })
 
   await t.test('whatever else a read is asked is refused before the datastore is', async t => {

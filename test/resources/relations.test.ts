@@ -1,7 +1,9 @@
 import t from 'tap'
-import { incompleteLists, referrersTo } from '../../src/mappings/relations.js'
+import { capabilityStatement } from '../../src/gateway/capability-statement.js'
 import { identityFields } from '../../src/mappings/kit/mapping.js'
 import { mappings } from '../../src/mappings/registry.js'
+import { incompleteLists, referrersTo } from '../../src/mappings/relations.js'
+import { readWish } from '../../src/resources/include.js'
 import { relationsTo } from '../../src/resources/relations.js'
 
 t.test('no list that comes along has the name of a field', async t => {
@@ -29,4 +31,13 @@ t.test('all groups that refer to a record can come along at once', async t => {
     const includes = [...relationsTo(mapping, mappings).values()].flatMap(({ includes }) => includes)
     t.ok(includes.length <= 60, `${mapping.path}: ${includes.length}`)
   }
+})
+
+t.test('every include that the capability statement promises is understood', async t => {
+  const { rest: [{ resource }] } = capabilityStatement(mappings, { version: '1', url: 'http://x', date: new Date(0) }) as { rest: [{ resource: Array<{ type: string, searchInclude: string[], searchRevInclude: string[] }> }] }
+  for (const [at, { type, searchInclude, searchRevInclude }] of resource.entries()) {
+    const asked = [...searchInclude.map(value => `_include=${value}`), ...searchRevInclude.map(value => `_revinclude=${value}`)]
+    for (const query of asked) t.match(readWish(mappings[at]!, new Map(), query), { form: 'fhir', includes: [{ type: String }] }, `${type}?${query}`)
+  }
+  t.match(resource.find(({ type }) => type === 'Patient'), { searchInclude: ['Patient:general-practitioner'], searchRevInclude: ['Encounter:patient'] })
 })
