@@ -1,0 +1,40 @@
+import { parseStored, printJson } from '../../src/json.js'
+import type { TestGateway } from './gateway.js'
+
+/** An answer as a client reads it, its numbers with their own text. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+  /** The envelope; undefined where there was no body. */
+  readonly body: any
+  /** `data` of the envelope. */
+  readonly data: any
+}
+
+/** One application with its key: sends requests through the whole pipeline. */
+export interface Client {
+  readonly tenantId: string
+  readonly send: (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<Answer>
+}
+
+/** A client with a new key; of a new organization unless `tenantId` says another. */
+export async function clientOf (gateway: TestGateway, wish: { readonly tenantId?: string, readonly mode?: 'test' | 'live', readonly plan?: string } = {}): Promise<Client> {
+  const { tenantId, secret } = await gateway.createKey(wish)
+  return {
+    tenantId,
+    async send (method, path, body, headers = {}) {
+      const answer = await gateway.inject({
+        method: method as 'GET',
+        url: `/v1/${path}`,
+        headers: { 'x-api-key': secret, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        ...(body === undefined ? {} : { payload: printJson(body) })
+      })
+      const read = answer.body === '' ? undefined : parseStored(answer.body) as { data: unknown }
+      return { status: answer.statusCode, headers: answer.headers as Record<string, string>, text: answer.body, body: read, data: read?.data }
+    }
+  }
+}
+
+/** Plans without any limit, since a test asks more in a minute than most plans allow. */
+export const unlimitedPlans = { pro: { requestsPerMinute: null, requestsPerMonth: null, overage: true } } as const

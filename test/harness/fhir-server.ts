@@ -1,0 +1,60 @@
+import { parseStored, printJson } from '../../src/json.js'
+import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
+
+/** The system of the tag that marks the owner of a record. */
+export const tenantSystem = 'urn:clinigate:tenant'
+
+/** A FHIR server spoken to straight, as an operator or another system behind the gateway does. */
+export interface FhirServer {
+  readonly url: string
+  readonly send: (method: string, path: string, body?: unknown) => Promise<{ readonly status: number, readonly body: any }>
+  /** The record as it is stored; fails when there is none. */
+  readonly read: (type: string, id: string) => Promise<StoredResource>
+  /** Stores a record of the tenant as another system might have: anything goes that the server takes. */
+  readonly store: (tenantId: string, resource: FhirResource) => Promise<StoredResource>
+  /** Stores many at once; the ids in their order. */
+  readonly storeAll: (tenantId: string, resources: readonly FhirResource[]) => Promise<string[]>
+  /** All records of a type that carry the tenant's tag. */
+  readonly tagged: (tenantId: string, type: string) => Promise<StoredResource[]>
+}
+
+export function fhirServer (url: string): FhirServer {
+  const send: FhirServer['send'] = async (method, path, body) => {
+    const answer = await fetch(/^(?:\?|$)/.test(path) ? url + path : `${url}/${path}`, {
+      method,
+      headers: { accept: 'application/fhir+json', 'content-type': 'application/fhir+json', 'cache-control': 'no-cache', prefer: 'return=representation' },
+      ...(body === undefined ? {} : { body: printJson(body) })
+    })
+    const text = await answer.text()
+    return { status: answer.status, body: text === '' ? undefined : parseStored(text) }
+  }
+  const demand = async (status: number, ...request: Parameters<typeof send>) => {
+    const answer = await send(...request)
+    if (answer.status !== status) throw new Error(`${request[0]} ${request[1]}: ${answer.status} ${JSON.stringify(answer.body)?.slice(0, 2_000)}`)
+    return answer.body
+  }
+  return {
+    url,
+    send,
+    read: (type, id) => demand(200, 'GET', `${type}/${id}`),
+    store: (tenantId, resource) => demand(201, 'POST', resource.resourceType, tagged(tenantId, resource)),
+    async storeAll (tenantId, resources) {
+      const entry = resources.map(resource => ({ resource: tagged(tenantId, resource), request: { method: 'POST', url: resource.resourceType } }))
+      const answer = await demand(200, 'POST', '', { resourceType: 'Bundle', type: 'transaction', entry })
+      return answer.entry.map(({ response }: any) => /\/([^/]+)(?:\/_history\/.*)?$/.exec(response.location)![1]!)
+    },
+    async tagged (tenantId, type) {
+      const found: StoredResource[] = []
+      let path: string | undefined = `${type}?_tag=${encodeURIComponent(`${tenantSystem}|${tenantId}`)}&_count=1000`
+      while (path !== undefined) {
+        const page: any = await demand(200, 'GET', path)
+        found.push(...(page.entry ?? []).map((entry: any) => entry.resource))
+        path = page.link?.find(({ relation }: any) => relation === 'next')?.url.slice(url.length).replace(/^\//, '')
+      }
+      return found
+    }
+  }
+}
+
+const tagged = (tenantId: string, { id, ...resource }: FhirResource) =>
+  ({ ...resource, meta: { ...resource.meta, versionId: undefined, lastUpdated: undefined, tag: [{ system: tenantSystem, code: tenantId }] } })

@@ -1,0 +1,191 @@
+/** Bodies that the gateway must take, made from the schemas of a mapping. */
+import fc from 'fast-check'
+import { ExactNumber } from '../../src/json.js'
+import type { StoredResource } from '../../src/mappings/fhir.js'
+import type { Mapping } from '../../src/mappings/kit/mapping.js'
+import { isElement } from '../../src/mappings/kit/path.js'
+import type { Schema } from '../../src/mappings/kit/schema.js'
+import { checkChange, checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
+import { changesOf } from '../../src/resources/changes.js'
+import { fieldValues } from '../laws/arbitrary.js'
+import type { World } from './world.js'
+
+export type Body = Readonly<Record<string, unknown>>
+
+/** What a test may put in place of a text, number or boolean of a value. */
+export type ChangeLeaf = (leaf: unknown, schema: Schema) => unknown
+
+/** When a body is taken to be sent; the gateway's own clock fills in its defaults. */
+export const occasion = { now: '2026-03-14T09:30:00Z', keyName: 'a test key', newUrl: () => 'https://example.org/canonical/1' }
+
+/** The value with each of its leaves changed, as the schema tells what it is. */
+export function mapLeaves (schema: Schema, value: unknown, change: ChangeLeaf, defs = schema.$defs ?? {}): unknown {
+  const inner = (part: Schema, item: unknown): unknown => mapLeaves(part, item, change, defs)
+  if (schema.$ref !== undefined) return inner(defs[schema.$ref.replace('#/$defs/', '')]!, value)
+  if (schema.type === undefined && schema.anyOf !== undefined) return inner(schema.anyOf.find(branch => mayHold(branch, value, defs))!, value)
+  if (Array.isArray(value)) return value.map(item => inner(schema.items!, item))
+  if (isElement(value)) return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, inner(schema.properties![name]!, item)]))
+  return change(value, schema)
+}
+
+function mayHold (schema: Schema, value: unknown, defs: Readonly<Record<string, Schema>>): boolean {
+  if (schema.$ref !== undefined) return mayHold(defs[schema.$ref.replace('#/$defs/', '')]!, value, defs)
+  if (schema.type === undefined) return schema.anyOf!.some(branch => mayHold(branch, value, defs))
+  if (Array.isArray(value)) return schema.type === 'array'
+  if (isElement(value)) return schema.type === 'object' && Object.keys(value).every(name => Object.hasOwn(schema.properties!, name))
+  const type = value instanceof ExactNumber ? 'number' : typeof value
+  return schema.type === type || (schema.type === 'integer' && type === 'number')
+}
+
+/** Whether a text of this schema leads to a record. */
+export const leadsToRecord = ({ pattern, 'x-references': types }: Schema): boolean =>
+  types !== undefined || (pattern !== undefined && new RegExp(pattern, 'u').test('Substance/1') && !new RegExp(pattern, 'u').test('some text'))
+
+/** Whether a text of this schema is the URL of a definition, or the id of one. */
+const isCanonical = ({ pattern, 'x-references': types }: Schema): boolean =>
+  types === undefined && pattern !== undefined && ['1', 'https://example.org/x|2'].every(text => new RegExp(pattern, 'u').test(text))
+
+/** Puts records of the tenant in place of the references of a value. */
+export function referringTo ({ recordOf }: World, pick = 0): ChangeLeaf {
+  return (leaf, schema) => {
+    // A server may print the same bytes otherwise.
+    if (schema.format === 'base64') return Buffer.from(leaf as string, 'base64').toString('base64')
+    if (isCanonical(schema)) return /^(?:https?|urn):/.test(leaf as string) ? leaf : 'https://example.org/definition/1'
+    const named = /^Type\/id, where the type is one of (.*), or a name$/.exec(schema['x-expects'] ?? '')
+    if (named !== null) return pick === 0 ? leaf : recordOf(named[1]!.split(', '), pick)
+    if (!leadsToRecord(schema)) return leaf
+    const types = schema['x-references'] ?? []
+    const record = recordOf(types, pick)
+    const [type, id] = record.split('/') as [string, string]
+    // The first type may be left out, and that is how most fields show it.
+    return type === types[0] && new RegExp(schema.pattern!, 'u').test(id) ? id : record
+  }
+}
+
+/** In addition words and numbers that every FHIR server can find again. */
+export function findable (change: ChangeLeaf): ChangeLeaf {
+  let count = 0
+  return (leaf, schema) => {
+    if (schema.type === 'number') return Math.min(schema.maximum ?? Infinity, Math.max(schema.minimum ?? -Infinity, 12.5))
+    const changed = change(leaf, schema)
+    const isFree = changed === leaf && typeof leaf === 'string' && schema.enum === undefined && schema.pattern === undefined && ['text', 'words'].includes(schema.format ?? '')
+    return isFree ? `Word${++count}`.slice(0, schema.maxLength) : changed
+  }
+}
+
+/** Bodies of one mapping for one tenant. */
+export class Bodies {
+  readonly #values: ReturnType<typeof fieldValues>
+  readonly #samples = new Map<string, unknown[]>()
+  #full: readonly Body[] | undefined
+
+  constructor (readonly mapping: Mapping, readonly change: ChangeLeaf, readonly seed = 4) {
+    this.#values = fieldValues(mapping)
+  }
+
+  /** All fields that a client may write. */
+  get names (): readonly string[] { return Object.keys(this.#values) }
+
+  /** Some values of a field, always the same. */
+  samples (name: string): readonly unknown[] {
+    const made = this.#samples.get(name) ?? fc.sample(this.#values[name]!, { numRuns: places.length, seed: this.seed })
+      .map(value => mapLeaves(this.mapping.fields[name]!.schema, value, this.change))
+    this.#samples.set(name, made)
+    return made
+  }
+
+  /** Only what a client must send; of several ways to fulfil it the first, or one of the wanted. */
+  minimal (wanted: readonly string[] = []): Body {
+    const { fields } = this.mapping
+    const needed = this.names.filter(name => fields[name]!.options.required === true && fields[name]!.options.default === undefined)
+    const oneOf = (name: string): string => {
+      const rivals = this.names.filter(other => other === name || isRival(fields, name, other))
+      return wanted.find(other => rivals.includes(other)) ?? needed.find(other => rivals.includes(other))!
+    }
+    const names = [...new Set(needed.map(oneOf))]
+    const found = places.map(i => Object.fromEntries(names.map(name => [name, this.samples(name)[i]]))).find(body => this.isTaken(body))
+    if (found === undefined) throw new Error(`${this.mapping.path}: what is required alone is refused`)
+    return found
+  }
+
+  /** Bodies as full as the rules of R4 allow, so many that every field is in one of them. */
+  full (): readonly Body[] {
+    return (this.#full ??= this.#makeFull())
+  }
+
+  #makeFull (): Body[] {
+    const bodies: Body[] = []
+    const left = new Set(this.names)
+    while (left.size > 0) {
+      const body = this.#filled([...left, ...this.names.filter(name => !left.has(name))])
+      if (Object.keys(body).filter(name => left.delete(name)).length === 0) throw new Error(`${this.mapping.path}: no body can hold ${[...left].join()}`)
+      bodies.push(body)
+    }
+    return bodies
+  }
+
+  /** The least body for which something holds; undefined when no sample makes one. */
+  least (holds: (body: Body) => boolean): Body | undefined {
+    const minimal = this.minimal()
+    return this.names.flatMap(name => this.samples(name).map(value => ({ ...minimal, [name]: value }))).find(body => this.isTaken(body) && holds(body))
+  }
+
+  /** Whether the gateway should take it. */
+  isTaken (body: Body): boolean {
+    return this.#brokenBy(body)?.length === 0
+  }
+
+  /** The rules of R4 that a body breaks; undefined when it is not even well-formed. */
+  #brokenBy (body: Body): readonly string[] | undefined {
+    const whole = this.mapping.withDefaults(body, occasion)
+    if (checkCreate(this.mapping, whole).length > 0) return undefined
+    return checkRules(this.mapping, this.mapping.toFhir(whole), Object.keys(whole)).flatMap(({ expression = [] }) => expression)
+  }
+
+  /** As many of the fields as possible, the first of them before all. A field that needs another finds it in the second pass. */
+  #filled (names: readonly string[]): Body {
+    const start = this.#with(names[0]!, this.minimal(names))
+    return [...names, ...names].reduce((body, name) => this.#isShown(name, body) ? body : this.#with(name, body), start)
+  }
+
+  /** The body with one more field, and with another one changed for it where a rule demands that. */
+  #with (name: string, body: Body): Body {
+    for (const value of this.samples(name)) {
+      const more = { ...body, [name]: value }
+      const broken = this.#brokenBy(more)
+      if (broken?.length === 0) return more
+      const partners = (broken ?? []).filter(other => other !== name && this.names.includes(other))
+      const helped = partners.flatMap(other => this.samples(other).map(partner => ({ ...more, [other]: partner }))).find(changed => this.isTaken(changed))
+      if (helped !== undefined) return helped
+    }
+    return body
+  }
+
+  /** Whether the body has the field, or shows it by another one. */
+  #isShown (name: string, body: Body): boolean {
+    const { fields } = this.mapping
+    return Object.hasOwn(body, name) || fields[name]!.read(this.mapping.toFhir(body)) !== undefined
+  }
+}
+
+/** How many samples are tried of each field. */
+const places = Array.from({ length: 20 }, (_, i) => i)
+
+function isRival (fields: Mapping['fields'], a: string, b: string): boolean {
+  const choice = fields[a]!.options.choice
+  return choice !== undefined && choice === fields[b]!.options.choice
+}
+
+/** A change of one field that the rules of R4 allow beside others, with another one where a rule demands it. */
+export function changeOf (bodies: Bodies, name: string, stored: StoredResource, beside: Body = {}): Body | undefined {
+  const { mapping } = bodies
+  const shown: Body = mapping.toSimple(stored)
+  const isTaken = (sent: Body): boolean => {
+    const changes = changesOf(sent, shown)
+    const after = mapping.patch(stored, changes)
+    return after !== stored && checkChange(mapping, changes, shown).length === 0 && checkRules(mapping, after, Object.keys(changes), stored).length === 0
+  }
+  const alone = bodies.samples(name).map(value => ({ ...beside, [name]: value }))
+  const others = bodies.names.filter(other => other !== name)
+  return alone.find(isTaken) ?? others.flatMap(other => bodies.samples(other).flatMap(value => alone.map(change => ({ ...change, [other]: value })))).find(isTaken)
+}

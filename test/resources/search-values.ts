@@ -1,0 +1,86 @@
+/** How a client would search for a stored resource, told by R4's definitions and not by the mapping. */
+import { plainNumbers } from '../../src/json.js'
+import type { FhirElement, FhirResource } from '../../src/mappings/fhir.js'
+import type { Filter } from '../../src/mappings/kit/filter.js'
+import { isElement } from '../../src/mappings/kit/path.js'
+import { parametersOf } from '../../src/sandbox/search-parameters.js'
+
+/** Values of a filter that find the resource; none when it has nothing that the filter looks at. */
+export function valuesFinding (resource: FhirResource, filter: Filter): string[] {
+  return elementsOf(resource, filter).flatMap(element => writings[filter.kind](element, filter)).filter(isPlain)
+}
+
+/** Words by which `<filter>:text` finds the resource. */
+export function wordsFinding (resource: FhirResource, filter: Filter): string[] {
+  return elementsOf(resource, filter).filter(isElement)
+    .flatMap(({ text, coding }) => [text, ...listOf(coding).map(({ display }) => display)])
+    .filter(words => typeof words === 'string' && isPlain(words)) as string[]
+}
+
+/** Whether a filter looks at an open period of the resource, which no moment is too late for. */
+export function isOpenEnded (resource: FhirResource, filter: Filter): boolean {
+  return elementsOf(resource, filter).some(element => isElement(element) && element.end === undefined)
+}
+
+/** A well-formed value of a filter that finds nothing but what is {@link isOpenEnded}. */
+export function valueFindingNothing ({ kind, types = [], canonicalOf }: Filter): string | undefined {
+  if (kind === 'reference') return canonicalOf === undefined && types.length === 1 ? 'no-such-id' : `${canonicalOf ?? types.find(type => type !== 'any') ?? 'Patient'}/no-such-id`
+  return { string: 'Nobody', token: 'no-such-code', date: '1801-01-01', from: '2999-12-31', until: '1801-01-01', quantity: '987654.25', number: '987654', uri: 'urn:no-such', boolean: undefined }[kind]
+}
+
+const elementsOf = (resource: FhirResource, { param }: Filter): readonly unknown[] =>
+  parametersOf(resource.resourceType).get(param)?.values(plainNumbers(resource)) ?? []
+
+type Writing = (element: unknown, filter: Filter) => string[]
+
+const moment: Writing = element => {
+  if (typeof element === 'string') return [element]
+  return isElement(element) ? [element.start, ...listOf(element.event)].filter(time => typeof time === 'string') as string[] : []
+}
+
+const writings: Readonly<Record<Filter['kind'], Writing>> = {
+  string: element => typeof element === 'string' ? [element] : isElement(element) ? textsIn(element) : [],
+  token: (element, { prefix }) => codesIn(element).flatMap(({ system, code }) => {
+    const whole = `${system}|${code}`
+    if (prefix !== undefined) return whole.startsWith(prefix) ? [whole.slice(prefix.length)] : []
+    return [code, ...system === undefined ? [] : [`${system}|${code}`]]
+  }).map(escapeCommas),
+  boolean: element => typeof element === 'boolean' ? [String(element)] : [],
+  date: element => typeof element === 'string' ? [element] : [],
+  from: moment,
+  until: moment,
+  reference (element, { types = [] }) {
+    if (typeof element === 'string') return [element]
+    const reference = isElement(element) && typeof element.reference === 'string' ? element.reference : undefined
+    if (reference === undefined || !/^[A-Z]\w+\/[^/]+$/.test(reference)) return []
+    const [type, id] = reference.split('/') as [string, string]
+    if (types[0] === type) return [id, reference]
+    return types.includes(type) || types.includes('any') ? [reference] : []
+  },
+  quantity: element => isElement(element) && typeof element.value === 'number' ? [`${element.value}`] : [],
+  number: element => typeof element === 'number' ? [`${element}`] : [],
+  uri: element => typeof element === 'string' ? [element] : []
+}
+
+interface Code { readonly system?: unknown, readonly code: string }
+
+/** Of a code, Coding, CodeableConcept, Identifier or ContactPoint. */
+function codesIn (element: unknown): Code[] {
+  if (typeof element === 'string' || typeof element === 'boolean') return [{ code: String(element) }]
+  if (!isElement(element)) return []
+  if (element.coding !== undefined || element.text !== undefined) return listOf(element.coding).flatMap(codesIn)
+  const code = element.code ?? element.value
+  // The system of a ContactPoint is no URI, and no part of its token.
+  return typeof code === 'string' ? [{ system: /:/.test(String(element.system)) ? element.system : undefined, code }] : []
+}
+
+const textsIn = (element: FhirElement): string[] => Object.entries(element)
+  .filter(([name]) => ['family', 'given', 'text', 'line', 'city', 'state', 'postalCode', 'country'].includes(name))
+  .flatMap(([, value]) => listOf(value ?? []).filter(text => typeof text === 'string') as unknown as string[])
+
+const listOf = (value: unknown): readonly FhirElement[] => (value === undefined ? [] : [value].flat()) as FhirElement[]
+
+const escapeCommas = (code: string): string => code.replaceAll(',', '\\,')
+
+/** HAPI finds no text with a backslash, and none that its index cuts off or reads as nothing. */
+const isPlain = (text: string): boolean => /^[\x20-\x7e]{1,150}$/.test(text) && !/\\(?!,)/.test(text) && /\w/.test(text) && text === text.trim()

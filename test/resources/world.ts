@@ -1,0 +1,26 @@
+import { isTenantType, resourceTypes } from '../../src/tenant-guard/resource-types.js'
+import type { FhirServer } from '../harness/fhir-server.js'
+
+/** Records of one tenant that others may refer to: two of every type that a tenant can have. */
+export interface World {
+  /** `Type/id` of a record of one of the types; each `pick` leads to another record or type while there is one. */
+  readonly recordOf: (types: readonly string[], pick?: number) => string
+}
+
+/** Types for references that may lead anywhere. */
+const anyTypes = ['Substance', 'Patient']
+
+/** Stores the records straight on the FHIR server, since many of their types have no group. */
+export async function makeWorld (server: FhirServer, tenantId: string): Promise<World> {
+  const types = [...resourceTypes].filter(isTenantType)
+  const ids = await server.storeAll(tenantId, [...types, ...types].map(resourceType => ({ resourceType, ...resourceType === 'Bundle' && { type: 'collection' } })))
+  return {
+    recordOf (wanted, pick = 0) {
+      const known = wanted.filter(type => types.includes(type))
+      const possible = known.length > 0 ? known : anyTypes
+      const type = possible[pick % possible.length]!
+      const isSecond = Math.floor(pick / possible.length) % 2 === 1
+      return `${type}/${ids[types.indexOf(type) + (isSecond ? types.length : 0)]}`
+    }
+  }
+}
