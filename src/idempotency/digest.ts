@@ -35,11 +35,12 @@ const dayMs = 86_400_000
 /**
  * The marks of a request that creates a record: of the day on which it was first seen, and of the day before, since
  * another gateway may have seen it then. The day makes room for the same key later.
+ * @param name of {@link nameOf}
+ * @param fingerprint of {@link fingerprintOf}
  */
-export function marksOf (request: KeyedRequest, firstSeenAt: Date): readonly [string, string] {
+export function marksOf (name: string, fingerprint: string, firstSeenAt: Date): readonly [string, string] {
   const day = Math.floor(firstSeenAt.getTime() / dayMs)
-  const mark = (on: number): string => digest('mark', nameOf(request), fingerprintOf(request), on)
-  return [mark(day), mark(day - 1)]
+  return [digest('mark', name, fingerprint, day), digest('mark', name, fingerprint, day - 1)]
 }
 
 function ordered (value: unknown): unknown {

@@ -88,7 +88,7 @@ export class KeyedRequests {
     const firstSeenAt = new Date(row.first_seen_at)
     return {
       firstSeenAt,
-      marks: marksOf(request, firstSeenAt),
+      marks: marksOf(name, fingerprint, firstSeenAt),
       ...row.result_id !== null && { result: { id: row.result_id, ...row.result_version !== null && { version: row.result_version } } },
       ...row.intent_version !== null && { intent: { version: row.intent_version, content: row.intent_content! } },
       digestOf: content => digest('content', request.key, content),

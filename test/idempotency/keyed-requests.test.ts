@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
@@ -107,7 +108,7 @@ t.test('two requests are one when all that decides what is done is equal', async
     const shuffled = Object.fromEntries(Object.entries(body).map(entry => [random.next().value, entry] as const).sort(([a], [b]) => a - b).map(([, entry]) => entry))
     return digest(body) === digest(shuffled)
   }))
-  fc.assert(fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => (digest(a) === digest(b)) === (JSON.stringify(ordered(a)) === JSON.stringify(ordered(b)))))
+  fc.assert(fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => (digest(a) === digest(b)) === isDeepStrictEqual(asSent(a), asSent(b))))
 })
 
 t.test('a key is one header', async t => {
@@ -118,8 +119,4 @@ t.test('a key is one header', async t => {
   }
 })
 
-function ordered (value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(ordered)
-  if (value === null || typeof value !== 'object') return value
-  return Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1).map(([name, item]) => [name, ordered(item)])
-}
+const asSent = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
