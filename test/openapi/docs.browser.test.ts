@@ -35,7 +35,7 @@ t.test('/docs shows every resource in a browser, asks no other host and lets a r
   const { requests, complaints } = watch(page)
   await page.goto(`${url}/docs`)
   await page.locator('.opblock-tag-section').first().waitFor()
-  const shown = await page.locator('.opblock-tag').evaluateAll('tags => tags.map(tag => tag.dataset.tag)') as string[]
+  const shown = await page.evaluate('[...document.querySelectorAll(".opblock-tag")].map(tag => tag.dataset.tag)') as string[]
   t.strictSame(shown.sort(), [...mappings.map(({ path }) => path), 'service'].sort())
 
   const patients = page.locator('.opblock-tag[data-tag="patients"]')
