@@ -22,7 +22,7 @@ export function fhirServer (url: string): FhirServer {
   const send: FhirServer['send'] = async (method, path, body) => {
     const answer = await fetch(/^(?:\?|$)/.test(path) ? url + path : `${url}/${path}`, {
       method,
-      headers: { accept: 'application/fhir+json', 'content-type': 'application/fhir+json', 'cache-control': 'no-cache', prefer: 'return=representation' },
+      headers: { accept: 'application/fhir+json', 'cache-control': 'no-cache', prefer: 'return=representation', ...(body === undefined ? {} : { 'content-type': 'application/fhir+json' }) },
       ...(body === undefined ? {} : { body: printJson(body) })
     })
     const text = await answer.text()

@@ -2,7 +2,9 @@ import t from 'tap'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { probeForeignIds } from './foreign-ids.js'
 
-const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-t.teardown(() => sandbox.close())
-
-t.test('another tenant’s ids on the sandbox', t => probeForeignIds(t, { fhirUrl: sandbox.url }))
+t.setTimeout(240_000)
+t.test('ids of others on the sandbox', async t => {
+  const [test, live] = [await startSandbox({ file: ':memory:', now: () => new Date() }), await startSandbox({ file: ':memory:', now: () => new Date() })]
+  t.after(() => Promise.all([test.close(), live.close()]))
+  await probeForeignIds(t, { testUrl: test.url, liveUrl: live.url })
+})

@@ -2,7 +2,8 @@ import t from 'tap'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { actAtRandom } from './two-tenants.js'
 
-const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-t.teardown(() => sandbox.close())
-
-t.test('two tenants acting at random on the sandbox see nothing of each other', t => actAtRandom(t, { fhirUrl: sandbox.url }, { runs: 10, steps: 60 }))
+t.test('two tenants acting at random on the sandbox see nothing of each other', async t => {
+  const [test, live] = [await startSandbox({ file: ':memory:', now: () => new Date() }), await startSandbox({ file: ':memory:', now: () => new Date() })]
+  t.after(() => Promise.all([test.close(), live.close()]))
+  await actAtRandom(t, { testUrl: test.url, liveUrl: live.url }, { seconds: 10, seed: 4 })
+})

@@ -1,144 +1,238 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import type { Test } from 'tap'
-import { startGateway, type TestGateway } from '../harness/gateway.js'
-import type { Server } from './foreign-ids.js'
+import { clientOf, unlimitedPlans, type Answer, type Client } from '../harness/client.js'
+import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
+import { startGateway } from '../harness/gateway.js'
+import type { Servers } from './foreign-ids.js'
+import { groups, pathOf, Records, type Group, type Known } from './model.js'
 
-/** One thing that one of the tenants does; the numbers choose among all ids and cursors that anybody has seen. */
-interface Act { readonly kind: 'patient' | 'observation' | 'read' | 'search' | 'patch' | 'delete' | 'page', readonly who: 0 | 1, readonly pick: number, readonly other: number }
+/** How long and where to look. */
+export interface Effort { readonly seconds: number, readonly seed: number }
 
-interface Known { readonly id: string, readonly path: 'patients' | 'observations', readonly owner: 0 | 1, readonly patientId?: string, email?: string, isDeleted?: boolean }
+/** Worlds of two organizations that are lived in at the same time on the same servers. */
+const worldsAtOnce = 4
+const stepsOfAWorld = 100
 
-/** What everybody should see: every record that was made, and every cursor that was given. */
-interface World {
-  readonly gateway: TestGateway
-  readonly fhirUrl: string
-  readonly tenants: ReadonlyArray<{ readonly secret: string, readonly tenantId: string, readonly marker: string }>
-  readonly records: Known[]
-  readonly cursors: Array<{ readonly owner: 0 | 1, readonly cursor: string }>
+/** One of those who act: an organization with its keys of one mode. */
+interface Actor {
+  readonly client: Client
+  readonly server: FhirServer
+  /** In every text that it sends, so that a leak is recognised wherever it shows. */
+  readonly marker: string
+  readonly records: Records
 }
 
-const act: fc.Arbitrary<Act> = fc.record({
-  kind: fc.constantFrom('patient', 'observation', 'observation', 'read', 'search', 'patch', 'delete', 'page'),
-  who: fc.constantFrom(0 as const, 1 as const),
-  pick: fc.nat(1000),
-  other: fc.nat(1000)
+interface World {
+  readonly actors: readonly Actor[]
+  readonly cursors: Array<{ readonly owner: Actor, readonly group: Group, readonly cursor: string }>
+}
+
+const kinds = ['create', 'create', 'create', 'read', 'write', 'refer', 'delete', 'find', 'page', 'include'] as const
+
+/** One thing that somebody does; the numbers choose among everything that anybody has seen. */
+interface Step { readonly kind: typeof kinds[number], readonly who: number, readonly group: number, readonly pick: number, readonly more: number, readonly variant: number }
+
+const step: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constantFrom(...kinds), who: fc.nat(3), group: fc.nat(groups.length - 1), pick: fc.nat(9999), more: fc.nat(9999), variant: fc.nat(3)
 })
 
 /**
- * Two tenants act at random on one server, with ids and cursors of anybody; after each step the answer is what the model
- * of their own records says, and holds nothing of the other. At the end each stored record has its one tag.
+ * Two organizations, each with keys of both modes, act at random with ids and cursors of anybody. Each answer must be what
+ * the model of the actor's own records says and hold nothing of anybody else, and after each step a part of somebody's
+ * state is compared with its model. In the end the servers hold what the models hold, each record with its one tag.
  */
-export async function actAtRandom (t: Test, { fhirUrl }: Server, { runs, steps }: { readonly runs: number, readonly steps: number }): Promise<void> {
-  const gateway = await startGateway(t, { fhirUrl, plans: { pro: { requestsPerMinute: null, requestsPerMonth: null, overage: true } } })
+export async function actAtRandom (t: Test, { testUrl, liveUrl }: Servers, { seconds, seed }: Effort): Promise<void> {
+  const gateway = await startGateway(t, { environment: { FHIR_TEST_URL: testUrl, FHIR_LIVE_URL: liveUrl }, plans: unlimitedPlans })
+  const until = performance.now() + seconds * 1000
   let taken = 0
-  await fc.assert(fc.asyncProperty(fc.array(act, { minLength: steps, maxLength: steps }), async acts => {
-    const tenants = await Promise.all([0, 1].map(async () => ({ ...await gateway.createKey(), marker: `m${randomUUID()}` })))
-    const world: World = { gateway, fhirUrl, tenants, records: [], cursors: [] }
-    for (const step of acts) {
+  const live = async (steps: readonly Step[]) => {
+    const world: World = { actors: (await Promise.all([0, 1].map(() => bothModes()))).flat(), cursors: [] }
+    for (const step of steps) {
+      if (performance.now() > until) break
       await perform(world, step)
+      await compare(world.actors[(step.who + step.variant) % 4]!, groups[step.more % groups.length]!, world)
       taken++
     }
-    await demandOwnTags(world)
-  }), { numRuns: runs, endOnFailure: true })
-  t.pass(`${taken} steps`)
+    for (const actor of world.actors) await demandSameOnServer(actor)
+  }
+  const bothModes = async (): Promise<Actor[]> => {
+    const test = await clientOf(gateway)
+    const live = await clientOf(gateway, { tenantId: test.tenantId, mode: 'live' })
+    return [[test, testUrl] as const, [live, liveUrl] as const].map(([client, url]) => ({ client, server: fhirServer(url), marker: `Mark${randomUUID().replaceAll('-', '')}`, records: new Records() }))
+  }
+  const property = () => fc.asyncProperty(fc.array(step, { minLength: stepsOfAWorld, maxLength: stepsOfAWorld }), live)
+  // A failure is not shrunk, since the servers go on from where they are.
+  await Promise.all(Array.from({ length: worldsAtOnce }, (_, i) => fc.assert(property(), {
+    seed: seed + i, numRuns: 1_000_000, endOnFailure: true, interruptAfterTimeLimit: seconds * 1000, markInterruptAsFailure: false
+  })))
+  t.comment(`${taken} steps`)
+  t.ok(taken > stepsOfAWorld, `${taken} steps were taken`)
+  t.strictSame(gateway.logged().filter(({ incident }) => incident !== undefined), [], 'no server gave what it should not')
 }
 
-async function perform (world: World, { kind, who, pick, other }: Act): Promise<void> {
-  const chosen = world.records[pick % (world.records.length || 1)]
-  if (kind === 'patient') return await makePatient(world, who)
-  if (kind === 'observation') return await makeObservation(world, who, chosen)
-  if (kind === 'search') return await search(world, who, chosen)
-  if (kind === 'page') return await page(world, who, pick)
+async function perform (world: World, { kind, who, group, pick, more, variant }: Step): Promise<void> {
+  const actor = world.actors[who]!
+  const known = world.actors.flatMap(({ records }) => records.all)
+  const chosen = known[pick % (known.length || 1)]
+  const other = known[more % (known.length || 1)]
+  const act = { world, actor, variant, other }
+  if (kind === 'create') return create(act, groups[group]!, known, more)
+  if (kind === 'find') return find(act, groups[group]!, chosen)
+  if (kind === 'page') return page(act, pick)
   if (chosen === undefined) return
-  if (kind === 'read') return await read(world, who, chosen)
-  return kind === 'patch' ? await patch(world, who, { chosen, other }) : await remove(world, who, chosen)
+  if (kind === 'read') return read(act, chosen)
+  if (kind === 'include') return include(act, chosen)
+  if (kind === 'write') return write(act, chosen)
+  return kind === 'refer' ? refer(act, chosen) : remove(act, chosen)
 }
 
-async function makePatient (world: World, who: 0 | 1): Promise<void> {
-  const { data } = demand(await send(world, who, 'POST', '/v1/patients', { firstName: world.tenants[who]!.marker, lastName: 'Byron' }), 201)
-  world.records.push({ id: data.id, path: 'patients', owner: who })
+interface Act { readonly world: World, readonly actor: Actor, readonly variant: number, readonly other: Known | undefined }
+
+/** A new record whose references lead to anything that anybody has seen. */
+async function create (act: Act, group: Group, known: readonly Known[], more: number): Promise<void> {
+  const { actor } = act
+  const references = Object.fromEntries(Object.entries(group.references).flatMap(([field, { to, required }], i) => {
+    const possible = known.filter(({ group }) => group.path === to)
+    const target = possible[(more + i) % (possible.length || 1)]?.id ?? 'nobody-has-this-id'
+    return required || (more + i) % 2 === 0 ? [[field, target]] : []
+  }))
+  const fields = { ...group.others, ...references, [group.text]: actor.marker }
+  const isAllowed = Object.entries(references).every(([field, id]) => actor.records.has(group.references[field]!.to, id))
+  const { data } = await send(act, isAllowed ? 201 : 422, 'POST', group.path, fields)
+  if (isAllowed) actor.records.add({ group, id: data.id, fields, version: data.versionId })
 }
 
-async function makeObservation (world: World, who: 0 | 1, chosen: Known | undefined): Promise<void> {
-  const patientId = chosen?.id ?? 'nobody'
-  const answer = await send(world, who, 'POST', '/v1/observations', { code: world.tenants[who]!.marker, patientId })
-  const isOwn = chosen?.path === 'patients' && isSeen(chosen, who)
-  const { data } = demand(answer, isOwn ? 201 : 422)
-  if (isOwn) world.records.push({ id: data.id, path: 'observations', owner: who, patientId })
+async function read (act: Act, chosen: Known): Promise<void> {
+  const own = act.actor.records.get(chosen)
+  const headers: Record<string, string> = act.variant === 0 ? { 'if-none-match': 'W/"999"' } : {}
+  const { data } = await send(act, own === undefined ? 404 : 200, act.variant === 1 && own === undefined ? 'HEAD' : 'GET', pathOf(chosen), undefined, headers)
+  if (own !== undefined) demandSame(data, own)
 }
 
-async function read (world: World, who: 0 | 1, chosen: Known): Promise<void> {
-  const { data } = demand(await send(world, who, 'GET', `/v1/${chosen.path}/${chosen.id}`), isSeen(chosen, who) ? 200 : 404)
-  if (isSeen(chosen, who) && data.email !== chosen.email) throw new Error('a record has not the state that its tenant gave it')
+/** A record with all that refers to it, as FHIR. */
+async function include (act: Act, chosen: Known): Promise<void> {
+  if (chosen.group.path !== 'patients') return
+  const { records } = act.actor
+  const isOwn = records.get(chosen) !== undefined
+  const query = '_revinclude=Encounter:subject&_revinclude=Observation:patient&_revinclude=Consent:patient'
+  const { data } = await send(act, isOwn ? 200 : 404, 'GET', `${pathOf(chosen)}?${query}`)
+  if (!isOwn) return
+  const expected = [chosen.id, ...records.all.filter(({ isDeleted, fields }) => !isDeleted && fields.patientId === chosen.id).map(({ id }) => id)]
+  demandEqual(data.entry.map(({ resource }: any) => resource.id).sort(), expected.sort(), 'what refers to a patient')
 }
 
-async function patch (world: World, who: 0 | 1, { chosen, other }: { readonly chosen: Known, readonly other: number }): Promise<void> {
-  if (chosen.path === 'observations') return await refer(world, who, { chosen, to: world.records[other % world.records.length]! })
-  const email = `${world.tenants[who]!.marker}@example.org`
-  demand(await send(world, who, 'PATCH', `/v1/patients/${chosen.id}`, { email }), isSeen(chosen, who) ? 200 : 404)
-  if (isSeen(chosen, who)) chosen.email = email
+async function write (act: Act, chosen: Known): Promise<void> {
+  const own = act.actor.records.get(chosen)
+  const text = `${act.actor.marker} again`
+  const { group } = chosen
+  const isStale = act.variant === 2
+  const body = act.variant === 0 ? [{ op: 'replace', path: `/${group.text}`, value: text }] : { [group.text]: text }
+  const { data } = await send(act, own === undefined ? 404 : isStale ? 412 : 200, 'PATCH', pathOf(chosen), body, isStale ? { 'if-match': 'W/"999"' } : {})
+  if (own !== undefined && !isStale) act.actor.records.change(own, { [group.text]: text }, data.versionId)
 }
 
-/** Lets an observation refer to any patient that anybody has seen. */
-async function refer (world: World, who: 0 | 1, { chosen, to }: { readonly chosen: Known, readonly to: Known }): Promise<void> {
-  const answer = await send(world, who, 'PATCH', `/v1/observations/${chosen.id}`, { patientId: to.id })
-  const isAllowed = to.path === 'patients' && isSeen(to, who)
-  demand(answer, isSeen(chosen, who) ? isAllowed ? 200 : 422 : 404)
-  if (isSeen(chosen, who) && isAllowed) world.records.splice(world.records.indexOf(chosen), 1, { ...chosen, patientId: to.id })
+/** Leads a reference of a record to anything that anybody has seen. */
+async function refer (act: Act, chosen: Known): Promise<void> {
+  const [field, { to, required } = { to: '', required: true }] = Object.entries(chosen.group.references)[act.variant] ?? []
+  if (field === undefined || act.other === undefined) return
+  const { records } = act.actor
+  const own = records.get(chosen)
+  const value = act.other.group.path === to || required ? act.other.id : null
+  const isAllowed = value === null || records.has(to, value)
+  const { data } = await send(act, own === undefined ? 404 : isAllowed ? 200 : 422, 'PATCH', pathOf(chosen), { [field]: value })
+  if (own !== undefined && isAllowed) records.change(own, { [field]: value ?? undefined }, data.versionId)
 }
 
-async function remove (world: World, who: 0 | 1, chosen: Known): Promise<void> {
-  const isReferred = world.records.some(({ patientId, isDeleted }) => patientId === chosen.id && !isDeleted)
-  demand(await send(world, who, 'DELETE', `/v1/${chosen.path}/${chosen.id}`), isSeen(chosen, who) ? isReferred ? 409 : 200 : 404)
-  if (isSeen(chosen, who) && !isReferred) chosen.isDeleted = true
+async function remove (act: Act, chosen: Known): Promise<void> {
+  const { records } = act.actor
+  const own = records.get(chosen)
+  const isStale = act.variant === 3
+  const status = own === undefined ? 404 : isStale ? 412 : records.isReferredTo(own) ? 409 : 200
+  const { data } = await send(act, status, 'DELETE', pathOf(chosen), undefined, isStale ? { 'if-match': 'W/"999"' } : {})
+  if (status !== 200) return
+  demandEqual(data, { id: chosen.id, deleted: true }, 'what a delete says')
+  records.remove(chosen)
 }
 
-async function search (world: World, who: 0 | 1, chosen: Known | undefined): Promise<void> {
-  const own = world.records.filter(record => record.path === 'patients' && isSeen(record, who))
-  const { data } = demand(await send(world, who, 'GET', '/v1/patients?count=2'), 200)
-  if (data.total !== own.length) throw new Error(`a search counts ${data.total} of ${own.length} own records`)
-  if (data.cursor !== undefined) world.cursors.push({ owner: who, cursor: data.cursor })
+/** Searches by everybody's text, by an id and by a reference of anybody. */
+async function find (act: Act, group: Group, chosen: Known | undefined): Promise<void> {
+  const { world, actor, variant } = act
+  const own = actor.records.of(group)
+  const search = async (query: string, expected: readonly Known[]): Promise<void> => {
+    const { data } = await send(act, 200, 'GET', `${group.path}?${query}`)
+    demandEqual(data.total, expected.length, `total of ${group.path}?${query.split('=')[0]}`)
+    demandEqual(data.data.length, Math.min(expected.length, 2), 'length of the page')
+    if (data.data.some(({ id }: Known) => !expected.some(record => record.id === id))) throw new Error('a search finds what does not match')
+    if (data.cursor !== undefined) world.cursors.push({ owner: actor, group, cursor: data.cursor })
+  }
+  if (variant === 0) await search('count=2', own)
+  if (variant === 1) {
+    const marked = world.actors[(chosen?.id.length ?? 0) % 4]!
+    await search(`count=2&${group.filter}=${marked.marker}`, marked === actor ? own : [])
+  }
   if (chosen === undefined) return
-  const byId = demand(await send(world, who, 'GET', `/v1/${chosen.path}?id=${chosen.id}`), 200)
-  if (byId.data.total !== Number(isSeen(chosen, who))) throw new Error('a search by id finds what its tenant does not have, or misses what it has')
+  if (variant === 2) await search(`count=2&id=${chosen.id}`, own.filter(({ id }) => id === chosen.id))
+  const [field] = Object.entries(group.references).find(([, { to }]) => to === chosen.group.path) ?? []
+  if (variant === 3 && field !== undefined) await search(`count=2&${field}=${chosen.id}`, own.filter(({ fields }) => fields[field] === chosen.id))
 }
 
-async function page (world: World, who: 0 | 1, pick: number): Promise<void> {
+async function page (act: Act, pick: number): Promise<void> {
+  const { world, actor, variant } = act
   const given = world.cursors[pick % (world.cursors.length || 1)]
   if (given === undefined) return
-  const answer = await send(world, who, 'GET', `/v1/patients?cursor=${given.cursor}`)
-  const { code } = demand(answer, given.owner === who ? 200 : 400)
-  if (given.owner !== who && code !== 'INVALID_CURSOR') throw new Error('another tenant’s cursor is refused in another way')
+  const group = variant === 0 ? groups[pick % groups.length]! : given.group
+  const isRight = given.owner === actor && group === given.group
+  const { data, body } = await send(act, isRight ? 200 : 400, 'GET', `${group.path}?cursor=${given.cursor}`)
+  if (!isRight) return demandEqual(body.code, 'INVALID_CURSOR', 'why a cursor is refused')
+  const strangers = data.data.filter(({ id }: Known) => !actor.records.all.some(record => record.id === id))
+  demandEqual(strangers, [], 'strangers on a page')
 }
 
-const isSeen = ({ owner, isDeleted }: Known, who: 0 | 1): boolean => owner === who && !isDeleted
-
-interface Answer { readonly status: number, readonly said: string }
-
-/** Sends a request, and refuses an answer that holds anything of the other tenant anywhere. */
-async function send ({ gateway, tenants }: World, who: 0 | 1, ...[method, url, payload]: ['GET' | 'POST' | 'PATCH' | 'DELETE', string, object?]): Promise<Answer> {
-  const answer = await gateway.inject({ method, url, headers: { 'x-api-key': tenants[who]!.secret }, ...payload && { payload } })
-  const other = tenants[1 - who]!
-  const everything = JSON.stringify(answer.headers) + answer.body
-  if (everything.includes(other.marker) || everything.includes(other.tenantId)) throw new Error(`${method} shows something of the other tenant`)
-  return { status: answer.statusCode, said: answer.body }
+/** Sends a request, and refuses another status and an answer that holds anything of anybody else anywhere. */
+async function send ({ world, actor }: Pick<Act, 'world' | 'actor'>, status: number, ...[method, path, body, headers]: Parameters<Client['send']>): Promise<Answer> {
+  const answer = await actor.client.send(method, path, body, headers)
+  if (answer.status !== status) throw new Error(`${method} ${path} is answered ${answer.status} in place of ${status}: ${answer.text}`)
+  const everything = JSON.stringify(answer.headers) + answer.text
+  const others = world.actors.filter(other => other !== actor)
+  const leaks = others.filter(({ marker, client }) => everything.includes(marker) || (client.tenantId !== actor.client.tenantId && everything.includes(client.tenantId)))
+  const { meta: _, ...said } = answer.body ?? {}
+  const texts = new Set([...textsIn(said), ...Object.values(answer.headers).flatMap(value => String(value).split('/'))].flatMap(text => [text, text.split('/')[1] ?? text]))
+  const shown = others.flatMap(({ records }) => records.all).filter(({ id }) => texts.has(id))
+  if (leaks.length + shown.length > 0) throw new Error(`${method} ${path} shows something of another: ${everything}`)
+  return answer
 }
 
-function demand ({ status, said }: Answer, wanted: number): any {
-  if (status !== wanted) throw new Error(`answered ${status} in place of ${wanted}: ${said}`)
-  return JSON.parse(said)
+function textsIn (value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return value !== null && typeof value === 'object' ? Object.values(value).flatMap(textsIn) : []
 }
 
-async function demandOwnTags ({ fhirUrl, records, tenants }: World): Promise<void> {
-  for (const { path, id, owner, isDeleted } of records) {
-    const answer = await fetch(`${fhirUrl}/${path === 'patients' ? 'Patient' : 'Observation'}/${id}`)
-    if (isDeleted) {
-      if (answer.status !== 410) throw new Error('a deleted record is still there')
-      continue
-    }
-    const { meta } = await answer.json() as { meta: { tag: Array<{ system: string, code: string }> } }
-    const codes = meta.tag.filter(({ system }) => system === 'urn:clinigate:tenant').map(({ code }) => code)
-    if (codes.join() !== tenants[owner]!.tenantId) throw new Error('a record has not its own tenant’s tag alone')
+/** Compares all records of one group as their owner sees them with the model. */
+async function compare (actor: Actor, group: Group, world: World): Promise<void> {
+  const { data } = await send({ world, actor }, 200, 'GET', `${group.path}?count=100`)
+  const own = actor.records.of(group)
+  demandEqual(data.total, own.length, `how many ${group.path} there are`)
+  for (const record of own) demandSame(data.data.find(({ id }: Known) => id === record.id), record)
+}
+
+function demandSame (shown: any, { group, id, fields, version }: Known): void {
+  const names = [group.text, ...Object.keys(group.references)]
+  const pick = (of: any): unknown => names.map(name => of?.[name])
+  demandEqual([shown?.id, shown?.versionId, pick(shown)], [id, version, pick(fields)], `a record of ${group.path}`)
+}
+
+function demandEqual (actual: unknown, expected: unknown, what: string): void {
+  const [a, b] = [actual, expected].map(value => JSON.stringify(value))
+  if (a !== b) throw new Error(`${what}: ${a} in place of ${b}`)
+}
+
+/** The server holds the records of the model, each with its owner's tag alone, and no others of this owner. */
+async function demandSameOnServer ({ client, server, records }: Actor): Promise<void> {
+  for (const group of groups) {
+    const stored = await server.tagged(client.tenantId, group.type)
+    demandEqual(stored.map(({ id, meta }) => `${id}/${meta.versionId}`).sort(), records.of(group).map(({ id, version }) => `${id}/${version}`).sort(), `the ${group.type}s of a tenant on the server`)
+    const tags = stored.flatMap(({ meta }) => meta.tag ?? []).filter(({ system }) => system === tenantSystem).map(({ code }) => code)
+    demandEqual(tags, stored.map(() => client.tenantId), 'the tags')
   }
 }

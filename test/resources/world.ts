@@ -7,14 +7,18 @@ export interface World {
   readonly recordOf: (types: readonly string[], pick?: number) => string
 }
 
+/** A world that was stored, with all its records as `Type/id`. */
+export interface StoredWorld extends World { readonly records: readonly string[] }
+
 /** Types for references that may lead anywhere. */
 const anyTypes = ['Substance', 'Patient']
 
 /** Stores the records straight on the FHIR server, since many of their types have no group. */
-export async function makeWorld (server: FhirServer, tenantId: string): Promise<World> {
+export async function makeWorld (server: FhirServer, tenantId: string): Promise<StoredWorld> {
   const types = [...resourceTypes].filter(isTenantType)
   const ids = await server.storeAll(tenantId, [...types, ...types].map(resourceType => ({ resourceType, ...resourceType === 'Bundle' && { type: 'collection' } })))
   return {
+    records: ids.map((id, i) => `${types[i % types.length]}/${id}`),
     recordOf (wanted, pick = 0) {
       const known = wanted.filter(type => types.includes(type))
       const possible = known.length > 0 ? known : anyTypes
