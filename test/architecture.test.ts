@@ -13,8 +13,12 @@ const layers = [
   routes,
   ['keys', 'limits', 'idempotency', 'tenant-guard', 'control'],
   ['backends', 'sandbox'],
-  ['mappings', 'envelope', 'config', 'json']
+  ['mappings', 'envelope', 'config', 'json'],
+  ['client']
 ]
+
+/** Files that the build makes. */
+const generated = ['client/openapi.ts', 'client/resource-paths.ts']
 
 /** Where the parts are put together, and so where time and backends come in. */
 const wiring = ['main', 'cli', 'service', 'gateway']
@@ -45,6 +49,11 @@ test('route folders do not know each other', async t => {
   t.same(offending((from, to) => from.part !== to.part && inParts(...routes)(from) && inParts(...routes)(to)), [])
 })
 
+test('the client stands alone: it needs nothing of the gateway, and nothing needs it', async t => {
+  t.same(offending((from, to) => from.part !== to.part && inParts('client')(from)), [])
+  t.same(offending((from, to) => from.part !== to.part && inParts('client')(to)), [])
+})
+
 test('only the tenant guard speaks to a backend; the wiring may build one', async t => {
   const maySpeak = inParts('backends', 'tenant-guard', ...wiring)
   t.same(offending((from, to, value) => value && to.part === 'backends' && !maySpeak(from)), [])
@@ -55,7 +64,7 @@ test('no file imports itself through others', async t => {
 })
 
 test('no file is longer than 300 lines', async t => {
-  t.same(sources.filter(source => source.lines > 300).map(source => `${source.path}: ${source.lines}`), [])
+  t.same(sources.filter(source => source.lines > 300 && !generated.includes(source.path)).map(source => `${source.path}: ${source.lines}`), [])
 })
 
 test('the declaration of a resource decides nothing: it has no if', async t => {

@@ -98,7 +98,7 @@ export const headerComponents: Readonly<Record<string, JsonSchema>> = {
   ETag: { description: 'The version, for If-Match and If-None-Match.', schema: { type: 'string' } },
   IdempotentReplayed: { description: 'There when an earlier request with the same Idempotency-Key did the work.', schema: { type: 'string', const: 'true' } },
   Location: { description: 'The path of the new record.', required: true, schema: { type: 'string' } },
-  'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer', minimum: 0 } }
+  'Retry-After': { description: 'Seconds to wait before the next try; there when one may succeed.', schema: { type: 'integer', minimum: 0 } }
 }
 
 /** A reference to one of {@link headerComponents}. */
@@ -116,7 +116,7 @@ export const enveloped = (data: JsonSchema): JsonSchema => ({
   type: 'object', properties: { data, meta: referTo('Meta') }, required: ['data', 'meta']
 })
 
-const slowed: ReadonlySet<number> = new Set([429, 503])
+const slowed: ReadonlySet<number> = new Set([409, 429, 503])
 
 function failureOf (codes: readonly FailureCode[]): JsonSchema {
   return {

@@ -1,11 +1,11 @@
 import { idempotencyKey } from '../idempotency/header.js'
-import type { Filter } from '../mappings/kit/filter.js'
+import { takesOne, valueForms, type Filter } from '../mappings/kit/filter.js'
 import { patterns } from '../mappings/kit/formats.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { incompleteLists } from '../mappings/relations.js'
 import { referTo, type JsonSchema } from './components.js'
 
-const id = '[A-Za-z0-9.-]{1,64}'
+const { id, canonical, number, quantity } = valueForms
 const entityTags = { type: 'string', pattern: `^(?:\\*|(?:W/)?"${id}")$` }
 
 /** Several values of one parameter are joined by commas. */
@@ -13,16 +13,14 @@ const joined = { style: 'form', explode: false } as const
 
 const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items, minItems: 1 })
 const path = '[A-Z][A-Za-z]+:[A-Za-z][A-Za-z-]*(?::[A-Z][A-Za-z]+)?'
-const number = '(?:eq|ne|gt|lt|ge|le)?-?\\d+(?:\\.\\d+)?'
 
 /** What the parameters of searches take. */
 export const filterSchemas: Readonly<Record<string, JsonSchema>> = {
   FilterText: { type: 'string', pattern: '\\S', maxLength: 2000 },
   FilterCodes: listOf({ type: 'string', pattern: '\\S' }),
-  FilterDates: listOf({ type: 'string', pattern: patterns['fhir-dateTime'] }),
   FilterMoment: { type: 'string', pattern: patterns['fhir-dateTime'] },
   FilterIds: listOf({ type: 'string', pattern: `^${id}$` }),
-  FilterQuantities: listOf({ type: 'string', pattern: `^${number}(?:\\|[^|]*\\|[^|]+)?$` })
+  FilterQuantities: listOf({ type: 'string', pattern: `^${quantity}$` })
 }
 
 /** Parameters of every resource. */
@@ -75,7 +73,7 @@ function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSche
     name,
     in: 'query',
     description: meanings[filter.kind] + (codes.length > 0 ? ` Known: ${codes.join(', ')}.` : ''),
-    ...!single.has(filter.kind) && joined,
+    ...!takesOne.has(filter.kind) && filter.kind !== 'boolean' && joined,
     schema: schemaOf(filter)
   }
   if (!filter.hasText) return [one]
@@ -93,13 +91,11 @@ export function includeParameter (names: readonly string[]): JsonSchema {
   }
 }
 
-const single = new Set<Filter['kind']>(['string', 'uri', 'from', 'until', 'boolean'])
-
 const meanings: Readonly<Record<Filter['kind'], string>> = {
   string: 'Text that begins so, in any case.',
   token: 'Codes, or `system|code`; a comma within one is written `\\,`.',
   boolean: 'true or false.',
-  date: 'Dates, or times with their zone.',
+  date: 'A date, or a time with its zone.',
   from: 'The first moment that counts.',
   until: 'The last moment that counts; a date covers the whole day.',
   reference: 'Ids of the first type, or `Type/id`.',
@@ -118,7 +114,7 @@ const schemas: Readonly<Record<Exclude<Filter['kind'], 'reference'>, JsonSchema>
   uri: referTo('FilterText'),
   token: referTo('FilterCodes'),
   boolean: { type: 'boolean' },
-  date: referTo('FilterDates'),
+  date: referTo('FilterMoment'),
   from: referTo('FilterMoment'),
   until: referTo('FilterMoment'),
   quantity: referTo('FilterQuantities'),
@@ -127,7 +123,7 @@ const schemas: Readonly<Record<Exclude<Filter['kind'], 'reference'>, JsonSchema>
 
 function referencesTo (types: readonly string[], orUrl: boolean): JsonSchema {
   const prefix = types.includes('any') ? '[A-Z][A-Za-z]{1,63}' : types.join('|')
-  const url = orUrl ? '|[A-Za-z][A-Za-z0-9+.-]*:\\S+' : ''
+  const url = orUrl ? `|${canonical}` : ''
   return listOf({ type: 'string', pattern: `^(?:(?:(?:${prefix})/)?${id}${url})$` })
 }
 

@@ -122,7 +122,8 @@ function sentParts (schema: Schema, place: Place): JsonSchema {
     ...form !== undefined && { pattern: form },
     ...items && { items: published(items, place) },
     ...not && { not: published(not, place) },
-    ...anyOf && { anyOf: distinct(anyOf.map(branch => isAboutNames(branch) ? { required: branch.required } : published(branch, place))) },
+    // Apart from the properties, or generators of types take the object for one form of several.
+    ...anyOf && (anyOf.every(isAboutNames) ? { allOf: [{ anyOf: anyOf.map(({ required }) => ({ required })) }] } : { anyOf: distinct(anyOf.map(branch => published(branch, place))) }),
     ...properties && { properties: membersOf(properties, place) },
     ...dependentSchemas && {
       dependentSchemas: Object.fromEntries(Object.entries(dependentSchemas).map(([name, { properties = {}, ...rest }]) =>

@@ -1,4 +1,4 @@
-import type { Filter } from '../mappings/kit/filter.js'
+import { takesOne, valueForms, type Filter } from '../mappings/kit/filter.js'
 import { formats } from '../mappings/kit/formats.js'
 import { isElement } from '../mappings/kit/path.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
@@ -62,15 +62,14 @@ export const escapedParts = (text: string): string => text.split('|').map(escape
 /** Between two values of a list. */
 export const unescapedComma = /(?<!\\),/
 
-/** The values of a list; text and dates are one value each, since HAPI takes no list of dates. A comma inside a code is sent as `\,`. */
+/** The values of a list. A comma inside a code is sent as `\,`. */
 function values ({ kind }: Filter, value: string): string[] {
-  if (kind === 'string' || kind === 'uri' || kind === 'date' || kind === 'from' || kind === 'until') return [value]
+  if (takesOne.has(kind)) return [value]
   return value.split(unescapedComma).map(part => part.replaceAll('\\,', ','))
 }
 
 const isDate = (text: string): boolean => formats['fhir-dateTime'](text)
-const idForm = /^[A-Za-z0-9.-]{1,64}$/
-const quantityForm = /^(?:eq|ne|gt|lt|ge|le)?-?\d+(?:\.\d+)?(?:\|[^|]*\|[^|]+)?$/
+const [idForm, canonicalForm, quantityForm] = [valueForms.id, valueForms.canonical, valueForms.quantity].map(form => new RegExp(`^${form}$`)) as [RegExp, RegExp, RegExp]
 
 const withType = ({ types: [main] = [] }: Filter, part: string): string => part.includes('/') || main === undefined ? part : `${main}/${part}`
 
@@ -80,7 +79,7 @@ function expectedId ({ types = [], canonicalOf }: Filter): string {
 }
 
 function isCanonical ({ canonicalOf }: Filter, part: string): boolean {
-  return canonicalOf !== undefined && /^(?:https?:\/\/|urn:)\S+$/.test(part)
+  return canonicalOf !== undefined && canonicalForm.test(part)
 }
 
 function isId ({ types = [] }: Filter, part: string): boolean {

@@ -1,6 +1,7 @@
 /** Every example of the document is sent to a running gateway, and every answer must be one that the document has for it. */
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
+import { takesOne } from '../../src/mappings/kit/filter.js'
 import type { Mapping } from '../../src/mappings/kit/mapping.js'
 import type { Schema } from '../../src/mappings/kit/schema.js'
 import { referenceParameters } from '../../src/mappings/r4/references.js'
@@ -137,13 +138,14 @@ async function testResource (t: Test, mapping: Mapping, examples: LiveExamples):
   t.equal((await client({ method: 'GET', path: one, id })).status, 404)
 }
 
-/** Each filter alone, and every order. */
+/** Each filter alone, with several values where it takes them, and every order. */
 function searchesOf (mapping: Mapping): Array<Readonly<Record<string, unknown>>> {
   const names = Object.keys(mapping.filters)
   const filters = names.map(name => ({ [name]: exampleFilter(mapping, name) }))
+  const several = names.filter(name => !takesOne.has(mapping.filters[name]!.kind)).map(name => ({ [name]: `${exampleFilter(mapping, name)},${exampleFilter(mapping, name)}` }))
   const byText = names.filter(name => mapping.filters[name]!.hasText).map(name => ({ [`${name}:text`]: 'words' }))
   const orders = [...names, 'id', 'updatedSince'].map((name, i) => ({ sort: i % 2 === 0 ? name : `-${name}` }))
-  return [exampleSearch(mapping), ...filters, ...byText, ...orders, { count: 1, updatedSince: '2026-03-14T09:30:00Z' }]
+  return [exampleSearch(mapping), ...filters, ...several, ...byText, ...orders, { count: 1, updatedSince: '2026-03-14T09:30:00Z' }]
 }
 
 /** All groups that may come along, and what FHIR's own parameters lead to. */

@@ -1,19 +1,10 @@
-import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
-import { chromium, type Browser, type Page } from 'playwright-core'
-import t, { type Test } from 'tap'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import t from 'tap'
 import { mappings } from '../../src/mappings/registry.js'
+import { startBrowser } from '../harness/browser.js'
 import { startGateway } from '../harness/gateway.js'
-
-/** A browser of this machine; playwright-core brings none. */
-async function startBrowser (t: Test): Promise<Browser> {
-  const found = (process.env.PATH ?? '').split(delimiter).map(folder => join(folder, 'chromium')).find(existsSync)
-  if (found === undefined) throw new Error('no chromium on the PATH: install it (apt-get install chromium), or leave this file out with npm run test:fast')
-  const browser = await chromium.launch({ executablePath: found, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
-  t.after(() => browser.close())
-  return browser
-}
 
 /** What a page asked of whom, and what it complained about. */
 function watch (page: Page) {

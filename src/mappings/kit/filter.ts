@@ -16,6 +16,16 @@ export interface Filter {
   readonly hasText?: boolean
 }
 
+/** The kinds of which one value is given, since HAPI takes no list of dates; of the others several, joined by commas, any of which may match. */
+export const takesOne: ReadonlySet<FilterKind> = new Set<FilterKind>(['string', 'uri', 'date', 'from', 'until'])
+
+const prefixed = '(?:eq|ne|gt|lt|ge|le)?-?\\d+(?:\\.\\d+)?'
+
+/** What a value looks like, as expressions, where that is more than text. */
+export const valueForms = {
+  id: '[A-Za-z0-9.-]{1,64}', canonical: '(?:https?://|urn:)\\S+', number: prefixed, quantity: `${prefixed}(?:\\|[^|]*\\|[^|]+)?`
+} as const
+
 export type Filters = Readonly<Record<string, Filter>>
 
 const of = (kind: FilterKind) => (param: string): Filter => ({ param, kind })

@@ -1,0 +1,53 @@
+import type { components } from './openapi.js'
+
+/** One thing to correct; `expression` names the fields. */
+export type Issue = components['schemas']['Issue']
+
+/** The gateway's codes, and what goes wrong before it: no answer at all, and an answer that is not the gateway's. */
+export type ErrorCode = components['schemas']['Failure']['code'] | 'NETWORK_ERROR' | 'UNEXPECTED_ANSWER'
+
+interface Details {
+  readonly status?: number
+  readonly requestId?: string | undefined
+  readonly issues?: readonly Issue[]
+  readonly retryAfter?: number | undefined
+  readonly cause?: unknown
+}
+
+/** A request that did not succeed, in the words of the gateway. */
+export class ClinigateError extends Error {
+  /** The HTTP status; 0 when there was no answer. */
+  readonly status: number
+  /** For the log, and to ask about this request. */
+  readonly requestId: string | undefined
+  /** What to correct in the request, field by field. */
+  readonly issues: readonly Issue[]
+  /** Seconds after which the same request may succeed, where the gateway knows. */
+  readonly retryAfter: number | undefined
+
+  constructor (readonly code: ErrorCode, message: string, { status = 0, requestId, issues = [], retryAfter, cause }: Details = {}) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'ClinigateError'
+    this.status = status
+    this.requestId = requestId
+    this.issues = issues
+    this.retryAfter = retryAfter
+  }
+}
+
+/** The error that an answer tells of. A proxy in between may have answered in place of the gateway. */
+export function errorOf (response: Response, body: unknown): ClinigateError {
+  const facts = { status: response.status, requestId: response.headers.get('x-request-id') ?? undefined, retryAfter: retryAfterOf(response) }
+  if (!isFailure(body)) return new ClinigateError('UNEXPECTED_ANSWER', `The answer ${response.status} is not one of the gateway.`, facts)
+  return new ClinigateError(body.code, body.message, { ...facts, requestId: body.meta.requestId, issues: body.issues })
+}
+
+/** The seconds in Retry-After. */
+export function retryAfterOf ({ headers }: Response): number | undefined {
+  const header = headers.get('retry-after')
+  return header !== null && /^\d{1,9}$/.test(header) ? Number(header) : undefined
+}
+
+function isFailure (body: unknown): body is components['schemas']['Failure'] {
+  return typeof body === 'object' && body !== null && 'code' in body && 'message' in body && 'issues' in body && 'meta' in body
+}

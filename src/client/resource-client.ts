@@ -1,0 +1,114 @@
+import type { components, paths } from './openapi.js'
+import type { Query } from './query.js'
+import type { resourcePaths } from './resource-paths.js'
+import type { Send } from './send.js'
+
+/** The names of the resources: `patients`, `practitionerRoles`. */
+export type ResourceName = keyof typeof resourcePaths
+
+type PathOf<N extends ResourceName> = typeof resourcePaths[N]
+type Group<N extends ResourceName> = paths[PathOf<N>]
+type One<N extends ResourceName> = `${PathOf<N>}/{id}` extends keyof paths ? paths[`${PathOf<N>}/{id}`] : never
+
+interface Json<T> { readonly content: { readonly 'application/json': T } }
+interface Answer<T> { readonly responses: { readonly 200: Json<{ readonly data: T }> } }
+interface Searching<Q> { readonly parameters: { readonly query?: Q } }
+
+/** A record as the gateway shows it. */
+export type RecordOf<N extends ResourceName> = Group<N>['post'] extends { responses: { 201: Json<{ data: infer T }> } } ? T : never
+/** What creates a record. */
+export type CreateOf<N extends ResourceName> = Group<N>['post'] extends { requestBody: Json<infer T> } ? T : never
+/** A merge (RFC 7396) on a record, or a JSON Patch (RFC 6902) on its simple form. */
+export type ChangesOf<N extends ResourceName> = One<N> extends { patch: { requestBody: Json<infer T> } } ? T : never
+
+/** One value or several where a filter takes several. */
+type Loose<Q> = { readonly [K in keyof Q]: Q[K] extends ReadonlyArray<infer I> | undefined ? I | readonly I[] : Q[K] }
+/** The filters of a search, its order and the size of its pages. */
+export type SearchOf<N extends ResourceName> = Group<N>['get'] extends Searching<infer Q> ? Loose<NonNullable<Q>> : never
+
+type ReadAnswer<N extends ResourceName> = One<N> extends { get: Answer<infer T> } ? Exclude<T, components['schemas']['Bundle']> : never
+type ReadQuery<N extends ResourceName> = One<N> extends { get: Searching<infer Q> } ? NonNullable<Q> : never
+/** The resources whose records can come along with one. */
+export type IncludeOf<N extends ResourceName> = ReadQuery<N> extends { include?: Array<infer I> } ? I & keyof ReadAnswer<N> & string : never
+/** A record with the lists that were asked for; `incomplete` names those that do not hold everything. */
+export type WithIncluded<N extends ResourceName, I extends IncludeOf<N>> = [I] extends [never] ? RecordOf<N> : RecordOf<N> & Required<Pick<ReadAnswer<N>, I>> & { incomplete?: string[] }
+
+/** The records of a search that fit on one page. */
+export interface Page<T> {
+  readonly data: readonly T[]
+  /** All matches of the search, where the datastore counts them. */
+  readonly total?: number
+  /** For the next page; absent on the last. */
+  readonly cursor?: string
+  readonly hasMore: boolean
+}
+
+/** What any request may be told. */
+export interface RequestOptions { readonly signal?: AbortSignal | undefined }
+
+export interface ReadOptions<I> extends RequestOptions {
+  /** Resources that refer to the record, each added to it as a list of this name. */
+  readonly include?: readonly I[]
+}
+
+export interface WriteOptions extends RequestOptions {
+  /** A key of your own, for a request that may be sent again later; absent, each request has a new one. */
+  readonly idempotencyKey?: string | undefined
+}
+
+export interface VersionOptions extends RequestOptions {
+  /** The version that is meant, as `versionId` or ETag; when another one is stored, the request fails with PRECONDITION_FAILED. */
+  readonly ifMatch?: string | undefined
+}
+
+/** The requests on the records of one resource. Each rejects with a ClinigateError, or with the signal's reason. */
+export class ResourceClient<N extends ResourceName> {
+  readonly #send: Send
+  readonly #path: string
+
+  constructor (send: Send, path: string) {
+    this.#send = send
+    this.#path = path
+  }
+
+  /** Stores a new record, once, however often the request must be sent. */
+  create (record: CreateOf<N>, { signal, idempotencyKey = crypto.randomUUID() }: WriteOptions = {}): Promise<RecordOf<N>> {
+    return this.#send({ method: 'POST', path: this.#path, body: record, headers: { 'idempotency-key': idempotencyKey }, signal })
+  }
+
+  /** One record, and those that refer to it where `include` asks for them. */
+  read<const I extends IncludeOf<N> = never> (id: string, { signal, include }: ReadOptions<I> = {}): Promise<WithIncluded<N, I>> {
+    return this.#send({ method: 'GET', path: `${this.#path}/{id}`, id, query: { include }, signal })
+  }
+
+  /** One page of the records that match all filters. */
+  search (query: SearchOf<N> = {} as SearchOf<N>, { signal }: RequestOptions = {}): Promise<Page<RecordOf<N>>> {
+    return this.#send({ method: 'GET', path: this.#path, query: query as Query, signal })
+  }
+
+  /** All records that match, page by page as they are asked for: `for await (const patient of client.patients.all())`. */
+  async * all (query: SearchOf<N> = {} as SearchOf<N>, options: RequestOptions = {}): AsyncGenerator<RecordOf<N>, void, undefined> {
+    let cursor: string | undefined
+    do {
+      const page: Page<RecordOf<N>> = await this.search({ count: 100, ...query, ...cursor !== undefined && { cursor } }, options)
+      yield * page.data
+      cursor = page.cursor
+    } while (cursor !== undefined)
+  }
+
+  /** Changes the fields that are named, and resolves with the whole changed record; what the simple form does not show stays. */
+  update (id: string, changes: ChangesOf<N>, { signal, ifMatch, idempotencyKey = crypto.randomUUID() }: WriteOptions & VersionOptions = {}): Promise<RecordOf<N>> {
+    const headers = { 'idempotency-key': idempotencyKey, ...versionHeader(ifMatch) }
+    return this.#send({ method: 'PATCH', path: `${this.#path}/{id}`, id, body: changes, headers, signal })
+  }
+
+  /** Deletes a record. After a failure without an answer it is not known whether that was done, and not tried again. */
+  async delete (id: string, { signal, ifMatch }: VersionOptions = {}): Promise<void> {
+    await this.#send({ method: 'DELETE', path: `${this.#path}/{id}`, id, headers: versionHeader(ifMatch), signal })
+  }
+}
+
+function versionHeader (version: string | undefined): Readonly<Record<string, string>> {
+  if (version === undefined) return {}
+  return { 'if-match': /^\*$|"$/.test(version) ? version : `W/"${version}"` }
+}

@@ -1,0 +1,127 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { createClient, type RetryOptions } from '../../src/client/index.js'
+import { resourcePaths } from '../../src/client/resource-paths.js'
+import { mappings } from '../../src/mappings/registry.js'
+import { testClient } from './client-contract.js'
+
+t.test('on the sandbox', async t => testClient(t, {}))
+
+t.test('there is a client for every resource', async t => {
+  t.strictSame(Object.values(resourcePaths).sort(), mappings.map(({ path }) => `/v1/${path}`).sort(), 'npm run build makes the client\'s files anew')
+  const client = createClient({ url: 'http://127.0.0.1:9', key: 'k' })
+  t.type(client.practitionerRoles.search, 'function')
+})
+
+interface Request { readonly method: string, readonly url: string, readonly headers: IncomingMessage['headers'], readonly body: string }
+
+type Answer = (response: ServerResponse, request: IncomingMessage) => unknown
+
+/** A server that answers by turns as the test says, and a client of it. */
+async function faultyServer (t: Test, answers: readonly Answer[], retry: RetryOptions = {}) {
+  const requests: Request[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    requests.push({ method: request.method!, url: request.url!, headers: request.headers, body })
+    answers[Math.min(requests.length, answers.length) - 1]!(response, request)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => { server.closeAllConnections(); server.close() })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  return { requests, url, client: createClient({ url, key: 'svc_test_1', retry: { firstPauseMs: 2, ...retry } }) }
+}
+
+const ok: Answer = response => json(response, 200, { data: { id: '1' }, meta: {} })
+const hangUp: Answer = (_, request) => request.socket.destroy()
+const halfAnswer: Answer = response => { response.writeHead(200, { 'content-length': 100 }); response.write('{"data"'); setTimeout(() => response.destroy(), 5) }
+const never: Answer = () => {}
+const failing = (status: number, headers: Record<string, string> = {}, code = 'BACKEND_UNAVAILABLE'): Answer => response =>
+  json(response, status, { data: null, code, message: 'Wait.', issues: [], meta: { requestId: 'r1' } }, headers)
+
+function json (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) {
+  response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'r1', ...headers }).end(JSON.stringify(body))
+}
+
+t.test('what does nothing, or is done once for its key, is sent again until it is answered for good', async t => {
+  const { requests, client } = await faultyServer(t, [hangUp, failing(503), halfAnswer, ok])
+  t.match(await client.patients.read('1'), { id: '1' })
+  t.equal(requests.length, 4)
+  const writing = await faultyServer(t, [hangUp, failing(504), failing(502), ok])
+  t.match(await writing.client.patients.create({ firstName: 'A', lastName: 'B' }), { id: '1' })
+  t.equal(new Set(writing.requests.map(({ headers }) => headers['idempotency-key'])).size, 1, 'with one key')
+  t.match(writing.requests[0]!.headers, { 'x-api-key': 'svc_test_1', 'idempotency-key': /^[0-9a-f-]{36}$/ })
+  t.strictSame(new Set(writing.requests.map(({ body }) => body)), new Set(['{"firstName":"A","lastName":"B"}']))
+  t.equal(writing.requests[0]!.url, '/v1/patients')
+})
+
+t.test('a deletion is sent again only when nothing was done', async t => {
+  const broken = await faultyServer(t, [hangUp, ok])
+  await t.rejects(broken.client.patients.delete('1'), { name: 'ClinigateError', code: 'NETWORK_ERROR', status: 0 })
+  const unavailable = await faultyServer(t, [failing(503), ok])
+  await t.rejects(unavailable.client.patients.delete('1'), { code: 'BACKEND_UNAVAILABLE', status: 503, requestId: 'r1' })
+  const limited = await faultyServer(t, [failing(429, { 'retry-after': '0' }, 'RATE_LIMITED'), ok])
+  await limited.client.patients.delete('1')
+  t.strictSame([broken, unavailable, limited].map(({ requests }) => requests.length), [1, 1, 2])
+})
+
+t.test('a key in flight is waited for, any other conflict is not', async t => {
+  const inFlight = await faultyServer(t, [hangUp, failing(409, { 'retry-after': '0' }, 'CONFLICT'), ok])
+  await inFlight.client.patients.update('1', { active: true })
+  t.equal(inFlight.requests.length, 3)
+  const conflict = await faultyServer(t, [failing(409, {}, 'CONFLICT'), ok])
+  await t.rejects(conflict.client.patients.update('1', { active: true }), { code: 'CONFLICT' })
+  t.equal(conflict.requests.length, 1)
+})
+
+t.test('attempts are bounded in number and in time', async t => {
+  const { requests, client } = await faultyServer(t, [failing(503, { 'retry-after': '0' })], { attempts: 3 })
+  await t.rejects(client.patients.search(), { code: 'BACKEND_UNAVAILABLE', retryAfter: 0 })
+  t.equal(requests.length, 3)
+  const patient = await faultyServer(t, [failing(429, { 'retry-after': '86400' }, 'MONTHLY_QUOTA_EXCEEDED'), ok])
+  await t.rejects(patient.client.patients.search(), { code: 'MONTHLY_QUOTA_EXCEEDED', retryAfter: 86400 })
+  t.equal(patient.requests.length, 1, 'a day is not waited for')
+  const silent = await faultyServer(t, [never, ok], { timeoutMs: 50 })
+  t.match(await silent.client.patients.read('1'), { id: '1' }, 'an attempt without an answer ends')
+  const wrong = await faultyServer(t, [failing(400, {}, 'UNKNOWN_FILTER'), ok])
+  await t.rejects(wrong.client.patients.search(), { code: 'UNKNOWN_FILTER' })
+  t.equal(wrong.requests.length, 1, 'a mistake stays one')
+})
+
+t.test('an abort ends a request at once, in an attempt and between two', async t => {
+  for (const answer of [never, failing(503)]) {
+    const { requests, client } = await faultyServer(t, [answer], { firstPauseMs: 60_000, longestPauseMs: 60_000 })
+    const abort = new AbortController()
+    const reading = client.patients.all({}, { signal: abort.signal }).next()
+    setTimeout(() => abort.abort(new Error('enough')), 50)
+    await t.rejects(reading, { message: 'enough' })
+    t.equal(requests.length, 1)
+  }
+  const { requests, client } = await faultyServer(t, [ok])
+  await t.rejects(client.patients.create({ firstName: 'A', lastName: 'B' }, { signal: AbortSignal.abort(new Error('before')) }), { message: 'before' })
+  t.equal(requests.length, 0)
+})
+
+t.test('the key goes to no other host', async t => {
+  const other = await faultyServer(t, [ok])
+  const { client } = await faultyServer(t, [response => response.writeHead(307, { location: `${other.url}v1/patients/1` }).end()], { attempts: 1 })
+  await t.rejects(client.patients.read('1'), { code: 'NETWORK_ERROR' })
+  t.equal(other.requests.length, 0)
+})
+
+t.test('an answer of somebody in between is no answer of the gateway', async t => {
+  for (const answer of [(response: ServerResponse) => response.writeHead(403).end('<html>'), (response: ServerResponse) => response.writeHead(200).end('<html>')]) {
+    const { client } = await faultyServer(t, [answer])
+    await t.rejects(client.patients.read('1'), { name: 'ClinigateError', code: 'UNEXPECTED_ANSWER' })
+  }
+})
+
+t.test('what would ask for another thing is not sent', async t => {
+  const { requests, client } = await faultyServer(t, [ok])
+  for (const id of ['', '.', '..']) await t.rejects(client.patients.delete(id), TypeError)
+  await t.rejects(client.patients.search({ gender: [] }), TypeError, 'an empty list would match everything')
+  t.equal(requests.length, 0)
+  await client.patients.read('../practitioners/1?x=1#y')
+  t.equal(requests[0]!.url, '/v1/patients/..%2Fpractitioners%2F1%3Fx%3D1%23y')
+})
