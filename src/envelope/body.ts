@@ -16,7 +16,11 @@ export const jsonBodies = fp<{ readonly limitBytes: number }>(async (app, { limi
 
 function readBody (request: FastifyRequest, body: Buffer): unknown {
   requireUtf8(request.headers['content-type'] ?? '')
-  if (body.length === 0) return undefined
+  return body.length === 0 ? undefined : parseBody(body)
+}
+
+/** The JSON value of a body that is not empty. @throws {Failure} INVALID_JSON */
+export function parseBody (body: Uint8Array): unknown {
   try {
     return parseStrict(body)
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Mapping } from '../mappings/kit/mapping.js'
-import { referenceParameters } from '../mappings/r4/references.js'
+import { referenceParameters } from '../mappings/r4/search-parameters.js'
 import { referrersTo } from '../mappings/relations.js'
 
 /** What the statement says beside the resources; `date` is when this process came to offer them. */

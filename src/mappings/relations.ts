@@ -1,6 +1,6 @@
 import type { Filter } from './kit/filter.js'
 import type { Mapping } from './kit/mapping.js'
-import { followedBy } from './r4/references.js'
+import { followedBy } from './r4/search-parameters.js'
 
 /** A group whose records refer to those of another group, and the search parameters by which they do. */
 export interface Referrer {

@@ -1,9 +1,9 @@
 import { nearest } from '../envelope/nearest.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
-import { followedBy } from '../mappings/r4/references.js'
+import { followedBy } from '../mappings/r4/search-parameters.js'
 import type { Include } from '../tenant-guard/interaction.js'
 import { isTenantType } from '../tenant-guard/resource-types.js'
-import { pairsIn, refused } from './query.js'
+import { pairsIn, refused } from '../envelope/query.js'
 import type { Relation } from './relations.js'
 
 /** What a client wants along with a record: groups in the simple form, or what search parameters lead to, as FHIR. */

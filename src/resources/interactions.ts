@@ -1,12 +1,12 @@
-import { Failure, type Issue } from '../envelope/failures.js'
+import { Failure } from '../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import type { Occasion } from '../mappings/kit/element.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
-import { isElement } from '../mappings/kit/path.js'
-import { checkChange, checkCreate, checkRules } from '../mappings/kit/validate.js'
+import { checkChange, checkRules } from '../mappings/kit/validate.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import { changesOf, type Changes } from './changes.js'
-import { demandVersion, versionsIn } from './conditions.js'
+import { demandVersion, versionsIn } from '../envelope/conditions.js'
+import { demandNone, newFields, newResource } from './new-record.js'
 import { namingFields, resolved, withUrls } from './references.js'
 import type { Query } from './query.js'
 
@@ -25,12 +25,8 @@ export function create (context: Context, body: unknown): Promise<StoredResource
 
 /** The same with another way to store the resource, once it was checked. */
 export async function createBy<T> ({ mapping, store, occasion }: Context, body: unknown, save: (resource: FhirResource) => Promise<T>): Promise<T> {
-  if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object.' })
-  const simple = mapping.withDefaults(body, occasion)
-  demandNone(checkCreate(mapping, simple))
-  const complete = await resolved(mapping, store, simple)
-  const resource = mapping.toFhir(complete)
-  demandNone(checkRules(mapping, resource))
+  const complete = await resolved(mapping, store, newFields(mapping, body, occasion))
+  const resource = newResource(mapping, complete)
   return await namingFields(mapping, complete, () => save(resource))
 }
 
@@ -106,8 +102,4 @@ export async function remove ({ mapping, store }: Context, id: string, ifMatch: 
   if (versions !== '*' && versions.length > 1) throw new Failure('BAD_REQUEST', { message: 'If-Match: expected one ETag.' })
   const version = versions === '*' ? undefined : versions[0]
   await store.delete({ kind: 'delete', type: mapping.type, id, ...version !== undefined && { version } })
-}
-
-function demandNone (issues: readonly Issue[]): void {
-  if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
 }

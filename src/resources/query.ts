@@ -1,8 +1,8 @@
 import { Failure, fieldIssue } from '../envelope/failures.js'
 import { nearest } from '../envelope/nearest.js'
+import { pairsIn, printable, refused } from '../envelope/query.js'
 import type { Filter, Filters } from '../mappings/kit/filter.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
-import { printable } from '../mappings/kit/explain.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
 import { parameterOf, valueMistake } from './filter-value.js'
 
@@ -15,7 +15,6 @@ export interface Query {
 }
 
 const mostCount = 100
-const maxValueLength = 2000
 
 /**
  * Reads the query of a search on the simple form: `count`, `cursor`, `sort`, `updatedSince`, `id` and the filters of the
@@ -48,25 +47,6 @@ export function readPairs (search: string): ReadonlyMap<string, string> {
     pairs.set(name, value)
   }
   return pairs
-}
-
-/**
- * The same where a name may stand several times.
- * @throws {Failure} BAD_REQUEST
- */
-export function pairsIn (search: string): ReadonlyArray<readonly [name: string, value: string]> {
-  return search.split('&').filter(part => part !== '').map(part => {
-    const equals = part.indexOf('=')
-    const name = decode(equals < 0 ? part : part.slice(0, equals))
-    const value = equals < 0 ? '' : decode(part.slice(equals + 1))
-    if (value.length > maxValueLength) throw refused(printable(name), `at most ${maxValueLength} characters`)
-    return [name, value] as const
-  })
-}
-
-/** A mistake in one part of the query. */
-export function refused (name: string, says: string): Failure {
-  return new Failure('BAD_REQUEST', { message: `${name}: ${says}`, issues: [fieldIssue(name, says)] })
 }
 
 function readFilter (mapping: Mapping, name: string, value: string): SearchParameter {
@@ -112,12 +92,4 @@ function readCount (text: string): number {
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
   if (count < 1 || count > mostCount) throw refused('count', `expected a whole number from 1 to ${mostCount}`)
   return count
-}
-
-function decode (text: string): string {
-  try {
-    const decoded = decodeURIComponent(text.replaceAll('+', ' '))
-    if (!decoded.includes('\0')) return decoded
-  } catch { /* refused below, with what is not text at all */ }
-  throw new Failure('BAD_REQUEST', { message: 'The query is not valid percent-encoded UTF-8 text.' })
 }

@@ -1,14 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { queryOf, refused } from '../envelope/query.js'
 import { idempotencyKey, readIdempotencyKey } from '../idempotency/header.js'
 import type { Claim, KeyedRequests } from '../idempotency/keyed-requests.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
-import { entityTag, isKnown } from './conditions.js'
+import { entityTag, isKnown } from '../envelope/conditions.js'
 import { readWish } from './include.js'
 import { read, remove, search, type Context } from './interactions.js'
 import { createOnce, updateOnce, type Written } from './once.js'
-import { readPairs, readSearch, refused } from './query.js'
+import { readPairs, readSearch } from './query.js'
 import { readWith } from './related.js'
 import { relationsTo } from './relations.js'
 
@@ -44,11 +45,11 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFo
     return presentWritten(mapping, written, reply)
   })
   scope.get(`/${path}`, async request => {
-    const page = await search(contextOf(request), readSearch(mapping, queryOf(request)))
+    const page = await search(contextOf(request), readSearch(mapping, queryOf(request.raw.url)))
     return { data: page.resources.map(mapping.present), total: page.total, cursor: page.cursor, hasMore: page.cursor !== undefined }
   })
   scope.get(`/${path}/:id`, async (request: WithId, reply) => {
-    const wish = readWish(mapping, relations, queryOf(request))
+    const wish = readWish(mapping, relations, queryOf(request.raw.url))
     if (wish !== undefined) return await readWith(contextOf(request), request.params.id, wish, url)
     const stored = await read(contextOf(request), request.params.id)
     if (isKnown(request.headers['if-none-match'], stored.meta.versionId)) return await reply.code(304).header('etag', entityTag(stored.meta.versionId!)).send()
@@ -87,10 +88,8 @@ function present (mapping: Mapping, stored: StoredResource, reply: FastifyReply)
   return mapping.present(stored)
 }
 
-const queryOf = ({ raw }: FastifyRequest): string => /\?(.*)$/s.exec(raw.url ?? '')?.[1] ?? ''
-
 /** Only reads have a query; a filter on anything else would be ignored, and its sender misled. */
 function refuseQuery (request: FastifyRequest): void {
-  const [name] = readPairs(queryOf(request)).keys()
+  const [name] = readPairs(queryOf(request.raw.url)).keys()
   if (name !== undefined) throw refused('query', 'this request takes no query')
 }

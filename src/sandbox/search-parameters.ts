@@ -13,7 +13,7 @@ export interface Parameter {
   values (resource: FhirResource): readonly unknown[]
 }
 
-const definitions = table as unknown as Record<string, Record<string, readonly [ParameterKind, string]>>
+const definitions = table as unknown as Record<string, Record<string, readonly [ParameterKind | 'composite', string]>>
 const compiled = new Map<string, ReadonlyMap<string, Parameter>>()
 
 /** The names of the R4 resource types. */
@@ -23,8 +23,8 @@ export const resourceTypes: ReadonlySet<string> = new Set(Object.keys(definition
 export function parametersOf (type: string): ReadonlyMap<string, Parameter> {
   const known = compiled.get(type)
   if (known) return known
-  const all = Object.entries({ ...definitions['Resource'], ...definitions[type] })
-  const parameters = new Map(all.map(([name, [kind, expression]]) => [name, { name, kind, values: evaluator(expression) }]))
+  const all = Object.entries({ ...definitions['Resource'], ...definitions[type] }).filter(([, [kind]]) => kind !== 'composite')
+  const parameters = new Map(all.map(([name, [kind, expression]]) => [name, { name, kind: kind as ParameterKind, values: evaluator(expression) }]))
   compiled.set(type, parameters)
   return parameters
 }

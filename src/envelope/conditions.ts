@@ -1,4 +1,4 @@
-import { Failure } from '../envelope/failures.js'
+import { Failure } from './failures.js'
 
 /** The entity tag of a stored version: RFC 9110, weak since the same version can be printed in more than one form. */
 export const entityTag = (version: string): string => `W/"${version}"`

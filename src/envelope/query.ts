@@ -1,0 +1,41 @@
+import { Failure, fieldIssue } from './failures.js'
+
+/** A name and its value in a query, decoded once. */
+export type QueryPair = readonly [name: string, value: string]
+
+const maxValueLength = 2000
+
+/**
+ * The names and values of a query or form in their order, decoded once.
+ * @param search what follows the question mark, undecoded
+ * @param longest characters that one value may have
+ * @throws {Failure} BAD_REQUEST
+ */
+export function pairsIn (search: string, longest: number = maxValueLength): readonly QueryPair[] {
+  return search.split('&').filter(part => part !== '').map(part => {
+    const equals = part.indexOf('=')
+    const name = decode(equals < 0 ? part : part.slice(0, equals))
+    const value = equals < 0 ? '' : decode(part.slice(equals + 1))
+    if (value.length > longest) throw refused(printable(name), `at most ${longest} characters`)
+    return [name, value] as const
+  })
+}
+
+/** A mistake in one part of the query. */
+export function refused (name: string, says: string): Failure {
+  return new Failure('BAD_REQUEST', { message: `${name}: ${says}`, issues: [fieldIssue(name, says)] })
+}
+
+/** A name as the client sent it when it is fit to be shown, since anything at all can stand where a name is expected. */
+export const printable = (name: string): string => /^[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
+
+/** What follows the question mark in a request's URL, undecoded. */
+export const queryOf = (url: string | undefined): string => /\?(.*)$/s.exec(url ?? '')?.[1] ?? ''
+
+function decode (text: string): string {
+  try {
+    const decoded = decodeURIComponent(text.replaceAll('+', ' '))
+    if (!decoded.includes('\0')) return decoded
+  } catch { /* refused below, with what is not text at all */ }
+  throw new Failure('BAD_REQUEST', { message: 'The query is not valid percent-encoded UTF-8 text.' })
+}

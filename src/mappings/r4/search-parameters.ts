@@ -1,0 +1,52 @@
+import table from './search-parameters.json' with { type: 'json' }
+
+/** How a search parameter compares: http://hl7.org/fhir/R4/search.html#ptypes */
+export type ParameterKind = 'composite' | 'date' | 'number' | 'quantity' | 'reference' | 'string' | 'token' | 'uri'
+
+/** A search parameter of R4 on one type. */
+export interface ParameterDefinition {
+  readonly kind: ParameterKind
+  /** The elements that it looks at, as FHIRPath; absent for a composite. */
+  readonly expression?: string
+  /** The types to which a reference may lead; absent where it may lead to any. */
+  readonly targets?: readonly string[]
+}
+
+type Row = readonly [kind: ParameterKind, expression?: string, targets?: readonly string[]]
+
+const rows = table as unknown as Readonly<Record<string, Readonly<Record<string, Row>>>>
+const ofAll: Readonly<Record<string, Row>> = rows.Resource!
+
+/** A search parameter of a type, those of all types included; undefined for a name that R4 does not have there. */
+export function parameterOf (type: string, name: string): ParameterDefinition | undefined {
+  const row = [ofType(type), ofAll].find(known => Object.hasOwn(known, name))?.[name]
+  return row && { kind: row[0], ...row[1] !== undefined && { expression: row[1] }, ...row[2] !== undefined && { targets: row[2] } }
+}
+
+/** The names of all search parameters that R4 has on a type alone. */
+export function parameterNames (type: string): string[] {
+  return Object.keys(ofType(type))
+}
+
+/** The names of the search parameters that R4 has on every type: `_id`, `_lastUpdated`. */
+export const commonParameterNames: readonly string[] = Object.keys(ofAll)
+
+/**
+ * The elements, as FHIRPath, that a search parameter of R4 follows from a type to other records; undefined when the type
+ * has no such parameter, or one that follows no references.
+ */
+export function followedBy (type: string, parameter: string): string | undefined {
+  const row = Object.hasOwn(ofType(type), parameter) ? ofType(type)[parameter] : undefined
+  return row?.[0] === 'reference' ? row[1] : undefined
+}
+
+/** The names of a type's search parameters that follow references. */
+export function referenceParameters (type: string): string[] {
+  return parameterNames(type).filter(name => followedBy(type, name) !== undefined)
+}
+
+const none: Readonly<Record<string, Row>> = {}
+
+function ofType (type: string): Readonly<Record<string, Row>> {
+  return Object.hasOwn(rows, type) ? rows[type]! : none
+}
