@@ -28,10 +28,13 @@ export interface GatewayOptions extends ServerParts, HealthOptions, MetadataOpti
   readonly routes: readonly FastifyPluginAsync[]
 }
 
+/** What needs a key. */
+const closed = '/v1'
+
 /** THE PIPELINE: every step that a request meets, in order. */
 export async function buildGateway (options: GatewayOptions): Promise<FastifyInstance> {
   const app = fastify(serverOptions(options))
-  const paths = new KnownPaths(app)
+  const paths = new KnownPaths(app, closed)
   app.removeAllContentTypeParsers()
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
@@ -40,9 +43,10 @@ export async function buildGateway (options: GatewayOptions): Promise<FastifyIns
   await app.register(accepts)
   app.addHook('onRequest', async request => requireOneHost(request))
   app.addHook('onRequest', async request => refuseMethodOverride(request))
+  app.addHook('onRequest', async request => { if (request.is404 && paths.isOpen(request)) paths.refuse(request) })
   await app.register(openToAll, options)
   await app.register(documentation, options)
-  await app.register(withKey, { ...options, paths, prefix: '/v1' })
+  await app.register(withKey, { ...options, paths, prefix: closed })
   return app
 }
 

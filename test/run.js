@@ -1,6 +1,6 @@
 /**
  * `npm test [-- files]`: every test, with a real FHIR server for those named `*.hapi.test.ts`.
- * `--fast` leaves out those and `*.browser.test.ts`. The last line is `N passed, N failed`.
+ * `--fast` leaves out those, `*.browser.test.ts` and `*.fuzz.test.ts`. The last line is `N passed, N failed`.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -8,6 +8,7 @@ import { constants, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { countTests } from './harness/counts.js'
+import { installFuzzer } from './fuzz/install.js'
 import { findBackend } from './harness/find-backend.js'
 
 const root = join(import.meta.dirname, '..')
@@ -29,6 +30,7 @@ console.log(`\n${closingLine()}`)
 
 async function runAll () {
   if (files.length === 0) throw new Error('no test file was chosen')
+  if (files.some(file => file.includes('.fuzz.'))) await installFuzzer({ log: console.log })
   if (!files.some(file => file.endsWith('.hapi.test.ts'))) return runTap()
   const backend = await findBackend({ given: process.env.FHIR_TEST_URL, log: console.log, signal: stopping.signal })
   console.log(`Backend: ${backend.name}`)
@@ -45,7 +47,7 @@ function chosenFiles () {
     .map(file => relative(root, join(import.meta.dirname, file)))
     .sort()
   const chosen = positionals.length > 0 ? positionals : all()
-  return fast ? chosen.filter(file => !/\.(hapi|browser)\.test\.ts$/.test(file)) : chosen
+  return fast ? chosen.filter(file => !/\.(hapi|browser|fuzz)\.test\.ts$/.test(file)) : chosen
 }
 
 /** Runs tap over the files and adds up what it wrote down. @returns its exit code; a run without any test is a failure */

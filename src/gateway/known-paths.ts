@@ -1,16 +1,25 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 
+interface KnownPath {
+  readonly pattern: RegExp
+  readonly methods: Set<string>
+  readonly needsKey: boolean
+}
+
 /** The methods of every path that some route has, to tell a wrong method from a wrong path. */
 export class KnownPaths {
-  readonly #routes: Array<{ readonly pattern: RegExp, readonly methods: Set<string> }> = []
+  readonly #routes: KnownPath[] = []
 
-  /** Learns all routes that the instance and its scopes get from now on. */
-  constructor (app: FastifyInstance) {
+  /**
+   * Learns all routes that the instance and its scopes get from now on.
+   * @param closed the prefix below which a request needs a key, though it may lead nowhere
+   */
+  constructor (app: FastifyInstance, readonly closed: string) {
     const seen = new Map<string, Set<string>>()
-    app.addHook('onRoute', ({ url, method }) => {
+    app.addHook('onRoute', ({ url, method, prefix }) => {
       const methods = seen.get(url) ?? new Set()
-      if (methods.size === 0) this.#routes.push({ pattern: patternOf(url), methods })
+      if (methods.size === 0) this.#routes.push({ pattern: patternOf(url), methods, needsKey: `${prefix}/`.startsWith(`${closed}/`) })
       for (const name of [method].flat()) methods.add(name)
       seen.set(url, methods)
     })
@@ -18,12 +27,20 @@ export class KnownPaths {
 
   /** @throws {Failure} METHOD_NOT_ALLOWED or NOT_FOUND, for a request that no route takes. */
   refuse (request: FastifyRequest): never {
-    const path = request.raw.url!.split('?', 1)[0]!
+    const path = pathOf(request)
     const allowed = new Set(this.#routes.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => [...methods]))
     if (allowed.size === 0) throw new Failure('NOT_FOUND')
     throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: [...allowed].sort().join(', ') } })
   }
+
+  /** Whether anybody may learn what is at the path of a request. */
+  isOpen (request: FastifyRequest): boolean {
+    const path = pathOf(request)
+    return !`${path}/`.startsWith(`${this.closed}/`) || this.#routes.some(({ pattern, needsKey }) => !needsKey && pattern.test(path))
+  }
 }
+
+const pathOf = ({ raw }: FastifyRequest): string => raw.url!.split('?', 1)[0]!
 
 /** `/v1/patients/:id` as an expression; a last `*` stands for any rest. */
 function patternOf (url: string): RegExp {

@@ -64,16 +64,18 @@ function tagOf (mapping: Mapping): JsonSchema {
   }
 }
 
+const pointer: JsonSchema = { type: 'string', pattern: '^/' }
+
+const operation = (op: readonly string[], needed: JsonSchema = {}): JsonSchema =>
+  ({ type: 'object', properties: { op: { type: 'string', enum: op }, path: pointer, ...needed }, required: ['op', 'path', ...Object.keys(needed)] })
+
 const patchOperation: JsonSchema = {
-  type: 'object',
   description: 'One operation of RFC 6902 on the simple form.',
-  properties: {
-    op: { type: 'string', enum: ['add', 'remove', 'replace', 'move', 'copy', 'test'] },
-    path: { type: 'string', pattern: '^/' },
-    from: { type: 'string', pattern: '^/' },
-    value: { description: 'Any JSON value.' }
-  },
-  required: ['op', 'path']
+  anyOf: [
+    operation(['add', 'replace', 'test'], { value: { description: 'Any JSON value.' } }),
+    operation(['move', 'copy'], { from: pointer }),
+    operation(['remove'])
+  ]
 }
 
 const patch: JsonSchema = { type: 'array', items: { $ref: '#/components/schemas/PatchOperation' }, maxItems: 1000 }

@@ -17,7 +17,7 @@ const path = '[A-Z][A-Za-z]+:[A-Za-z][A-Za-z-]*(?::[A-Z][A-Za-z]+)?'
 /** What the parameters of searches take. */
 export const filterSchemas: Readonly<Record<string, JsonSchema>> = {
   FilterText: { type: 'string', pattern: '\\S', maxLength: 2000 },
-  FilterCodes: listOf({ type: 'string', pattern: '\\S' }),
+  FilterCodes: listOf({ type: 'string', pattern: '^(?:\\\\,|[^,])*[^,\\s](?:\\\\,|[^,])*$' }),
   FilterMoment: { type: 'string', pattern: patterns['fhir-dateTime'] },
   FilterIds: listOf({ type: 'string', pattern: `^${id}$` }),
   FilterQuantities: listOf({ type: 'string', pattern: `^${quantity}$` })

@@ -120,6 +120,7 @@ function sentParts (schema: Schema, place: Place): JsonSchema {
   return {
     ...plain,
     ...form !== undefined && { pattern: form },
+    ...pattern !== undefined && format !== undefined && { allOf: [{ pattern: patterns[format] }] },
     ...items && { items: published(items, place) },
     ...not && { not: published(not, place) },
     // Apart from the properties, or generators of types take the object for one form of several.

@@ -5,7 +5,8 @@ import type { SearchParameter } from '../tenant-guard/interaction.js'
 
 /** What is wrong with a filter's value, in words that never repeat it; undefined when it is fine. */
 export function valueMistake (filter: Filter, modifier: string | undefined, value: string): string | undefined {
-  if (value.trim() === '') return 'expected a value'
+  const parts = modifier === 'text' ? [value] : values(filter, value)
+  if (parts.some(part => part.trim() === '')) return parts.length > 1 ? 'expected a value before and after each comma' : 'expected a value'
   if (modifier === 'text') return undefined
   const mistaken = (each: (part: string) => boolean, says: string) => values(filter, value).every(each) ? undefined : says
   switch (filter.kind) {

@@ -5,7 +5,7 @@ import type { Claim, KeyedRequests } from '../idempotency/keyed-requests.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
-import { entityTag, isKnown } from '../envelope/conditions.js'
+import { entityTag, isKnown, versionsIn } from '../envelope/conditions.js'
 import { readWish } from './include.js'
 import { read, remove, search, type Context } from './interactions.js'
 import { createOnce, updateOnce, type Written } from './once.js'
@@ -50,6 +50,7 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFo
   })
   scope.get(`/${path}/:id`, async (request: WithId, reply) => {
     const wish = readWish(mapping, relations, queryOf(request.raw.url))
+    versionsIn(request.headers['if-none-match'], 'If-None-Match')
     if (wish !== undefined) return await readWith(contextOf(request), request.params.id, wish, url)
     const stored = await read(contextOf(request), request.params.id)
     if (isKnown(request.headers['if-none-match'], stored.meta.versionId)) return await reply.code(304).header('etag', entityTag(stored.meta.versionId!)).send()

@@ -16,7 +16,7 @@ export function explain (errors: readonly ErrorObject[]): Explanation {
   return { path: expressionOf(chosen), says: reasonOf(chosen), code: issueTypes[chosen.keyword] ?? 'invalid' }
 }
 
-const issueTypes: Readonly<Record<string, string>> = { required: 'required', enum: 'code-invalid' }
+const issueTypes: Readonly<Record<string, string>> = { required: 'required', enum: 'code-invalid', 'x-ordered': 'invariant' }
 
 /** A name that is no field, with the nearest that is. */
 export function unknownName (name: string, known: readonly string[]): string {

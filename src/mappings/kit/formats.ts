@@ -11,10 +11,12 @@ const dateForm = new RegExp(`^${year}(?:-${month}(?:-${day})?)?$`)
 const dateTimeForm = new RegExp(`^${year}(?:-${month}(?:-${day}(?:T${clock}${zone})?)?)?$`)
 const instantForm = new RegExp(`^${year}-${month}-${day}T${clock}${zone}$`)
 const timeForm = new RegExp(`^${clock}$`)
-const uriForm = /^[^\s"<>\\^`{|}]+$/
 const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$/
-// eslint-disable-next-line no-control-regex -- R4 strings have no control characters but tab, line feed and carriage return.
-const control = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F]/
+// R4 strings have no control characters but tab, line feed and carriage return.
+const controls = '\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F\\x7F'
+const spaceOrControl = '\\s\\x00-\\x1F\\x7F'
+const control = new RegExp(`[${controls}]`)
+const uriForm = new RegExp(`^[^"<>\\\\^\`{|}${spaceOrControl}]+$`)
 
 export const formats: Readonly<Record<Format, (text: string) => boolean>> = {
   text: text => /\S/.test(text) && text === text.trim() && !control.test(text),
@@ -23,15 +25,15 @@ export const formats: Readonly<Record<Format, (text: string) => boolean>> = {
   'fhir-dateTime': text => dateTimeForm.test(text) && onCalendar(text),
   'fhir-instant': text => instantForm.test(text) && onCalendar(text),
   'fhir-time': text => timeForm.test(text),
-  'uri-reference': text => uriForm.test(text) && !control.test(text),
+  'uri-reference': text => uriForm.test(text),
   base64: text => base64Form.test(text),
   npi: isNpi
 }
 
 /** The forms as patterns, for readers of the schema that do not know our names; what a pattern cannot say is checked besides. */
 export const patterns: Readonly<Record<Format, string>> = {
-  text: '^\\S(?:[\\s\\S]*\\S)?$',
-  words: '^\\S+(?: \\S+)*$',
+  text: `^[^${spaceOrControl}](?:[^${controls}]*[^${spaceOrControl}])?$`,
+  words: `^[^${spaceOrControl}]+(?: [^${spaceOrControl}]+)*$`,
   date: dateForm.source,
   'fhir-dateTime': dateTimeForm.source,
   'fhir-instant': instantForm.source,

@@ -1,0 +1,45 @@
+/** Starts the built gateway for the fuzzer: a process of its own, with a key that no limit stops. */
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/**
+ * @param {{ dist: string, fhirUrl?: string }} options where the program was built; without `fhirUrl` the sandbox stands behind it
+ * @returns {Promise<{ url: string, key: string, log: () => string, stop: () => Promise<void> }>}
+ */
+export async function startBuiltGateway ({ dist, fhirUrl }) {
+  const data = mkdtempSync(join(tmpdir(), 'clinigate-fuzz-'))
+  const plans = join(data, 'plans.json')
+  writeFileSync(plans, JSON.stringify({ unlimited: { requestsPerMinute: null, requestsPerMonth: null, overage: true } }))
+  const { FHIR_TEST_URL: _, FHIR_LIVE_URL: __, ...inherited } = process.env
+  const env = { ...inherited, CLINIGATE_DATA: data, CLINIGATE_PLANS: plans, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'error', ...fhirUrl && { FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl } }
+  const command = (...args) => JSON.parse(execFileSync(process.execPath, [join(dist, 'cli', 'index.js'), ...args], { env }))
+  const { tenantId } = command('orgs', 'create', '--name', 'fuzzer', '--plan', 'unlimited')
+  const { secret } = command('keys', 'create', '--tenant', tenantId, '--mode', 'test')
+  const child = spawn(process.execPath, [join(dist, 'main.js')], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const said = { out: '', err: '' }
+  child.stdout.on('data', text => { said.out += text })
+  child.stderr.on('data', text => { said.err += text })
+  const ended = once(child, 'close')
+  return {
+    url: await addressIn(said, ended),
+    key: secret,
+    log: () => said.err,
+    async stop () {
+      child.kill('SIGTERM')
+      await ended
+      rmSync(data, { recursive: true, force: true })
+    }
+  }
+}
+
+async function addressIn (said, ended) {
+  for (;;) {
+    const address = /listens on (\S+)\n/.exec(said.out)?.[1]
+    if (address) return address
+    const isOver = await Promise.race([ended.then(() => true), new Promise(resolve => setTimeout(resolve, 50, false))])
+    if (isOver) throw new Error(`the gateway ended: ${said.err}`)
+  }
+}

@@ -1,0 +1,27 @@
+/** The fuzzer of the OpenAPI document against the built gateway, as a test. */
+import { dirname } from 'node:path'
+import t from 'tap'
+import { fuzz } from '../fuzz/fuzz.js'
+import { startBuiltGateway } from '../fuzz/gateway.js'
+import { installFuzzer } from '../fuzz/install.js'
+import { buildMain } from '../harness/built.js'
+
+/** More than installing, building and fuzzing take on a machine that does much else; the runner would else end the file after two minutes. */
+const limitMs = 600_000
+
+interface Fuzzing { readonly title: string, readonly fhirUrl?: string, readonly seconds: number, readonly seed: number }
+
+/** Starts the gateway before a FHIR server of the test's choice, absent: the sandbox, and fuzzes it. Skipped where the fuzzer cannot be installed. */
+export async function testByFuzzing ({ title, fhirUrl, seconds, seed }: Fuzzing): Promise<void> {
+  t.setTimeout(limitMs)
+  const said: string[] = []
+  const log = (text: string): void => { said.push(text) }
+  const program = await installFuzzer({ log })
+  await t.test(title, { skip: program === undefined && said.join(' '), timeout: limitMs }, async t => {
+    const gateway = await startBuiltGateway({ dist: dirname(buildMain()), fhirUrl })
+    t.after(gateway.stop)
+    const isClean = await fuzz({ program: program!, url: gateway.url, key: gateway.key, seed, seconds, log })
+    t.ok(isClean, `seed ${seed}${isClean ? '' : `; to see it again: npm run fuzz:openapi -- --seed ${seed} --minutes ${seconds / 60}\n${said.join('')}`}`)
+    t.equal(gateway.log(), '', 'the gateway has no error in its log')
+  })
+}
