@@ -7,7 +7,8 @@ process.exitCode = await run(process.argv.slice(2), {
   user: userName(),
   now: () => new Date(),
   out: text => process.stdout.write(text),
-  err: text => process.stderr.write(text)
+  err: text => process.stderr.write(text),
+  streams: process
 })
 
 function userName (): string {

@@ -4,22 +4,25 @@ import { ControlRefused } from '../control/refused.js'
 import { addKeys } from './keys.js'
 import { addOrgs } from './orgs.js'
 import { controlIn, type Surroundings } from './surroundings.js'
+import { addValidate, FaultsFound } from './validate/command.js'
 
-/** Runs one command and says how it ended: 0 done, 1 not possible, 2 not understood. Results go to `out` as JSON, all else to `err`. */
+/** Runs one command and says how it ended: 0 done, 1 not possible, 2 not understood. Results go to `out`, most of them as JSON, all else to `err`. */
 export async function run (args: readonly string[], surroundings: Surroundings): Promise<number> {
   const program = new Command('clinigate')
-    .description('Organizations and keys of a clinigate gateway. Works while the gateway runs, which follows within a second.')
+    .description('Organizations and keys of a clinigate gateway, and checks of records. Works while the gateway runs, which follows within a second.')
     .configureOutput({ writeOut: surroundings.out, writeErr: surroundings.err })
     .exitOverride()
   const control = controlIn(surroundings)
   addOrgs(program, control)
   addKeys(program, control)
+  addValidate(program, surroundings)
   try {
     await program.parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {
     // Commander has said by itself what it did not understand.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    if (error instanceof FaultsFound) return 1
     surroundings.err(`clinigate: ${explain(error)}\n`)
     return 1
   }

@@ -10,7 +10,12 @@ export interface Surroundings {
   readonly now: () => Date
   readonly out: (text: string) => void
   readonly err: (text: string) => void
+  /** The same streams themselves, for a command whose input and output may be of any size. */
+  readonly streams: Streams
 }
+
+/** The three standard streams of a process. */
+export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
 
 /** What a command works with. */
 export interface Control {

@@ -19,7 +19,8 @@ function cliOn (dataDirectory: string, environment: Record<string, string> = {})
       user: 'ann',
       now,
       out: text => { out += text },
-      err: text => { err += text }
+      err: text => { err += text },
+      streams: process
     })
     return { code, out, err, json: out.startsWith('{') || out.startsWith('[') ? JSON.parse(out) : undefined }
   }

@@ -1,0 +1,69 @@
+import { InvalidArgumentError, type Command } from 'commander'
+import { open, type FileHandle } from 'node:fs/promises'
+import { configSchema } from '../../config.js'
+import { nearest } from '../../envelope/nearest.js'
+import type { Occasion } from '../../mappings/kit/element.js'
+import type { Mapping } from '../../mappings/kit/mapping.js'
+import { mappings } from '../../mappings/registry.js'
+import type { Surroundings } from '../surroundings.js'
+import { validate, type Input } from './run.js'
+
+/** Thrown when records are faulty, which the report has said. */
+export class FaultsFound extends Error {}
+
+interface Options { readonly json?: true, readonly ndjson?: true }
+
+const help = `
+Each record is checked as POST /v1/<resource> does before it asks the datastore; whether the records that it refers to
+exist is not known here. The input is one JSON object, over as many lines as it likes, or NDJSON: an object a line.
+
+Ends with 0 when all are valid, 1 when any is faulty or there is none, 2 when the command was not understood.
+
+  clinigate validate patients patients.ndjson
+  jq -c '.[]' list.json | clinigate validate observations - --json`
+
+/** Adds the command that checks records before they are sent; it needs no configuration, no data directory and no datastore. */
+export function addValidate (program: Command, { streams, now }: Surroundings): void {
+  const command = program.command('validate').description('check records in the simple form, without a gateway')
+    .argument('<resource>', 'the name in the URL, such as patients', mappingOf)
+    .argument('<file>', 'a JSON or NDJSON file, or - for standard input')
+    .option('--json', 'print each faulty record as one line of JSON')
+    .option('--ndjson', 'take every line for a record, whatever the first one looks like')
+    .addHelpText('after', help)
+  command.action(async (mapping: Mapping, file: string, options: Options) => {
+    const input = await inputFrom(file, streams.stdin, command)
+    const occasion: Occasion = { now: now().toISOString(), keyName: 'clinigate validate', newUrl: () => 'https://example.org/new' }
+    const faulty = await validate(input, { mapping, occasion, streams, longest, isJson: options.json === true, isNdjson: options.ndjson === true })
+    if (faulty) throw new FaultsFound()
+  })
+}
+
+/** The largest body of a POST, as the gateway has it unless it is told otherwise. */
+const { default: longest } = configSchema.properties.limits.properties.bodyBytes as unknown as { readonly default: number }
+
+function mappingOf (path: string): Mapping {
+  const mapping = mappings.find(mapping => mapping.path === path)
+  if (mapping !== undefined) return mapping
+  const meant = nearest(path, mappings.map(mapping => mapping.path))
+  throw new InvalidArgumentError(`There is no such resource${meant === undefined ? '' : `; the nearest is ${meant}`}.`)
+}
+
+const reasons: Readonly<Record<string, string>> = { ENOENT: 'there is none with this name', EACCES: 'you have no right to', EISDIR: 'it is a directory' }
+
+async function inputFrom (file: string, stdin: AsyncIterable<Uint8Array>, command: Command): Promise<Input> {
+  if (file === '-') return { chunks: stdin }
+  try {
+    const handle = await open(file)
+    return { chunks: handle.createReadStream(), size: await sizeOf(handle) }
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    return command.error(`error: the file can't be read: ${reasons[code] ?? code}`, { exitCode: 2 })
+  }
+}
+
+/** @returns undefined for what has no size of its own, such as a named pipe */
+async function sizeOf (handle: FileHandle): Promise<number | undefined> {
+  const stat = await handle.stat()
+  if (stat.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
+  return stat.isFile() ? stat.size : undefined
+}

@@ -1,0 +1,137 @@
+/** The values of a file, one after the other, in memory that does not grow with the file. */
+
+type Chunks = AsyncIterable<Uint8Array>
+
+/** One value of an input as it stands there. */
+export interface Value {
+  /** Where it begins; the first line is 1. */
+  readonly line: number
+  /** Undefined for a value that is longer than any body may be, of which nothing is kept. */
+  readonly bytes: Uint8Array | undefined
+  /** Whether it is the whole input, over as many lines as it likes. */
+  readonly isDocument: boolean
+}
+
+/** How an input is read. */
+export interface Reading {
+  /** The longest value, in bytes. */
+  readonly longest: number
+  /** Whether every line is a value by itself, whatever the first one looks like. */
+  readonly isNdjson: boolean
+}
+
+/**
+ * One JSON document, or NDJSON: a value a line, lines of white space aside. It is a document when its first line that is
+ * not empty is no JSON by itself, and either ends where only a document goes on (`{`, `[`, `,` or `:`) or the whole is JSON.
+ */
+export async function * valuesOf (chunks: Chunks, { longest, isNdjson }: Reading): AsyncGenerator<Value> {
+  const reader = chunks[Symbol.asyncIterator]()
+  try {
+    const head: Head = isNdjson ? noHead : await readHead(reader, longest)
+    if (isDocument(head)) yield { line: 1, bytes: head.isWhole ? head.bytes : undefined, isDocument: true }
+    else yield * linesOf(joined(head, reader), longest)
+  } finally {
+    await reader.return?.()
+  }
+}
+
+/** The beginning of an input: as much as shows what the input is. */
+interface Head {
+  readonly bytes: Buffer
+  /** What was read beyond. */
+  readonly more: Uint8Array
+  /** The first line that is not empty, when it has an end. */
+  readonly first: Buffer | undefined
+  readonly isWhole: boolean
+}
+
+const nothing = Buffer.alloc(0)
+const noHead: Head = { bytes: nothing, more: nothing, first: undefined, isWhole: false }
+
+async function readHead (reader: AsyncIterator<Uint8Array>, longest: number): Promise<Head> {
+  const room = Buffer.allocUnsafe(longest + 1)
+  let size = 0
+  let first: Buffer | undefined
+  while (true) {
+    const { done = false, value: chunk = nothing } = await reader.next()
+    const taken = chunk.subarray(0, room.length - size)
+    room.set(taken, size)
+    size += taken.length
+    const isNew = first === undefined && taken.includes(newline)
+    if (isNew) first = firstLine(room.subarray(0, size))
+    const isClear = isNew && first !== undefined && isJson(first)
+    if (done || isClear || size === room.length) return { bytes: room.subarray(0, size), more: chunk.subarray(taken.length), first, isWhole: done }
+  }
+}
+
+function isDocument ({ bytes, first, isWhole }: Head): boolean {
+  if (first === undefined || isJson(first)) return false
+  return goesOn(first) || (isWhole && isJson(bytes))
+}
+
+const newline = 0x0A
+const blanks = new Set([0x20, 0x09, 0x0D])
+const isBlank = (line: Uint8Array): boolean => line.every(byte => blanks.has(byte))
+
+function firstLine (bytes: Buffer): Buffer | undefined {
+  for (let start = 0, end; (end = bytes.indexOf(newline, start)) >= 0; start = end + 1) {
+    const line = bytes.subarray(start, end)
+    if (!isBlank(line)) return line
+  }
+  return undefined
+}
+
+/** Whether a line ends where JSON cannot end: a structure was just opened, or a value has to follow. */
+const goesOn = (line: Buffer): boolean => /[{[,:][ \t\r]*$/.test(line.subarray(-256).toString('latin1'))
+
+function isJson (bytes: Buffer): boolean {
+  try {
+    JSON.parse(bytes.toString())
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function * joined ({ bytes, more, isWhole }: Head, reader: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield bytes
+  yield more
+  if (isWhole) return
+  for (let next = await reader.next(); next.done !== true; next = await reader.next()) yield next.value
+}
+
+async function * linesOf (chunks: Chunks, longest: number): AsyncGenerator<Value> {
+  let line: Line = { number: 1, parts: [], length: 0 }
+  for await (const chunk of chunks) {
+    let start = 0
+    for (let end; (end = chunk.indexOf(newline, start)) >= 0; start = end + 1) {
+      const value = valueOn(extended(line, chunk.subarray(start, end), longest), longest)
+      if (value !== undefined) yield value
+      line = { number: line.number + 1, parts: [], length: 0 }
+    }
+    line = extended(line, chunk.subarray(start), longest)
+  }
+  // The last line may have no newline behind it.
+  const value = valueOn(line, longest)
+  if (value !== undefined) yield value
+}
+
+/** A line as far as it was read; of one that is too long the length alone is kept. */
+interface Line { readonly number: number, readonly parts: readonly Uint8Array[], readonly length: number }
+
+/** Where lines end with CRLF, a line has one byte more than its value. */
+const carriageReturn = 0x0D
+
+function extended ({ number, parts, length }: Line, part: Uint8Array, longest: number): Line {
+  const whole = length + part.length
+  return { number, parts: whole > longest + 1 ? [] : [...parts, part], length: whole }
+}
+
+/** The value on a line; undefined where there is only white space. */
+function valueOn ({ number, parts, length }: Line, longest: number): Value | undefined {
+  const all = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+  const bytes = all.at(-1) === carriageReturn ? all.subarray(0, -1) : all
+  const isTooLong = bytes.length > longest || length > longest + 1
+  if (!isTooLong && isBlank(bytes)) return undefined
+  return { line: number, bytes: isTooLong ? undefined : bytes, isDocument: false }
+}

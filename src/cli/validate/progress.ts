@@ -1,0 +1,43 @@
+import { SingleBar } from 'cli-progress'
+import { clearLine, cursorTo } from 'node:readline'
+import type { Writable } from 'node:stream'
+import type { Tally } from './report.js'
+
+/** What a person sees of a long run. */
+export interface Progress {
+  readonly show: (bytes: number, tally: Tally) => void
+  /** Makes room for a line of the report, where both stand on one terminal. */
+  readonly stepAside: () => void
+  readonly end: () => void
+}
+
+/** Fewer bytes are read before anyone could wonder. */
+const worthShowing = 8 * 1024 * 1024
+
+const silent: Progress = { show: () => {}, stepAside: () => {}, end: () => {} }
+
+/**
+ * A bar that grows with what was read of a file; nothing at all for a small one, and where the stream is no terminal.
+ * @param size in bytes; undefined where nobody knows it, as of a pipe
+ */
+export function progressOn (terminal: Writable & { readonly isTTY?: boolean }, size: number | undefined): Progress {
+  if (terminal.isTTY !== true || size === undefined || size < worthShowing) return silent
+  const bar = new SingleBar({
+    stream: terminal,
+    format: '[{bar}] {percentage}% | {value} of {total} MiB | {values} records | {faulty} faulty',
+    formatValue: (value, _, type) => type === 'value' || type === 'total' ? (value / 2 ** 20).toFixed(1) : String(value),
+    barCompleteChar: '=',
+    barIncompleteChar: '-',
+    clearOnComplete: true,
+    forceRedraw: true,
+    // The two change the terminal for as long as the bar runs, and would not change it back when the command is killed.
+    linewrap: true,
+    gracefulExit: false
+  } as ConstructorParameters<typeof SingleBar>[0])
+  bar.start(size, 0, { values: 0, faulty: 0 })
+  return {
+    show: (bytes, tally) => bar.update(bytes, tally),
+    stepAside: () => { clearLine(terminal, 0, () => {}); cursorTo(terminal, 0) },
+    end: () => bar.stop()
+  }
+}

@@ -1,0 +1,21 @@
+import type { Fault } from './check.js'
+
+/** How much was checked, and of that how many values are faulty. */
+export interface Tally { readonly values: number, readonly faulty: number }
+
+/** A fault for people: a line of text for each thing to correct. */
+export function printed ({ line, error, message, issues }: Fault): string {
+  const texts = issues.map(issue => `line ${issue.line}: ${issue.diagnostics}\n`)
+  return texts.length > 0 ? texts.join('') : `line ${line}: ${error}. ${message}\n`
+}
+
+/** A fault for programs: one line of JSON. */
+export const asJson = (fault: Fault): string => `${JSON.stringify(fault)}\n`
+
+/** The last line of a report. */
+export function summary ({ values, faulty }: Tally): string {
+  if (values === 0) return 'There is no record in it.\n'
+  return `${counted(values, 'record')} checked, ${faulty === 0 ? 'none' : faulty} faulty.\n`
+}
+
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
