@@ -83,7 +83,8 @@ export const configSchema = Type.Object({
     }))
   }, { additionalProperties: false, default: {} }),
   limits: Type.Object({
-    bodyBytes: Type.Integer({ description: 'Largest request body of a simple resource', unit: 'bytes', minimum: 1_024, maximum: 67_108_864, default: 1_048_576, examples: [1_048_576] })
+    bodyBytes: Type.Integer({ description: 'Largest request body of a simple resource', unit: 'bytes', minimum: 1_024, maximum: 67_108_864, default: 1_048_576, examples: [1_048_576] }),
+    bundleBytes: Type.Integer({ description: 'Largest request body of raw FHIR, where a Bundle may come', unit: 'bytes', minimum: 1_024, maximum: 268_435_456, default: 16_777_216, examples: [16_777_216] })
   }, { additionalProperties: false, default: {} })
 }, { additionalProperties: false, title: 'clinigate configuration' })
 

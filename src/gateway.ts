@@ -26,6 +26,8 @@ export interface GatewayOptions extends ServerParts, HealthOptions, MetadataOpti
   readonly bodyBytes: number
   /** The routes below `/v1`, whose handlers return what becomes `data`. */
   readonly routes: readonly FastifyPluginAsync[]
+  /** Raw FHIR, below `/v1/fhir`. */
+  readonly fhir: FastifyPluginAsync
 }
 
 /** What needs a key. */
@@ -57,13 +59,21 @@ async function openToAll (scope: FastifyInstance, options: GatewayOptions): Prom
   await scope.register(metadata, options)
 }
 
+interface WithKeyOptions extends GatewayOptions { readonly paths: KnownPaths }
+
 /** `/v1`: what no step before it refused reaches a route. */
-async function withKey (scope: FastifyInstance, { authenticate: knows, now, plans, bodyBytes, routes, paths }: GatewayOptions & { readonly paths: KnownPaths }): Promise<void> {
+async function withKey (scope: FastifyInstance, { prefix: _, ...options }: WithKeyOptions & { readonly prefix: string }): Promise<void> {
+  scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
+  await scope.register(authenticate, options)
+  await scope.register(perMinute, options)
+  await scope.register(simple, options)
+  await scope.register(options.fhir, { prefix: '/fhir' })
+}
+
+/** The simple resources and what else speaks in the envelope. */
+async function simple (scope: FastifyInstance, { bodyBytes, routes, paths }: WithKeyOptions): Promise<void> {
   scope.setErrorHandler(errorHandler)
   scope.setNotFoundHandler(notFoundHandler)
-  scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
-  await scope.register(authenticate, { authenticate: knows, now })
-  await scope.register(perMinute, { plans })
   scope.addHook('onRequest', async request => requireScope(request.caller, effectOf(request.method)))
   scope.addHook('onRequest', async request => { if (request.is404) paths.refuse(request) })
   scope.addHook('onRequest', async request => { preferredType(request) })

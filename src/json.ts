@@ -126,6 +126,21 @@ function endOfText (text: string, open: number): number {
   return end
 }
 
+/** Where the value of a member of the outermost object begins in its text, which has no space between name and value. */
+export function memberAt (text: string, name: string): number | undefined {
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]!
+    if (char === '"') {
+      const end = endOfText(text, i)
+      if (depth === 1 && text[end + 1] === ':' && text.slice(i + 1, end) === name) return end + 2
+      i = end
+    } else if (char === '{' || char === '[') depth++
+    else if (char === '}' || char === ']') depth--
+  }
+  return undefined
+}
+
 const numberForm = /-?\d[-+.\deE]*|-/y
 
 function numberAt (text: string, start: number): string {

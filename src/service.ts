@@ -12,6 +12,7 @@ import { capabilityStatement } from './gateway/capability-statement.js'
 import { KeyedRequests } from './idempotency/keyed-requests.js'
 import { openApiDocument } from './openapi/document.js'
 import { mappings } from './mappings/registry.js'
+import { passthrough } from './passthrough/routes.js'
 import { resources } from './resources/routes.js'
 import { guardedStores } from './service/guarded-stores.js'
 
@@ -51,9 +52,9 @@ async function open (config: Config, { environment, version, now, log }: Service
   const keys = closers.add(openKeys(config, { control, now, log }))
   const datastores = await openDatastores(config, { environment, now }, closers)
   if (datastores.sandboxes.length > 0) log.warn({ datastores: datastores.sandboxes }, 'these datastores are embedded sandboxes, for trying out and never for real records')
-  const storeFor = guardedStores(config, datastores, now)
   const keyedRequests = closers.add(new KeyedRequests({ file: join(config.dataDirectory, 'idempotency.db'), now }))
   const url = config.publicUrl ?? `http://${config.host}:${config.port}`
+  const storeFor = guardedStores(config, datastores, { url, now })
   const statement = capabilityStatement(mappings, { version, url, date: now() })
   const app = closers.add(await buildGateway({
     logger: log,
@@ -65,6 +66,7 @@ async function open (config: Config, { environment, version, now, log }: Service
     checks: { keys: keys.check, ...datastores.checks },
     capabilityStatement: () => statement,
     document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }),
+    fhir: scope => passthrough(scope, { storeFor, url, bodyBytes: config.limits.bundleBytes }),
     routes: [scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]
   }))
   return { app, control, keys, sandboxes: datastores.sandboxes, close: () => closers.close() }

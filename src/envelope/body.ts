@@ -29,14 +29,18 @@ export function parseBody (body: Uint8Array): unknown {
   }
 }
 
-// Decompressing what anybody sends would let a small request become a large one.
-function refuseEncoded ({ headers }: FastifyRequest): void {
+/**
+ * Decompressing what anybody sends would let a small request become a large one.
+ * @throws {Failure} UNSUPPORTED_MEDIA_TYPE
+ */
+export function refuseEncoded ({ headers }: Pick<FastifyRequest, 'headers'>): void {
   const encoding = headers['content-encoding']
   if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return
   throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the body without content encoding.' })
 }
 
-function requireUtf8 (contentType: string): void {
+/** @throws {Failure} UNSUPPORTED_MEDIA_TYPE for a body that says of itself that it is in another encoding than UTF-8 */
+export function requireUtf8 (contentType: string): void {
   const charsets = [...contentType.matchAll(/;\s*charset\s*=\s*"?([^\s";]*)/gi)].map(match => match[1]!.toLowerCase())
   if (charsets.every(charset => charset === 'utf-8' || charset === 'utf8')) return
   throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the body in UTF-8.' })

@@ -1,12 +1,22 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure, fieldIssue, type FailureCode, type FailureDetails } from './failures.js'
+import { sendOutcome } from './operation-outcome.js'
 import { sendFailure } from './reply.js'
 
 /** Answers whatever went wrong in a scope with its envelope; what is our own trouble is logged here, once, with its cause. */
 export function errorHandler (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendFailure(reply, loggedFailure(error, request))
+}
+
+/** The same in the words of FHIR, for the scopes that speak it. */
+export function fhirErrorHandler (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendOutcome(reply, loggedFailure(error, request))
+}
+
+function loggedFailure (error: unknown, request: FastifyRequest): Failure {
   const failure = failureOf(error)
   if (failure.status >= 500) request.log.error({ code: failure.code, err: failure.cause }, failure.title)
-  return sendFailure(reply, failure)
+  return failure
 }
 
 /** Refuses a path that no route has. */

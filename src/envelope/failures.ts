@@ -1,36 +1,43 @@
 /** What can go wrong, as the client reads it. Status, title and remedy stand here and nowhere else; the cause goes to the log. */
 
-interface CatalogEntry { readonly status: number; readonly title: string; readonly remedy: string }
+interface CatalogEntry {
+  readonly status: number
+  /** For an OperationOutcome: http://hl7.org/fhir/R4/valueset-issue-type.html */
+  readonly issueType: string
+  readonly title: string
+  readonly remedy: string
+}
 
 /** Every code that an answer can carry, as `contract/service.md` has them; the documentation prints this table. */
 export const catalog = {
-  BAD_REQUEST: { status: 400, title: 'Bad request', remedy: 'Correct the request as the message says and send it again.' },
-  INVALID_JSON: { status: 400, title: 'Invalid JSON', remedy: 'Send a body that is one JSON value in UTF-8.' },
-  INVALID_CURSOR: { status: 400, title: 'Invalid cursor', remedy: 'Start the search again without cursor; a cursor serves only the search that gave it, for a limited time.' },
-  UNKNOWN_FILTER: { status: 400, title: 'Unknown filter', remedy: 'Use one of the filters of this resource.' },
-  METHOD_OVERRIDE_REJECTED: { status: 400, title: 'Method override rejected', remedy: 'Send the request with the method that it means, without a method override header.' },
-  UNAUTHORIZED: { status: 401, title: 'Unauthorized', remedy: 'Send your secret key in the header x-api-key.' },
-  INVALID_KEY_FORMAT: { status: 401, title: 'Invalid key format', remedy: 'Send one whole key, as it was shown when it was made; check that no character is missing.' },
-  INVALID_KEY: { status: 401, title: 'Invalid key', remedy: 'Use a key of this service; make a new one in the dashboard.' },
-  KEY_REVOKED: { status: 401, title: 'Key revoked', remedy: 'Make a new key in the dashboard; this one was revoked.' },
-  KEY_EXPIRED: { status: 401, title: 'Key expired', remedy: 'Make a new key in the dashboard; this one has expired.' },
-  INSUFFICIENT_SCOPE: { status: 403, title: 'Insufficient scope', remedy: 'Use a key that has the scope for this request: read for GET, write for changes.' },
-  NOT_FOUND: { status: 404, title: 'Not found', remedy: 'Check the path and the id.' },
-  METHOD_NOT_ALLOWED: { status: 405, title: 'Method not allowed', remedy: 'Use one of the methods in the header Allow.' },
-  NOT_ACCEPTABLE: { status: 406, title: 'Not acceptable', remedy: 'Accept application/json.' },
-  CONFLICT: { status: 409, title: 'Conflict', remedy: 'Read the record again and repeat the change on its present state.' },
-  PRECONDITION_FAILED: { status: 412, title: 'Precondition failed', remedy: 'Read the record again: it is no longer the version in If-Match.' },
-  PAYLOAD_TOO_LARGE: { status: 413, title: 'Payload too large', remedy: 'Send a smaller body, or use the bulk import.' },
-  UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported media type', remedy: 'Send application/json without content encoding.' },
-  VALIDATION_ERROR: { status: 422, title: 'Validation error', remedy: 'Correct the fields in issues.' },
-  IDEMPOTENCY_KEY_REUSED: { status: 422, title: 'Idempotency key reused', remedy: 'Use a new Idempotency-Key for another request.' },
-  RATE_LIMITED: { status: 429, title: 'Rate limited', remedy: 'Wait for the seconds in Retry-After.' },
-  MONTHLY_QUOTA_EXCEEDED: { status: 429, title: 'Monthly quota exceeded', remedy: 'Switch overage on in the dashboard, choose a larger plan or wait for the next month.' },
-  SANDBOX_QUOTA_EXCEEDED: { status: 429, title: 'Sandbox quota exceeded', remedy: 'Wait for the next month or choose a larger plan.' },
-  INTERNAL_ERROR: { status: 500, title: 'Internal error', remedy: 'Try again; if it stays, tell us the requestId.' },
-  BACKEND_ERROR: { status: 502, title: 'Backend error', remedy: 'Try again; if it stays, tell us the requestId.' },
-  BACKEND_UNAVAILABLE: { status: 503, title: 'Backend unavailable', remedy: 'Wait for the seconds in Retry-After and try again.' },
-  BACKEND_TIMEOUT: { status: 504, title: 'Backend timeout', remedy: 'Read before you repeat a change: it may have been made.' }
+  BAD_REQUEST: { status: 400, issueType: 'invalid', title: 'Bad request', remedy: 'Correct the request as the message says and send it again.' },
+  INVALID_JSON: { status: 400, issueType: 'structure', title: 'Invalid JSON', remedy: 'Send a body that is one JSON value in UTF-8.' },
+  INVALID_CURSOR: { status: 400, issueType: 'expired', title: 'Invalid cursor', remedy: 'Start the search again without cursor; a cursor serves only the search that gave it, for a limited time.' },
+  UNKNOWN_FILTER: { status: 400, issueType: 'not-supported', title: 'Unknown filter', remedy: 'Use one of the filters of this resource.' },
+  METHOD_OVERRIDE_REJECTED: { status: 400, issueType: 'not-supported', title: 'Method override rejected', remedy: 'Send the request with the method that it means, without a method override header.' },
+  UNAUTHORIZED: { status: 401, issueType: 'login', title: 'Unauthorized', remedy: 'Send your secret key in the header x-api-key.' },
+  INVALID_KEY_FORMAT: { status: 401, issueType: 'login', title: 'Invalid key format', remedy: 'Send one whole key, as it was shown when it was made; check that no character is missing.' },
+  INVALID_KEY: { status: 401, issueType: 'login', title: 'Invalid key', remedy: 'Use a key of this service; make a new one in the dashboard.' },
+  KEY_REVOKED: { status: 401, issueType: 'login', title: 'Key revoked', remedy: 'Make a new key in the dashboard; this one was revoked.' },
+  KEY_EXPIRED: { status: 401, issueType: 'expired', title: 'Key expired', remedy: 'Make a new key in the dashboard; this one has expired.' },
+  INSUFFICIENT_SCOPE: { status: 403, issueType: 'forbidden', title: 'Insufficient scope', remedy: 'Use a key that has the scope for this request: read for GET, write for changes.' },
+  NOT_FOUND: { status: 404, issueType: 'not-found', title: 'Not found', remedy: 'Check the path and the id.' },
+  METHOD_NOT_ALLOWED: { status: 405, issueType: 'not-supported', title: 'Method not allowed', remedy: 'Use one of the methods in the header Allow.' },
+  NOT_ACCEPTABLE: { status: 406, issueType: 'not-supported', title: 'Not acceptable', remedy: 'Accept application/json.' },
+  CONFLICT: { status: 409, issueType: 'conflict', title: 'Conflict', remedy: 'Read the record again and repeat the change on its present state.' },
+  PRECONDITION_FAILED: { status: 412, issueType: 'conflict', title: 'Precondition failed', remedy: 'Read the record again: it is no longer the version in If-Match.' },
+  PAYLOAD_TOO_LARGE: { status: 413, issueType: 'too-long', title: 'Payload too large', remedy: 'Send a smaller body, or use the bulk import.' },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, issueType: 'not-supported', title: 'Unsupported media type', remedy: 'Send application/json without content encoding.' },
+  VALIDATION_ERROR: { status: 422, issueType: 'invalid', title: 'Validation error', remedy: 'Correct the fields in issues.' },
+  IDEMPOTENCY_KEY_REUSED: { status: 422, issueType: 'duplicate', title: 'Idempotency key reused', remedy: 'Use a new Idempotency-Key for another request.' },
+  RATE_LIMITED: { status: 429, issueType: 'throttled', title: 'Rate limited', remedy: 'Wait for the seconds in Retry-After.' },
+  MONTHLY_QUOTA_EXCEEDED: { status: 429, issueType: 'throttled', title: 'Monthly quota exceeded', remedy: 'Switch overage on in the dashboard, choose a larger plan or wait for the next month.' },
+  SANDBOX_QUOTA_EXCEEDED: { status: 429, issueType: 'throttled', title: 'Sandbox quota exceeded', remedy: 'Wait for the next month or choose a larger plan.' },
+  INTERNAL_ERROR: { status: 500, issueType: 'exception', title: 'Internal error', remedy: 'Try again; if it stays, tell us the requestId.' },
+  NOT_IMPLEMENTED: { status: 501, issueType: 'not-supported', title: 'Not implemented', remedy: 'This gateway does not offer this operation yet.' },
+  BACKEND_ERROR: { status: 502, issueType: 'transient', title: 'Backend error', remedy: 'Try again; if it stays, tell us the requestId.' },
+  BACKEND_UNAVAILABLE: { status: 503, issueType: 'transient', title: 'Backend unavailable', remedy: 'Wait for the seconds in Retry-After and try again.' },
+  BACKEND_TIMEOUT: { status: 504, issueType: 'timeout', title: 'Backend timeout', remedy: 'Read before you repeat a change: it may have been made.' }
 } as const satisfies Record<string, CatalogEntry>
 
 export type FailureCode = keyof typeof catalog

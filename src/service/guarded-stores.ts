@@ -7,7 +7,7 @@ import { ownershipCache } from '../tenant-guard/ownership.js'
 import type { OpenDatastores } from './datastores.js'
 
 /** Gives each request the part of its datastore that is its caller's tenant's. */
-export function guardedStores (config: Config, { backendFor }: OpenDatastores, now: () => Date): (request: FastifyRequest) => GuardedStore {
+export function guardedStores (config: Config, { backendFor }: OpenDatastores, { url, now }: { readonly url: string, readonly now: () => Date }): (request: FastifyRequest) => GuardedStore {
   const ownership = ownershipCache()
   const cursors = sealedCursors({ key: cursorSecret(config), now })
   return ({ caller, id, log }) => tenantGuard({
@@ -17,6 +17,7 @@ export function guardedStores (config: Config, { backendFor }: OpenDatastores, n
     ownership,
     cursors,
     requestId: id,
+    fhirBase: `${url}/v1/fhir`,
     onIncident: incident => log.error({ incident }, 'isolation incident: a datastore answered with what is not the tenant\'s')
   })
 }

@@ -3,7 +3,7 @@ import { Failure } from '../envelope/failures.js'
 import { parseStored } from '../json.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import { ownRecord } from './answer.js'
-import type { Cursors } from './cursor.js'
+import type { CursorPlace, Cursors } from './cursor.js'
 import type { Interaction } from './interaction.js'
 import type { OwnerPlace, Ownership } from './ownership.js'
 import type { Tenant } from './tenant.js'
@@ -17,6 +17,8 @@ export interface Door {
   readonly cursors: Cursors
   /** The request's id, which the datastore is told for its own log. */
   readonly requestId?: string
+  /** Where clients reach raw FHIR: `https://api.example.org/v1/fhir`. */
+  readonly fhirBase: string
   readonly onIncident: (incident: Incident) => void
 }
 
@@ -46,6 +48,11 @@ export function report ({ backend, mode, tenant, onIncident }: Door, incident: P
 
 export function placeOf ({ backend, tenant }: Door): OwnerPlace {
   return { datastore: backend.name, tenant: tenant.id }
+}
+
+/** The place of a cursor that is given to a request here. */
+export function cursorPlace ({ tenant, mode, backend }: Door, { route, type }: Pick<CursorPlace, 'route' | 'type'>): CursorPlace {
+  return { tenant: tenant.id, mode, datastore: backend.name, route, type }
 }
 
 /** The tenant's record in an answer, remembered as its own; undefined when the answer holds anything else. */

@@ -1,19 +1,24 @@
 import type { StoredResource } from '../mappings/fhir.js'
+import { createOnce, type Made } from './create-once.js'
 import { ask } from './door.js'
 import type { Door } from './door.js'
+import type { FhirAnswer } from './fhir-answer.js'
+import type { FhirInteraction } from './fhir-interaction.js'
 import type { Create, CreateOnce, Delete, Interaction, Read, RelatedRead, Search, Update, VersionRead } from './interaction.js'
 import { firstOwned } from './look-up.js'
 import type { Page } from './page.js'
+import { perform } from './perform.js'
 import { decide } from './policy.js'
 import { readRelated, type Related } from './related.js'
 import { search } from './search.js'
-import { vread } from './vread.js'
-import { create, createOnce, readRecord, remove, update, type Made } from './writes.js'
+import { versionOf } from './vread.js'
+import { create, readRecord, remove, update } from './writes.js'
 
 export type { Incident } from './door.js'
 export type { Page } from './page.js'
 export type { Related } from './related.js'
-export type { Made } from './writes.js'
+export type { Made } from './create-once.js'
+export type { FhirAnswer } from './fhir-answer.js'
 
 declare const guarded: unique symbol
 
@@ -34,24 +39,27 @@ export interface GuardedStore {
   delete (interaction: Delete): Promise<void>
   /** The first of the candidates that is this tenant's and not deleted, e.g. `['Practitioner/1', 'Patient/1']`. */
   firstOwned (candidates: readonly string[]): Promise<string | undefined>
+  /** Any interaction of raw FHIR. */
+  perform (interaction: FhirInteraction): Promise<FhirAnswer>
 }
 
 /** Opens one tenant's part of a datastore for one request: the only way from a route to a backend. */
 export function tenantGuard (door: Door): GuardedStore {
   return {
     read: decided(async ({ type, id }: Read) => readRecord(door, await ask(door, { method: 'GET', path: `${type}/${id}` }), { type, id })),
-    vread: decided((interaction: VersionRead) => vread(door, interaction)),
+    vread: decided(async (interaction: VersionRead) => (await versionOf(door, interaction)).record),
     readRelated: decided((interaction: RelatedRead) => readRelated(door, interaction)),
     search: decided((interaction: Search) => search(door, interaction)),
-    create: decided((interaction: Create) => create(door, interaction)),
+    create: decided(async (interaction: Create) => (await create(door, interaction)).record),
     createOnce: decided((interaction: CreateOnce) => createOnce(door, interaction)),
-    update: decided((interaction: Update) => update(door, interaction)),
+    update: decided(async (interaction: Update) => (await update(door, interaction)).record),
     delete: decided((interaction: Delete) => remove(door, interaction)),
-    firstOwned: candidates => firstOwned(door, candidates)
+    firstOwned: candidates => firstOwned(door, candidates),
+    perform: decided((interaction: FhirInteraction) => perform(door, interaction))
   } satisfies Omit<GuardedStore, typeof guarded> as GuardedStore
 }
 
-function decided<I extends Interaction, T> (perform: (interaction: I) => Promise<T>): (interaction: I) => Promise<T> {
+function decided<I extends Interaction | FhirInteraction, T> (perform: (interaction: I) => Promise<T>): (interaction: I) => Promise<T> {
   return async interaction => {
     decide(interaction)
     return perform(interaction)

@@ -1,35 +1,49 @@
 import { Failure } from '../envelope/failures.js'
+import type { FhirInteraction } from './fhir-interaction.js'
 import type { Interaction } from './interaction.js'
 import { isId, resourceTypes, sharedTypes } from './resource-types.js'
 
 /** What one kind of interaction needs and what the guard does about it. */
 export interface Rule {
-  /** What the key must be allowed to do; the effect counts, not the HTTP method. */
-  readonly scope: 'read' | 'write'
-  readonly on: 'type' | 'record'
+  /** What the key must be allowed to do; the effect counts, not the HTTP method. `entries`: what its entries need. */
+  readonly scopes: ReadonlyArray<'read' | 'write'> | 'entries'
+  /** Whom it is about: a tenant's records of a type, one of them, several, or what all tenants share. */
+  readonly on: 'type' | 'record' | 'bundle' | 'shared'
   /** How one tenant is kept from another's records, as the documentation prints it. */
   readonly isolation: string
 }
 
 /** Every interaction that the guard performs; what is not here does not reach a datastore. */
-export const policy: Readonly<Record<Interaction['kind'], Rule>> = {
-  read: { scope: 'read', on: 'record', isolation: 'The answer must carry the tenant\'s tag.' },
-  vread: { scope: 'read', on: 'record', isolation: 'The record must be the tenant\'s now, and that version of it must carry the tenant\'s tag.' },
-  'read-related': { scope: 'read', on: 'record', isolation: 'The tag is a condition of the record; only search parameters of R4 are followed, one reference far; what comes along without the tenant\'s tag is left out.' },
-  search: { scope: 'read', on: 'type', isolation: 'The tag is a condition of the search; each match must carry it; the page link is sealed.' },
-  create: { scope: 'write', on: 'type', isolation: 'The tag is put on; each reference must lead to a record of the tenant; the answer must carry the tag.' },
-  'create-once': { scope: 'write', on: 'type', isolation: 'As create; the tag is also a condition of what counts as made before.' },
-  update: { scope: 'write', on: 'record', isolation: 'The record must be the tenant\'s; then as create, on the version that was read.' },
-  delete: { scope: 'write', on: 'record', isolation: 'The stored record must carry the tenant\'s tag.' }
+export const policy: Readonly<Record<(Interaction | FhirInteraction)['kind'], Rule>> = {
+  read: { scopes: ['read'], on: 'record', isolation: 'The answer must carry the tenant\'s tag.' },
+  vread: { scopes: ['read'], on: 'record', isolation: 'The record must be the tenant\'s now, and that version of it must carry the tenant\'s tag.' },
+  history: { scopes: ['read'], on: 'record', isolation: 'The record must be the tenant\'s now; each version must carry the tenant\'s tag; the page link is sealed.' },
+  'read-related': { scopes: ['read'], on: 'record', isolation: 'The tag is a condition of the record; only search parameters of R4 are followed, one reference far; what comes along without the tenant\'s tag is left out.' },
+  search: { scopes: ['read'], on: 'type', isolation: 'The tag is a condition of the search, and of each search that a chain or _has becomes; each match must carry it; what comes along without it is left out; the page link is sealed.' },
+  everything: { scopes: ['read'], on: 'record', isolation: 'The patient must be the tenant\'s; what comes along without the tenant\'s tag is left out; the page link is sealed.' },
+  create: { scopes: ['write'], on: 'type', isolation: 'The tag is put on; each reference must lead to a record of the tenant; the answer must carry the tag.' },
+  'create-once': { scopes: ['write'], on: 'type', isolation: 'As create; the tag is also a condition of what counts as made before.' },
+  'conditional-create': { scopes: ['read', 'write'], on: 'type', isolation: 'As create; the tag is also a condition of what counts as there.' },
+  update: { scopes: ['write'], on: 'record', isolation: 'The record must be the tenant\'s; then as create.' },
+  'conditional-update': { scopes: ['write'], on: 'type', isolation: 'The record is found by a search with the tag; then as update, or as conditional-create where there is none.' },
+  patch: { scopes: ['write'], on: 'record', isolation: 'The record must be the tenant\'s; the patch is applied here, and its result stored as an update of the version that was read.' },
+  'conditional-patch': { scopes: ['write'], on: 'type', isolation: 'The record is found by a search with the tag; then as patch.' },
+  delete: { scopes: ['write'], on: 'record', isolation: 'The stored record must carry the tenant\'s tag.' },
+  'conditional-delete': { scopes: ['write'], on: 'type', isolation: 'The record is found by a search with the tag; then as delete. Several are never deleted at once.' },
+  validate: { scopes: ['read'], on: 'type', isolation: 'The resource is stamped and its references are checked before the datastore sees it; nothing is stored.' },
+  terminology: { scopes: ['read'], on: 'shared', isolation: 'Only what the operator loaded is asked, by its URL; no tenant can write there.' },
+  batch: { scopes: 'entries', on: 'bundle', isolation: 'Each entry is performed as the same request alone.' },
+  transaction: { scopes: 'entries', on: 'bundle', isolation: 'Each entry is decided on as the same request alone; what one of them may not do, none of them does.' }
 }
 
 /**
  * Refuses an interaction that no tenant may have, before anything is looked up.
  * @throws {Failure} METHOD_NOT_ALLOWED for a type that is shared by nature, NOT_FOUND for a type or id that cannot be
  */
-export function decide (interaction: Interaction): void {
-  const rule = policy[interaction.kind]
+export function decide (interaction: Interaction | FhirInteraction): void {
+  const { on } = policy[interaction.kind]
+  if (on === 'bundle' || on === 'shared') return
   if (sharedTypes.has(interaction.type)) throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot belong to one organization.', headers: { allow: '' } })
   if (!resourceTypes.has(interaction.type)) throw new Failure('NOT_FOUND')
-  if (rule.on === 'record' && !isId((interaction as { id?: unknown }).id)) throw new Failure('NOT_FOUND')
+  if (on === 'record' && !isId((interaction as { id?: unknown }).id)) throw new Failure('NOT_FOUND')
 }

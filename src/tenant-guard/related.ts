@@ -23,7 +23,7 @@ const mostIncludes = 60
 /** Reads a record and what is one reference away from it, in one search. */
 export async function readRelated (door: Door, { type, id, includes }: RelatedRead): Promise<Related> {
   demandKnown(type, includes)
-  const search = restrict({ type, parameters: [['_id', id]], count: 1 }, door.tenant)
+  const search = restrict({ type, parameters: [['_id', id]], count: 1, total: 'accurate' }, door.tenant)
   const path = [search.path, ...includes.map(include => encodeParameters([written(include)]))].join('&')
   // With no-store HAPI would leave out what comes along; without either it shows for a minute what it found before.
   const answer = await ask(door, { method: 'GET', path, headers: { 'cache-control': 'no-cache' } })

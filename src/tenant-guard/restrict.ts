@@ -9,10 +9,10 @@ import type { Tenant } from './tenant.js'
 export interface Asked {
   readonly type: string
   readonly parameters: readonly SearchParameter[]
-  /** Entries a page. */
+  /** Entries a page; 0 asks for their number alone. */
   readonly count: number
-  /** Whether the number of all matches is wanted, as it is unless said otherwise; it costs a second query in the datastore. */
-  readonly total?: boolean
+  /** How exact the number of all matches must be, which costs a second query in the datastore; absent: as the datastore likes. */
+  readonly total?: 'accurate' | 'estimate' | 'none' | undefined
 }
 
 /** Longer request lines are refused by some servers; 8 KiB is the usual bound. */
@@ -24,16 +24,28 @@ const mostEntries = 1_000
  * conditions by AND, so no other parameter can widen the result.
  * @throws {Failure} UNKNOWN_FILTER or BAD_REQUEST for a parameter that reaches beyond the records themselves
  */
-export function restrict ({ type, parameters, count, total = true }: Asked, tenant: Tenant): BackendRequest {
-  if (!Number.isInteger(count) || count < 1 || count > mostEntries) throw refused(`count must be from 1 to ${mostEntries}.`)
-  for (const parameter of parameters) demandHarmless(parameter, tenant)
-  const asked = encodeParameters(parameters)
-  const page: SearchParameter[] = [['_count', String(count)], ['_total', total ? 'accurate' : 'none']]
+export function restrict ({ type, parameters, count, total }: Asked, tenant: Tenant): BackendRequest {
+  if (!Number.isInteger(count) || count < 0 || count > mostEntries) throw refused(`count must be from 0 to ${mostEntries}.`)
+  const asked = harmless(parameters, tenant)
+  const page: SearchParameter[] = [['_count', String(count)], ...total === undefined ? [] : [['_total', total] as const]]
   const own = encodeParameters([['_tag', tenantToken(tenant)], ...page])
   const path = `${type}?${asked === '' ? '' : `${asked}&`}${own}`
   if (path.length <= longestPath) return { method: 'GET', path }
   // The tag stays in the URL, because HAPI passes over a form that it takes for something else.
   return { method: 'POST', path: `${type}/_search?${own}`, form: asked }
+}
+
+/**
+ * Conditions on the tenant's own records, encoded: what a conditional write is told, and what a client's criteria become.
+ * @throws {Failure} as {@link restrict}
+ */
+export function conditionsAmongOwn (parameters: readonly SearchParameter[], tenant: Tenant): string {
+  return [harmless(parameters, tenant), encodeParameters([['_tag', tenantToken(tenant)]])].filter(part => part !== '').join('&')
+}
+
+function harmless (parameters: readonly SearchParameter[], tenant: Tenant): string {
+  for (const parameter of parameters) demandHarmless(parameter, tenant)
+  return encodeParameters(parameters)
 }
 
 /** The value of `_tag` that only the tenant's records match. */

@@ -1,12 +1,12 @@
 import type { BackendAnswer } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
 import { filtersHash, invalidCursor } from './cursor.js'
-import type { CursorContents, CursorPlace } from './cursor.js'
-import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected } from './door.js'
+import type { CursorContents } from './cursor.js'
+import { ask, causeOf, cursorPlace, jsonOf, ownRecordIn, report, unexpected } from './door.js'
 import type { Door } from './door.js'
 import type { Search } from './interaction.js'
 import type { Page } from './page.js'
-import { pageLink } from './page-link.js'
+import { pageLink, searchPaths } from './page-link.js'
 import { restrict } from './restrict.js'
 import { searchsetOf } from './searchset.js'
 
@@ -16,7 +16,7 @@ const defaultCount = 20
 export async function search (door: Door, asked: Search): Promise<Page> {
   if (asked.cursor !== undefined) return continued(door, asked, asked.cursor)
   const count = asked.count ?? defaultCount
-  const request = restrict({ type: asked.type, parameters: asked.parameters, count }, door.tenant)
+  const request = restrict({ type: asked.type, parameters: asked.parameters, count, total: 'accurate' }, door.tenant)
   // Else HAPI shows for a minute what it found earlier, without what was stored since.
   const answer = await ask(door, { ...request, headers: { 'cache-control': 'no-cache' } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take a filter, or the value of one.', cause: causeOf(answer) })
@@ -49,12 +49,8 @@ function pageOf (door: Door, asked: Search, { answer, count, ...before }: PageAn
   const hidesTotal = foreign > 0 || before.hidesTotal
   const total = hidesTotal ? undefined : found.total ?? before.total
   if (found.next === undefined) return { resources, ...total !== undefined && { total } }
-  const link = pageLink(found.next, door.backend.baseUrl, asked.type)
+  const link = pageLink(found.next, door.backend.baseUrl, searchPaths(asked.type))
   if (link === undefined) throw unexpected(answer, 'the link to the next page does not begin with the base URL that is configured')
   const filters = before.filters ?? filtersHash(asked.parameters)
   return { resources, ...total !== undefined && { total }, cursor: door.cursors.seal({ link, count, filters, total, hidesTotal }, cursorPlace(door, asked)) }
-}
-
-function cursorPlace ({ tenant, mode, backend }: Door, { route, type }: Search): CursorPlace {
-  return { tenant: tenant.id, mode, datastore: backend.name, route, type }
 }

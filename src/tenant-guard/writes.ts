@@ -1,102 +1,73 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { BackendAnswer } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
 import { printJson } from '../json.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import { ask, causeOf, jsonOf, notFound, ownRecordIn, placeOf, report, unexpected } from './door.js'
 import type { Door } from './door.js'
-import type { Create, CreateOnce, Delete, Update } from './interaction.js'
+import type { Create, Delete } from './interaction.js'
+import type { FhirUpdate } from './fhir-interaction.js'
 import { ownedAmong } from './look-up.js'
 import { linksIn, ReferenceFailure } from './references.js'
 import { isId } from './resource-types.js'
-import { encodeParameters, escapeValue, tenantToken } from './restrict.js'
-import { marked, markSystem, stamp } from './stamp.js'
+import { marked, stamp } from './stamp.js'
 
-const wholeAnswer = { prefer: 'return=representation' }
-const mayBeDone = 'Read before you repeat the change: it may have been made.'
+export const wholeAnswer = { prefer: 'return=representation' }
+export const mayBeDone = 'Read before you repeat the change: it may have been made.'
 
-/** The record that a create made, now or before. */
-export interface Made {
-  readonly record: StoredResource
-  /** False for a record that an earlier request made; it is shown as it is now. */
-  readonly isNew: boolean
-}
+/** A record as it was stored, and the datastore's answer. */
+export interface Written { readonly record: StoredResource, readonly answer: BackendAnswer }
 
 /** Stores a new record under an id that the datastore chooses. */
-export async function create (door: Door, { type, resource }: Create): Promise<StoredResource> {
+export async function create (door: Door, { type, resource }: Omit<Create, 'kind'>): Promise<Written> {
   const checked = await toCreate(door, { type, resource })
   const answer = await ask(door, { method: 'POST', path: type, headers: wholeAnswer, body: printJson(checked.resource) })
-  if (answer.status === 201) return written(door, answer, { kind: 'create', type })
+  if (answer.status === 201) return { record: written(door, answer, { kind: 'create', type }), answer }
   throw await notCreated(door, answer, checked)
 }
 
-/** How often a create is repeated that another one with the same mark was in the way of. */
-const mostTries = 6
-const tryAgainMs = 50
-
-/** Stores a new record, or finds the one that carries a mark: FHIR's conditional create. */
-export async function createOnce (door: Door, { type, resource, marks, seenAt, since }: CreateOnce): Promise<Made> {
-  const checked = await toCreate(door, { type, resource }, { code: marks[0], seenAt })
-  let sought: readonly string[] = marks
-  for (let attempt = 1; ; attempt++) {
-    const headers = { ...wholeAnswer, 'if-none-exist': conditionOf(door, sought) }
-    const answer = await ask(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) })
-    if (answer.status === 201) return { record: written(door, answer, { kind: 'create-once', type }), isNew: true }
-    const found = answer.status === 200 ? written(door, answer, { kind: 'create-once', type }) : undefined
-    if (found !== undefined && markTime(door, found, sought) >= since.getTime()) return { record: found, isNew: false }
-    // An earlier mark leads to a record of long ago, or to one beside the newer one.
-    const isOld = (found !== undefined || answer.status === 412) && sought.length > 1
-    // HAPI refuses those that come while the first is being stored, instead of showing it to them.
-    const isEarly = answer.status === 409
-    if (attempt === mostTries || !(isOld || isEarly)) throw await notCreated(door, answer, checked)
-    if (isOld) sought = marks.slice(0, 1)
-    else await pause(tryAgainMs * attempt)
-  }
-}
-
-function conditionOf ({ tenant }: Door, marks: readonly string[]): string {
-  if (!marks.every(mark => /^[\w-]{1,64}$/.test(mark))) throw new Error('a mark has 1 to 64 characters of A-Z a-z 0-9 _ -')
-  const anyMark = marks.map(mark => `${escapeValue(markSystem(tenant))}|${mark}`).join(',')
-  return encodeParameters([['_tag', anyMark], ['_tag', tenantToken(tenant)]])
-}
-
-/** When the request that made a record was first seen, in milliseconds; Infinity where the datastore kept the mark alone. */
-function markTime ({ tenant }: Door, { meta: { tag = [] } }: StoredResource, marks: readonly string[]): number {
-  const mark = tag.find(({ system, code }) => system === markSystem(tenant) && marks.includes(code!)) as { display?: string } | undefined
-  // A server that passes over a condition would show any record of the tenant.
-  if (mark === undefined) throw new Failure('BACKEND_ERROR', { message: mayBeDone, cause: { reason: 'a conditional create showed a record that is not what was sought' } })
-  const time = Date.parse(mark.display ?? '')
-  return Number.isNaN(time) ? Infinity : time
-}
-
-async function toCreate (door: Door, { type, resource }: Omit<Create, 'kind'>, mark?: Parameters<typeof marked>[2]): Promise<Checked> {
+/** A resource as it goes into the datastore for the first time: without the client's id, stamped, its references checked. */
+export async function toCreate (door: Door, { type, resource }: Omit<Create, 'kind'>, mark?: Parameters<typeof marked>[2]): Promise<Checked> {
   const { id: _, ...content } = resource
   return await demandOwnReferences(door, marked(stamped(door, type, content as FhirResource), door.tenant, mark))
 }
 
-async function notCreated (door: Door, answer: BackendAnswer, checked: Checked): Promise<Failure> {
+/** Why a create was not performed. */
+export async function notCreated (door: Door, answer: BackendAnswer, checked: Checked): Promise<Failure> {
   if ([400, 409, 412, 422].includes(answer.status)) return await refusal(door, answer, checked)
   return unexpected(answer, 'a create was not answered')
 }
 
+/** What is replaced: `version`, when given, is the only one that may be, be it the one that was read or the client's If-Match. */
+type Replacement = Omit<FhirUpdate, 'kind'>
+
 /**
- * Replaces the version that was read. A record deleted meanwhile has another version, so it cannot come back; one that
- * never was would be made by HAPI, hence the look-up, which a read just before makes free.
+ * Replaces a record of the tenant's. One that never was would be made by HAPI, hence the look-up, which a read just before
+ * makes free. One that is deleted has another version, so with a version it cannot come back.
+ * @throws {Failure} CONFLICT when another version is stored
  */
-export async function update (door: Door, { type, id, resource, version }: Update): Promise<StoredResource> {
+export async function update (door: Door, { type, id, resource, version }: Replacement): Promise<Written> {
   const record = `${type}/${id}`
   if (!(await ownedAmong(door, [record])).has(record)) throw notFound()
-  if (!isId(version)) throw new Failure('CONFLICT')
+  if (version !== undefined && !isId(version)) throw new Failure('CONFLICT')
   const body = stamped(door, type, { ...resource, id })
   const checked = await demandOwnReferences(door, body)
-  const headers = { ...wholeAnswer, 'if-match': `W/"${version}"` }
+  const headers = { ...wholeAnswer, ...version !== undefined && { 'if-match': `W/"${version}"` } }
   const answer = await ask(door, { method: 'PUT', path: record, headers, body: printJson(body) })
-  if (answer.status === 200) return written(door, answer, { kind: 'update', type, id })
-  if (answer.status === 201) throw created(door, type)
+  if (answer.status === 200) return { record: written(door, answer, { kind: 'update', type, id }), answer }
+  if (answer.status === 201) return { record: broughtBack(door, answer, { type, id, version }), answer }
   if (answer.status === 404 || answer.status === 410) throw gone(door, record)
   if (answer.status === 409 || answer.status === 412) throw new Failure('CONFLICT', { cause: causeOf(answer) })
   if (answer.status === 400 || answer.status === 422) throw await refusal(door, answer, checked)
   throw unexpected(answer, 'an update was not answered')
+}
+
+/**
+ * A record of the tenant's that another gateway deleted since this one saw it, stored anew under its id. With a version
+ * that can't be: then the datastore made a record that was not there.
+ */
+function broughtBack (door: Door, answer: BackendAnswer, { type, id, version }: Omit<Replacement, 'resource'>): StoredResource {
+  if (version !== undefined) throw created(door, type)
+  return written(door, answer, { kind: 'update', type, id })
 }
 
 /** Deletes the tenant's record, when it is still the version that the client means. */
@@ -113,7 +84,8 @@ export async function remove (door: Door, { type, id, version }: Delete): Promis
   if (answer.status >= 300) throw unexpected(answer, 'a delete was not answered')
 }
 
-async function metaOf (door: Door, type: string, id: string): Promise<StoredResource> {
+/** The identity and version of a record of the tenant's; unknown, deleted and foreign ones are NOT_FOUND. */
+export async function metaOf (door: Door, type: string, id: string): Promise<StoredResource> {
   const answer = await ask(door, { method: 'GET', path: `${type}/${id}?_elements=id,meta` })
   return readRecord(door, answer, { type, id })
 }
@@ -164,7 +136,7 @@ async function refusal (door: Door, answer: BackendAnswer, { resource, believed 
 }
 
 /** The stored record in the answer to a write. The write is done, whatever the answer holds. */
-function written (door: Door, answer: BackendAnswer, { kind, type, id }: { kind: 'create' | 'create-once' | 'update', type: string, id?: string }): StoredResource {
+export function written (door: Door, answer: BackendAnswer, { kind, type, id }: { kind: 'create' | 'create-once' | 'update', type: string, id?: string }): StoredResource {
   const record = ownRecordIn(door, jsonOf(answer, mayBeDone), { type, id })
   if (record !== undefined) return record
   report(door, { kind: 'foreign-answer', interaction: kind, type, records: 1 })

@@ -148,6 +148,7 @@ async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply:
     authenticate: async () => caller,
     plans: { pro: { requestsPerMinute: null, requestsPerMonth: null, overage: true } },
     bodyBytes: 1_024,
+    fhir: async () => {},
     routes: [async scope => { scope.get('/probe', async (request, reply) => handler(request, reply)) }],
     ...options
   })
@@ -180,6 +181,7 @@ t.test('what goes wrong in a route is answered in the envelope, whatever it is',
 t.test('a request that comes on a busy connection while the gateway closes gets its answer too', async t => {
   let release = () => {}
   const { app } = await gatewayAround(t, () => 1, {
+    fhir: async () => {},
     routes: [async scope => {
       scope.get('/slow', async () => new Promise(resolve => { release = () => resolve({ slow: true }) }))
       scope.get('/fast', async () => ({ fast: true }))

@@ -1,0 +1,27 @@
+import type { FastifyReply } from 'fastify'
+import { catalog, type Failure, type Issue } from './failures.js'
+
+/** What FHIR answers that is no record: http://hl7.org/fhir/R4/operationoutcome.html */
+export interface OperationOutcome {
+  readonly resourceType: 'OperationOutcome'
+  readonly issue: ReadonlyArray<Omit<Issue, 'severity'> & { readonly severity: 'error' | 'warning' | 'information' }>
+}
+
+/** A failure in the words of FHIR: nothing of its cause, nothing of what was sent. */
+export function outcomeOf ({ code, message, issues }: Failure): OperationOutcome {
+  const whole = { severity: 'error', code: catalog[code].issueType, diagnostics: message } as const
+  return { resourceType: 'OperationOutcome', issue: issues.length > 0 ? issues : [whole] }
+}
+
+/** Says that something was done, to a client that wants it said. */
+export function successOutcome (diagnostics: string): OperationOutcome {
+  return { resourceType: 'OperationOutcome', issue: [{ severity: 'information', code: 'informational', diagnostics }] }
+}
+
+/** The media type of raw FHIR. */
+export const fhirType = 'application/fhir+json; charset=utf-8'
+
+/** Sends a failure as an OperationOutcome, with the headers that it asks for. */
+export function sendOutcome (reply: FastifyReply, failure: Failure): FastifyReply {
+  return reply.code(failure.status).headers(failure.headers).type(fhirType).send(JSON.stringify(outcomeOf(failure)))
+}

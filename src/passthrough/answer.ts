@@ -1,0 +1,43 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { entityTag, isKnown } from '../envelope/conditions.js'
+import { fhirType, successOutcome } from '../envelope/operation-outcome.js'
+import type { StoredResource } from '../mappings/fhir.js'
+import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
+import type { FhirAnswer } from '../tenant-guard/guard.js'
+import { policy } from '../tenant-guard/policy.js'
+import { readPreferences } from './preferences.js'
+
+interface Answering { readonly interaction: FhirInteraction, readonly fhirBase: string }
+
+/** Sends what an interaction came to, as http://hl7.org/fhir/R4/http.html has it. */
+export function sendAnswer (reply: FastifyReply, answer: FhirAnswer, { interaction, fhirBase }: Answering): FastifyReply {
+  const { status, record, body } = answer
+  reply.code(status).type(fhirType)
+  if (record !== undefined) reply.headers(headersOf(record))
+  if (record !== undefined && status === 201) reply.header('location', `${fhirBase}/${placeOf(record)}`)
+  const isRead = !policy[interaction.kind].scopes.includes('write')
+  if (isRead && record !== undefined && isUnchanged(reply.request, record)) return reply.code(304).removeHeader('content-type').send()
+  const returns = isRead || body === undefined ? undefined : readPreferences(reply.request).returns
+  if (returns === 'minimal' || body === undefined) return reply.removeHeader('content-type').send()
+  return reply.send(returns === 'OperationOutcome' ? JSON.stringify(successOutcome('The change was made.')) : body)
+}
+
+/** Version and time of a record, for the conditions of later requests. */
+function headersOf ({ meta: { versionId, lastUpdated } }: StoredResource): Readonly<Record<string, string>> {
+  const changed = typeof lastUpdated === 'string' ? new Date(lastUpdated) : undefined
+  return {
+    ...versionId !== undefined && { etag: entityTag(versionId) },
+    ...changed !== undefined && !Number.isNaN(changed.getTime()) && { 'last-modified': changed.toUTCString() }
+  }
+}
+
+function placeOf ({ resourceType, id, meta: { versionId } }: StoredResource): string {
+  return versionId === undefined ? `${resourceType}/${id}` : `${resourceType}/${id}/_history/${versionId}`
+}
+
+/** Whether the client has this version already: decided here, after the check of whose it is. RFC 9110, section 13. */
+function isUnchanged ({ headers }: FastifyRequest, { meta: { versionId, lastUpdated } }: StoredResource): boolean {
+  if (headers['if-none-match'] !== undefined) return isKnown(headers['if-none-match'], versionId)
+  const since = Date.parse(headers['if-modified-since'] ?? '')
+  return typeof lastUpdated === 'string' && Math.floor(Date.parse(lastUpdated) / 1_000) * 1_000 <= since
+}

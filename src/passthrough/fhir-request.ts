@@ -1,0 +1,74 @@
+import { Failure } from '../envelope/failures.js'
+import { refused, type QueryPair } from '../envelope/query.js'
+
+/** A request of raw FHIR after its HTTP was read: the same form for a request and for an entry of a Bundle. */
+export interface FhirRequest {
+  readonly method: string
+  /** The segments of the path below the base, decoded once. */
+  readonly path: readonly string[]
+  readonly query: readonly QueryPair[]
+  /** The resource, the patch or the Bundle; undefined where there is no body. */
+  readonly body?: unknown
+  /** The version that If-Match names; `*` is any. */
+  readonly ifMatch?: string | undefined
+  /** The criteria of a conditional create. */
+  readonly ifNoneExist?: readonly QueryPair[] | undefined
+  /** Whether a parameter that is not understood may be left out: `Prefer: handling=lenient`. */
+  readonly isLenient: boolean
+  /** Where this gateway's raw FHIR is: what begins so is here. */
+  readonly fhirBase: string
+}
+
+/**
+ * The segments of a path below the base, `/Patient/1`: split first, then each decoded once. What a segment of FHIR cannot
+ * hold is no path at all here, since the next server might read it as another one.
+ * @throws {Failure} NOT_FOUND
+ */
+export function segmentsOf (path: string): readonly string[] {
+  if (path === '' || path === '/') return []
+  if (!path.startsWith('/')) throw new Failure('NOT_FOUND')
+  return path.slice(1).split('/').map(segmentOf)
+}
+
+function segmentOf (text: string): string {
+  const segment = decoded(text)
+  if (segment === undefined || !/^[A-Za-z0-9\-._$*]+$/.test(segment) || segment === '.' || segment === '..') throw new Failure('NOT_FOUND')
+  return segment
+}
+
+function decoded (text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Parameters of every request that ask for a form of the answer. There is one form, so they are taken out once they ask for it. */
+const formats = new Set(['json', 'application/json', 'application/fhir+json', 'application/fhir json', 'text/json'])
+
+/**
+ * The query without what asks for the form of the answer.
+ * @throws {Failure} NOT_ACCEPTABLE for another form than JSON
+ */
+export function withoutFormat (query: readonly QueryPair[]): readonly QueryPair[] {
+  const wanted = query.filter(([name]) => name === '_format')
+  if (!wanted.every(([, value]) => formats.has(value.split(';', 1)[0]!.trim()))) throw new Failure('NOT_ACCEPTABLE', { message: 'Ask for application/fhir+json.' })
+  return query.filter(([name]) => name !== '_format' && name !== '_pretty')
+}
+
+/** @throws {Failure} BAD_REQUEST when a request that takes no parameters has some: ignoring one could do more than was meant */
+export function requireNoQuery ({ query }: FhirRequest): void {
+  if (query.length > 0) throw refused('query', 'this request takes no parameters')
+}
+
+/**
+ * The version that an If-Match header names.
+ * @throws {Failure} BAD_REQUEST
+ */
+export function readVersion (header: string | undefined): string | undefined {
+  if (header === undefined) return undefined
+  const version = header.trim() === '*' ? '*' : /^(?:W\/)?"([A-Za-z0-9.-]{1,64})"$/.exec(header.trim())?.[1]
+  if (version === undefined) throw new Failure('BAD_REQUEST', { message: 'If-Match: expected the ETag of an earlier answer, such as W/"1".' })
+  return version
+}

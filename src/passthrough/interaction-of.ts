@@ -1,0 +1,139 @@
+import { Failure } from '../envelope/failures.js'
+import { refused } from '../envelope/query.js'
+import type { FhirResource } from '../mappings/fhir.js'
+import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
+import { resourceTypes } from '../tenant-guard/resource-types.js'
+import { requireNoQuery, type FhirRequest } from './fhir-request.js'
+import { addSingle, readSearch, readShape } from './search-request.js'
+
+/** What the path of a request names. */
+interface Named { readonly type: string, readonly id: string, readonly version: string }
+
+type Reader = (request: FhirRequest, named: Named) => FhirInteraction
+
+/** `:type` stands for a name of a resource type, `:id` and `:version` for anything that is no operation. */
+interface Route { readonly path: readonly string[], readonly methods: Readonly<Record<string, Reader>> }
+
+const route = (path: string, methods: Route['methods']): Route => ({ path: path === '' ? [] : path.split('/'), methods })
+
+/** Every request of raw FHIR that is understood, the more particular paths first. What is not here is refused. */
+const routes: readonly Route[] = [
+  route(':type', { GET: search, POST: create }),
+  route(':type/_search', { POST: search }),
+  route(':type/_history', {}),
+  route(':type/:id', { GET: read, PUT: update, DELETE: remove }),
+  route(':type/:id/_history', { GET: history }),
+  route(':type/:id/_history/:version', { GET: vread }),
+  route('Patient/:id/$everything', { GET: everything })
+]
+
+/**
+ * What a request asks for.
+ * @throws {Failure} NOT_FOUND, METHOD_NOT_ALLOWED, BAD_REQUEST, before anything is looked up
+ */
+export function interactionOf (request: FhirRequest): FhirInteraction {
+  const matching = routes.filter(({ path }) => matches(path, request.path))
+  const [found] = matching
+  if (found === undefined) throw request.path.some(segment => segment.startsWith('$')) ? notOffered([]) : new Failure('NOT_FOUND')
+  const method = request.method === 'HEAD' ? 'GET' : request.method
+  const reader = Object.hasOwn(found.methods, method) ? found.methods[method] : undefined
+  if (reader === undefined) throw notOffered(Object.keys(found.methods))
+  return reader(request, namedIn(found.path, request.path))
+}
+
+function notOffered (methods: readonly string[]): Failure {
+  return new Failure('METHOD_NOT_ALLOWED', { message: 'This gateway does not offer this interaction; its CapabilityStatement says which it does.', headers: { allow: methods.join(', ') } })
+}
+
+function matches (pattern: readonly string[], path: readonly string[]): boolean {
+  return pattern.length === path.length && pattern.every((part, at) => matchesPart(part, path[at]!))
+}
+
+function matchesPart (part: string, segment: string): boolean {
+  if (part === ':type') return resourceTypes.has(segment)
+  return part.startsWith(':') ? /^[A-Za-z0-9\-.]+$/.test(segment) : part === segment
+}
+
+function namedIn (pattern: readonly string[], path: readonly string[]): Named {
+  const at = (name: string): string => path[pattern.indexOf(name)] ?? ''
+  return { type: pattern.includes(':type') ? at(':type') : path[0] ?? '', id: at(':id'), version: at(':version') }
+}
+
+function search (request: FhirRequest, { type }: Named): FhirInteraction {
+  return readSearch(type, request)
+}
+
+function read ({ query }: FhirRequest, { type, id }: Named): FhirInteraction {
+  const shape = readShape(singles(query, ['_elements', '_summary']))
+  return { kind: 'read', type, id, ...shape !== undefined && { shape } }
+}
+
+function vread (request: FhirRequest, { type, id, version }: Named): FhirInteraction {
+  requireNoQuery(request)
+  return { kind: 'vread', type, id, version }
+}
+
+function history ({ query }: FhirRequest, { type, id }: Named): FhirInteraction {
+  const given = singles(query, ['_count', '_since', '_cursor'])
+  const since = given.get('_since')
+  if (since !== undefined && !instant.test(since)) throw refused('_since', 'expected an instant, such as 2026-03-14T09:30:00Z')
+  return { kind: 'history', type, id, ...paging(given), ...since !== undefined && { since } }
+}
+
+const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
+
+function everything ({ query }: FhirRequest, { id }: Named): FhirInteraction {
+  const given = singles(query, ['_count', '_cursor', '_since', '_type', 'start', 'end'])
+  const parameters = [...given].filter(([name]) => name !== '_count' && name !== '_cursor')
+  for (const [name, value] of parameters) {
+    if (!/^[A-Za-z0-9,:.+-]{1,1000}$/.test(value)) throw refused(name, 'expected a value as the operation has it')
+  }
+  return { kind: 'everything', type: 'Patient', id, parameters, ...paging(given) }
+}
+
+function create (request: FhirRequest, { type }: Named): FhirInteraction {
+  requireNoQuery(request)
+  return { kind: 'create', type, resource: resourceIn(request, type) }
+}
+
+function update (request: FhirRequest, { type, id }: Named): FhirInteraction {
+  requireNoQuery(request)
+  const resource = resourceIn(request, type)
+  if (resource.id !== undefined && resource.id !== id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id in the URL, or none.' })
+  return { kind: 'update', type, id, resource, ...versionIn(request) }
+}
+
+function remove (request: FhirRequest, { type, id }: Named): FhirInteraction {
+  requireNoQuery(request)
+  return { kind: 'delete', type, id, ...versionIn(request) }
+}
+
+/** Any version is no demand on an update or delete of a record, which must be there in any case. */
+function versionIn ({ ifMatch }: FhirRequest): { readonly version?: string } {
+  return ifMatch === undefined || ifMatch === '*' ? {} : { version: ifMatch }
+}
+
+/** The resource in a body, of the type that the URL names. */
+function resourceIn ({ body }: FhirRequest, type: string): FhirResource {
+  const isResource = typeof body === 'object' && body !== null && !Array.isArray(body)
+  if (!isResource || (body as FhirResource).resourceType !== type) throw new Failure('BAD_REQUEST', { message: `Send a resource of type ${type}, with resourceType.` })
+  return body as FhirResource
+}
+
+/** The parameters of a request that takes these, each once. */
+function singles (query: FhirRequest['query'], known: readonly string[]): ReadonlyMap<string, string> {
+  const given = new Map<string, string>()
+  for (const [name, value] of query) {
+    if (!known.includes(name)) throw refused('query', `this request takes ${known.join(', ')} and nothing else`)
+    addSingle(given, name, value)
+  }
+  if (given.has('_cursor') && given.size > 1) throw refused('_cursor', 'goes alone: it holds the whole request')
+  return given
+}
+
+function paging (given: ReadonlyMap<string, string>): { readonly count?: number, readonly cursor?: string } {
+  const count = given.get('_count')
+  const cursor = given.get('_cursor')
+  if (count !== undefined && !/^[1-9]\d{0,8}$/.test(count)) throw refused('_count', 'expected a whole number from 1')
+  return { ...count !== undefined && { count: Math.min(Number(count), 1_000) }, ...cursor !== undefined && { cursor } }
+}

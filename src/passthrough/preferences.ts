@@ -1,0 +1,17 @@
+import type { FastifyRequest } from 'fastify'
+
+/** What the header Prefer asks for, RFC 7240; what else it holds is passed over. */
+export interface Preferences {
+  readonly returns: 'minimal' | 'representation' | 'OperationOutcome' | undefined
+  readonly isLenient: boolean
+  readonly isAsync: boolean
+}
+
+export function readPreferences ({ headers: { prefer } }: Pick<FastifyRequest, 'headers'>): Preferences {
+  const wishes = [prefer ?? []].flat().flatMap(header => header.split(',')).map(wish => wish.split(';', 1)[0]!.trim().replaceAll('"', ''))
+  return {
+    returns: (['minimal', 'representation', 'OperationOutcome'] as const).find(form => wishes.includes(`return=${form}`)),
+    isLenient: wishes.includes('handling=lenient'),
+    isAsync: wishes.includes('respond-async')
+  }
+}

@@ -1,0 +1,97 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { parseBody, refuseEncoded, requireUtf8 } from '../envelope/body.js'
+import { fhirErrorHandler, notFoundHandler } from '../envelope/error-handlers.js'
+import { Failure } from '../envelope/failures.js'
+import { pairsIn, queryOf, type QueryPair } from '../envelope/query.js'
+import { requireScope } from '../keys/scopes.js'
+import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
+import type { GuardedStore } from '../tenant-guard/guard.js'
+import { policy } from '../tenant-guard/policy.js'
+import { sendAnswer } from './answer.js'
+import { readVersion, segmentsOf, withoutFormat, type FhirRequest } from './fhir-request.js'
+import { interactionOf } from './interaction-of.js'
+import { readPreferences } from './preferences.js'
+
+export interface PassthroughOptions {
+  /** The datastore of the request's caller, seen through the guard. */
+  readonly storeFor: (request: FastifyRequest) => GuardedStore
+  /** The gateway's own URL, before `/v1`. */
+  readonly url: string
+  /** The largest body of a request. */
+  readonly bodyBytes: number
+}
+
+/** `/v1/fhir`: FHIR R4 as it is, without the envelope. Nothing of a request's bytes goes on; it is understood, decided on and built anew. */
+export async function passthrough (scope: FastifyInstance, { storeFor, url, bodyBytes }: PassthroughOptions): Promise<void> {
+  const fhirBase = `${url}/v1/fhir`
+  scope.setErrorHandler(fhirErrorHandler)
+  scope.setNotFoundHandler(notFoundHandler)
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bodyBytes }, async (_: FastifyRequest, body: Buffer) => body)
+  scope.addHook('onRequest', async request => refuseEncoded(request))
+  const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+    const asked = readRequest(request, { fhirBase, prefix: scope.prefix })
+    const interaction = interactionOf(asked)
+    requireScopes(request, interaction)
+    const answer = await storeFor(request).perform(interaction)
+    return sendAnswer(reply, answer, { interaction, fhirBase })
+  }
+  for (const path of ['', '/*']) scope.route({ method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'], url: path, exposeHeadRoute: false, handler })
+}
+
+function readRequest (request: FastifyRequest, { fhirBase, prefix }: { readonly fhirBase: string, readonly prefix: string }): FhirRequest {
+  requireJsonWanted(request)
+  const { method, headers, raw } = request
+  const path = segmentsOf(raw.url!.split('?', 1)[0]!.slice(prefix.length))
+  const query = pairsIn(queryOf(raw.url), longestValue)
+  const form = path.at(-1) === '_search' && method === 'POST' ? formIn(request) : []
+  return {
+    method,
+    path,
+    query: withoutFormat([...query, ...form]),
+    body: form.length > 0 ? undefined : bodyIn(request),
+    ifMatch: readVersion(headers['if-match']),
+    ifNoneExist: criteriaIn(headers['if-none-exist']),
+    isLenient: readPreferences(request).isLenient,
+    fhirBase
+  }
+}
+
+/** Values are bounded by the size of what holds them. */
+const longestValue = Infinity
+
+function criteriaIn (header: string | string[] | undefined): readonly QueryPair[] | undefined {
+  return header === undefined ? undefined : pairsIn(String(header).replace(/^[^?]*\?/, ''))
+}
+
+function formIn ({ headers, body }: FastifyRequest): readonly QueryPair[] {
+  const type = headers['content-type'] ?? ''
+  if (!(body instanceof Buffer) || body.length === 0) return []
+  requireUtf8(type)
+  if (mediaTypeOf(type) !== 'application/x-www-form-urlencoded') throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the search as application/x-www-form-urlencoded.' })
+  return pairsIn(body.toString(), longestValue)
+}
+
+const jsonTypes = new Set(['application/fhir+json', 'application/json', 'application/json-patch+json'])
+
+function bodyIn ({ headers, body }: FastifyRequest): unknown {
+  if (!(body instanceof Buffer) || body.length === 0) return undefined
+  const type = headers['content-type'] ?? ''
+  if (!jsonTypes.has(mediaTypeOf(type))) throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send application/fhir+json, or application/json-patch+json for a patch.' })
+  requireUtf8(type)
+  return parseBody(body)
+}
+
+const mediaTypeOf = (header: string): string => header.split(';', 1)[0]!.trim().toLowerCase()
+
+/** @throws {Failure} NOT_ACCEPTABLE */
+function requireJsonWanted (request: FastifyRequest): void {
+  if (request.headers.accept === undefined) return
+  if (request.accepts().type(['application/fhir+json', 'application/json']) === false) throw new Failure('NOT_ACCEPTABLE', { message: 'Accept application/fhir+json.' })
+}
+
+function requireScopes ({ caller }: FastifyRequest, { kind }: FhirInteraction): void {
+  const { scopes } = policy[kind]
+  if (scopes === 'entries') return
+  for (const scope of scopes) requireScope(caller, scope)
+}

@@ -1,0 +1,173 @@
+import { refused, printable, type QueryPair } from '../envelope/query.js'
+import { Failure } from '../envelope/failures.js'
+import { nearest } from '../envelope/nearest.js'
+import { commonParameterNames, followedBy, parameterNames, parameterOf } from '../mappings/r4/search-parameters.js'
+import type { FhirSearch, Following, Join, Shape } from '../tenant-guard/fhir-interaction.js'
+import type { SearchParameter } from '../tenant-guard/interaction.js'
+import { isTenantType } from '../tenant-guard/resource-types.js'
+import { linkElements } from '../tenant-guard/link-elements.js'
+import type { FhirRequest } from './fhir-request.js'
+
+const mostCount = 1_000
+const mostIncludes = 60
+const mostIterated = 3
+
+/** What the query of a search comes to, part by part. */
+interface Parts {
+  readonly parameters: SearchParameter[]
+  readonly joins: Join[]
+  readonly includes: Following[]
+  /** Parameters of which there is one at most. */
+  readonly single: Map<string, string>
+  readonly asked: SearchParameter[]
+}
+
+type Asking = Pick<FhirRequest, 'query' | 'isLenient' | 'fhirBase'>
+
+/**
+ * A search of a type: http://hl7.org/fhir/R4/search.html. A parameter that R4 does not have there is refused, or left out
+ * where the client wants that; a join deeper than one reference is refused.
+ * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
+ */
+export function readSearch (type: string, { query, isLenient, fhirBase }: Asking): FhirSearch {
+  const parts: Parts = { parameters: [], joins: [], includes: [], single: new Map(), asked: [] }
+  for (const pair of query) {
+    try {
+      readParameter(parts, type, relative(pair, type, fhirBase))
+      parts.asked.push(pair)
+    } catch (error) {
+      if (!(isLenient && error instanceof Failure && error.code === 'UNKNOWN_FILTER')) throw error
+    }
+  }
+  if (parts.single.has('_cursor') && query.length > 1) throw refused('_cursor', 'goes alone: it holds the whole search')
+  demandFew(parts.includes)
+  return searchOf(type, parts)
+}
+
+function searchOf (type: string, { parameters, joins, includes, single, asked }: Parts): FhirSearch {
+  const [count, total, cursor, summary] = ['_count', '_total', '_cursor', '_summary'].map(name => single.get(name))
+  const shape = readShape(single)
+  return {
+    kind: 'search',
+    type,
+    parameters,
+    joins,
+    includes,
+    asked,
+    ...shape !== undefined && { shape },
+    ...summary === 'count' ? { count: 0 } : count !== undefined && { count: readCount(count) },
+    ...total !== undefined && { total: readTotal(total) },
+    ...cursor !== undefined && { cursor }
+  }
+}
+
+/** The parameters of {@link Shape}, as a read and a search have them. */
+export function readShape (single: ReadonlyMap<string, string>): Shape | undefined {
+  const elements = single.get('_elements')
+  const summary = single.get('_summary')
+  if (elements !== undefined && !/^[A-Za-z]{1,64}(?:,[A-Za-z]{1,64}){0,99}$/.test(elements)) throw refused('_elements', 'expected names of elements, joined by commas')
+  if (summary !== undefined && !['true', 'false', 'text', 'data', 'count'].includes(summary)) throw refused('_summary', 'expected true, false, text, data or count')
+  const isShaped = summary !== undefined && summary !== 'count'
+  if (elements === undefined && !isShaped) return undefined
+  return { ...elements !== undefined && { elements }, ...isShaped && { summary: summary as NonNullable<Shape['summary']> } }
+}
+
+const singles = new Set(['_count', '_total', '_summary', '_elements', '_cursor'])
+
+function readParameter (parts: Parts, type: string, [name, value]: SearchParameter): void {
+  if (singles.has(name)) addSingle(parts.single, name, value)
+  else if (name === '_sort') parts.parameters.push([name, readSort(type, value)])
+  else if (/^_(?:rev)?include(?::|$)/.test(name)) parts.includes.push(readInclude(type, name, value))
+  else if (name.startsWith('_has:')) parts.joins.push(readHas(type, name, value))
+  else if (name.includes('.')) parts.joins.push(readChain(type, name, value))
+  else parts.parameters.push([demandKnown(type, name), value])
+}
+
+/** @throws {Failure} BAD_REQUEST when it was given before: which one counts is anybody's guess */
+export function addSingle (single: Map<string, string>, name: string, value: string): void {
+  if (single.has(name)) throw refused(name, 'is given twice')
+  single.set(name, value)
+}
+
+/** @returns the name itself */
+function demandKnown (type: string, name: string): string {
+  const [plain = ''] = name.split(':', 1)
+  if (parameterOf(type, plain) !== undefined) return name
+  const near = nearest(plain, [...parameterNames(type), ...commonParameterNames])
+  const says = `no search parameter of ${type} in R4 that is offered here${near === undefined ? '' : `; the nearest is ${near}`}`
+  throw new Failure('UNKNOWN_FILTER', { message: `${printable(name)}: ${says}`, issues: [{ severity: 'error', code: 'not-supported', diagnostics: `${printable(name)}: ${says}` }] })
+}
+
+/** `subject:Patient.name`, `patient.name`. */
+function readChain (type: string, name: string, value: string): Join {
+  const [, reference = '', target, condition = ''] = /^([a-z][A-Za-z0-9_-]*)(?::([A-Za-z]+))?\.(.+)$/.exec(name) ?? []
+  if (condition.includes('.')) throw refused(printable(name), 'chains go over one reference; search in two steps')
+  if (followedBy(type, reference) === undefined) throw unknownReference(type, name)
+  const [plain = ''] = condition.split(':', 1)
+  const possible = target === undefined ? parameterOf(type, reference)?.targets ?? [] : [target]
+  const types = possible.filter(candidate => isTenantType(candidate) && parameterOf(candidate, plain) !== undefined)
+  if (types.length === 0 || types.length > mostTargets) throw refused(printable(name), `name one type that the reference leads to, as ${reference || 'reference'}:Type.parameter, and one of its search parameters`)
+  return { direction: 'chain', types, reference, condition: [condition, value] }
+}
+
+const mostTargets = 5
+
+/** `_has:Observation:patient:code`. */
+function readHas (type: string, name: string, value: string): Join {
+  const [, from = '', reference = '', ...rest] = name.split(':')
+  const condition = rest.join(':')
+  if (/^_has(?::|$)/.test(condition) || condition.includes('.')) throw refused('_has', 'goes over one reference; search in two steps')
+  const targets = parameterOf(from, reference)?.targets
+  const leadsHere = followedBy(from, reference) !== undefined && (targets === undefined || targets.includes(type))
+  if (!isTenantType(from) || !leadsHere) throw refused('_has', `expected _has:Type:parameter:condition, with a search parameter of R4 that leads from that type to ${type}`)
+  demandKnown(from, condition)
+  return { direction: 'has', types: [from], reference, condition: [condition, value] }
+}
+
+function readInclude (type: string, name: string, value: string): Following {
+  const [, kind, modifier] = /^_((?:rev)?include)(?::(.*))?$/s.exec(name) ?? []
+  const [from = '', parameter = '', target, ...more] = value.split(':')
+  const direction = kind === 'include' ? 'include' : 'revinclude'
+  const iterate = modifier === 'iterate'
+  const isFromHere = direction === 'revinclude' || iterate || from === type
+  const isKnown = isTenantType(from) && followedBy(from, parameter) !== undefined && (target === undefined || isTenantType(target))
+  if (more.length > 0 || !isFromHere || !isKnown || (modifier !== undefined && !iterate)) throw refused(`_${direction}`, 'expected Type:parameter or Type:parameter:Target, with a search parameter of R4 that is a reference; the only modifier is :iterate')
+  return { direction, type: from, parameter, ...target !== undefined && { target }, ...iterate && { iterate } }
+}
+
+function demandFew (includes: readonly Following[]): void {
+  if (includes.length > mostIncludes) throw refused('_include', `at most ${mostIncludes} in one search`)
+  if (includes.filter(({ iterate }) => iterate === true).length > mostIterated) throw refused('_include', `at most ${mostIterated} with :iterate`)
+}
+
+function readSort (type: string, value: string): string {
+  for (const key of value.split(',')) demandKnown(type, key.replace(/^-/, ''))
+  return value
+}
+
+function readCount (text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw refused('_count', 'expected a whole number')
+  return Math.min(Number(text), mostCount)
+}
+
+function readTotal (text: string): NonNullable<FhirSearch['total']> {
+  if (text !== 'none' && text !== 'estimate' && text !== 'accurate') throw refused('_total', 'expected none, estimate or accurate')
+  return text
+}
+
+function unknownReference (type: string, name: string): Failure {
+  return new Failure('UNKNOWN_FILTER', { message: `${printable(name)}: expected a chain over a search parameter of ${type} in R4 that is a reference` })
+}
+
+/** A reference to a record here as the datastore knows it: the URL of this gateway is not the datastore's. */
+function relative ([name, value]: QueryPair, type: string, fhirBase: string): SearchParameter {
+  const [plain = '', target] = name.split(':')
+  const definition = parameterOf(type, plain)
+  // After :identifier comes the system of an identifier, and after a chain a condition of the other record.
+  if (definition?.kind !== 'reference' || (target !== undefined && !isTenantType(target))) return [name, value]
+  const local = value.replaceAll(`${fhirBase}/`, '')
+  if (/(?:^|,)[a-z][a-z0-9+.-]*:\/\//i.test(local) && !leadsToCanonicals(definition.expression)) throw refused(printable(name), 'expected Type/id, of a record of this gateway')
+  return [name, local]
+}
+
+const leadsToCanonicals = (expression = ''): boolean => linkElements.has(/(\w+)$/.exec(expression)?.[1] ?? '')

@@ -1,0 +1,118 @@
+import type { FhirResource } from '../mappings/fhir.js'
+import type { Include, Read, SearchParameter, VersionRead } from './interaction.js'
+
+/**
+ * What a request of raw FHIR asks for, beyond the interactions of the simple resources. Names are those of
+ * http://hl7.org/fhir/R4/http.html; criteria are parameters of a search of the type, without joins.
+ */
+export type FhirInteraction =
+  | FhirRead | VersionRead | History | FhirSearch
+  | FhirCreate | FhirUpdate | Patch | FhirDelete
+  | ConditionalCreate | ConditionalUpdate | ConditionalPatch | ConditionalDelete
+  | Everything | Validate | Terminology
+  | Batch | Transaction
+
+/** Which parts of records are wanted: http://hl7.org/fhir/R4/search.html#elements */
+export interface Shape {
+  /** Names of elements, joined by commas. */
+  readonly elements?: string
+  readonly summary?: 'true' | 'text' | 'data' | 'false'
+}
+
+export interface FhirRead extends Read { readonly shape?: Shape }
+
+/** The stored versions of a record that still is, newest first. */
+export interface History {
+  readonly kind: 'history'
+  readonly type: string
+  readonly id: string
+  readonly count?: number
+  /** Versions from this instant on. */
+  readonly since?: string
+  readonly cursor?: string
+}
+
+/**
+ * A look into other records: `chain` from a record's reference to what it leads to, `has` from what refers to it.
+ * http://hl7.org/fhir/R4/search.html#chaining
+ */
+export interface Join {
+  readonly direction: 'chain' | 'has'
+  /** Whose condition it is: the types that the reference may lead to, or the one that refers. */
+  readonly types: readonly string[]
+  /** The search parameter that is the reference. */
+  readonly reference: string
+  readonly condition: SearchParameter
+}
+
+/** An {@link Include} that may be followed from what came along as well. */
+export interface Following extends Include { readonly iterate?: boolean }
+
+export interface FhirSearch {
+  readonly kind: 'search'
+  readonly type: string
+  /** What the records themselves must be like, and `_sort`. */
+  readonly parameters: readonly SearchParameter[]
+  readonly joins: readonly Join[]
+  readonly includes: readonly Following[]
+  readonly shape?: Shape
+  /** Entries a page; 0 when only the number of matches is wanted. */
+  readonly count?: number
+  readonly total?: 'none' | 'estimate' | 'accurate'
+  /** A cursor that this guard gave; then nothing else. */
+  readonly cursor?: string
+  /** The search as the client asked it, for the link `self`. */
+  readonly asked: readonly SearchParameter[]
+}
+
+export interface FhirCreate { readonly kind: 'create', readonly type: string, readonly resource: FhirResource }
+
+/** `version`, when given, is the client's If-Match. */
+export interface FhirUpdate { readonly kind: 'update', readonly type: string, readonly id: string, readonly resource: FhirResource, readonly version?: string }
+
+/** A JSON Patch, RFC 6902, on the record as FHIR. */
+export interface Patch { readonly kind: 'patch', readonly type: string, readonly id: string, readonly patch: unknown, readonly version?: string }
+
+export interface FhirDelete { readonly kind: 'delete', readonly type: string, readonly id: string, readonly version?: string }
+
+export interface ConditionalCreate { readonly kind: 'conditional-create', readonly type: string, readonly resource: FhirResource, readonly criteria: readonly SearchParameter[] }
+export interface ConditionalUpdate { readonly kind: 'conditional-update', readonly type: string, readonly resource: FhirResource, readonly criteria: readonly SearchParameter[], readonly version?: string }
+export interface ConditionalPatch { readonly kind: 'conditional-patch', readonly type: string, readonly patch: unknown, readonly criteria: readonly SearchParameter[], readonly version?: string }
+export interface ConditionalDelete { readonly kind: 'conditional-delete', readonly type: string, readonly criteria: readonly SearchParameter[] }
+
+/** A patient and all that is about it: http://hl7.org/fhir/R4/patient-operation-everything.html */
+export interface Everything {
+  readonly kind: 'everything'
+  readonly type: 'Patient'
+  readonly id: string
+  /** `_since`, `_type`, `start`, `end`. */
+  readonly parameters: readonly SearchParameter[]
+  readonly count?: number
+  readonly cursor?: string
+}
+
+/** Whether a resource would be valid: http://hl7.org/fhir/R4/resource-operation-validate.html */
+export interface Validate { readonly kind: 'validate', readonly type: string, readonly resource: FhirResource }
+
+/** A question about codes, answered from what the operator loaded: http://hl7.org/fhir/R4/terminology-service.html */
+export interface Terminology {
+  readonly kind: 'terminology'
+  readonly type: 'CodeSystem' | 'ConceptMap' | 'ValueSet'
+  /** With the dollar sign: `$expand`. */
+  readonly operation: string
+  /** Parameters of simple types, by name. */
+  readonly parameters: readonly SearchParameter[]
+}
+
+/** One request of a Bundle, understood. */
+export interface BundleEntry {
+  /** `urn:uuid:…` or `urn:oid:…`, by which other entries of a transaction refer to what this one makes. */
+  readonly fullUrl?: string
+  readonly interaction: Exclude<FhirInteraction, Batch | Transaction>
+}
+
+/** Independent requests, each answered for itself; a failure stands in place of a request that was refused already. */
+export interface Batch { readonly kind: 'batch', readonly type: 'Bundle', readonly entries: ReadonlyArray<BundleEntry | { readonly failure: Error }> }
+
+/** Requests that are all performed, or none. */
+export interface Transaction { readonly kind: 'transaction', readonly type: 'Bundle', readonly entries: readonly BundleEntry[] }
