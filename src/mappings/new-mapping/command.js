@@ -1,0 +1,78 @@
+/**
+ * Begins a resource that the contract does not have yet: writes its mapping as far as R4's definitions say it, registers
+ * it and adds it to the contract of the tests. What it wrote compiles and keeps the laws; names and choices are yours.
+ *
+ *   npm run new-mapping -- Flag [--path flags]
+ */
+import { distance } from 'fastest-levenshtein'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { resourceTypes, rulesOf } from './definitions.js'
+import { fieldsOf } from './fields.js'
+import { contractOf, nameOf, pathOf, registered, sourceOf } from './file.js'
+
+const root = join(import.meta.dirname, '..', '..', '..')
+const registryFile = 'src/mappings/registry.ts'
+const contractFile = 'test/contract/resources.json'
+
+const { type, path } = readArguments()
+const { fields, missing } = fieldsOf(type)
+const file = `src/mappings/resources/${path}.ts`
+refuseKnown()
+writeFileSync(join(root, file), sourceOf(type, path, fields))
+change(registryFile, text => registered(text, path))
+change(contractFile, text => JSON.stringify([...JSON.parse(text), contractOf(type, path, fields)], null, 1))
+console.log(toldOf())
+
+function readArguments () {
+  const { values, positionals: [type = ''] } = readOrRefuse()
+  if (!resourceTypes.has(type)) {
+    const [nearest] = [...resourceTypes.keys()].sort((a, b) => distance(type, a) - distance(type, b))
+    refuse(type === '' ? 'Name a resource type of R4: npm run new-mapping -- Flag' : `R4 has no resource type with this name; the nearest is ${nearest}.`)
+  }
+  const path = values.path ?? pathOf(type)
+  if (!/^[a-z]+(?:-[a-z]+)*$/.test(path)) refuse('Write the path in lower case, with hyphens between its words: --path related-persons')
+  return { type, path }
+}
+
+function readOrRefuse () {
+  try {
+    return parseArgs({ options: { path: { type: 'string' } }, allowPositionals: true })
+  } catch (error) {
+    return refuse(error.message)
+  }
+}
+
+function refuseKnown () {
+  const folder = join(root, 'src/mappings/resources')
+  const known = readdirSync(folder).find(name => readFileSync(join(folder, name), 'utf8').includes(`mapping('${type}'`))
+  if (known !== undefined) refuse(`${type} has its mapping already: src/mappings/resources/${known}`)
+  if (existsSync(join(root, file))) refuse(`${file} is already there; choose another path with --path.`)
+}
+
+function change (name, edit) {
+  const before = readFileSync(join(root, name), 'utf8')
+  writeFileSync(join(root, name), edit(before))
+}
+
+function refuse (message) {
+  console.error(message)
+  process.exit(2)
+}
+
+function toldOf () {
+  const required = missing.filter(({ isRequired }) => isRequired)
+  const sections = [
+    [`${type} is at /v1/${path} from the next build on. Written:`, [file, `${registryFile}: ${nameOf(path)}`, `${contractFile}: ${path}`]],
+    ['R4 requires these, and the kit has no datatype for them; records are not valid without:', required.map(described)],
+    ['Not shown yet; what is stored there stays there:', missing.filter(({ isRequired }) => !isRequired).map(described)],
+    ['R4’s own rules; those on fields that you show belong into src/mappings/rules:', rulesOf(type)],
+    ['Next: docs/how-to/add-a-resource.md', []]
+  ]
+  return sections.filter(([title, items]) => items.length > 0 || title.startsWith('Next')).map(([title, items]) => [title, ...items.map(item => `  ${item}`)].join('\n')).join('\n\n')
+}
+
+function described ({ path, type: types = [], contentReference }) {
+  return `${path}: ${types.map(({ code }) => code).join(' or ') || `like ${contentReference.slice(1)}`}`
+}
