@@ -54,7 +54,8 @@ async function untilUp (url) {
   throw new Error('the gateway does not answer')
 }
 
-function freePort () {
+/** A port of loopback that nobody listens on. */
+export function freePort () {
   return new Promise(resolve => {
     const server = createServer().listen(0, '127.0.0.1', () => {
       const { port } = server.address()

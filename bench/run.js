@@ -1,7 +1,10 @@
 // Side-by-side benchmarks: each round takes every target in turn, so that a noisy machine is as unfair to one as to the other.
+// After them the start-up and the mappings, each a program of its own.
 // Usage: npm run bench [-- --seconds 5 --rounds 3]
 import autocannon from 'autocannon'
+import { execFileSync } from 'node:child_process'
 import { cpus, hostname } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { residentMemory, start, startGateway, stopAll } from './processes.js'
 
@@ -39,6 +42,10 @@ try {
   console.log(`\nResident memory of the gateway after each of its rounds, MiB: ${memory.map(mib => mib.toFixed(0)).join(', ')}`)
 } finally {
   stopAll()
+}
+for (const script of ['start-up.js', 'mappings.js']) {
+  console.log(`\n${script}\n`)
+  execFileSync(process.execPath, [join(import.meta.dirname, script)], { stdio: 'inherit' })
 }
 
 async function alternate (targets, memory) {

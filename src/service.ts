@@ -55,7 +55,7 @@ async function open (config: Config, { environment, version, now, log }: Service
   const keyedRequests = closers.add(new KeyedRequests({ file: join(config.dataDirectory, 'idempotency.db'), now }))
   const url = config.publicUrl ?? `http://${config.host}:${config.port}`
   const storeFor = guardedStores(config, datastores, { url, now })
-  const statement = capabilityStatement(mappings, { version, url, date: now() })
+  const since = now()
   const app = closers.add(await buildGateway({
     logger: log,
     now,
@@ -64,7 +64,7 @@ async function open (config: Config, { environment, version, now, log }: Service
     bodyBytes: config.limits.bodyBytes,
     authenticate: keys.authenticate,
     checks: { keys: keys.check, ...datastores.checks },
-    capabilityStatement: () => statement,
+    capabilityStatement: () => capabilityStatement(mappings, { version, url, date: since }),
     document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }),
     fhir: scope => passthrough(scope, { storeFor, url, bodyBytes: config.limits.bundleBytes }),
     routes: [scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]

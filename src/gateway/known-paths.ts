@@ -2,9 +2,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 
 interface KnownPath {
-  readonly pattern: RegExp
+  readonly url: string
   readonly methods: Set<string>
   readonly needsKey: boolean
+  /** Made when a request first goes wrong: a start that makes hundreds is slower. */
+  pattern?: RegExp
 }
 
 /** The methods of every path that some route has, to tell a wrong method from a wrong path. */
@@ -19,7 +21,7 @@ export class KnownPaths {
     const seen = new Map<string, Set<string>>()
     app.addHook('onRoute', ({ url, method, prefix }) => {
       const methods = seen.get(url) ?? new Set()
-      if (methods.size === 0) this.#routes.push({ pattern: patternOf(url), methods, needsKey: `${prefix}/`.startsWith(`${closed}/`) })
+      if (methods.size === 0) this.#routes.push({ url, methods, needsKey: `${prefix}/`.startsWith(`${closed}/`) })
       for (const name of [method].flat()) methods.add(name)
       seen.set(url, methods)
     })
@@ -28,7 +30,7 @@ export class KnownPaths {
   /** @throws {Failure} METHOD_NOT_ALLOWED or NOT_FOUND, for a request that no route takes. */
   refuse (request: FastifyRequest): never {
     const path = pathOf(request)
-    const allowed = new Set(this.#routes.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => [...methods]))
+    const allowed = new Set(this.#routes.filter(route => leadsTo(route, path)).flatMap(({ methods }) => [...methods]))
     if (allowed.size === 0) throw new Failure('NOT_FOUND')
     throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: [...allowed].sort().join(', ') } })
   }
@@ -36,11 +38,13 @@ export class KnownPaths {
   /** Whether anybody may learn what is at the path of a request. */
   isOpen (request: FastifyRequest): boolean {
     const path = pathOf(request)
-    return !`${path}/`.startsWith(`${this.closed}/`) || this.#routes.some(({ pattern, needsKey }) => !needsKey && pattern.test(path))
+    return !`${path}/`.startsWith(`${this.closed}/`) || this.#routes.some(route => !route.needsKey && leadsTo(route, path))
   }
 }
 
 const pathOf = ({ raw }: FastifyRequest): string => raw.url!.split('?', 1)[0]!
+
+const leadsTo = (route: KnownPath, path: string): boolean => (route.pattern ??= patternOf(route.url)).test(path)
 
 /** `/v1/patients/:id` as an expression; a last `*` stands for any rest. */
 function patternOf (url: string): RegExp {

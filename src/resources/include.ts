@@ -13,14 +13,15 @@ export type Wish =
 
 /**
  * Reads the query of a read: `include` with names of groups, or `_include` and `_revinclude` as often as wanted.
+ * @param relationsOf the groups that may come along, asked for where they matter
  * @returns undefined when there is no query
  * @throws {Failure} BAD_REQUEST
  */
-export function readWish (mapping: Mapping, relations: ReadonlyMap<string, Relation>, search: string): Wish | undefined {
+export function readWish (mapping: Mapping, relationsOf: () => ReadonlyMap<string, Relation>, search: string): Wish | undefined {
   const pairs = pairsIn(search)
   if (pairs.length === 0) return undefined
   const [[name, value] = ['', '']] = pairs
-  if (name === 'include' && pairs.length === 1) return simpleWish(relations, value)
+  if (name === 'include' && pairs.length === 1) return simpleWish(relationsOf(), value)
   if (pairs.every(([name]) => name === '_include' || name === '_revinclude')) return fhirWish(mapping, pairs)
   throw refused('query', 'a read takes include once, or _include and _revinclude, and nothing else')
 }

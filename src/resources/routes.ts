@@ -34,7 +34,8 @@ export async function resources (scope: FastifyInstance, options: ResourceOption
 
 function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFor, keyedRequests, now, url, newUrl }: ResourceOptions): void {
   const { path } = mapping
-  const relations = relationsTo(mapping, mappings)
+  let relations: ReturnType<typeof relationsTo> | undefined
+  const relationsOf = () => (relations ??= relationsTo(mapping, mappings))
   const contextOf = (request: FastifyRequest): Context => ({
     mapping, store: storeFor(request), occasion: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
   })
@@ -49,7 +50,7 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFo
     return { data: page.resources.map(mapping.present), total: page.total, cursor: page.cursor, hasMore: page.cursor !== undefined }
   })
   scope.get(`/${path}/:id`, async (request: WithId, reply) => {
-    const wish = readWish(mapping, relations, queryOf(request.raw.url))
+    const wish = readWish(mapping, relationsOf, queryOf(request.raw.url))
     versionsIn(request.headers['if-none-match'], 'If-None-Match')
     if (wish !== undefined) return await readWith(contextOf(request), request.params.id, wish, url)
     const stored = await read(contextOf(request), request.params.id)

@@ -17,7 +17,8 @@ export interface OwnerPlace { readonly datastore: string, readonly tenant: strin
 
 /** An {@link Ownership} of at most `max` records, the least recently used dropped first; a million take some 150 MB. */
 export function ownershipCache ({ max = 1_000_000 }: { readonly max?: number } = {}): Ownership {
-  const owners = new LRUCache<string, string>({ max })
+  // By the sum of sizes and not by `max`, for which the library takes the memory of all of them at once.
+  const owners = new LRUCache<string, string>({ maxSize: max, sizeCalculation: () => 1 })
   return {
     isKnown: ({ datastore, tenant }, record) => owners.get(keyOf(datastore, record)) === tenant,
     remember: ({ datastore, tenant }, record) => { owners.set(keyOf(datastore, record), tenant) },

@@ -37,7 +37,7 @@ t.test('every include that the capability statement promises is understood', asy
   const { rest: [{ resource }] } = capabilityStatement(mappings, { version: '1', url: 'http://x', date: new Date(0) }) as { rest: [{ resource: Array<{ type: string, searchInclude: string[], searchRevInclude: string[] }> }] }
   for (const [at, { type, searchInclude, searchRevInclude }] of resource.entries()) {
     const asked = [...searchInclude.map(value => `_include=${value}`), ...searchRevInclude.map(value => `_revinclude=${value}`)]
-    for (const query of asked) t.match(readWish(mappings[at]!, new Map(), query), { form: 'fhir', includes: [{ type: String }] }, `${type}?${query}`)
+    for (const query of asked) t.match(readWish(mappings[at]!, () => new Map(), query), { form: 'fhir', includes: [{ type: String }] }, `${type}?${query}`)
   }
   t.match(resource.find(({ type }) => type === 'Patient'), { searchInclude: ['Patient:general-practitioner'], searchRevInclude: ['Encounter:patient'] })
 })

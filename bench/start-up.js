@@ -1,0 +1,63 @@
+// How long the built gateway takes from its start to its first answer, and the memory and processor time that it has taken by then.
+// Usage: npm run build && node bench/start-up.js [--rounds 7]
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { freePort, residentMemory, start, stopAll } from './processes.js'
+
+const { values: { rounds } } = parseArgs({ options: { rounds: { type: 'string', default: '7' } } })
+
+const main = join(import.meta.dirname, '..', 'dist', 'main.js')
+const upstream = (await start('bench/stub-upstream.js')).line
+const kinds = {
+  'configured datastores': { FHIR_TEST_URL: upstream, FHIR_LIVE_URL: upstream },
+  sandboxes: {}
+}
+
+try {
+  const starts = Object.keys(kinds).flatMap(datastores => ['first', 'later'].map(which => ({ datastores, which, measured: [] })))
+  for (let round = 0; round < Number(rounds); round++) {
+    for (const datastores of Object.keys(kinds)) {
+      const data = mkdtempSync(join(tmpdir(), 'clinigate-bench-'))
+      for (const { measured } of starts.filter(start => start.datastores === datastores)) measured.push(await measure({ CLINIGATE_DATA: data, ...kinds[datastores] }))
+      rmSync(data, { recursive: true, force: true })
+    }
+  }
+  console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}; medians of ${rounds} starts\n`)
+  console.log('| datastores | start | first answer ms | processor ms | resident MiB |\n|---|---|---|---|---|')
+  for (const { datastores, which, measured } of starts) {
+    console.log(`| ${[datastores, which, ...['ms', 'cpuMs', 'mib'].map(name => median(measured.map(one => one[name])).toFixed(0))].join(' | ')} |`)
+  }
+} finally {
+  stopAll()
+}
+
+/** Starts a gateway on its data, waits for the answer and ends it. */
+async function measure (env) {
+  const port = await freePort()
+  const { FHIR_TEST_URL: _, FHIR_LIVE_URL: __, ...inherited } = process.env
+  const startedAt = performance.now()
+  const child = spawn(process.execPath, [main], { env: { ...inherited, HOST: '127.0.0.1', PORT: String(port), LOG_LEVEL: 'error', ...env }, stdio: ['ignore', 'ignore', 'inherit'] })
+  const ended = once(child, 'close')
+  while (!await fetch(`http://127.0.0.1:${port}/health`).then(response => response.ok, () => false)) {
+    if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}`)
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+  const measured = { ms: performance.now() - startedAt, cpuMs: processorTime(child.pid), mib: residentMemory(child.pid) }
+  child.kill('SIGTERM')
+  await ended
+  return measured
+}
+
+/** Of all threads, in milliseconds: utime and stime of proc(5), in hundredths of a second. */
+function processorTime (pid) {
+  const [utime, stime] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13)
+  return (Number(utime) + Number(stime)) * 10
+}
+
+function median (numbers) {
+  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
+}
