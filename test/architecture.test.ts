@@ -13,7 +13,7 @@ const layers = [
   routes,
   ['keys', 'limits', 'idempotency', 'tenant-guard', 'control'],
   ['backends', 'sandbox'],
-  ['mappings', 'envelope', 'config', 'json'],
+  ['mappings', 'envelope', 'config', 'json', 'json-patch'],
   ['client']
 ]
 
