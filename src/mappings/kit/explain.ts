@@ -24,7 +24,6 @@ export function unknownName (name: string, known: readonly string[]): string {
   return `no such field${meant === undefined ? '; see the documentation' : `; the nearest is ${meant}`}`
 }
 
-
 /** How far the validator got before an error: deeper, or at least to a value of the right type. */
 function reach (error: ErrorObject): number {
   const depth = error.instancePath.split('/').length + Number(isAboutNames(error))
