@@ -2,6 +2,9 @@
 import { userInfo } from 'node:os'
 import { run } from './run.js'
 
+// Whoever reads the output may have seen enough of it.
+process.stdout.on('error', error => { if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error })
+
 process.exitCode = await run(process.argv.slice(2), {
   environment: process.env,
   user: userName(),

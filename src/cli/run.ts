@@ -1,6 +1,8 @@
 import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config/load.js'
 import { ControlRefused } from '../control/refused.js'
+import { addAdopt } from './adopt.js'
+import { addAudit } from './audit.js'
 import { addKeys } from './keys.js'
 import { addOrgs } from './orgs.js'
 import { controlIn, type Surroundings } from './surroundings.js'
@@ -15,6 +17,8 @@ export async function run (args: readonly string[], surroundings: Surroundings):
   const control = controlIn(surroundings)
   addOrgs(program, control)
   addKeys(program, control)
+  addAudit(program, surroundings)
+  addAdopt(program, surroundings)
   addValidate(program, surroundings)
   try {
     await program.parseAsync(args, { from: 'user' })

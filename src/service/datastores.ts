@@ -22,20 +22,38 @@ export interface OpenDatastores {
 interface DatastoreParts { readonly environment: Environment, readonly now: () => Date }
 
 /** Gives every configured datastore a client, and starts a sandbox in the data directory where test or live has none. */
-export async function openDatastores (config: Config, { environment, now }: DatastoreParts, closers: Closers): Promise<OpenDatastores> {
-  const { datastores, routing: { test, live, dedicated }, dataDirectory } = config
+export async function openDatastores (config: Config, parts: DatastoreParts, closers: Closers): Promise<OpenDatastores> {
+  const { test, live, dedicated } = config.routing
   const backends: Record<string, Backend> = {}
-  for (const [name, datastore] of Object.entries(datastores)) backends[name] = closers.add(clientOf(name, datastore, environment))
-  const sandboxes = [...new Set([test, live])].filter(name => !Object.hasOwn(datastores, name))
-  for (const name of sandboxes) {
-    const sandbox = closers.add(await startSandbox({ file: join(dataDirectory, `sandbox-${name}.db`), now }))
-    backends[name] = closers.add(new HttpBackend({ name, baseUrl: sandbox.url }))
-  }
+  for (const name of datastoreNames(config)) backends[name] = await openDatastore(config, name, { ...parts, closers })
   return {
     backendFor: routing({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated }),
     checks: checksOf(backends, config.routing),
-    sandboxes
+    sandboxes: datastoreNames(config).filter(name => isSandbox(config, name))
   }
+}
+
+/** The names of all datastores, sandboxes last. */
+export function datastoreNames ({ datastores, routing: { test, live } }: Config): string[] {
+  return [...new Set([...Object.keys(datastores), test, live])]
+}
+
+/** Whether a datastore is a sandbox, because test or live keys are routed to it and nothing says where it is. */
+export function isSandbox ({ datastores }: Config, name: string): boolean {
+  return !Object.hasOwn(datastores, name)
+}
+
+/** Where a sandbox keeps its records. */
+export function sandboxFile ({ dataDirectory }: Config, name: string): string {
+  return join(dataDirectory, `sandbox-${name}.db`)
+}
+
+/** One of the {@link datastoreNames}, to be closed by the closers. */
+export async function openDatastore (config: Config, name: string, { environment, now, closers }: DatastoreParts & { readonly closers: Closers }): Promise<Backend> {
+  const datastore = config.datastores[name]
+  if (datastore !== undefined && !isSandbox(config, name)) return closers.add(clientOf(name, datastore, environment))
+  const sandbox = closers.add(await startSandbox({ file: sandboxFile(config, name), now }))
+  return closers.add(new HttpBackend({ name, baseUrl: sandbox.url }))
 }
 
 function clientOf (name: string, { url, auth, caFile, ...bounds }: DatastoreConfig, environment: Environment): HttpBackend {

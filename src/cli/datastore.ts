@@ -1,0 +1,100 @@
+import { existsSync } from 'node:fs'
+import { CommanderError, InvalidArgumentError, type Command } from 'commander'
+import type { Backend } from '../backends/backend.js'
+import { HttpBackend } from '../backends/http-backend.js'
+import { loadConfig } from '../config/load.js'
+import type { Config } from '../config.js'
+import { ControlRefused } from '../control/refused.js'
+import { Failure } from '../envelope/failures.js'
+import { nearest } from '../envelope/nearest.js'
+import { Closers } from '../service/closers.js'
+import { datastoreNames, isSandbox, openDatastore, sandboxFile } from '../service/datastores.js'
+import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
+import { Ledger } from '../tenant-guard/walk-ledger.js'
+import { servedTypes } from '../tenant-guard/walk-look-up.js'
+import { patiently } from '../tenant-guard/walk-patience.js'
+import type { Surroundings } from './surroundings.js'
+import { FaultsFound } from './validate/command.js'
+
+/** What a command that walks over a datastore works with. */
+export interface OpenedDatastore {
+  readonly config: Config
+  readonly backend: Backend
+  /** Empty. */
+  readonly ledger: Ledger
+}
+
+/** Which datastore: one of the configuration, or one at a URL that needs no authentication. */
+export type Named = { readonly name: string } | { readonly url: string }
+
+/**
+ * Opens a datastore for the work and closes it after it. Whatever keeps the work from being done ends the command with 2,
+ * because 1 tells what the work found.
+ */
+export async function withDatastore (command: Command, named: Named, { environment, now }: Surroundings, work: (opened: OpenedDatastore) => Promise<void>): Promise<void> {
+  const closers = new Closers()
+  try {
+    const config = loadConfig(environment)
+    const backend = 'url' in named ? closers.add(atUrl(command, named.url)) : await openDatastore(config, knownName(command, config, named.name), { environment, now, closers })
+    await work({ config, backend, ledger: closers.add(new Ledger()) })
+  } catch (error) {
+    if (error instanceof FaultsFound || error instanceof CommanderError) throw error
+    command.error(`error: ${explain(error)}`, { exitCode: 2 })
+  } finally {
+    await closers.close()
+  }
+}
+
+function atUrl (command: Command, url: string): HttpBackend {
+  try {
+    return new HttpBackend({ name: 'url', baseUrl: url })
+  } catch (error) {
+    return command.error(`error: ${(error as Error).message}`, { exitCode: 2 })
+  }
+}
+
+function knownName (command: Command, config: Config, name: string): string {
+  const names = datastoreNames(config)
+  if (!names.includes(name)) {
+    const meant = nearest(name, names)
+    command.error(`error: there is no datastore with this name${meant === undefined ? '' : `; did you mean ${meant}?`} The configuration has: ${names.join(', ')}.`, { exitCode: 2 })
+  }
+  if (isSandbox(config, name) && !existsSync(sandboxFile(config, name))) {
+    command.error(`error: the datastore ${name} has no URL and its sandbox holds nothing yet; is CLINIGATE_DATA the gateway's data directory?`, { exitCode: 2 })
+  }
+  return name
+}
+
+/** What keeps a command from its work, for an operator. Names no record. */
+function explain (error: unknown): string {
+  if (error instanceof ControlRefused && error.reason === 'missing') return `${error.message} Is CLINIGATE_DATA the gateway's data directory?`
+  if (!(error instanceof Failure)) return (error as Error).message
+  const { status, reason, code } = (error.cause ?? {}) as { status?: number, reason?: string, code?: string }
+  const known = [status === undefined ? undefined : `status ${status}`, code, reason].filter(part => part !== undefined).join(', ')
+  const text = error.code === 'BAD_REQUEST' ? error.message : texts[error.code] ?? 'The datastore failed.'
+  return known === '' ? text : `${text} (${known})`
+}
+
+const texts: Partial<Record<Failure['code'], string>> = {
+  BACKEND_UNAVAILABLE: 'The datastore does not answer; check its URL and that it runs.',
+  BACKEND_TIMEOUT: 'The datastore did not answer in time.',
+  BACKEND_ERROR: 'The datastore answered in a way that the gateway cannot use.'
+}
+
+/** Reads `Patient,Observation`. @throws {InvalidArgumentError} for a type that tenants cannot have records of */
+export function typesOf (text: string): string[] {
+  return text.split(',').map(type => {
+    if (isTenantType(type)) return type
+    if (resourceTypes.has(type)) throw new InvalidArgumentError(`Records of the type ${type} cannot belong to one tenant.`)
+    const meant = nearest(type, [...resourceTypes])
+    throw new InvalidArgumentError(`FHIR R4 has no such resource type${meant === undefined ? '' : `; did you mean ${meant}?`}`)
+  })
+}
+
+/** The types that a datastore serves; of the named ones, each must be among them. Absent: all that tenants can have records of. */
+export async function servedAmong (backend: Backend, types: readonly string[] | undefined): Promise<string[]> {
+  const { tenant } = await servedTypes(patiently(backend))
+  const missing = types?.find(type => !tenant.includes(type))
+  if (missing !== undefined) throw new Error(`the datastore does not serve the type ${missing}`)
+  return tenant.filter(type => types?.includes(type) ?? true)
+}
