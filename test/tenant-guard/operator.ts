@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto'
+import type { Backend } from '../../src/backends/backend.js'
+import { HttpBackend } from '../../src/backends/http-backend.js'
+import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
+import { audit } from '../../src/tenant-guard/audit.js'
+import { adopt, type AdoptParts } from '../../src/tenant-guard/adopt.js'
+import { readCriteria } from '../../src/tenant-guard/adopt-criteria.js'
+import { Ledger, type Noted } from '../../src/tenant-guard/walk-ledger.js'
+import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
+
+export { tenantSystem }
+
+/** A code that stands on all records of one test, on a server that many share. */
+export const batchSystem = 'urn:test:batch'
+
+/** A server that an operator brings, with ways to plant what an audit should find. */
+export interface Existing extends FhirServer {
+  readonly batch: string
+  /** Stores a record with these tags beside the batch's. */
+  readonly plant: (resource: FhirResource, ...tags: ReadonlyArray<readonly [system: string, code: string]>) => Promise<StoredResource>
+  /** Stores many, in transactions of 500; in the order of their storing. */
+  readonly plantAll: (resources: readonly FhirResource[]) => Promise<void>
+  /** The search for all that was planted of a type. */
+  readonly search: (type: string) => string
+  readonly all: (type: string) => Promise<StoredResource[]>
+}
+
+export function existing (url: string): Existing {
+  const server = fhirServer(url)
+  const batch = randomUUID()
+  const search = (type: string): string => `${type}?_tag=${encodeURIComponent(`${batchSystem}|${batch}`)}`
+  const tagged = (resource: FhirResource, tags: ReadonlyArray<readonly [string, string]> = []): FhirResource =>
+    ({ ...resource, meta: { ...resource.meta, tag: [{ system: batchSystem, code: batch }, ...resource.meta?.tag ?? [], ...tags.map(([system, code]) => ({ system, code }))] } })
+  return {
+    ...server,
+    batch,
+    search,
+    async plant (resource, ...tags) {
+      const { status, body } = await server.send('POST', resource.resourceType, tagged(resource, tags))
+      if (status !== 201) throw new Error(`not stored: ${status} ${JSON.stringify(body)}`)
+      return body
+    },
+    async plantAll (resources) {
+      for (let at = 0; at < resources.length; at += 500) {
+        const entry = resources.slice(at, at + 500).map(resource => ({ resource: tagged(resource), request: { method: 'POST', url: resource.resourceType } }))
+        const { status, body } = await server.send('POST', '', { resourceType: 'Bundle', type: 'transaction', entry })
+        if (status !== 200) throw new Error(`not stored: ${status} ${JSON.stringify(body)}`)
+      }
+    },
+    async all (type) {
+      const found: StoredResource[] = []
+      let path: string | undefined = `${search(type)}&_count=1000`
+      while (path !== undefined) {
+        const { body } = await server.send('GET', path)
+        found.push(...(body.entry ?? []).map((entry: any) => entry.resource))
+        path = body.link?.find(({ relation }: any) => relation === 'next')?.url.slice(url.length).replace(/^\//, '')
+      }
+      return found
+    }
+  }
+}
+
+/** What an audit of these types says, a line for each finding. */
+export async function auditOf (backend: Backend, types: readonly string[], more: { pageSize?: number, onProgress?: () => void } = {}): Promise<string[]> {
+  const ledger = new Ledger()
+  await audit({ backend, tenantSystem, types, ledger, ...more })
+  const lines = [...ledger.records(['no-tag', 'several-tags', 'unclear-tag'])].map(({ state, type, id }) => `${state} ${type}/${id}`)
+  lines.push(...[...ledger.faults()].map(({ finding, source, path, target = '-', tenantId, targetTenantId = '-' }) => `${finding} ${source} ${path} ${target} ${tenantId} ${targetTenantId}`))
+  ledger.close()
+  return lines
+}
+
+/** Adopts what a search finds, and says what became of each record. */
+export async function adoptOf (backend: Backend, tenantId: string, search: string, more: Partial<AdoptParts> = {}): Promise<{ states: Record<string, string>, faults: string[] }> {
+  const ledger = new Ledger()
+  await adopt({ backend, tenant: { id: tenantId, system: tenantSystem }, wanted: [readCriteria(search)], isDryRun: false, parallel: 4, ledger, ...more })
+  const everyState = [...new Set(ledger.recordCounts().map(({ state }) => state))]
+  const states = Object.fromEntries([...ledger.records(everyState)].map(({ type, id, state }: Noted) => [`${type}/${id}`, state]))
+  const faults = [...ledger.faults()].map(({ finding, source, target = '-' }) => `${finding} ${source} ${target}`)
+  ledger.close()
+  return { states, faults }
+}
+
+export const operatorsBackend = (url: string): HttpBackend => new HttpBackend({ name: 'datastore', baseUrl: url, retryPauseMs: 1 })
+
+export const tagsOf = ({ meta }: StoredResource): string[] => (meta.tag ?? []).map(({ system, code }) => `${system}|${code}`).sort()
