@@ -88,7 +88,7 @@ function updates (mapping: Mapping): JsonSchema {
     operationId: `update${noun}`,
     tags: [mapping.path],
     summary: `Change ${aRecord(mapping)}`,
-    description: 'The body tells the kind of change: an object is a merge (RFC 7396), an array is a JSON Patch (RFC 6902) on the simple form. What the simple form does not show stays.',
+    description: 'The body tells the kind of change: an object is a merge (RFC 7396), an array is a JSON Patch (RFC 6902) on the simple form. What the simple form does not show stays. In a merge a field with the value that the record shows is no change, so the record that was read can be sent back whole, read-only fields included.',
     parameters: [recordId, parameter('IfMatch'), parameter('IdempotencyKey')],
     requestBody: {
       required: true,

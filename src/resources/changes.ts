@@ -15,7 +15,9 @@ export type Changes = Readonly<Record<string, unknown>>
 export function changesOf (body: unknown, shown: Readonly<Record<string, unknown>>): Changes {
   if (Array.isArray(body)) return difference(shown, patched(body, shown))
   if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Send an object of the fields to change, or an array of JSON Patch operations.' })
-  return Object.fromEntries(Object.entries(body).map(([name, value]) => [name, value === null ? null : merged(shown[name], value)]))
+  const merge = Object.entries(body).map(([name, value]) => [name, value === null ? null : merged(shown[name], value)] as const)
+  // What is sent as it is shown is no change: so a record that was read can be sent back whole, with what is read-only.
+  return Object.fromEntries(merge.filter(([name, value]) => !same(value, shown[name])))
 }
 
 /** RFC 7396 below a field. A code that changes takes its display, text and further codings with it, since they name the old one. */

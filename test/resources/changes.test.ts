@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { Failure } from '../../src/envelope/failures.js'
+import { ExactNumber, parseStored, printJson } from '../../src/json.js'
 import { changesOf } from '../../src/resources/changes.js'
 
 const failureOf = (body: unknown, shown = {}): Failure | undefined => {
@@ -39,6 +40,16 @@ t.test('a code that changes takes the words of the old one with it, and one that
   t.strictSame(changesOf({ code: { code: 'c' } }, shown), { code: { system: 's', code: 'c' } })
   t.strictSame(changesOf({ code: { code: 'c', display: 'C' } }, shown), { code: { system: 's', code: 'c', display: 'C' } })
   t.strictSame(changesOf({ code: { code: 'a', text: 'A!' } }, shown), { code: { ...shown.code, text: 'A!' } })
+})
+
+t.test('a field that is sent as it is shown is no change', async t => {
+  const shown = { id: '1', versionId: '2', name: 'Ada', weight: { value: new ExactNumber('1.10'), unit: 'kg' }, list: [{ a: 1 }] }
+  t.strictSame(changesOf(parseStored(printJson(shown)), shown), {})
+  t.strictSame(changesOf({ ...shown, name: 'Eve' }, shown), { name: 'Eve' })
+  t.strictSame(changesOf({ weight: { unit: 'kg' } }, shown), {}, 'nor is a part of it')
+  for (const change of [{ id: '2' }, { id: null }, { versionId: '1' }, { weight: { value: new ExactNumber('1.1') } }, { list: [] }, { absent: null }]) {
+    t.strictSame(Object.keys(changesOf(change, shown)), Object.keys(change), printJson(change))
+  }
 })
 
 t.test('a JSON Patch names the fields that differ after it', async t => {

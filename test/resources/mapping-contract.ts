@@ -23,6 +23,7 @@ export async function mappingContract (t: Test, mapping: Mapping, place: Place):
     return
   }
   await t.test('each field can be changed and removed, and nothing else changes', t => changed(t, bodies, place))
+  await t.test('a record that was read can be sent back whole, and what is read-only cannot be changed', t => sentBack(t, bodies, place))
   await t.test('what another system stored keeps all that it does not show', t => keepsHiddenContent(t, bodies, place))
   await t.test('a JSON Patch changes what it names', t => jsonPatched(t, bodies, place))
   await t.test('a version is changed and read as its client demands', t => versioned(t, bodies, place))
@@ -157,6 +158,21 @@ async function changed (t: Test, bodies: Bodies, place: Place): Promise<void> {
   const { meta, ...content } = await place.server.read(mapping.type, data.id)
   const { meta: _, ...expected } = stored
   t.strictSame(comparable(content), comparable(expected), 'the datastore holds exactly what was changed')
+}
+
+async function sentBack (t: Test, bodies: Bodies, { client, ...place }: Place): Promise<void> {
+  const { mapping } = bodies
+  const { data, headers } = await create(mapping, { client, ...place }, bodies.full()[0]!)
+  const path = `${mapping.path}/${data.id}`
+  const answer = await client.send('PATCH', path, data)
+  t.equal(answer.status, 200, answer.text)
+  t.equal(answer.headers.etag, headers.etag, 'there is no new version')
+  t.strictSame(answer.data, data)
+  const readOnly = [...identityFields, ...Object.keys(mapping.fields).filter(name => mapping.fields[name]!.options.readOnly)]
+  for (const name of readOnly.filter(name => data[name] !== undefined)) {
+    const { status, body } = await client.send('PATCH', path, { ...data, [name]: 'another' })
+    t.match([status, body], [422, { code: 'VALIDATION_ERROR', issues: [{ expression: [name], code: 'business-rule' }] }], name)
+  }
 }
 
 function isRemovable (mapping: Mapping, name: string, stored: StoredResource): boolean {
