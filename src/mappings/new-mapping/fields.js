@@ -1,5 +1,5 @@
 /** From the elements of an R4 type to the declarations of fields, as far as a datatype of the kit fits. */
-import { codesOf, elementsOf, typesOf } from './definitions.js'
+import { codesOf, elementsOf, searchParametersOf, typesOf } from './definitions.js'
 
 const from = file => names => Object.fromEntries(names.map(name => [name, `../datatypes/${file}.js`]))
 
@@ -58,7 +58,7 @@ const datatypes = {
  * @returns {{ fields: Field[], missing: object[] }} `missing` are the elements that need a hand
  */
 export function fieldsOf (type, path = type) {
-  const results = elementsOf(type, path).map(element => ({ element, fields: path === type ? ownField(element) ?? alike(type, element) : alike(type, element).slice(0, 1) }))
+  const results = elementsOf(type, path).map(element => ({ element, fields: path === type ? ownField(type, element) ?? alike(type, element) : alike(type, element).slice(0, 1) }))
   return {
     fields: apart(results.flatMap(({ fields }) => fields)),
     missing: results.filter(({ fields }) => fields.length === 0).map(({ element }) => element)
@@ -71,16 +71,23 @@ function apart (fields) {
 }
 
 /** Elements for which the kit has a field of their own on a resource. */
-function ownField (element) {
+function ownField (type, element) {
   const { name, isMany, isRequired } = element
   const shape = `${name}: ${typesOf(element)[0]?.code}${isMany ? '[]' : ''}`
   const field = (called, datatype, text, more = {}) => ({ name: called, element: name, imports: [datatype], isRequired: false, declare: () => text, ...more })
-  if (shape === 'identifier: Identifier[]') return [field('identifiers', 'identifiers', 'identifiers()', { isCommon: true })]
-  if (shape === 'identifier: Identifier') return [field('identifier', 'oneIdentifier', 'oneIdentifier()', { isCommon: true })]
+  if (name === 'identifier') return [identifierField(type, field, isMany)]
   if (shape === 'note: Annotation[]') return [field('note', 'note', "note('note')")]
   if (shape === 'name: HumanName[]') return ['firstName', 'lastName'].map(part => field(part, part, `${part}(${isRequired ? '{ required: true }' : ''})`, { isRequired }))
   if (shape === 'telecom: ContactPoint[]' && !isRequired) return ['phone', 'email'].map(system => field(system, system, `${system}('telecom')`))
   return undefined
+}
+
+/** The identifiers of a resource; a few types have them, and no search parameter for them. */
+function identifierField (type, field, isMany) {
+  const isSearchable = searchParametersOf(type).some(([name]) => name === 'identifier')
+  const [name, datatype] = isMany ? ['identifiers', 'identifiers'] : ['identifier', 'oneIdentifier']
+  if (isSearchable) return field(name, datatype, `${datatype}()`, { isCommon: true })
+  return field(name, 'identifier', `identifier${isMany ? '.list' : ''}('identifier')`, { isCommon: true })
 }
 
 /** The fields that show an element with a datatype: one for each type of a choice. */

@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** The root of the project. */
+export const root = join(import.meta.dirname, '..', '..')
+
+/** A block of a document of the project by what stands behind its fence: `sh quickstart`. */
+export function blockOf (document: string, title: string): string {
+  const text = readFileSync(join(root, document), 'utf8')
+  const start = text.indexOf(`\`\`\`${title}\n`)
+  if (start < 0) throw new Error(`${document} has no block ${title}`)
+  const body = text.indexOf('\n', start) + 1
+  return text.slice(body, text.indexOf('```', body))
+}
+
+/** The commands of a shell block that begin so, in order, without the remarks behind them. */
+export function commandsOf (document: string, title: string, beginning = ''): string[] {
+  return blockOf(document, title).split('\n').filter(line => line !== '' && line.startsWith(beginning)).map(line => line.replace(/ +#.*$/, ''))
+}
