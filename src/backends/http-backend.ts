@@ -107,7 +107,7 @@ export class HttpBackend implements Backend {
   }
 
   #pathOf (path: string): string {
-    return path.startsWith('?') ? `${this.#basePath || '/'}${path}` : `${this.#basePath}/${path}`
+    return path === '' || path.startsWith('?') ? `${this.#basePath || '/'}${path}` : `${this.#basePath}/${path}`
   }
 }
 

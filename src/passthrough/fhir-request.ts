@@ -1,5 +1,5 @@
 import { Failure } from '../envelope/failures.js'
-import { refused, type QueryPair } from '../envelope/query.js'
+import { pairsIn, refused, type QueryPair } from '../envelope/query.js'
 
 /** A request of raw FHIR after its HTTP was read: the same form for a request and for an entry of a Bundle. */
 export interface FhirRequest {
@@ -13,6 +13,8 @@ export interface FhirRequest {
   readonly ifMatch?: string | undefined
   /** The criteria of a conditional create. */
   readonly ifNoneExist?: readonly QueryPair[] | undefined
+  /** Whether the answer to a Bundle shows the records that were written: `Prefer: return=representation`. */
+  readonly showsWritten: boolean
   /** Whether a parameter that is not understood may be left out: `Prefer: handling=lenient`. */
   readonly isLenient: boolean
   /** Where this gateway's raw FHIR is: what begins so is here. */
@@ -55,6 +57,11 @@ export function withoutFormat (query: readonly QueryPair[]): readonly QueryPair[
   const wanted = query.filter(([name]) => name === '_format')
   if (!wanted.every(([, value]) => formats.has(value.split(';', 1)[0]!.trim()))) throw new Failure('NOT_ACCEPTABLE', { message: 'Ask for application/fhir+json.' })
   return query.filter(([name]) => name !== '_format' && name !== '_pretty')
+}
+
+/** The criteria in an If-None-Exist header, with or without what stands before a question mark. */
+export function readCriteria (text: string | undefined): readonly QueryPair[] | undefined {
+  return text === undefined ? undefined : pairsIn(text.replace(/^[^?]*\?/, ''))
 }
 
 /** @throws {Failure} BAD_REQUEST when a request that takes no parameters has some: ignoring one could do more than was meant */

@@ -4,7 +4,8 @@ import type { FhirResource } from '../mappings/fhir.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import { resourceTypes } from '../tenant-guard/resource-types.js'
 import { requireNoQuery, type FhirRequest } from './fhir-request.js'
-import { addSingle, readSearch, readShape } from './search-request.js'
+import { readBundle } from './bundle-request.js'
+import { addSingle, criteriaOf, readSearch, readShape } from './search-request.js'
 
 /** What the path of a request names. */
 interface Named { readonly type: string, readonly id: string, readonly version: string }
@@ -18,10 +19,11 @@ const route = (path: string, methods: Route['methods']): Route => ({ path: path 
 
 /** Every request of raw FHIR that is understood, the more particular paths first. What is not here is refused. */
 const routes: readonly Route[] = [
-  route(':type', { GET: search, POST: create }),
+  route('', { POST: bundle }),
+  route(':type', { GET: search, POST: create, PUT: conditionalUpdate, PATCH: conditionalPatch, DELETE: conditionalDelete }),
   route(':type/_search', { POST: search }),
   route(':type/_history', {}),
-  route(':type/:id', { GET: read, PUT: update, DELETE: remove }),
+  route(':type/:id', { GET: read, PUT: update, PATCH: patch, DELETE: remove }),
   route(':type/:id/_history', { GET: history }),
   route(':type/:id/_history/:version', { GET: vread }),
   route('Patient/:id/$everything', { GET: everything })
@@ -93,7 +95,9 @@ function everything ({ query }: FhirRequest, { id }: Named): FhirInteraction {
 
 function create (request: FhirRequest, { type }: Named): FhirInteraction {
   requireNoQuery(request)
-  return { kind: 'create', type, resource: resourceIn(request, type) }
+  const resource = resourceIn(request, type)
+  if (request.ifNoneExist === undefined) return { kind: 'create', type, resource }
+  return { kind: 'conditional-create', type, resource, criteria: criteriaOf(type, request.ifNoneExist, request.fhirBase) }
 }
 
 function update (request: FhirRequest, { type, id }: Named): FhirInteraction {
@@ -106,6 +110,34 @@ function update (request: FhirRequest, { type, id }: Named): FhirInteraction {
 function remove (request: FhirRequest, { type, id }: Named): FhirInteraction {
   requireNoQuery(request)
   return { kind: 'delete', type, id, ...versionIn(request) }
+}
+
+function patch (request: FhirRequest, { type, id }: Named): FhirInteraction {
+  requireNoQuery(request)
+  return { kind: 'patch', type, id, patch: patchIn(request), ...versionIn(request) }
+}
+
+function conditionalUpdate (request: FhirRequest, { type }: Named): FhirInteraction {
+  return { kind: 'conditional-update', type, resource: resourceIn(request, type), criteria: criteriaOf(type, request.query, request.fhirBase), ...versionIn(request) }
+}
+
+function conditionalPatch (request: FhirRequest, { type }: Named): FhirInteraction {
+  return { kind: 'conditional-patch', type, patch: patchIn(request), criteria: criteriaOf(type, request.query, request.fhirBase), ...versionIn(request) }
+}
+
+function conditionalDelete ({ query, fhirBase }: FhirRequest, { type }: Named): FhirInteraction {
+  return { kind: 'conditional-delete', type, criteria: criteriaOf(type, query, fhirBase) }
+}
+
+function patchIn ({ body }: FhirRequest): readonly unknown[] {
+  if (!Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send a JSON Patch (RFC 6902): an array of operations, as application/json-patch+json.' })
+  return body
+}
+
+/** A Bundle of requests is read by what reads a request alone. */
+function bundle (request: FhirRequest): FhirInteraction {
+  requireNoQuery(request)
+  return readBundle(request, interactionOf)
 }
 
 /** Any version is no demand on an update or delete of a record, which must be there in any case. */

@@ -1,15 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseBody, refuseEncoded, requireUtf8 } from '../envelope/body.js'
-import { fhirErrorHandler, notFoundHandler } from '../envelope/error-handlers.js'
+import { failureOf, fhirErrorHandler, notFoundHandler } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
 import { pairsIn, queryOf, type QueryPair } from '../envelope/query.js'
+import type { Caller } from '../keys/caller.js'
 import { requireScope } from '../keys/scopes.js'
-import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
+import type { Batch, BundleEntry, FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import { policy } from '../tenant-guard/policy.js'
 import { sendAnswer } from './answer.js'
-import { readVersion, segmentsOf, withoutFormat, type FhirRequest } from './fhir-request.js'
+import { readCriteria, readVersion, segmentsOf, withoutFormat, type FhirRequest } from './fhir-request.js'
 import { interactionOf } from './interaction-of.js'
+import { withOwnReferences } from './own-references.js'
 import { readPreferences } from './preferences.js'
 
 export interface PassthroughOptions {
@@ -31,8 +33,7 @@ export async function passthrough (scope: FastifyInstance, { storeFor, url, body
   scope.addHook('onRequest', async request => refuseEncoded(request))
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const asked = readRequest(request, { fhirBase, prefix: scope.prefix })
-    const interaction = interactionOf(asked)
-    requireScopes(request, interaction)
+    const interaction = allowed(request, interactionOf(asked))
     const answer = await storeFor(request).perform(interaction)
     return sendAnswer(reply, answer, { interaction, fhirBase })
   }
@@ -44,25 +45,23 @@ function readRequest (request: FastifyRequest, { fhirBase, prefix }: { readonly 
   const { method, headers, raw } = request
   const path = segmentsOf(raw.url!.split('?', 1)[0]!.slice(prefix.length))
   const query = pairsIn(queryOf(raw.url), longestValue)
+  const { isLenient, returns } = readPreferences(request)
   const form = path.at(-1) === '_search' && method === 'POST' ? formIn(request) : []
   return {
     method,
     path,
     query: withoutFormat([...query, ...form]),
-    body: form.length > 0 ? undefined : bodyIn(request),
+    body: form.length > 0 ? undefined : bodyIn(request, fhirBase),
     ifMatch: readVersion(headers['if-match']),
-    ifNoneExist: criteriaIn(headers['if-none-exist']),
-    isLenient: readPreferences(request).isLenient,
+    ifNoneExist: readCriteria(headers['if-none-exist']?.toString()),
+    isLenient,
+    showsWritten: returns === 'representation',
     fhirBase
   }
 }
 
 /** Values are bounded by the size of what holds them. */
 const longestValue = Infinity
-
-function criteriaIn (header: string | string[] | undefined): readonly QueryPair[] | undefined {
-  return header === undefined ? undefined : pairsIn(String(header).replace(/^[^?]*\?/, ''))
-}
 
 function formIn ({ headers, body }: FastifyRequest): readonly QueryPair[] {
   const type = headers['content-type'] ?? ''
@@ -74,12 +73,13 @@ function formIn ({ headers, body }: FastifyRequest): readonly QueryPair[] {
 
 const jsonTypes = new Set(['application/fhir+json', 'application/json', 'application/json-patch+json'])
 
-function bodyIn ({ headers, body }: FastifyRequest): unknown {
+function bodyIn ({ headers, body }: FastifyRequest, fhirBase: string): unknown {
   if (!(body instanceof Buffer) || body.length === 0) return undefined
   const type = headers['content-type'] ?? ''
   if (!jsonTypes.has(mediaTypeOf(type))) throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send application/fhir+json, or application/json-patch+json for a patch.' })
   requireUtf8(type)
-  return parseBody(body)
+  const value = parseBody(body)
+  return body.includes(fhirBase) ? withOwnReferences(value, fhirBase) : value
 }
 
 const mediaTypeOf = (header: string): string => header.split(';', 1)[0]!.trim().toLowerCase()
@@ -90,8 +90,24 @@ function requireJsonWanted (request: FastifyRequest): void {
   if (request.accepts().type(['application/fhir+json', 'application/json']) === false) throw new Failure('NOT_ACCEPTABLE', { message: 'Accept application/fhir+json.' })
 }
 
-function requireScopes ({ caller }: FastifyRequest, { kind }: FhirInteraction): void {
+/** @throws {Failure} INSUFFICIENT_SCOPE; of a batch only the entries are refused that need another scope */
+function allowed ({ caller }: FastifyRequest, interaction: FhirInteraction): FhirInteraction {
+  if (interaction.kind === 'batch') return { ...interaction, entries: interaction.entries.map(entry => 'failure' in entry ? entry : orRefused(caller, entry)) }
+  const parts = interaction.kind === 'transaction' ? interaction.entries.map(entry => entry.interaction) : [interaction]
+  for (const part of parts) requireScopes(caller, part)
+  return interaction
+}
+
+function orRefused (caller: Caller, entry: BundleEntry): Batch['entries'][number] {
+  try {
+    requireScopes(caller, entry.interaction)
+    return entry
+  } catch (error) {
+    return { failure: failureOf(error) }
+  }
+}
+
+function requireScopes (caller: Caller, { kind }: FhirInteraction): void {
   const { scopes } = policy[kind]
-  if (scopes === 'entries') return
-  for (const scope of scopes) requireScope(caller, scope)
+  if (scopes !== 'entries') for (const scope of scopes) requireScope(caller, scope)
 }

@@ -2,7 +2,7 @@ import { refused, printable, type QueryPair } from '../envelope/query.js'
 import { Failure } from '../envelope/failures.js'
 import { nearest } from '../envelope/nearest.js'
 import { commonParameterNames, followedBy, parameterNames, parameterOf } from '../mappings/r4/search-parameters.js'
-import type { FhirSearch, Following, Join, Shape } from '../tenant-guard/fhir-interaction.js'
+import type { Criteria, FhirSearch, Following, Join, Shape } from '../tenant-guard/fhir-interaction.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
 import { isTenantType } from '../tenant-guard/resource-types.js'
 import { linkElements } from '../tenant-guard/link-elements.js'
@@ -59,6 +59,18 @@ function searchOf (type: string, { parameters, joins, includes, single, asked }:
     ...total !== undefined && { total: readTotal(total) },
     ...cursor !== undefined && { cursor }
   }
+}
+
+/**
+ * What tells the record of a conditional request: conditions on that record alone, since criteria that are not understood in
+ * full would mean another one.
+ * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
+ */
+export function criteriaOf (type: string, query: FhirRequest['query'], fhirBase: string): Criteria {
+  const { parameters, joins, includes, asked } = readSearch(type, { query, isLenient: false, fhirBase })
+  const isPlain = joins.length + includes.length === 0 && parameters.length === asked.length && !parameters.some(([name]) => name === '_sort')
+  if (parameters.length === 0 || !isPlain) throw refused('criteria', `expected one or more search parameters of ${type}, without chains, includes or paging`)
+  return { type, parameters }
 }
 
 /** The parameters of {@link Shape}, as a read and a search have them. */

@@ -18,6 +18,7 @@ export function guardedStores (config: Config, { backendFor }: OpenDatastores, {
     cursors,
     requestId: id,
     fhirBase: `${url}/v1/fhir`,
-    onIncident: incident => log.error({ incident }, 'isolation incident: a datastore answered with what is not the tenant\'s')
+    onIncident: incident => log.error({ incident }, 'isolation incident: a datastore answered with what is not the tenant\'s'),
+    onTrouble: ({ code, title, cause }) => log.error({ code, err: cause }, title)
   })
 }

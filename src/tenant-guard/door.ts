@@ -4,6 +4,7 @@ import { parseStored } from '../json.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import { ownRecord } from './answer.js'
 import type { CursorPlace, Cursors } from './cursor.js'
+import type { FhirInteraction } from './fhir-interaction.js'
 import type { Interaction } from './interaction.js'
 import type { OwnerPlace, Ownership } from './ownership.js'
 import type { Tenant } from './tenant.js'
@@ -20,13 +21,15 @@ export interface Door {
   /** Where clients reach raw FHIR: `https://api.example.org/v1/fhir`. */
   readonly fhirBase: string
   readonly onIncident: (incident: Incident) => void
+  /** Told of our own trouble with one entry of a batch, which no error handler sees. */
+  readonly onTrouble: (failure: Failure) => void
 }
 
 /** A datastore answered what it never should: somebody must look. Names no record. */
 export interface Incident {
   /** A match, or the answer to a write, without the tenant's tag alone; a change that brought a record into being. */
   readonly kind: 'foreign-match' | 'foreign-answer' | 'created-by-update'
-  readonly interaction: Interaction['kind']
+  readonly interaction: (Interaction | FhirInteraction)['kind']
   readonly type: string
   readonly datastore: string
   readonly mode: 'test' | 'live'

@@ -1,9 +1,10 @@
+import type { Failure } from '../envelope/failures.js'
 import type { FhirResource } from '../mappings/fhir.js'
 import type { Include, Read, SearchParameter, VersionRead } from './interaction.js'
 
 /**
  * What a request of raw FHIR asks for, beyond the interactions of the simple resources. Names are those of
- * http://hl7.org/fhir/R4/http.html; criteria are parameters of a search of the type, without joins.
+ * http://hl7.org/fhir/R4/http.html.
  */
 export type FhirInteraction =
   | FhirRead | VersionRead | History | FhirSearch
@@ -71,14 +72,17 @@ export interface FhirCreate { readonly kind: 'create', readonly type: string, re
 export interface FhirUpdate { readonly kind: 'update', readonly type: string, readonly id: string, readonly resource: FhirResource, readonly version?: string }
 
 /** A JSON Patch, RFC 6902, on the record as FHIR. */
-export interface Patch { readonly kind: 'patch', readonly type: string, readonly id: string, readonly patch: unknown, readonly version?: string }
+export interface Patch { readonly kind: 'patch', readonly type: string, readonly id: string, readonly patch: readonly unknown[], readonly version?: string }
 
 export interface FhirDelete { readonly kind: 'delete', readonly type: string, readonly id: string, readonly version?: string }
 
-export interface ConditionalCreate { readonly kind: 'conditional-create', readonly type: string, readonly resource: FhirResource, readonly criteria: readonly SearchParameter[] }
-export interface ConditionalUpdate { readonly kind: 'conditional-update', readonly type: string, readonly resource: FhirResource, readonly criteria: readonly SearchParameter[], readonly version?: string }
-export interface ConditionalPatch { readonly kind: 'conditional-patch', readonly type: string, readonly patch: unknown, readonly criteria: readonly SearchParameter[], readonly version?: string }
-export interface ConditionalDelete { readonly kind: 'conditional-delete', readonly type: string, readonly criteria: readonly SearchParameter[] }
+/** Conditions of a search that tell which record is meant, at least one. */
+export interface Criteria { readonly type: string, readonly parameters: readonly SearchParameter[] }
+
+export interface ConditionalCreate { readonly kind: 'conditional-create', readonly type: string, readonly resource: FhirResource, readonly criteria: Criteria }
+export interface ConditionalUpdate { readonly kind: 'conditional-update', readonly type: string, readonly resource: FhirResource, readonly criteria: Criteria, readonly version?: string }
+export interface ConditionalPatch { readonly kind: 'conditional-patch', readonly type: string, readonly patch: readonly unknown[], readonly criteria: Criteria, readonly version?: string }
+export interface ConditionalDelete { readonly kind: 'conditional-delete', readonly type: string, readonly criteria: Criteria }
 
 /** A patient and all that is about it: http://hl7.org/fhir/R4/patient-operation-everything.html */
 export interface Everything {
@@ -112,7 +116,21 @@ export interface BundleEntry {
 }
 
 /** Independent requests, each answered for itself; a failure stands in place of a request that was refused already. */
-export interface Batch { readonly kind: 'batch', readonly type: 'Bundle', readonly entries: ReadonlyArray<BundleEntry | { readonly failure: Error }> }
+export interface Batch {
+  readonly kind: 'batch'
+  readonly type: 'Bundle'
+  readonly entries: ReadonlyArray<BundleEntry | { readonly failure: Failure }>
+  /** Whether the answer shows the records that were written. */
+  readonly showsWritten: boolean
+}
 
 /** Requests that are all performed, or none. */
-export interface Transaction { readonly kind: 'transaction', readonly type: 'Bundle', readonly entries: readonly BundleEntry[] }
+export interface Transaction {
+  readonly kind: 'transaction'
+  readonly type: 'Bundle'
+  readonly entries: readonly BundleEntry[]
+  /** References that name a record by criteria, `Patient?identifier=…`, by their texts. */
+  readonly references: ReadonlyMap<string, Criteria>
+  /** Whether the answer shows the records that were written. */
+  readonly showsWritten: boolean
+}

@@ -55,11 +55,11 @@ export function tenantGuard (door: Door): GuardedStore {
     update: decided(async (interaction: Update) => (await update(door, interaction)).record),
     delete: decided((interaction: Delete) => remove(door, interaction)),
     firstOwned: candidates => firstOwned(door, candidates),
-    perform: decided((interaction: FhirInteraction) => perform(door, interaction))
+    perform: interaction => perform(door, interaction)
   } satisfies Omit<GuardedStore, typeof guarded> as GuardedStore
 }
 
-function decided<I extends Interaction | FhirInteraction, T> (perform: (interaction: I) => Promise<T>): (interaction: I) => Promise<T> {
+function decided<I extends Interaction, T> (perform: (interaction: I) => Promise<T>): (interaction: I) => Promise<T> {
   return async interaction => {
     decide(interaction)
     return perform(interaction)

@@ -1,4 +1,6 @@
 import { Failure } from '../envelope/failures.js'
+import { batch } from './batch.js'
+import { conditionalCreate, conditionalDelete, conditionalPatch, conditionalUpdate } from './conditional.js'
 import type { Door } from './door.js'
 import { everything } from './everything.js'
 import type { FhirAnswer } from './fhir-answer.js'
@@ -7,10 +9,14 @@ import { fhirRead, fhirVersionRead } from './fhir-read.js'
 import { fhirSearch } from './fhir-search.js'
 import { fhirCreate, fhirDelete, fhirUpdate } from './fhir-writes.js'
 import { history } from './history.js'
+import { fhirPatch } from './patch.js'
+import { decide } from './policy.js'
+import { transaction } from './transaction.js'
 
 type Kinds = { readonly [K in FhirInteraction['kind']]: Extract<FhirInteraction, { kind: K }> }
 type Performers = { readonly [K in keyof Kinds]: (door: Door, interaction: Kinds[K]) => Promise<FhirAnswer> }
 
+/** Not offered yet: decided on, and refused. */
 const notYet = async (): Promise<never> => { throw new Failure('METHOD_NOT_ALLOWED') }
 
 /** Who performs what, of all that the policy knows. */
@@ -20,21 +26,22 @@ const performers: Performers = {
   history,
   search: fhirSearch,
   create: fhirCreate,
-  'conditional-create': notYet,
+  'conditional-create': conditionalCreate,
   update: fhirUpdate,
-  'conditional-update': notYet,
-  patch: notYet,
-  'conditional-patch': notYet,
+  'conditional-update': conditionalUpdate,
+  patch: fhirPatch,
+  'conditional-patch': conditionalPatch,
   delete: fhirDelete,
-  'conditional-delete': notYet,
+  'conditional-delete': conditionalDelete,
   everything,
   validate: notYet,
   terminology: notYet,
-  batch: notYet,
-  transaction: notYet
+  batch: (door, asked) => batch(door, asked, interaction => perform(door, interaction)),
+  transaction: (door, asked) => transaction(door, asked, interaction => perform(door, interaction))
 }
 
-/** Performs an interaction of raw FHIR that the policy has let pass. */
-export function perform<K extends keyof Kinds> (door: Door, interaction: Kinds[K]): Promise<FhirAnswer> {
-  return performers[interaction.kind as K](door, interaction)
+/** Decides on an interaction of raw FHIR, and performs it. */
+export async function perform<K extends keyof Kinds> (door: Door, interaction: Kinds[K]): Promise<FhirAnswer> {
+  decide(interaction)
+  return await performers[interaction.kind as K](door, interaction)
 }

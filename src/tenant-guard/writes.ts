@@ -3,7 +3,7 @@ import { Failure } from '../envelope/failures.js'
 import { printJson } from '../json.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import { ask, causeOf, jsonOf, notFound, ownRecordIn, placeOf, report, unexpected } from './door.js'
-import type { Door } from './door.js'
+import type { Door, Incident } from './door.js'
 import type { Create, Delete } from './interaction.js'
 import type { FhirUpdate } from './fhir-interaction.js'
 import { ownedAmong } from './look-up.js'
@@ -136,7 +136,7 @@ async function refusal (door: Door, answer: BackendAnswer, { resource, believed 
 }
 
 /** The stored record in the answer to a write. The write is done, whatever the answer holds. */
-export function written (door: Door, answer: BackendAnswer, { kind, type, id }: { kind: 'create' | 'create-once' | 'update', type: string, id?: string }): StoredResource {
+export function written (door: Door, answer: BackendAnswer, { kind, type, id }: { kind: Incident['interaction'], type: string, id?: string }): StoredResource {
   const record = ownRecordIn(door, jsonOf(answer, mayBeDone), { type, id })
   if (record !== undefined) return record
   report(door, { kind: 'foreign-answer', interaction: kind, type, records: 1 })

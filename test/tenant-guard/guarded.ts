@@ -32,7 +32,7 @@ export function gatewayTo (baseUrl: string, options: Partial<HttpBackendOptions>
     probe: () => http.probe(),
     close: () => http.close()
   }
-  const parts = { backend, mode: 'test', ownership: ownershipCache({ max: 1000 }), cursors: sealedCursors({ key, now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: (incident: Incident) => { incidents.push(incident) } } as const
+  const parts = { backend, mode: 'test', ownership: ownershipCache({ max: 1000 }), cursors: sealedCursors({ key, now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: (incident: Incident) => { incidents.push(incident) }, onTrouble: () => {} } as const
   return { backend, sent, incidents, guard: (id, changes) => tenantGuard({ ...parts, tenant: { id, system }, ...changes }) }
 }
 

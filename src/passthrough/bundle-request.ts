@@ -1,0 +1,137 @@
+import { failureOf } from '../envelope/error-handlers.js'
+import { Failure, type Issue } from '../envelope/failures.js'
+import { pairsIn } from '../envelope/query.js'
+import { parseBody } from '../envelope/body.js'
+import type { FhirElement, FhirResource } from '../mappings/fhir.js'
+import type { Batch, BundleEntry, Criteria, FhirInteraction, Transaction } from '../tenant-guard/fhir-interaction.js'
+import { referencesIn } from '../tenant-guard/references.js'
+import { resourceTypes } from '../tenant-guard/resource-types.js'
+import { readCriteria, readVersion, segmentsOf, withoutFormat, type FhirRequest } from './fhir-request.js'
+import { criteriaOf } from './search-request.js'
+
+const mostEntries = 1_000
+
+type ReadRequest = (request: FhirRequest) => FhirInteraction
+
+/**
+ * A Bundle of requests, each entry read as the same request alone: http://hl7.org/fhir/R4/http.html#transaction. In a batch
+ * what cannot be read is refused in its place, in a transaction all of it.
+ * @throws {Failure} BAD_REQUEST
+ */
+export function readBundle (request: FhirRequest, readRequest: ReadRequest): Batch | Transaction {
+  const { type, entry = [] } = bundleIn(request.body)
+  if (!Array.isArray(entry) || entry.length > mostEntries) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected a list of at most ${mostEntries} requests.` })
+  const read = (item: unknown, at: number): BundleEntry => inEntry(at, () => readEntry(item, request, readRequest))
+  const { showsWritten } = request
+  if (type === 'batch') return { kind: 'batch', type: 'Bundle', entries: entry.map((item, at) => orFailure(() => read(item, at))), showsWritten }
+  if (type !== 'transaction') throw new Failure('BAD_REQUEST', { message: 'Bundle.type: expected batch or transaction.' })
+  const entries = entry.map(read)
+  demandDistinctUrls(entries)
+  return { kind: 'transaction', type: 'Bundle', entries, references: criteriaInReferences(entries, request.fhirBase), showsWritten }
+}
+
+function bundleIn (body: unknown): FhirElement {
+  if (!isObject(body) || body.resourceType !== 'Bundle') throw new Failure('BAD_REQUEST', { message: 'Send a Bundle of type batch or transaction.' })
+  return body
+}
+
+/** What an entry may hold beside what is understood would change its meaning unseen. */
+const entryMembers = new Set(['fullUrl', 'resource', 'request', 'id', 'link'])
+const requestMembers = new Set(['method', 'url', 'ifMatch', 'ifNoneExist', 'ifNoneMatch', 'ifModifiedSince', 'id'])
+
+function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, readRequest: ReadRequest): BundleEntry {
+  const { fullUrl, resource, request } = isObject(item) && Object.keys(item).every(name => entryMembers.has(name)) ? item : refuse()
+  if (!isObject(request) || !Object.keys(request).every(name => requestMembers.has(name))) refuse()
+  const { method, url, ifMatch, ifNoneExist } = request as FhirElement
+  if (typeof method !== 'string' || typeof url !== 'string' || !isText(ifMatch) || !isText(ifNoneExist)) refuse()
+  const [path = '', query = ''] = splitOnce(localUrl(url as string, fhirBase), '?')
+  const interaction = readRequest({
+    method: methodOf(method as string),
+    path: segmentsOf(path),
+    query: withoutFormat(pairsIn(query, Infinity)),
+    body: method === 'PATCH' ? patchIn(resource) : resource,
+    ifMatch: readVersion(ifMatch),
+    ifNoneExist: readCriteria(ifNoneExist),
+    isLenient: false,
+    showsWritten,
+    fhirBase
+  })
+  if (interaction.kind === 'batch' || interaction.kind === 'transaction' || !mayBeEntry(interaction) || (method === 'POST' && !('resource' in interaction))) throw new Failure('METHOD_NOT_ALLOWED', { message: 'An entry may be a read, a search or a write.' })
+  return typeof fullUrl === 'string' && /^urn:(?:uuid|oid):[A-Za-z0-9.-]{1,80}$/.test(fullUrl) ? { fullUrl, interaction } : { interaction }
+}
+
+const entryKinds = new Set<FhirInteraction['kind']>([
+  'read', 'vread', 'search', 'create', 'conditional-create', 'update', 'conditional-update', 'patch', 'conditional-patch', 'delete', 'conditional-delete'
+])
+const mayBeEntry = ({ kind }: FhirInteraction): boolean => entryKinds.has(kind)
+
+const isText = (value: unknown): value is string | undefined => value === undefined || typeof value === 'string'
+
+const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+
+function methodOf (method: string): string {
+  return methods.has(method) ? method : refuse()
+}
+
+/** Below this gateway's base, with a slash before it; an absolute URL is taken only when it is here. */
+function localUrl (url: string, fhirBase: string): string {
+  const local = url.startsWith(`${fhirBase}/`) ? url.slice(fhirBase.length + 1) : url
+  if (/^[a-z][a-z0-9+.-]*:|^\/\//i.test(local)) throw new Failure('BAD_REQUEST', { message: 'request.url: expected an address relative to the base of this server.' })
+  return local.startsWith('/') ? local : `/${local}`
+}
+
+/** A patch comes as a Binary, since an entry holds a resource. */
+function patchIn (resource: unknown): unknown {
+  const { resourceType, contentType, data } = isObject(resource) ? resource : refuse()
+  if (resourceType !== 'Binary' || contentType !== 'application/json-patch+json' || typeof data !== 'string') {
+    throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'A patch in a Bundle is a Binary of contentType application/json-patch+json, with the JSON Patch in data.' })
+  }
+  return parseBody(Buffer.from(data, 'base64'))
+}
+
+function refuse (): never {
+  throw new Failure('BAD_REQUEST', { message: 'Each entry needs request with method and url, and resource where it writes one; nothing else of it is understood here.' })
+}
+
+function demandDistinctUrls (entries: readonly BundleEntry[]): void {
+  const urls = entries.map(({ fullUrl }) => fullUrl).filter(fullUrl => fullUrl !== undefined)
+  if (new Set(urls).size < urls.length) throw new Failure('BAD_REQUEST', { message: 'Bundle.entry.fullUrl: two entries have the same one.' })
+}
+
+/** References such as `Patient?identifier=…`, which a transaction may hold in place of ids. */
+function criteriaInReferences (entries: readonly BundleEntry[], fhirBase: string): ReadonlyMap<string, Criteria> {
+  const texts = new Set(entries.flatMap(({ interaction }) => 'resource' in interaction ? referencesIn(interaction.resource as FhirResource) : []))
+  return new Map([...texts].flatMap(text => {
+    const [type = '', query] = splitOnce(text, '?')
+    return query === undefined || !resourceTypes.has(type) ? [] : [[text, criteriaOf(type, pairsIn(query), fhirBase)] as const]
+  }))
+}
+
+function splitOnce (text: string, separator: string): [string, string?] {
+  const at = text.indexOf(separator)
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+/** Says of a failure in which entry it is. */
+function inEntry<T> (at: number, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    const failure = failureOf(error)
+    if (failure.status >= 500) throw error
+    const issue: Issue = { severity: 'error', code: failure.issues[0]?.code ?? 'invalid', diagnostics: failure.message, expression: [`Bundle.entry[${at}]`] }
+    throw new Failure(failure.code, { message: failure.message, issues: [issue] })
+  }
+}
+
+function orFailure (read: () => BundleEntry): Batch['entries'][number] {
+  try {
+    return read()
+  } catch (error) {
+    return { failure: failureOf(error) }
+  }
+}
+
+function isObject (value: unknown): value is FhirElement {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}

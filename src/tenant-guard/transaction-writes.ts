@@ -1,0 +1,80 @@
+import { Failure } from '../envelope/failures.js'
+import type { FhirResource } from '../mappings/fhir.js'
+import { notFound } from './door.js'
+import type { Door } from './door.js'
+import type { BundleEntry, ConditionalUpdate } from './fhir-interaction.js'
+import { patchedResource } from './patch.js'
+import { conditionsAmongOwn } from './restrict.js'
+import { soleMatch } from './sole-match.js'
+import { marked, stamp } from './stamp.js'
+import { metaOf } from './writes.js'
+
+/** One write of a transaction as the datastore is told it; nothing is forwarded. */
+export interface Write {
+  readonly type: string
+  /** The record that is written; absent for a new one. */
+  readonly id?: string
+  /** By which other entries refer to it. */
+  readonly fullUrl?: string
+  readonly resource?: FhirResource
+  /** Undefined where there is nothing to do. */
+  readonly request: { readonly method: 'POST' | 'PUT' | 'DELETE', readonly url: string, readonly ifMatch?: string, readonly ifNoneExist?: string } | undefined
+  /** Whether the client demands a version. */
+  readonly isVersioned: boolean
+}
+
+/** An entry as a write by id, whatever criteria or patch it came with. @throws {Failure} as the same request alone */
+export async function writeOf (door: Door, { fullUrl, interaction }: BundleEntry): Promise<Write> {
+  const named = fullUrl === undefined ? {} : { fullUrl }
+  switch (interaction.kind) {
+    case 'create': return { ...named, ...toCreate(door, interaction.type, interaction.resource) }
+    case 'conditional-create': return { ...named, ...toCreate(door, interaction.type, interaction.resource, interaction.criteria.parameters) }
+    case 'update': return { ...named, ...toUpdate(door, interaction) }
+    case 'conditional-update': return { ...named, ...await toUpdateOrCreate(door, interaction) }
+    case 'patch': return { ...named, ...await toPatch(door, interaction) }
+    case 'conditional-patch': return { ...named, ...await toPatch(door, { ...interaction, id: (await soleMatch(door, interaction.criteria) ?? missing()).id }) }
+    case 'delete': return { ...named, ...await toDelete(door, interaction) }
+    case 'conditional-delete': return { ...named, ...await toDelete(door, { type: interaction.type, id: (await soleMatch(door, interaction.criteria))?.id }) }
+    default: throw new Failure('METHOD_NOT_ALLOWED')
+  }
+}
+
+function toCreate (door: Door, type: string, { id: _, ...content }: FhirResource, criteria?: ConditionalUpdate['criteria']['parameters']): Write {
+  const resource = marked(stamp(content as FhirResource, door.tenant), door.tenant)
+  const ifNoneExist = criteria && conditionsAmongOwn(criteria, door.tenant)
+  return { type, resource, request: { method: 'POST', url: type, ...ifNoneExist !== undefined && { ifNoneExist } }, isVersioned: false }
+}
+
+interface Updating { readonly type: string, readonly id: string, readonly resource: FhirResource, readonly version?: string | undefined }
+
+function toUpdate (door: Door, { type, id, resource, version }: Updating): Write {
+  const request = { method: 'PUT', url: `${type}/${id}`, ...version !== undefined && { ifMatch: `W/"${version}"` } } as const
+  return { type, id, resource: stamp({ ...resource, id }, door.tenant), request, isVersioned: version !== undefined }
+}
+
+async function toUpdateOrCreate (door: Door, { type, resource, criteria, version }: ConditionalUpdate): Promise<Write> {
+  const found = await soleMatch(door, criteria)
+  if (found !== undefined) {
+    if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the record that meets the criteria, or none.' })
+    return toUpdate(door, { type, id: found.id, resource, version })
+  }
+  if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
+  if (resource.id !== undefined) throw notFound()
+  return toCreate(door, type, resource, criteria.parameters)
+}
+
+async function toPatch (door: Door, asked: { readonly type: string, readonly id: string, readonly patch: readonly unknown[], readonly version?: string }): Promise<Write> {
+  const resource = await patchedResource(door, asked)
+  return { ...toUpdate(door, { ...asked, resource, version: resource.meta.versionId }), isVersioned: asked.version !== undefined }
+}
+
+/** HAPI passes over If-Match on a delete, so the version is looked at just before. */
+async function toDelete (door: Door, { type, id, version }: { readonly type: string, readonly id: string | undefined, readonly version?: string }): Promise<Write> {
+  if (id === undefined) return { type, request: undefined, isVersioned: false }
+  if (version !== undefined && (await metaOf(door, type, id)).meta.versionId !== version) throw new Failure('PRECONDITION_FAILED')
+  return { type, id, request: { method: 'DELETE', url: `${type}/${id}` }, isVersioned: version !== undefined }
+}
+
+function missing (): never {
+  throw notFound()
+}
