@@ -3,7 +3,7 @@ import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected } from './door.js
 import type { Door } from './door.js'
 import type { Join } from './fhir-interaction.js'
 import type { SearchParameter } from './interaction.js'
-import { encodeParameters, restrict } from './restrict.js'
+import { encodeParameters, onePage, restrict } from './restrict.js'
 import { searchsetOf, type Searchset } from './searchset.js'
 
 /** A first phase that finds this many or more is refused: the second one could not name them all. */
@@ -25,8 +25,7 @@ export async function withoutJoins (door: Door, type: string, joins: readonly Jo
 async function chained (door: Door, { types, reference, condition }: Join): Promise<SearchParameter | undefined> {
   const found = await Promise.all(types.map(async type => {
     const search = restrict({ type, parameters: [condition], count: mostFound, total: 'none' }, door.tenant)
-    // no-store spares HAPI the writing down of a search that is never continued.
-    const { matches } = await answered(door, { ...search, path: `${search.path}&_elements=id,meta` }, 'no-cache, no-store')
+    const { matches } = await answered(door, { ...search, path: `${search.path}&_elements=id,meta` }, onePage(mostFound))
     return recordsAmong(door, matches, type)
   }))
   const records = found.flat()

@@ -36,6 +36,12 @@ export function restrict ({ type, parameters, count, total }: Asked, tenant: Ten
 }
 
 /**
+ * The Cache-Control of a search that is never continued. Without no-cache HAPI would answer from an earlier search for a
+ * minute; no-store spares it the writing down of this one, and cuts it at 100 matches unless more are asked for.
+ */
+export const onePage = (mostMatches: number): string => `no-cache, no-store, max-results=${mostMatches}`
+
+/**
  * Conditions on the tenant's own records, encoded: what a conditional write is told, and what a client's criteria become.
  * @throws {Failure} as {@link restrict}
  */

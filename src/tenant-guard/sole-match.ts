@@ -3,8 +3,11 @@ import type { StoredResource } from '../mappings/fhir.js'
 import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected } from './door.js'
 import type { Door } from './door.js'
 import type { Criteria } from './fhir-interaction.js'
-import { restrict } from './restrict.js'
+import { onePage, restrict } from './restrict.js'
 import { searchsetOf } from './searchset.js'
+
+/** One more than may be. */
+const mostWanted = 2
 
 /**
  * The one record of the tenant's that meets criteria, by its identity and version; undefined when none does. The criteria
@@ -12,9 +15,8 @@ import { searchsetOf } from './searchset.js'
  * @throws {Failure} PRECONDITION_FAILED when several do, BAD_REQUEST for criteria that the datastore does not take
  */
 export async function soleMatch (door: Door, { type, parameters }: Criteria): Promise<StoredResource | undefined> {
-  const search = restrict({ type, parameters, count: 2, total: 'none' }, door.tenant)
-  // HAPI would answer from an earlier search for a minute; no-store also spares it the writing down of this one.
-  const answer = await ask(door, { ...search, path: `${search.path}&_elements=id,meta`, headers: { 'cache-control': 'no-cache, no-store' } })
+  const search = restrict({ type, parameters, count: mostWanted, total: 'none' }, door.tenant)
+  const answer = await ask(door, { ...search, path: `${search.path}&_elements=id,meta`, headers: { 'cache-control': onePage(mostWanted) } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take these criteria.', cause: causeOf(answer) })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
   if (found === undefined) throw unexpected(answer, 'a search by criteria was not answered')
