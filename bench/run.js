@@ -14,17 +14,19 @@ const gateway = await startGateway(async tenantId => (await start('bench/stub-up
 const proxy = (await start('bench/bare-proxy.js', [gateway.upstream])).line
 const key = { 'x-api-key': gateway.secret }
 
+const read = 'Patient/p0'
+const page = 'Patient?_count=20'
+const sideBySide = (path, url) => ({
+  direct: { url: `${gateway.upstream}/${path}` },
+  'bare proxy': { url: `${proxy}/${path}` },
+  gateway: { url: `${gateway.url}/v1/${url}`, headers: key }
+})
+
 const scenarios = {
-  'simple read': {
-    direct: { url: `${gateway.upstream}/Patient/p0` },
-    'bare proxy': { url: `${proxy}/Patient/p0` },
-    gateway: { url: `${gateway.url}/v1/patients/p0`, headers: key }
-  },
-  'simple search of 20': {
-    direct: { url: `${gateway.upstream}/Patient?_count=20` },
-    'bare proxy': { url: `${proxy}/Patient?_count=20` },
-    gateway: { url: `${gateway.url}/v1/patients?count=20`, headers: key }
-  }
+  'simple read': sideBySide(read, 'patients/p0'),
+  'simple search of 20': sideBySide(page, 'patients?count=20'),
+  'raw read': sideBySide(read, `fhir/${read}`),
+  'raw search of 20': sideBySide(page, `fhir/${page}`)
 }
 
 try {

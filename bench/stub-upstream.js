@@ -21,17 +21,24 @@ function patient (id) {
 }
 
 const one = JSON.stringify(patient('p0'))
-const page = JSON.stringify({
+const pageAt = base => JSON.stringify({
   resourceType: 'Bundle',
+  id: 'a-search',
   type: 'searchset',
   total: 20,
-  entry: Array.from({ length: 20 }, (_, i) => ({ fullUrl: `http://stub/fhir/Patient/p${i}`, resource: patient(`p${i}`), search: { mode: 'match' } }))
+  link: [{ relation: 'self', url: `${base}/Patient?_count=20` }],
+  entry: Array.from({ length: 20 }, (_, i) => ({ fullUrl: `${base}/Patient/p${i}`, resource: patient(`p${i}`), search: { mode: 'match' } }))
 })
 
+let page
 const server = createServer((request, response) => {
   const body = request.url.includes('?') ? page : one
   response.writeHead(200, { 'content-type': 'application/fhir+json;charset=UTF-8', etag: 'W/"1"', 'content-length': Buffer.byteLength(body) })
   response.end(body)
 })
-server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/fhir`))
+server.listen(0, '127.0.0.1', () => {
+  const base = `http://127.0.0.1:${server.address().port}/fhir`
+  page = pageAt(base)
+  console.log(base)
+})
 process.on('SIGTERM', () => process.exit(0))

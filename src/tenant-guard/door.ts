@@ -66,12 +66,21 @@ export function ownRecordIn (door: Door, value: unknown, asked: { readonly type:
 }
 
 /**
- * The JSON of an answer.
+ * The JSON of an answer, its numbers with their own text.
  * @param message what the client is told when it is not whole, in place of the catalog's remedy
  */
 export function jsonOf (answer: BackendAnswer, message?: string): unknown {
+  return parsed(answer, parseStored, message)
+}
+
+/** The JSON of an answer whose own text is shown, so that nothing but the checks reads it: its numbers are JavaScript's. */
+export function checkedJsonOf (answer: BackendAnswer): unknown {
+  return parsed(answer, JSON.parse)
+}
+
+function parsed (answer: BackendAnswer, parse: (text: string) => unknown, message?: string): unknown {
   try {
-    return parseStored(answer.body)
+    return parse(answer.body)
   } catch {
     // The parser's own words quote the body, so they are no cause for the log.
     throw new Failure('BACKEND_ERROR', { message, cause: { ...causeOf(answer), reason: 'the answer is not whole JSON' } })

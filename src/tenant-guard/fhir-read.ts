@@ -1,7 +1,7 @@
 import type { BackendAnswer } from '../backends/backend.js'
 import { parseStored, printJson } from '../json.js'
 import type { StoredResource } from '../mappings/fhir.js'
-import { ask } from './door.js'
+import { ask, checkedJsonOf } from './door.js'
 import type { Door } from './door.js'
 import type { FhirAnswer } from './fhir-answer.js'
 import type { FhirRead, Shape } from './fhir-interaction.js'
@@ -16,7 +16,7 @@ import { readRecord } from './writes.js'
 export async function fhirRead (door: Door, { type, id, shape }: FhirRead): Promise<FhirAnswer> {
   const query = encodeParameters(shapeParameters(plainShape(shape)))
   const answer = await ask(door, { method: 'GET', path: `${type}/${id}${query === '' ? '' : `?${query}`}` })
-  return shownRecord(door, answer, readRecord(door, answer, { type, id }))
+  return shownRecord(door, answer, readRecord(door, answer, { type, id }, checkedJsonOf))
 }
 
 /** One version of a record that still is. */

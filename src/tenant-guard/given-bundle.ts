@@ -1,7 +1,7 @@
 import type { BackendAnswer } from '../backends/backend.js'
-import { memberAt, printJson } from '../json.js'
+import { memberAt, parseStored, printJson } from '../json.js'
 import type { FhirResource } from '../mappings/fhir.js'
-import { jsonOf } from './door.js'
+import { checkedJsonOf } from './door.js'
 import type { Door } from './door.js'
 import { withPublicUrls } from './public-urls.js'
 import type { BundleLink } from './sealed-link.js'
@@ -28,7 +28,7 @@ export interface GivenBundle {
 /** Reads an answer that must be a Bundle of this type; undefined for anything else. */
 export function givenBundle (answer: BackendAnswer, type: 'searchset' | 'history'): GivenBundle | undefined {
   if (answer.status !== 200) return undefined
-  const bundle = (jsonOf(answer) ?? {}) as Record<string, unknown>
+  const bundle = (checkedJsonOf(answer) ?? {}) as Record<string, unknown>
   const { resourceType, type: given, total, link = [], entry = [] } = bundle
   if (resourceType !== 'Bundle' || given !== type || !isList(link) || !isList(entry)) return undefined
   const next = link.find(({ relation }) => relation === 'next')?.url
@@ -60,8 +60,14 @@ export function bundleText (door: Door, given: GivenBundle, { type, total, links
   const head = JSON.stringify({ resourceType: 'Bundle', type, total, link: links })
   if (shown.length === 0) return head
   const entries = shown.length === given.entries.length ? entriesAsGiven(door, given) : undefined
-  const text = entries ?? printJson(shown.map(entry => ({ ...entry, fullUrl: publicUrlOf(door, entry) })))
+  const text = entries ?? printedEntries(door, given, new Set(shown))
   return `${head.slice(0, -1)},"entry":${withPublicUrls(door, text)}}`
+}
+
+/** The shown entries printed anew, from a reading that keeps the text of numbers. */
+function printedEntries (door: Door, { text, entries }: GivenBundle, shown: ReadonlySet<GivenEntry>): string {
+  const { entry } = parseStored(text) as { readonly entry: readonly GivenEntry[] }
+  return printJson(entry.filter((_, at) => shown.has(entries[at]!)).map(item => ({ ...item, fullUrl: publicUrlOf(door, item) })))
 }
 
 function publicUrlOf ({ fhirBase }: Door, { resource }: GivenEntry): string | undefined {

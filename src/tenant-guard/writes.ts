@@ -91,11 +91,11 @@ export async function metaOf (door: Door, type: string, id: string): Promise<Sto
 }
 
 /** The record that was read; foreign, unknown and deleted ones are one failure. */
-export function readRecord (door: Door, answer: BackendAnswer, asked: { readonly type: string, readonly id: string }): StoredResource {
+export function readRecord (door: Door, answer: BackendAnswer, asked: { readonly type: string, readonly id: string }, json = jsonOf): StoredResource {
   // Some servers call an id that they could never have given a bad request.
   if ([400, 404, 410].includes(answer.status)) throw gone(door, `${asked.type}/${asked.id}`)
   if (answer.status !== 200) throw unexpected(answer, 'a read was not answered')
-  const record = ownRecordIn(door, jsonOf(answer), asked)
+  const record = ownRecordIn(door, json(answer), asked)
   if (record === undefined) throw notFound()
   return record
 }
