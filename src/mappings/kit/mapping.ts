@@ -17,9 +17,16 @@ export interface Declaration<E extends Elements> {
   /** Filters beside those that stand with a field of the same name. */
   readonly filters?: Filters
   readonly rules?: readonly Rule[]
+  /** Brings what clients send to the fields in which it is shown, where an `alias` cannot say it. */
+  readonly respell?: Respelling
   /** Records that are never changed or deleted, such as audit events. */
   readonly appendOnly?: boolean
 }
+
+/** What was sent in other fields. `emptied` stands for a field of which nothing is left: null in a change, absent in a new record. */
+export type Respelling = (sent: Sent, emptied: null | undefined) => Sent
+
+type Sent = Readonly<Record<string, unknown>>
 
 /** The fields that every resource has and no client writes. */
 export interface Identity {
@@ -55,7 +62,7 @@ export interface Mapping<E extends Elements = Elements> extends Omit<Declaration
 
 /** Builds a mapping from its declaration. */
 export function mapping<const E extends Elements> (type: string, declaration: Declaration<E>): Mapping<E> {
-  const { fields, filters, rules = [] } = declaration
+  const { fields, filters, rules = [], respell = sent => sent } = declaration
   const patch = patcher(fields)
   const named = namer(fields)
   const toSimple = (resource: FhirElement): Partial<Simple<E>> => readElements(fields, resource) ?? {}
@@ -66,9 +73,9 @@ export function mapping<const E extends Elements> (type: string, declaration: De
     filters: { ...fieldFilters(fields), ...filters },
     toSimple,
     present: stored => Object.assign(identity(stored), toSimple(stored)),
-    named,
+    named: sent => respell(named(sent), null),
     withDefaults (sent, occasion) {
-      const simple = named(sent)
+      const simple = respell(named(sent), undefined)
       return { ...defaults(fields, { ...occasion, simple }), ...simple }
     },
     toFhir: simple => patch<FhirResource>({ resourceType: type }, simple),

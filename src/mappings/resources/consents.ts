@@ -5,6 +5,7 @@ import { boolean, dateTime, uri } from '../datatypes/primitives.js'
 import { anyReference, reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { inItem } from '../elements/in-item.js'
+import { policyApart } from '../elements/policy-apart.js'
 import type { Given, Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
@@ -64,8 +65,10 @@ export const consents = mapping('Consent', {
       resolveAmong: ['Practitioner', 'Patient'], about: 'Who agrees; a bare id is looked for among the practitioners, then the patients.'
     }),
     organizationId: reference('Organization').first('organization', { filter: 'organization', about: 'The custodian.' }),
-    policyUri: inItem('policy', { find: policy => policy.authority === undefined && policy.uri !== undefined }, uri('uri')),
-    policies: backbone({ authority: uri('authority', { required: true }), uri: uri('uri') }, { where: policy => policy.authority !== undefined }).list('policy'),
+    policyUri: inItem('policy', { find: policy => policy.authority === undefined && policy.uri !== undefined }, uri('uri', { about: 'The policy without an authority.' })),
+    policies: backbone({ authority: uri('authority', { required: true }), uri: uri('uri') }, { where: policy => policy.authority !== undefined }).list('policy', {
+      about: 'The policies with an authority. One without may be sent here too, and is shown as policyUri.'
+    }),
     policyRule: concept('policyRule', { default: policyNotSpecified }),
     sourceAttachment: attachment('sourceAttachment', { choice: 'source' }),
     sourceReferenceId: reference(['Consent', 'DocumentReference', 'Contract', 'QuestionnaireResponse'])('sourceReference', { choice: 'source' }),
@@ -77,7 +80,8 @@ export const consents = mapping('Consent', {
     provision: provision('provision')
   },
   filters: { dateFrom: from('date'), dateTo: until('date') },
-  rules: consentRules
+  rules: consentRules,
+  respell: policyApart
 })
 
 /** A consent in the simple form. */
