@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Issue } from './failures.js'
 
 /** The state of the per-minute limit after this request; `resetSeconds` is the time until the window ends. */
 export interface Rate { readonly limit: number, readonly remaining: number, readonly resetSeconds: number }
@@ -8,6 +9,7 @@ export interface Rate { readonly limit: number, readonly remaining: number, read
 export const identity = fp<{ readonly now: () => Date }>(async (app, { now }) => {
   app.decorateRequest('arrivedAt', '')
   app.decorateRequest('rate', undefined)
+  app.decorateRequest('warnings', undefined)
   app.addHook('onRequest', async (request, reply) => identify(request, reply, now()))
 }, { name: 'identity', fastify: '5.x' })
 
@@ -23,5 +25,7 @@ declare module 'fastify' {
     arrivedAt: string
     /** Set by the per-minute limit; undefined where none applies. */
     rate: Rate | undefined
+    /** What the answer warns of; set by who did the work. */
+    warnings: readonly Issue[] | undefined
   }
 }

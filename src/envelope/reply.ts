@@ -13,6 +13,8 @@ export interface ReplyMeta {
   readonly rateLimitTotal: number | null
   readonly rateLimitRemaining: number | null
   readonly rateLimitReset: number | null
+  /** What is not wrong with a record that was written, but should be known; absent when there is nothing. */
+  readonly warnings?: readonly Issue[]
 }
 
 /** An answer as the client reads it. */
@@ -48,13 +50,14 @@ export function failureEnvelope (failure: Failure, meta: ReplyMeta): FailureEnve
   return { data: null, error: failure.title, code: failure.code, message: failure.message, issues: failure.issues, meta }
 }
 
-function metaOf ({ id, arrivedAt, rate }: FastifyRequest, status: number): ReplyMeta {
+function metaOf ({ id, arrivedAt, rate, warnings = [] }: FastifyRequest, status: number): ReplyMeta {
   return {
     requestId: id,
     timestamp: arrivedAt,
     status,
     rateLimitTotal: rate?.limit ?? null,
     rateLimitRemaining: rate?.remaining ?? null,
-    rateLimitReset: rate?.resetSeconds ?? null
+    rateLimitReset: rate?.resetSeconds ?? null,
+    ...warnings.length > 0 && { warnings }
   }
 }

@@ -56,7 +56,8 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
       status: { type: 'integer' },
       rateLimitTotal: { type: ['integer', 'null'] },
       rateLimitRemaining: { type: ['integer', 'null'] },
-      rateLimitReset: { type: ['integer', 'null'], description: 'Seconds.' }
+      rateLimitReset: { type: ['integer', 'null'], description: 'Seconds.' },
+      warnings: { type: 'array', items: referTo('Issue'), description: 'After a create or an update: what is not wrong with the record, but should be known. Absent when there is nothing.' }
     },
     required: ['requestId', 'timestamp', 'status', 'rateLimitTotal', 'rateLimitRemaining', 'rateLimitReset'],
     examples: [{ ...exampleMeta, status: 200 }]

@@ -4,6 +4,7 @@ import { idempotencyKey, readIdempotencyKey } from '../idempotency/header.js'
 import type { Claim, KeyedRequests } from '../idempotency/keyed-requests.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
+import { warningsOf } from '../mappings/kit/validate.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import { entityTag, isKnown, versionsIn } from '../envelope/conditions.js'
 import { readWish } from './include.js'
@@ -82,6 +83,7 @@ async function claimed (keyedRequests: KeyedRequests, { request, ...what }: Keye
 
 function presentWritten (mapping: Mapping, { stored, isReplayed }: Written, reply: FastifyReply) {
   if (isReplayed) reply.header(idempotencyKey.replayedHeader, 'true')
+  reply.request.warnings = warningsOf(mapping, stored)
   return present(mapping, stored, reply)
 }
 

@@ -41,9 +41,19 @@ export function checkChange (mapping: Mapping, changes: SimpleForm, shown: Simpl
 export function checkRules (mapping: Mapping, resource: FhirElement, written?: readonly string[], before?: FhirElement): Issue[] {
   const concerns = (rule: Rule): boolean => written === undefined || rule.fields.some(field => written.includes(field)) || (before !== undefined && rule.holds(before))
   return mapping.rules
-    .filter(rule => !rule.holds(resource) && concerns(rule))
-    .flatMap(rule => rule.fields.map(field => fieldIssue(field, `${rule.says} (${rule.key})`, 'invariant')))
+    .filter(rule => rule.severity === undefined && !rule.holds(resource) && concerns(rule))
+    .flatMap(issuesOf)
 }
+
+/** What the writer of a valid resource should know of it all the same. */
+export function warningsOf (mapping: Mapping, resource: FhirElement): Issue[] {
+  return mapping.rules
+    .filter(rule => rule.severity === 'warning' && !rule.holds(resource))
+    .flatMap(issuesOf)
+}
+
+const issuesOf = ({ fields, says, key, severity }: Rule): Issue[] =>
+  fields.map(field => ({ ...fieldIssue(field, `${says} (${key})`, 'invariant'), ...severity && { severity } }))
 
 function missing (mapping: Mapping, simple: SimpleForm): Issue[] {
   return Object.entries(mapping.fields)

@@ -1,8 +1,16 @@
 import type { FhirElement } from '../fhir.js'
 import { isElement, itemsAt } from '../kit/path.js'
 import type { Rule } from '../kit/rule.js'
+import { exists } from './exists.js'
 
 export const observationRules: readonly Rule[] = [
+  {
+    key: 'US Core',
+    severity: 'warning',
+    fields: ['effectiveDateTime'],
+    says: 'say when this was true of the patient, with this field or effectivePeriod',
+    holds: observation => exists(observation, 'effective[x]')
+  },
   {
     key: 'obs-3',
     fields: ['referenceRange'],
