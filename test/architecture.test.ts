@@ -7,7 +7,7 @@ const routes = ['resources', 'passthrough', 'bulk', 'dashboard', 'openapi']
 
 /** From the process down to what knows nothing but values. Imports run downwards or stay in their layer. */
 const layers = [
-  ['main', 'cli'],
+  ['main', 'cli', 'write-documentation'],
   ['service'],
   ['gateway'],
   routes,

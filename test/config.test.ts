@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readCredentials } from '../src/config/credentials.js'
 import { cursorSecret } from '../src/config/cursor-secret.js'
-import { configTable, defaultFile, editorSchema, environmentExample, errorTable, withTables } from '../src/config/documentation.js'
+import { configTable, defaultFile, editorSchema, environmentExample, errorTable, settingsTables, withTables } from '../src/config/documentation.js'
+import { policyTable } from '../src/tenant-guard/policy-table.js'
 import { ConfigError, loadConfig } from '../src/config/load.js'
 import { readText } from '../src/config/credentials.js'
 
@@ -168,13 +169,15 @@ t.test('the secret of the cursors is made once, and nobody else may read it', as
   t.throws(() => cursorSecret(config), /32 bytes/)
 })
 
-t.test('what is generated from the schema is up to date: node dist/config/write-documentation.js', async t => {
+t.test('what is generated from the schema is up to date: npm run docs', async t => {
   const shipped = (name: string) => readFileSync(root(`config/${name}`), 'utf8')
   t.equal(shipped('clinigate.schema.json'), JSON.stringify(editorSchema(), null, 2) + '\n')
   t.equal(shipped('default.json'), JSON.stringify(defaultFile(), null, 2) + '\n')
   t.equal(shipped('env.example'), environmentExample())
   const readme = readText(root('README.md')) ?? ''
-  t.equal(withTables(readme), readme, 'the tables in the README')
-  t.equal(withTables('a<!-- errors:start -->old<!-- errors:end -->b'), `a<!-- errors:start -->\n${errorTable()}\n<!-- errors:end -->b`)
+  t.equal(withTables(readme, settingsTables()), readme, 'the tables in the README')
+  const isolation = readText(root('docs/isolation.md')) ?? ''
+  t.ok(isolation.includes(policyTable()), 'docs/isolation.md has the policy')
+  t.equal(withTables('a<!-- errors:start -->old<!-- errors:end -->b', settingsTables()), `a<!-- errors:start -->\n${errorTable()}\n<!-- errors:end -->b`)
   t.ok(readme.includes(configTable()) && readme.includes(errorTable()), 'the README has both')
 })

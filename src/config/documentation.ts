@@ -2,10 +2,13 @@ import { configSchema } from '../config.js'
 import { catalog } from '../envelope/failures.js'
 import { allSettings, type PropertySchema, type Setting } from './environment.js'
 
-/** The text with each of our tables between its markers, `<!-- config:start -->` and `<!-- config:end -->`; without them it stays as it is. */
-export function withTables (text: string): string {
-  return Object.entries({ config: configTable(), errors: errorTable() }).reduce((written, [name, table]) => between(written, name, table), text)
+/** A page with each of these tables between its markers, `<!-- config:start -->` and `<!-- config:end -->`; without them it stays as it is. */
+export function withTables (text: string, tables: Readonly<Record<string, string>>): string {
+  return Object.entries(tables).reduce((written, [name, table]) => between(written, name, table), text)
 }
+
+/** The tables of the README. */
+export const settingsTables = (): Readonly<Record<string, string>> => ({ config: configTable(), errors: errorTable() })
 
 function between (text: string, name: string, table: string): string {
   const [start, end] = [`<!-- ${name}:start -->`, `<!-- ${name}:end -->`]

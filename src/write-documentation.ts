@@ -1,0 +1,18 @@
+/** `npm run docs` writes everything that is generated from declarations: configuration files, and tables between markers in the pages. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { defaultFile, editorSchema, environmentExample, settingsTables, withTables } from './config/documentation.js'
+import { policyTable } from './tenant-guard/policy-table.js'
+
+const root = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
+const json = (value: unknown) => JSON.stringify(value, null, 2) + '\n'
+
+function writePage (path: string, tables: Readonly<Record<string, string>>): void {
+  writeFileSync(root(path), withTables(readFileSync(root(path), 'utf8'), tables))
+}
+
+writeFileSync(root('config/clinigate.schema.json'), json(editorSchema()))
+writeFileSync(root('config/default.json'), json(defaultFile()))
+writeFileSync(root('config/env.example'), environmentExample())
+writePage('README.md', settingsTables())
+writePage('docs/isolation.md', { policy: policyTable() })
