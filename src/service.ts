@@ -8,7 +8,7 @@ import { openDatastores } from './service/datastores.js'
 import { openKeys, type OpenKeys } from './service/keys.js'
 import { Closers } from './service/closers.js'
 import { buildGateway } from './gateway.js'
-import { capabilityStatement } from './gateway/capability-statement.js'
+import { capabilityStatements } from './gateway/capability-statement.js'
 import { KeyedRequests } from './idempotency/keyed-requests.js'
 import { openApiDocument } from './openapi/document.js'
 import { mappings } from './mappings/registry.js'
@@ -55,7 +55,7 @@ async function open (config: Config, { environment, version, now, log }: Service
   const keyedRequests = closers.add(new KeyedRequests({ file: join(config.dataDirectory, 'idempotency.db'), now }))
   const url = config.publicUrl ?? `http://${config.host}:${config.port}`
   const storeFor = guardedStores(config, datastores, { url, now })
-  const since = now()
+  const statements = capabilityStatements(mappings, { version, url, date: now() })
   const app = closers.add(await buildGateway({
     logger: log,
     now,
@@ -64,7 +64,8 @@ async function open (config: Config, { environment, version, now, log }: Service
     bodyBytes: config.limits.bodyBytes,
     authenticate: keys.authenticate,
     checks: { keys: keys.check, ...datastores.checks },
-    capabilityStatement: () => capabilityStatement(mappings, { version, url, date: since }),
+    capabilityStatement: statements.whole,
+    fhirStatement: statements.fhir,
     document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }),
     fhir: scope => passthrough(scope, { storeFor, url, bodyBytes: config.limits.bundleBytes }),
     routes: [scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]

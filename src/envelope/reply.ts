@@ -38,6 +38,12 @@ export const envelope = fp(async app => {
     ({ data, meta: metaOf(request, statusCode) }))
 }, { name: 'envelope', dependencies: ['identity'], fastify: '5.x' })
 
+/** Sends what is JSON text already, in the envelope of a success. */
+export function sendText (reply: FastifyReply, data: string): FastifyReply {
+  const { request, statusCode } = reply
+  return reply.type('application/json; charset=utf-8').send(`{"data":${data},"meta":${JSON.stringify(metaOf(request, statusCode))}}`)
+}
+
 /** Sends a failure with the headers that it asks for, in any scope. */
 export function sendFailure (reply: FastifyReply, failure: Failure): FastifyReply {
   const body = failureEnvelope(failure, metaOf(reply.request, failure.status))

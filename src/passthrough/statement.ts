@@ -1,0 +1,123 @@
+import { Failure } from '../envelope/failures.js'
+import { commonParameterNames, parameterNames, parameterOf, referenceParameters } from '../mappings/r4/search-parameters.js'
+import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
+import { decide } from '../tenant-guard/policy.js'
+import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
+import type { FhirRequest } from './fhir-request.js'
+import { interactionOf } from './interaction-of.js'
+
+/** A request that would be of one kind of interaction, but for what the caller puts into it. */
+interface Sample extends Pick<FhirRequest, 'method' | 'path' | 'body' | 'ifNoneExist'> {
+  readonly kind: FhirInteraction['kind']
+  readonly query?: FhirRequest['query']
+}
+
+/** R4's names of the interactions, http://hl7.org/fhir/R4/valueset-type-restful-interaction.html, as requests. */
+const onType = (type: string): Readonly<Record<string, Sample>> => ({
+  read: { kind: 'read', method: 'GET', path: [type, 'x'] },
+  vread: { kind: 'vread', method: 'GET', path: [type, 'x', '_history', '1'] },
+  update: { kind: 'update', method: 'PUT', path: [type, 'x'], body: { resourceType: type } },
+  patch: { kind: 'patch', method: 'PATCH', path: [type, 'x'], body: [] },
+  delete: { kind: 'delete', method: 'DELETE', path: [type, 'x'] },
+  'history-instance': { kind: 'history', method: 'GET', path: [type, 'x', '_history'] },
+  create: { kind: 'create', method: 'POST', path: [type], body: { resourceType: type } },
+  'search-type': { kind: 'search', method: 'GET', path: [type] }
+})
+
+const onSystem: Readonly<Record<string, Sample>> = {
+  transaction: { kind: 'transaction', method: 'POST', path: [], body: { resourceType: 'Bundle', type: 'transaction' } },
+  batch: { kind: 'batch', method: 'POST', path: [], body: { resourceType: 'Bundle', type: 'batch' } }
+}
+
+const criteria = [['_id', 'x']] as const
+
+/** The interactions that R4 tells of by a flag of their own. */
+const conditional = (type: string): Readonly<Record<string, Sample>> => ({
+  create: { kind: 'conditional-create', method: 'POST', path: [type], body: { resourceType: type }, ifNoneExist: criteria },
+  update: { kind: 'conditional-update', method: 'PUT', path: [type], body: { resourceType: type }, query: criteria },
+  delete: { kind: 'conditional-delete', method: 'DELETE', path: [type], query: criteria }
+})
+
+const operations = (type: string): Readonly<Record<string, Sample>> => ({
+  everything: { kind: 'everything', method: 'GET', path: [type, 'x', '$everything'] }
+})
+
+/**
+ * Whether such a request is read as such an interaction and may be had: what answers requests is asked itself, so a statement
+ * cannot promise what is refused.
+ */
+function isOffered ({ kind, query = [], ...sample }: Sample): boolean {
+  try {
+    const interaction = interactionOf({ ...plain, ...sample, query })
+    decide(interaction)
+    return interaction.kind === kind
+  } catch (error) {
+    if (error instanceof Failure) return false
+    throw error
+  }
+}
+
+const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://localhost' }
+
+const offeredAmong = (samples: Readonly<Record<string, Sample>>): string[] => Object.keys(samples).filter(name => isOffered(samples[name]!))
+
+/** The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html */
+export function fhirRest (): unknown {
+  return {
+    mode: 'server',
+    documentation: 'Raw FHIR R4. Every record carries the tag of the organization whose key is sent; others\' records are not found, and a reference must lead to an existing record of the same organization.',
+    security: { description: 'A secret key in the header x-api-key' },
+    resource: [...resourceTypes].map(resourceOf).filter(resource => resource !== undefined),
+    ...filled({ interaction: offeredAmong(onSystem).map(code => ({ code })) }),
+    searchParam: commonParameterNames.map(name => ({ ...searchParameterOf('Resource', name), ...name === '_tag' && { documentation: aboutTags } }))
+  }
+}
+
+const aboutTags = 'As system|code, of other systems than the one that tells organizations apart'
+
+/** The members that hold something, since FHIR has no empty lists. */
+export function filled (lists: Readonly<Record<string, readonly unknown[]>>): Partial<typeof lists> {
+  return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0))
+}
+
+function resourceOf (type: string): unknown {
+  const interaction = offeredAmong(onType(type))
+  const operation = offeredAmong(operations(type))
+  if (interaction.length + operation.length === 0) return undefined
+  return {
+    type,
+    ...interaction.length > 0 && { ...storing(type), interaction: interaction.map(code => ({ code })), ...searching(type) },
+    ...operation.length > 0 && { operation: operation.map(name => ({ name, definition: `http://hl7.org/fhir/OperationDefinition/${type}-${name}` })) }
+  }
+}
+
+function storing (type: string) {
+  const conditionals = offeredAmong(conditional(type))
+  return {
+    versioning: 'versioned',
+    readHistory: isOffered(onType(type).vread!),
+    updateCreate: false,
+    conditionalCreate: conditionals.includes('create'),
+    conditionalRead: 'full-support',
+    conditionalUpdate: conditionals.includes('update'),
+    conditionalDelete: conditionals.includes('delete') ? 'single' : 'not-supported',
+    referencePolicy: ['literal', 'logical', 'enforced', 'local']
+  }
+}
+
+function searching (type: string) {
+  return filled({
+    searchInclude: referenceParameters(type).map(parameter => `${type}:${parameter}`),
+    searchRevInclude: [...resourceTypes].filter(isTenantType).flatMap(from => leadingTo(type, from)),
+    searchParam: parameterNames(type).map(name => searchParameterOf(type, name))
+  })
+}
+
+/** The search parameters of a type that may lead to another one, as `_revinclude` has them. */
+function leadingTo (type: string, from: string): string[] {
+  return referenceParameters(from).filter(name => parameterOf(from, name)?.targets?.includes(type) ?? true).map(name => `${from}:${name}`)
+}
+
+function searchParameterOf (type: string, name: string) {
+  return { name, type: parameterOf(type, name)!.kind }
+}

@@ -1,0 +1,21 @@
+import t from 'tap'
+import { realBackend } from '../harness/backend.js'
+import { fhirServer } from '../harness/fhir-server.js'
+import { startGateway } from '../harness/gateway.js'
+import { statementContract } from './statement-contract.js'
+
+t.setTimeout(240_000)
+
+t.test('the CapabilityStatement is true on the real FHIR server', t => {
+  t.setTimeout(200_000)
+  return statementContract(t, { fhirUrl: realBackend().url }, ['Patient', 'Observation', 'Encounter', 'ServiceRequest'])
+})
+
+t.test('the CapabilityStatements are valid R4', async t => {
+  const gateway = await startGateway(t)
+  for (const url of ['/v1/fhir/metadata', '/v1/metadata']) {
+    const statement = (await gateway.inject({ url, headers: { accept: 'application/fhir+json' } })).json()
+    const { body } = await fhirServer(realBackend().url).send('POST', 'CapabilityStatement/$validate', statement)
+    t.strictSame(body.issue.filter(({ severity }: { severity: string }) => severity === 'error' || severity === 'fatal'), [], url)
+  }
+})

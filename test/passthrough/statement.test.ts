@@ -1,0 +1,74 @@
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { parameterNames, parameterOf } from '../../src/mappings/r4/search-parameters.js'
+import { isTenantType, resourceTypes } from '../../src/tenant-guard/resource-types.js'
+import { restrict } from '../../src/tenant-guard/restrict.js'
+import { startGateway } from '../harness/gateway.js'
+import { statementContract } from './statement-contract.js'
+
+t.test('the CapabilityStatement is true on the sandbox', t => statementContract(t, {}, ['Patient', 'Encounter']))
+
+t.test('a client finds the statement without a key, in the one form that there is', async t => {
+  const { inject } = await startGateway(t)
+  const url = '/v1/fhir/metadata'
+  const answer = await inject(url)
+  t.equal(answer.headers['content-type'], 'application/fhir+json; charset=utf-8')
+  t.match(answer.json(), { resourceType: 'CapabilityStatement', fhirVersion: '4.0.1', kind: 'instance', implementation: { url: /\/v1\/fhir$/ }, rest: [{ mode: 'server' }] })
+  t.equal(answer.json().rest.length, 1)
+  t.equal((await inject(`${url}?_format=json&_pretty=true`)).statusCode, 200)
+  const head = await inject({ method: 'HEAD', url })
+  t.strictSame([head.statusCode, head.body, head.headers['content-length']], [200, '', answer.headers['content-length']])
+  for (const [refused, headers] of [[`${url}?_format=xml`, {}], [url, { accept: 'application/fhir+xml' }]] as const) {
+    const { statusCode, body } = await inject({ url: refused, headers })
+    t.strictSame([statusCode, JSON.parse(body).resourceType], [406, 'OperationOutcome'])
+  }
+  const posted = await inject({ method: 'POST', url })
+  t.strictSame([posted.statusCode, posted.headers.allow, posted.json().resourceType], [405, 'GET, HEAD', 'OperationOutcome'])
+})
+
+t.test('the statement, which is large, is sent compressed, and not at all to who has it', async t => {
+  const { inject } = await startGateway(t)
+  for (const [url, headers] of [['/v1/fhir/metadata', {}], ['/v1/metadata', { accept: 'application/fhir+json' }]] as const) {
+    const plain = await inject({ url, headers })
+    const zipped = await inject({ url, headers: { ...headers, 'accept-encoding': 'gzip' } })
+    t.equal(gunzipSync(zipped.rawPayload).toString(), plain.body)
+    t.ok(zipped.rawPayload.length < plain.rawPayload.length / 5)
+    t.equal((await inject({ url, headers: { ...headers, 'if-none-match': plain.headers.etag as string } })).statusCode, 304)
+  }
+})
+
+t.test('all routes below /v1 are stated at /v1/metadata: the simple resources, then raw FHIR as at /v1/fhir/metadata', async t => {
+  const { inject } = await startGateway(t)
+  const { data } = (await inject('/v1/metadata')).json()
+  t.equal(data.rest.length, 2)
+  t.strictSame(data.rest[1], (await inject('/v1/fhir/metadata')).json().rest[0])
+  t.match(data.rest[0].resource.find(({ type }: { type: string }) => type === 'AuditEvent'), { interaction: [{ code: 'create' }, { code: 'read' }, { code: 'search-type' }] })
+})
+
+t.test('every type that a tenant can have is stated with what is done about versions and references, and no shared type with a record', async t => {
+  const { inject } = await startGateway(t)
+  const { rest: [{ resource }] } = (await inject('/v1/fhir/metadata')).json()
+  const withRecords = resource.filter(({ interaction }: { interaction?: unknown }) => interaction !== undefined)
+  t.strictSame(withRecords.map(({ type }: { type: string }) => type), [...resourceTypes].filter(isTenantType))
+  for (const { type, interaction, searchParam = [], ...stated } of withRecords) {
+    t.match(stated, { versioning: 'versioned', readHistory: true, updateCreate: false, conditionalRead: 'full-support', referencePolicy: ['literal', 'logical', 'enforced', 'local'] }, type)
+    t.match(interaction.map(({ code }: { code: string }) => code), ['read', 'vread'], type)
+    t.strictSame(searchParam, parameterNames(type).map(name => ({ name, type: parameterOf(type, name)!.kind })), type)
+  }
+})
+
+t.test('the guard takes every search parameter that is stated', async t => {
+  const { inject } = await startGateway(t)
+  const { rest: [{ resource, searchParam: ofAll }] } = (await inject('/v1/fhir/metadata')).json()
+  const tenant = { system: 'urn:clinigate:tenant', id: 't' }
+  const isTaken = (type: string, name: string): boolean => {
+    try {
+      return restrict({ type, parameters: [[name, 'urn:x|y']], count: 1 }, tenant).path.startsWith(type)
+    } catch {
+      return false
+    }
+  }
+  const stated: Array<[string, string]> = resource.flatMap(({ type, searchParam = [] }: any) => [...searchParam, ...ofAll].map(({ name }) => [type, name]))
+  t.ok(stated.length > 2_000)
+  t.strictSame(stated.filter(([type, name]) => !isTaken(type, name)), [])
+})
