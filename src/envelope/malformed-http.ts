@@ -5,22 +5,37 @@ import { uuidv7 } from 'uuidv7'
 import { failureOf } from './error-handlers.js'
 import { Failure } from './failures.js'
 import { identify } from './identity.js'
+import { fhirType, outcomeOf, sendOutcome, speaksFhir } from './operation-outcome.js'
 import { failureEnvelope, sendFailure } from './reply.js'
 
 /** Answers a request that is not HTTP, straight on its connection, and ends the connection: where the next request begins is unknown. */
 export function malformedHttpHandler (now: () => Date) {
-  return function (this: FastifyInstance, error: NodeJS.ErrnoException, socket: Socket): void {
+  return function (this: FastifyInstance, error: ParserError, socket: AnsweringSocket): void {
     this.log.debug({ code: error.code }, 'malformed HTTP')
+    const form = speaksFhir(urlOf(error, socket)) ? outcomeForm : envelopeForm
     if (!socket.writable || isAnsweringAnother(socket)) socket.destroy()
-    else socket.end(rawAnswer(failureOfParser(error), now()), () => socket.destroy())
+    else socket.end(rawAnswer(failureOfParser(error), { now: now(), form }), () => socket.destroy())
   }
+}
+
+/** What Node says of bytes that are no HTTP, with those that came last. */
+interface ParserError extends NodeJS.ErrnoException { readonly rawPacket?: unknown }
+
+/** A connection, and what is being answered on it. */
+type AnsweringSocket = Socket & { readonly _httpMessage?: ServerResponse | null }
+
+/** The URL that was asked for, as far as it came; undefined where the bytes at fault do not begin with it. */
+function urlOf ({ rawPacket }: ParserError, { _httpMessage: answering }: AnsweringSocket): string | undefined {
+  if (answering != null) return answering.req.url
+  return rawPacket instanceof Buffer ? /^[A-Z]+ (\/[^ ?]*)/.exec(rawPacket.subarray(0, 100).toString('latin1'))?.[1] : undefined
 }
 
 /** Answers what the framework refuses before it knows a route, such as a path that cannot be decoded. */
 export function frameworkErrorHandler (now: () => Date) {
   return function (error: Error, request: FastifyRequest, reply: FastifyReply): void {
     identify(request, reply, now())
-    sendFailure(reply, failureOf(error))
+    if (speaksFhir(request.raw.url)) sendOutcome(reply, failureOf(error))
+    else sendFailure(reply, failureOf(error))
   }
 }
 
@@ -33,16 +48,23 @@ function failureOfParser ({ code = '' }: NodeJS.ErrnoException): Failure {
   return new Failure('BAD_REQUEST', { message: messages[code] ?? 'Send a well-formed HTTP/1.1 request.' })
 }
 
-function rawAnswer (failure: Failure, now: Date): string {
+/** The form of an answer that no route gives. */
+interface RawForm { readonly type: string, readonly body: (failure: Failure, about: { readonly requestId: string, readonly timestamp: string }) => unknown }
+
+const outcomeForm: RawForm = { type: fhirType, body: outcomeOf }
+const envelopeForm: RawForm = {
+  type: 'application/json; charset=utf-8',
+  body: (failure, about) => failureEnvelope(failure, { ...about, status: failure.status, rateLimitTotal: null, rateLimitRemaining: null, rateLimitReset: null })
+}
+
+function rawAnswer (failure: Failure, { now, form }: { readonly now: Date, readonly form: RawForm }): string {
   const requestId = uuidv7()
   const timestamp = now.toISOString()
-  const body = JSON.stringify(failureEnvelope(failure, {
-    requestId, timestamp, status: failure.status, rateLimitTotal: null, rateLimitRemaining: null, rateLimitReset: null
-  }))
+  const body = JSON.stringify(form.body(failure, { requestId, timestamp }))
   return [
     `HTTP/1.1 ${failure.status} ${STATUS_CODES[failure.status]}`,
     'connection: close',
-    'content-type: application/json; charset=utf-8',
+    `content-type: ${form.type}`,
     `content-length: ${Buffer.byteLength(body)}`,
     'x-content-type-options: nosniff',
     `x-request-id: ${requestId}`,
@@ -56,7 +78,7 @@ function rawAnswer (failure: Failure, now: Date): string {
  * Whether what can't be read came after a whole request that still waits for its answer or is getting it. A second answer there
  * would be taken for the first one's: a change that is made would seem refused.
  */
-function isAnsweringAnother (socket: Socket & { readonly _httpMessage?: ServerResponse | null }): boolean {
+function isAnsweringAnother (socket: AnsweringSocket): boolean {
   const answer = socket._httpMessage
   return answer != null && (answer.headersSent || answer.req.complete)
 }

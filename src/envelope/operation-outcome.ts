@@ -21,6 +21,9 @@ export function successOutcome (diagnostics: string): OperationOutcome {
 /** The media type of raw FHIR. */
 export const fhirType = 'application/fhir+json; charset=utf-8'
 
+/** Whether a request for this URL is answered in the words of FHIR, also where it does not come to a route. */
+export const speaksFhir = (url = ''): boolean => /^\/v1\/fhir(?:[/?]|$)/.test(url)
+
 /** Sends a failure as an OperationOutcome, with the headers that it asks for. */
 export function sendOutcome (reply: FastifyReply, failure: Failure): FastifyReply {
   return reply.code(failure.status).headers(failure.headers).type(fhirType).send(JSON.stringify(outcomeOf(failure)))

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { acceptableType } from '../envelope/accept.js'
 import { parseBody, refuseEncoded, requireUtf8 } from '../envelope/body.js'
 import { failureOf, fhirErrorHandler, notFoundHandler } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
@@ -41,16 +42,17 @@ export async function passthrough (scope: FastifyInstance, { storeFor, url, body
 }
 
 function readRequest (request: FastifyRequest, { fhirBase, prefix }: { readonly fhirBase: string, readonly prefix: string }): FhirRequest {
-  requireJsonWanted(request)
   const { method, headers, raw } = request
   const path = segmentsOf(raw.url!.split('?', 1)[0]!.slice(prefix.length))
   const query = pairsIn(queryOf(raw.url), longestValue)
   const { isLenient, returns } = readPreferences(request)
   const form = path.at(-1) === '_search' && method === 'POST' ? formIn(request) : []
+  const parameters = [...query, ...form]
+  requireJsonWanted(request, parameters)
   return {
     method,
     path,
-    query: withoutFormat([...query, ...form]),
+    query: withoutFormat(parameters),
     body: form.length > 0 ? undefined : bodyIn(request, fhirBase),
     ifMatch: readVersion(headers['if-match']),
     ifNoneExist: readCriteria(headers['if-none-exist']?.toString()),
@@ -71,12 +73,14 @@ function formIn ({ headers, body }: FastifyRequest): readonly QueryPair[] {
   return pairsIn(body.toString(), longestValue)
 }
 
-const jsonTypes = new Set(['application/fhir+json', 'application/json', 'application/json-patch+json'])
+const resourceTypes = new Set(['application/fhir+json', 'application/json'])
+const patchTypes = new Set(['application/json-patch+json', 'application/json'])
 
-function bodyIn ({ headers, body }: FastifyRequest, fhirBase: string): unknown {
+function bodyIn ({ method, headers, body }: FastifyRequest, fhirBase: string): unknown {
   if (!(body instanceof Buffer) || body.length === 0) return undefined
   const type = headers['content-type'] ?? ''
-  if (!jsonTypes.has(mediaTypeOf(type))) throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send application/fhir+json, or application/json-patch+json for a patch.' })
+  const types = method === 'PATCH' ? patchTypes : resourceTypes
+  if (!types.has(mediaTypeOf(type))) throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send application/fhir+json, or application/json-patch+json for a patch.' })
   requireUtf8(type)
   const value = parseBody(body)
   return body.includes(fhirBase) ? withOwnReferences(value, fhirBase) : value
@@ -84,10 +88,13 @@ function bodyIn ({ headers, body }: FastifyRequest, fhirBase: string): unknown {
 
 const mediaTypeOf = (header: string): string => header.split(';', 1)[0]!.trim().toLowerCase()
 
-/** @throws {Failure} NOT_ACCEPTABLE */
-function requireJsonWanted (request: FastifyRequest): void {
-  if (request.headers.accept === undefined) return
-  if (request.accepts().type(['application/fhir+json', 'application/json']) === false) throw new Failure('NOT_ACCEPTABLE', { message: 'Accept application/fhir+json.' })
+/**
+ * The parameter `_format` counts more than the header: http://hl7.org/fhir/R4/http.html#mime-type
+ * @throws {Failure} NOT_ACCEPTABLE
+ */
+function requireJsonWanted (request: FastifyRequest, parameters: readonly QueryPair[]): void {
+  if (parameters.some(([name]) => name === '_format')) return
+  if (acceptableType(request) === undefined) throw new Failure('NOT_ACCEPTABLE', { message: 'Accept application/fhir+json.' })
 }
 
 /** @throws {Failure} INSUFFICIENT_SCOPE; of a batch only the entries are refused that need another scope */
