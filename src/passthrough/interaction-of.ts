@@ -125,8 +125,8 @@ function conditionalPatch (request: FhirRequest, { type }: Named): FhirInteracti
   return { kind: 'conditional-patch', type, patch: patchIn(request), criteria: criteriaOf(type, request.query, request.fhirBase), ...versionIn(request) }
 }
 
-function conditionalDelete ({ query, fhirBase }: FhirRequest, { type }: Named): FhirInteraction {
-  return { kind: 'conditional-delete', type, criteria: criteriaOf(type, query, fhirBase) }
+function conditionalDelete (request: FhirRequest, { type }: Named): FhirInteraction {
+  return { kind: 'conditional-delete', type, criteria: criteriaOf(type, request.query, request.fhirBase), ...versionIn(request) }
 }
 
 function patchIn ({ body }: FhirRequest): readonly unknown[] {

@@ -52,9 +52,10 @@ export async function conditionalPatch (door: Door, { type, patch, criteria, ver
   return await fhirPatch(door, { kind: 'patch', type, id: found.id, patch, ...version !== undefined && { version } })
 }
 
-/** Deletes the one record that meets the criteria; that none does is no failure. */
-export async function conditionalDelete (door: Door, { type, criteria }: ConditionalDelete): Promise<FhirAnswer> {
+/** Deletes the one record that meets the criteria; that none does is no failure, unless a version is demanded. */
+export async function conditionalDelete (door: Door, { type, criteria, version }: ConditionalDelete): Promise<FhirAnswer> {
   const found = await soleMatch(door, criteria)
-  if (found !== undefined) await remove(door, { kind: 'delete', type, id: found.id })
+  if (found === undefined && version !== undefined) throw new Failure('PRECONDITION_FAILED')
+  if (found !== undefined) await remove(door, { kind: 'delete', type, id: found.id, ...version !== undefined && { version } })
   return { status: 204 }
 }

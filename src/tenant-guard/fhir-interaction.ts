@@ -82,7 +82,7 @@ export interface Criteria { readonly type: string, readonly parameters: readonly
 export interface ConditionalCreate { readonly kind: 'conditional-create', readonly type: string, readonly resource: FhirResource, readonly criteria: Criteria }
 export interface ConditionalUpdate { readonly kind: 'conditional-update', readonly type: string, readonly resource: FhirResource, readonly criteria: Criteria, readonly version?: string }
 export interface ConditionalPatch { readonly kind: 'conditional-patch', readonly type: string, readonly patch: readonly unknown[], readonly criteria: Criteria, readonly version?: string }
-export interface ConditionalDelete { readonly kind: 'conditional-delete', readonly type: string, readonly criteria: Criteria }
+export interface ConditionalDelete { readonly kind: 'conditional-delete', readonly type: string, readonly criteria: Criteria, readonly version?: string }
 
 /** A patient and all that is about it: http://hl7.org/fhir/R4/patient-operation-everything.html */
 export interface Everything {

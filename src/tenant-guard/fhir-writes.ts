@@ -3,7 +3,8 @@ import type { Door } from './door.js'
 import type { FhirAnswer } from './fhir-answer.js'
 import type { FhirCreate, FhirDelete, FhirUpdate } from './fhir-interaction.js'
 import { shownRecord } from './fhir-read.js'
-import { create, remove, update } from './writes.js'
+import { isCounted } from './vread.js'
+import { create, metaOf, remove, update } from './writes.js'
 
 /** A new record, as it was stored. */
 export async function fhirCreate (door: Door, asked: FhirCreate): Promise<FhirAnswer> {
@@ -13,6 +14,7 @@ export async function fhirCreate (door: Door, asked: FhirCreate): Promise<FhirAn
 
 /** A record in its new form. A version that the client demands and that is not stored is its precondition, and no conflict. */
 export async function fhirUpdate (door: Door, asked: FhirUpdate): Promise<FhirAnswer> {
+  await demandPossibleVersion(door, asked)
   const { record, answer } = await preconditioned(asked.version, () => update(door, asked))
   return shownRecord(door, answer, record)
 }
@@ -21,6 +23,15 @@ export async function fhirUpdate (door: Door, asked: FhirUpdate): Promise<FhirAn
 export async function fhirDelete (door: Door, asked: FhirDelete): Promise<FhirAnswer> {
   await remove(door, asked)
   return { status: 204 }
+}
+
+/**
+ * A version that is no number one can count to is compared here: HAPI, which counts versions, fails over it.
+ * @throws {Failure} PRECONDITION_FAILED
+ */
+export async function demandPossibleVersion (door: Door, { type, id, version }: Pick<FhirUpdate, 'type' | 'id' | 'version'>): Promise<void> {
+  if (version === undefined || isCounted(version)) return
+  if ((await metaOf(door, type, id)).meta.versionId !== version) throw new Failure('PRECONDITION_FAILED')
 }
 
 /** A conflict of versions in the words of If-Match, where the client sent one. */

@@ -2,7 +2,8 @@ import { Failure } from '../envelope/failures.js'
 import type { FhirResource } from '../mappings/fhir.js'
 import { notFound } from './door.js'
 import type { Door } from './door.js'
-import type { BundleEntry, ConditionalUpdate } from './fhir-interaction.js'
+import type { BundleEntry, ConditionalDelete, ConditionalUpdate } from './fhir-interaction.js'
+import { demandPossibleVersion } from './fhir-writes.js'
 import { patchedResource } from './patch.js'
 import { conditionsAmongOwn } from './restrict.js'
 import { soleMatch } from './sole-match.js'
@@ -29,12 +30,14 @@ export async function writeOf (door: Door, { fullUrl, interaction }: BundleEntry
   switch (interaction.kind) {
     case 'create': return { ...named, ...toCreate(door, interaction.type, interaction.resource) }
     case 'conditional-create': return { ...named, ...toCreate(door, interaction.type, interaction.resource, interaction.criteria.parameters) }
-    case 'update': return { ...named, ...toUpdate(door, interaction) }
+    case 'update':
+      await demandPossibleVersion(door, interaction)
+      return { ...named, ...toUpdate(door, interaction) }
     case 'conditional-update': return { ...named, ...await toUpdateOrCreate(door, interaction) }
     case 'patch': return { ...named, ...await toPatch(door, interaction) }
     case 'conditional-patch': return { ...named, ...await toPatch(door, { ...interaction, id: (await soleMatch(door, interaction.criteria) ?? missing()).id }) }
     case 'delete': return { ...named, ...await toDelete(door, interaction) }
-    case 'conditional-delete': return { ...named, ...await toDelete(door, { type: interaction.type, id: (await soleMatch(door, interaction.criteria))?.id }) }
+    case 'conditional-delete': return { ...named, ...await toDeleteFound(door, interaction) }
     default: throw new Failure('METHOD_NOT_ALLOWED')
   }
 }
@@ -56,6 +59,7 @@ async function toUpdateOrCreate (door: Door, { type, resource, criteria, version
   const found = await soleMatch(door, criteria)
   if (found !== undefined) {
     if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the record that meets the criteria, or none.' })
+    if (version !== undefined && version !== found.meta.versionId) throw new Failure('PRECONDITION_FAILED')
     return toUpdate(door, { type, id: found.id, resource, version })
   }
   if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
@@ -69,10 +73,16 @@ async function toPatch (door: Door, asked: { readonly type: string, readonly id:
 }
 
 /** HAPI passes over If-Match on a delete, so the version is looked at just before. */
-async function toDelete (door: Door, { type, id, version }: { readonly type: string, readonly id: string | undefined, readonly version?: string }): Promise<Write> {
-  if (id === undefined) return { type, request: undefined, isVersioned: false }
+async function toDelete (door: Door, { type, id, version }: { readonly type: string, readonly id: string, readonly version?: string }): Promise<Write> {
   if (version !== undefined && (await metaOf(door, type, id)).meta.versionId !== version) throw new Failure('PRECONDITION_FAILED')
   return { type, id, request: { method: 'DELETE', url: `${type}/${id}` }, isVersioned: version !== undefined }
+}
+
+async function toDeleteFound (door: Door, { type, criteria, version }: ConditionalDelete): Promise<Write> {
+  const found = await soleMatch(door, criteria)
+  if (found === undefined && version !== undefined) throw new Failure('PRECONDITION_FAILED')
+  if (found === undefined) return { type, request: undefined, isVersioned: false }
+  return await toDelete(door, { type, id: found.id, ...version !== undefined && { version } })
 }
 
 function missing (): never {

@@ -17,7 +17,7 @@ export async function versionOf (door: Door, { type, id, version }: VersionRead)
 }
 
 async function earlier (door: Door, { type, id, version }: Omit<VersionRead, 'kind'>): Promise<FoundVersion> {
-  if (!isId(version)) throw notFound()
+  if (!isId(version) || (/^\d+$/.test(version) && !isCounted(version))) throw notFound()
   const answer = await ask(door, { method: 'GET', path: `${type}/${id}/_history/${version}` })
   if ([400, 404, 410].includes(answer.status)) throw notFound()
   if (answer.status !== 200) throw unexpected(answer, 'a read of a version was not answered')
@@ -25,3 +25,6 @@ async function earlier (door: Door, { type, id, version }: Omit<VersionRead, 'ki
   if (record?.meta.versionId !== version) throw notFound()
   return { record, answer }
 }
+
+/** Whether a version may be a number of HAPI's, which fails over those that it cannot count to. */
+export const isCounted = (version: string): boolean => /^\d{1,18}$/.test(version)
