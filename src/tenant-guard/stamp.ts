@@ -14,7 +14,12 @@ export function stamp (resource: FhirResource, tenant: Tenant): FhirResource {
   const { versionId, lastUpdated, source, _versionId, _lastUpdated, _source, tag = [], ...meta } = metaWithoutTag(resource.meta ?? {}, tenant)
   const { resourceType, id, ...elements } = content
   const identity = id === undefined ? { resourceType } : { resourceType, id }
-  return { ...identity, meta: { ...meta, tag: [...tag, { system: tenant.system, code: tenant.id }] }, ...withoutTag(elements, tenant) as FhirElement }
+  return { ...identity, meta: { ...meta, tag: [...tag.filter(hasSystem), { system: tenant.system, code: tenant.id }] }, ...withoutTag(elements, tenant) as FhirElement }
+}
+
+/** HAPI takes a tag without a system for any that it knows with the same code: for another tenant's own, when that is the code. */
+function hasSystem ({ system }: { readonly system?: string }): boolean {
+  return typeof system === 'string' && system.trim() !== ''
 }
 
 /** The system of the tags that tell a create which was made before; beside the tenant's tag, and never without it. */
