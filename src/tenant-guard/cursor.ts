@@ -41,7 +41,8 @@ export interface CursorOptions {
 const version = 1
 const nonceBytes = 12
 const tagBytes = 16
-const longestCursor = 8_192
+/** Characters. With its headers a request has 16 KiB. */
+const longestCursor = 12_288
 
 /** Cursors sealed by AES-256-GCM, in base64url. */
 export function sealedCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions): Cursors {
@@ -51,7 +52,9 @@ export function sealedCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions
       const nonce = randomBytes(nonceBytes)
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(bytesOf(place))
       const text = JSON.stringify({ ...contents, expires: now().getTime() + lifetimeMinutes * 60_000 })
-      return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+      const cursor = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+      if (cursor.length > longestCursor) throw tooLong()
+      return cursor
     },
     open (cursor, place) {
       const { expires, ...contents } = unsealed(cursor, key, bytesOf(place))
@@ -59,6 +62,12 @@ export function sealedCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions
       return contents
     }
   }
+}
+
+/** Some servers link to the next page with the whole search, which here may be longer than the client's: a chain becomes a list of ids. */
+function tooLong (): Failure {
+  const message = 'The result has more than one page, and the search is too long to be continued. Narrow it, or ask for more records a page.'
+  return new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
 }
 
 /** The failure of every cursor that does not serve. */
