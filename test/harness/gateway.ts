@@ -36,6 +36,8 @@ export interface TestGateway extends Pick<Service, 'app' | 'control' | 'close'> 
   readonly inject: Service['app']['inject']
   /** Every line of the log so far. */
   readonly logged: () => ReadonlyArray<Record<string, unknown>>
+  /** The lines of the log since this was last asked, as they were written. */
+  readonly linesSince: () => readonly string[]
   /** @returns the tenant id */
   readonly createOrganization: (plan?: string) => Promise<string>
   /** The key is valid at this gateway when the promise resolves. */
@@ -61,10 +63,16 @@ export async function startGateway (t: Test, settings: GatewaySettings = {}): Pr
     rmSync(directory, { recursive: true, force: true })
   })
   const url = await service.app.listen({ host: '127.0.0.1', port: 0 })
-  return { ...madeWith(service), url, inject: service.app.inject.bind(service.app), logged: () => lines.map(line => JSON.parse(line)) }
+  let seen = 0
+  const linesSince = (): string[] => {
+    const fresh = lines.slice(seen)
+    seen = lines.length
+    return fresh
+  }
+  return { ...madeWith(service), url, inject: service.app.inject.bind(service.app), logged: () => lines.map(line => JSON.parse(line)), linesSince }
 }
 
-function madeWith ({ app, control, keys, close }: Service): Omit<TestGateway, 'url' | 'inject' | 'logged'> {
+function madeWith ({ app, control, keys, close }: Service): Omit<TestGateway, 'url' | 'inject' | 'logged' | 'linesSince'> {
   const createOrganization = async (plan = 'pro') => (await control.createOrganization({ name: 'a test organization', plan }, 'test')).tenantId
   return {
     app,

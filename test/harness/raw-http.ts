@@ -33,7 +33,7 @@ export function answersIn (text: string): RawAnswer[] {
     const [first, ...lines] = rest.slice(0, end).split('\r\n')
     const headers = Object.fromEntries(lines.map(line => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]))
     const body = Buffer.from(rest.slice(end + 4)).subarray(0, Number(headers['content-length'] ?? 0)).toString()
-    answers.push({ status: Number(first!.split(' ')[1]), headers, text: body, body: /json/.test(headers['content-type'] ?? '') ? JSON.parse(body) : undefined })
+    answers.push({ status: Number(first!.split(' ')[1]), headers, text: body, body: body !== '' && /json/.test(headers['content-type'] ?? '') ? JSON.parse(body) : undefined })
     rest = rest.slice(end + 4 + body.length)
   }
   return answers

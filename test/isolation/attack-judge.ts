@@ -1,0 +1,71 @@
+import { tenantSystem } from '../harness/fhir-server.js'
+import type { Attack } from './attacks/attack.js'
+import type { Call, Outcome } from './attack-sender.js'
+import type { AttackWorld } from './attack-world.js'
+
+/** What a datastore says of itself, and where it is. */
+const insides = /HAPI|hapi-?fhir|Jetty|ca\.uhn|java\.|org\.h2|Hibernate|_getpages=|SQLITE|\bat \S+ \(\S+:\d+:\d+\)|node_modules/
+
+const answerHeaders = new Set([
+  'allow', 'cache-control', 'connection', 'content-disposition', 'content-length', 'content-security-policy', 'content-type', 'date', 'etag', 'keep-alive', 'last-modified', 'location', 'retry-after', 'vary', 'www-authenticate',
+  'x-content-type-options', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'x-request-id', 'x-timestamp'
+])
+
+const callHeaders = new Set(['accept', 'authorization', 'cache-control', 'connection', 'content-length', 'content-type', 'host', 'if-match', 'if-none-exist', 'prefer', 'x-request-id'])
+
+/** What is wrong with the answer to one request; empty when nothing is. */
+export function judged (world: AttackWorld, attack: Attack, outcome: Outcome): string[] {
+  const whole = `${outcome.status}\n${JSON.stringify(outcome.headers)}\n${outcome.text}`
+  const readings = [whole, unescaped(whole), percentDecoded(whole)]
+  const shows = (text: string): boolean => readings.some(reading => reading.includes(text))
+  const allowed = [attack.status].flat()
+  return [
+    ...allowed.includes(outcome.status) ? [] : [`answered ${outcome.status} in place of ${allowed.join(' or ')}: ${outcome.text.slice(0, 300)}`],
+    ...secretsFor(world, attack, outcome).filter(shows).map(secret => `shows ${nameOf(world, secret)}`),
+    ...shows(world.names.backend!) || insides.test(whole) ? [`shows the inside: ${(insides.exec(whole) ?? ['its URL'])[0]}`] : [],
+    ...(attack.shows ?? []).filter(text => !shows(text)).map(text => `lacks ${nameOf(world, text)}: ${outcome.text.slice(0, 300)}`),
+    ...(attack.hides ?? []).filter(shows).map(text => `shows ${nameOf(world, text)}`),
+    ...Object.keys(outcome.headers).filter(name => !answerHeaders.has(name)).map(name => `has the header ${name}`),
+    ...outcome.calls.flatMap(call => wrongWith(world, attack, call))
+  ]
+}
+
+/** What the sender itself named is no secret to it; that it is not confirmed either, the comparison with an unknown name shows. */
+function secretsFor ({ secrets, names }: AttackWorld, { as }: Attack, { sent }: Outcome): readonly string[] {
+  if (as === 'victim') return []
+  const said = percentDecoded(sent)
+  return secrets.filter(secret => !sent.includes(secret) && !said.includes(secret) && !(as === 'live' && [names.liveMark, names.liveOnly, names.liveTwo].includes(secret)))
+}
+
+/** What is wrong with a request to the datastore: every search has the sender's tag, and no header is the sender's own. */
+function wrongWith ({ names }: AttackWorld, { as }: Attack, { method, path, headers }: Call): string[] {
+  const tag = `_tag=${tenantSystem}|${as === 'victim' ? names.theirTenant : names.ownTenant}`
+  const decoded = percentDecoded(path)
+  const isSearch = /^\/fhir\/[A-Za-z]+(?:\/_search)?(?:\?|$)/.test(path) && (method === 'GET' || path.includes('_search'))
+  return [
+    ...isSearch && !decoded.includes(tag) ? [`searches without the tag: ${method} ${decoded}`] : [],
+    ...headers['if-none-exist'] !== undefined && !percentDecoded(headers['if-none-exist']).includes(tag) ? ['creates on a condition without the tag'] : [],
+    ...Object.entries(headers).filter(([name, value]) => !callHeaders.has(name) || value.includes('evil.example')).map(([name]) => `sends the datastore the header ${name}`),
+    ...path.includes('evil.example') ? ['sends the datastore a foreign address'] : []
+  ]
+}
+
+/** An answer without what differs from request to request; `variant` is what the sender named. */
+export function said ({ status, headers, text, calls }: Outcome, variant: string): string {
+  const { 'x-request-id': _, 'x-timestamp': __, date: ___, ...others } = headers
+  const steady = Object.entries(others).filter(([name]) => !name.startsWith('x-ratelimit-')).sort()
+  const plain = JSON.stringify([status, steady, text.replace(/"(?:requestId|timestamp|rateLimit\w+)":(?:"[^"]*"|\d+|null)/g, '')])
+  return `${calls.length} calls ${variant === '' ? plain : plain.replaceAll(variant, '(named)')}`
+}
+
+function nameOf ({ names }: AttackWorld, text: string): string {
+  return Object.entries(names).find(([, value]) => value === text)?.[0] ?? text
+}
+
+function unescaped (text: string): string {
+  return text.replace(/\\u([0-9a-f]{4})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16))).replaceAll('\\/', '/')
+}
+
+function percentDecoded (text: string): string {
+  return text.replace(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
+}

@@ -1,0 +1,28 @@
+import type { Test } from 'tap'
+import { unlimitedPlans } from '../harness/client.js'
+import { startGateway } from '../harness/gateway.js'
+import { attacks } from './attacks/index.js'
+import { makeAttackWorld, publicUrl, type AttackWorld, type Stores } from './attack-world.js'
+import { runAttack, untouchableState, wrongWithOwn } from './run-attacks.js'
+
+/** A gateway with two organizations in one FHIR server, where everything that can be planted is. */
+export async function attackWorld (t: Pick<Test, 'after'>, stores: Stores): Promise<AttackWorld> {
+  const gateway = await startGateway(t as Test, { environment: { FHIR_TEST_URL: stores.testUrl, FHIR_LIVE_URL: stores.liveUrl, PUBLIC_URL: publicUrl }, plans: unlimitedPlans })
+  return makeAttackWorld(gateway, stores)
+}
+
+/** Sends every attack of the table and demands of each answer, of the log and of the datastore that nothing of another's shows or changes. */
+export async function attackAll (t: Test, stores: Stores): Promise<void> {
+  const world = await attackWorld(t, stores)
+  for (const [name, section] of Object.entries(attacks)) {
+    await t.test(name, async t => {
+      const before = await untouchableState(world)
+      for (const attack of section) {
+        const { problems } = await runAttack(world, attack)
+        t.strictSame(problems, [], `${attack.row}: ${attack.send.slice(0, 100)}`)
+      }
+      t.equal(await untouchableState(world), before, 'what is another\'s is as it was, with all its versions')
+    })
+  }
+  t.strictSame(await wrongWithOwn(world), [], 'what the attacker stored is the attacker\'s alone and leads to nothing else')
+}

@@ -1,0 +1,34 @@
+import { section } from './attack.js'
+
+const types = ['CapabilityStatement', 'CodeSystem', 'CompartmentDefinition', 'ConceptMap', 'GraphDefinition', 'ImplementationGuide', 'MessageDefinition', 'NamingSystem', 'OperationDefinition', 'SearchParameter', 'StructureDefinition', 'StructureMap', 'Subscription', 'TerminologyCapabilities', 'ValueSet']
+const unknown = ['SubscriptionTopic', 'SubscriptionStatus', 'Parameters', 'OperationOutcome', 'DomainResource', 'Resource', 'Nope', 'ServiceDefinition', 'BodySite', 'Sequence', 'constructor', 'toString', 'hasOwnProperty']
+
+/** A9: what no tenant can have to itself, and what a datastore says of itself. */
+export const shared = section([
+  ...types.flatMap(type => [
+    { row: 'A9 shared type', send: `POST /${type}`, body: { resourceType: type, url: 'http://x.example/{secret}', status: 'active' }, status: [403, 404, 405] },
+    { row: 'A9 shared type', send: `PUT /${type}/{stranger}`, body: { resourceType: type, id: '{stranger}' }, status: [403, 404, 405] },
+    { row: 'A9 shared type', send: `DELETE /${type}/{stranger}`, status: [403, 404, 405] },
+    { row: 'A9 shared type', send: `GET /${type}/{stranger}`, status: [404, 405] },
+    { row: 'A9 shared type', send: `GET /${type}/{stranger}/_history`, status: [404, 405] },
+    { row: 'A9 shared type', send: `GET /${type}?url=http://x.example/{secret}`, status: [400, 404, 405] },
+    { row: 'A9 shared type', send: `POST /${type}/_search`, headers: ['content-type: application/x-www-form-urlencoded'], body: 'status=active', status: [404, 405] }
+  ]),
+  ...unknown.flatMap(type => [
+    { row: 'A9 no type', send: `GET /${type}/{stranger}`, status: [404, 405] },
+    { row: 'A9 no type', send: `GET /${type}`, status: [404, 405] },
+    { row: 'A9 no type', send: `POST /${type}`, body: { resourceType: type }, status: [400, 404, 405] }
+  ]),
+  { row: 'A9 metadata', send: 'GET /metadata', status: [200, 404] },
+  { row: 'A9 metadata', send: 'GET /metadata?mode=full', status: [200, 400, 404] },
+  { row: 'A9 metadata', send: 'OPTIONS /', status: [400, 404, 405] },
+  ...['swagger-ui/', 'api-docs', 'mcp/messages', 'actuator/health', 'tester', '../actuator/env', 'fhir/metadata', 'h2-console'].map(path => ({ row: 'A9 extras of a server', send: `GET /${path}`, status: [400, 404] })),
+  { row: 'A9 AuditEvent', send: 'GET /AuditEvent?entity=Patient/{stranger}', status: [200, 400] },
+  { row: 'A9 Group', send: 'GET /Group/{stranger}', status: 404 },
+  { row: 'A9 Group export', send: 'GET /Group/{stranger}/$export', status: [404, 405] },
+  { row: 'A11 export', send: 'GET /$export?_typeFilter=Patient%3Ffamily%3D{theirMark}', headers: ['prefer: respond-async'], status: [404, 405] },
+  { row: 'A11 export', send: 'GET /Patient/$export', headers: ['prefer: respond-async'], status: [404, 405] },
+  { row: 'A11 export', send: 'GET /$export-poll-status?_jobId={stranger}', status: [404, 405] },
+  { row: 'A11 export', send: 'DELETE /$export-poll-status?_jobId={stranger}', status: [404, 405] },
+  { row: 'A11 import', send: 'POST /$import', headers: ['prefer: respond-async'], body: { resourceType: 'Parameters', parameter: [{ name: 'input', part: [{ name: 'url', valueUri: '{backend}/Patient' }] }] }, status: [404, 405] }
+])

@@ -1,0 +1,63 @@
+/**
+ * One hostile or honest request, as a row that can be read. Names in braces stand for what {@link Names} has; a row with
+ * `{stranger}` or `{secret}` is sent once for each thing that is not the caller's, and all answers must be one.
+ */
+export interface Attack {
+  /** The row of the isolation rules that it tries: `A3 chain`. */
+  readonly row: string
+  /** Method and target below `/v1/fhir`; a target that begins with `!` is sent whole. */
+  readonly send: string
+  /** Whole lines, in their order: `if-match: W/"1"`. */
+  readonly headers?: readonly string[]
+  /** A text is sent as it is; anything else as JSON. */
+  readonly body?: unknown
+  /** Whose key: the attacker's unless said. */
+  readonly as?: 'attacker' | 'reader' | 'writer' | 'live' | 'victim' | 'nobody'
+  readonly status: number | readonly number[]
+  /** Texts that an honest tenant's answer must hold. */
+  readonly shows?: readonly string[]
+  /** Texts that the answer must not hold, beside all secrets. */
+  readonly hides?: readonly string[]
+  /** Where only one of the servers can show it. */
+  readonly on?: 'hapi' | 'sandbox'
+  /** The datastore holds what no gateway would have stored, so the guard reports it. */
+  readonly incident?: boolean
+  /** `HTTP/1.1` unless said. */
+  readonly http?: '1.0' | '1.1'
+}
+
+/** What the names in braces stand for. */
+export type Names = Readonly<Record<string, string>>
+
+/** Whatever is not the caller's, each of one length so that answers can be compared byte for byte. */
+export const strangers = ['unknown', 'theirs', 'theirsGone', 'ownGone', 'liveOnly', 'untagged', 'twoTags', 'lookalike'] as const
+
+/** A text that only the other tenant has stored, and one that nobody has. */
+export const secrets = ['theirMark', 'nobodysMark'] as const
+
+/** The form that HTML forms and FHIR searches have. */
+export const form = 'content-type: application/x-www-form-urlencoded'
+
+/** The rows of one section, each named after it. */
+export const section = (rows: readonly Attack[]): readonly Attack[] => rows
+
+/** The requests that a row stands for, by what takes the place of `{stranger}` or `{secret}`. */
+export function variantsOf (attack: Attack, names: Names): ReadonlyArray<{ readonly variant: string, readonly attack: Attack }> {
+  const text = JSON.stringify(attack)
+  const kinds: readonly string[] = text.includes('{stranger}') ? strangers : text.includes('{secret}') ? secrets : ['']
+  return kinds.map(kind => ({ variant: names[kind] ?? '', attack: filledIn(attack, { ...names, stranger: names[kind] ?? '', secret: names[kind] ?? '' }) }))
+}
+
+/** The same value with every name in braces replaced; an unknown name is a mistake in the table. */
+export function filledIn<T> (value: T, names: Names): T {
+  if (typeof value === 'string') return value.replace(/\{([a-z][A-Za-z]*)\}/g, (_, name: string) => named(name, names)) as T
+  if (Array.isArray(value)) return value.map(item => filledIn(item, names)) as T
+  if (value === null || typeof value !== 'object' || value instanceof Buffer) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [filledIn(key, names), filledIn(item, names)])) as T
+}
+
+function named (name: string, names: Names): string {
+  const found = names[name]
+  if (found === undefined) throw new Error(`{${name}} stands for nothing`)
+  return found
+}

@@ -1,0 +1,16 @@
+import type { Attack } from './attack.js'
+import { reads } from './a1-reads.js'
+import { paths } from './a2-paths.js'
+import { searches } from './a3-search.js'
+import { joins } from './a3-joins.js'
+import { writes } from './a4-writes.js'
+import { headers } from './a5-headers.js'
+import { references } from './a7-references.js'
+import { operations } from './a8-operations.js'
+import { shared } from './a9-shared.js'
+import { binaries } from './a10-binary.js'
+import { http } from './a12-http.js'
+import { cursors } from './e5-cursors.js'
+
+/** All attacks, section by section as the isolation rules have them. */
+export const attacks: Readonly<Record<string, readonly Attack[]>> = { reads, paths, searches, joins, cursors, references, operations, shared, binaries, http, headers, writes }
