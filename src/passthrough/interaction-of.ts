@@ -1,10 +1,12 @@
 import { Failure } from '../envelope/failures.js'
 import { refused } from '../envelope/query.js'
 import type { FhirResource } from '../mappings/fhir.js'
+import { compartments } from '../mappings/r4/compartments.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import { resourceTypes } from '../tenant-guard/resource-types.js'
 import { requireNoQuery, type FhirRequest } from './fhir-request.js'
 import { readBundle } from './bundle-request.js'
+import { searchWithin } from './compartment-request.js'
 import { addSingle, criteriaOf, readSearch, readShape } from './search-request.js'
 
 /** What the path of a request names. */
@@ -26,7 +28,12 @@ const routes: readonly Route[] = [
   route(':type/:id', { GET: read, PUT: update, PATCH: patch, DELETE: remove }),
   route(':type/:id/_history', { GET: history }),
   route(':type/:id/_history/:version', { GET: vread }),
-  route('Patient/:id/$everything', { GET: everything })
+  route('Patient/:id/$everything', { GET: everything }),
+  ...compartments.flatMap(holder => [
+    route(`${holder}/:id/:type`, { GET: searchWithin }),
+    route(`${holder}/:id/:type/_search`, { POST: searchWithin }),
+    route(`${holder}/:id/*`, {})
+  ])
 ]
 
 /**

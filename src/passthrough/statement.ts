@@ -1,4 +1,5 @@
 import { Failure } from '../envelope/failures.js'
+import { compartments } from '../mappings/r4/compartments.js'
 import { commonParameterNames, parameterNames, parameterOf, referenceParameters } from '../mappings/r4/search-parameters.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import { decide } from '../tenant-guard/policy.js'
@@ -69,6 +70,7 @@ export function fhirRest (): unknown {
     security: { description: 'A secret key in the header x-api-key' },
     resource: [...resourceTypes].map(resourceOf).filter(resource => resource !== undefined),
     ...filled({ interaction: offeredAmong(onSystem).map(code => ({ code })) }),
+    compartment: compartments.map(holder => `http://hl7.org/fhir/CompartmentDefinition/${holder.toLowerCase()}`),
     searchParam: commonParameterNames.map(name => ({ ...searchParameterOf('Resource', name), ...name === '_tag' && { documentation: aboutTags } }))
   }
 }

@@ -49,6 +49,9 @@ export interface Join {
 /** An {@link Include} that may be followed from what came along as well. */
 export interface Following extends Include { readonly iterate?: boolean }
 
+/** A record that holds others together, and the search parameters that lead to it, each of them enough. */
+export interface Compartment { readonly type: string, readonly id: string, readonly parameters: readonly string[] }
+
 export interface FhirSearch {
   readonly kind: 'search'
   readonly type: string
@@ -56,6 +59,7 @@ export interface FhirSearch {
   readonly parameters: readonly SearchParameter[]
   readonly joins: readonly Join[]
   readonly includes: readonly Following[]
+  readonly within?: Compartment
   readonly shape?: Shape
   /** Entries a page; 0 when only the number of matches is wanted. */
   readonly count?: number

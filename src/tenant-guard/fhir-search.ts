@@ -1,6 +1,7 @@
 import type { BackendAnswer } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
 import type { CursorContents } from './cursor.js'
+import { conditionsWithin } from './compartment.js'
 import { ask, causeOf, cursorPlace, ownRecordIn, report, unexpected } from './door.js'
 import type { Door } from './door.js'
 import type { FhirAnswer } from './fhir-answer.js'
@@ -22,14 +23,21 @@ export async function fhirSearch (door: Door, asked: FhirSearch): Promise<FhirAn
     return shownPage(door, asked, { ...opened, answer })
   }
   const count = asked.count ?? defaultCount
-  const joined = await withoutJoins(door, asked.type, asked.joins)
-  if (joined === undefined) return { status: 200, body: bundleText(door, nothing, { type: 'searchset', total: 0, links: [{ relation: 'self', url: selfUrl(door, asked) }], shown: [] }) }
-  const request = restrict({ type: asked.type, parameters: [...asked.parameters, ...joined], count, total: asked.total }, door.tenant)
+  const further = await furtherConditions(door, asked)
+  if (further === undefined) return { status: 200, body: bundleText(door, nothing, { type: 'searchset', total: 0, links: [{ relation: 'self', url: selfUrl(door, asked) }], shown: [] }) }
+  const request = restrict({ type: asked.type, parameters: [...asked.parameters, ...further], count, total: asked.total }, door.tenant)
   const path = [request.path, encodeParameters([...asked.includes.map(written), ...shapeParameters(asked.shape)])].filter(part => part !== '').join('&')
   // Else HAPI shows for a minute what it found earlier, without what was stored since.
   const answer = await ask(door, { ...request, path, headers: { 'cache-control': 'no-cache' } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take a parameter of this search, or the value of one.', cause: causeOf(answer) })
   return shownPage(door, asked, { answer, count })
+}
+
+/** What a compartment and joins come to; undefined when nothing can match. */
+async function furtherConditions (door: Door, asked: FhirSearch): Promise<SearchParameter[] | undefined> {
+  const within = await conditionsWithin(door, asked)
+  const joined = within && await withoutJoins(door, asked.type, asked.joins)
+  return joined && [...within, ...joined]
 }
 
 const nothing = { entries: [], total: 0, next: undefined, text: '', isEntryLast: false }
@@ -68,9 +76,10 @@ function ownEntries (door: Door, type: string, entries: readonly GivenEntry[]): 
   return { shown, foreign: entries.filter(isMatch).length - shown.filter(isMatch).length }
 }
 
-function selfUrl ({ fhirBase }: Door, { type, asked }: FhirSearch): string {
+function selfUrl ({ fhirBase }: Door, { type, within, asked }: FhirSearch): string {
   const query = encodeParameters(asked)
-  return `${fhirBase}/${type}${query === '' ? '' : `?${query}`}`
+  const path = within === undefined ? type : `${within.type}/${within.id}/${type}`
+  return `${fhirBase}/${path}${query === '' ? '' : `?${query}`}`
 }
 
 function written ({ direction, type, parameter, target, iterate }: Following): SearchParameter {

@@ -23,14 +23,20 @@ export async function withoutJoins (door: Door, type: string, joins: readonly Jo
 
 /** `subject:Patient.name=x` as `subject=Patient/1,Patient/2`. */
 async function chained (door: Door, { types, reference, condition }: Join): Promise<SearchParameter | undefined> {
-  const found = await Promise.all(types.map(async type => {
-    const search = restrict({ type, parameters: [condition], count: mostFound, total: 'none' }, door.tenant)
-    const { matches } = await answered(door, { ...search, path: `${search.path}&_elements=id,meta` }, onePage(mostFound))
-    return recordsAmong(door, matches, type)
-  }))
+  const found = await Promise.all(types.map(async type => (await idsMatching(door, type, condition)).map(id => `${type}/${id}`)))
   const records = found.flat()
   demandFew(records.length)
   return records.length === 0 ? undefined : [reference, records.join(',')]
+}
+
+/**
+ * The ids of the tenant's records of a type that match a condition.
+ * @throws {Failure} BAD_REQUEST when they are too many to be named
+ */
+export async function idsMatching (door: Door, type: string, condition: SearchParameter): Promise<string[]> {
+  const search = restrict({ type, parameters: [condition], count: mostFound, total: 'none' }, door.tenant)
+  const { matches } = await answered(door, { ...search, path: `${search.path}&_elements=id,meta` }, onePage(mostFound))
+  return idsAmong(door, matches, type)
 }
 
 /** `_has:Observation:patient:code=x` as `_id=1,2`: the datastore itself says where the references lead. */
@@ -41,7 +47,7 @@ async function referring (door: Door, type: string, { types, reference, conditio
   // With no-store HAPI would leave out what comes along.
   const { matches, included } = await answered(door, { ...search, path: `${search.path}&${include}&_elements=id,meta` }, 'no-cache')
   demandFew(matches.length)
-  recordsAmong(door, matches, from)
+  idsAmong(door, matches, from)
   const ids = included.map(item => ownRecordIn(door, item, { type })?.id).filter(id => id !== undefined)
   return ids.length === 0 ? undefined : ['_id', ids.join(',')]
 }
@@ -55,14 +61,14 @@ async function answered (door: Door, search: ReturnType<typeof restrict>, cacheC
   return found
 }
 
-function recordsAmong (door: Door, matches: readonly unknown[], type: string): string[] {
+function idsAmong (door: Door, matches: readonly unknown[], type: string): string[] {
   const own = matches.map(match => ownRecordIn(door, match, { type })).filter(record => record !== undefined)
   if (own.length < matches.length) report(door, { kind: 'foreign-match', interaction: 'search', type, records: matches.length - own.length })
-  return own.map(({ id }) => `${type}/${id}`)
+  return own.map(({ id }) => id)
 }
 
-function demandFew (found: number): void {
+/** @throws {Failure} BAD_REQUEST, with what to do */
+export function demandFew (found: number, message = `A chain or _has may lead over at most ${mostFound - 1} records. Narrow its condition, or search in two steps.`): void {
   if (found < mostFound) return
-  const message = `A chain or _has may lead over at most ${mostFound - 1} records. Narrow its condition, or search in two steps.`
   throw new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
 }

@@ -19,7 +19,7 @@ export const policy: Readonly<Record<(Interaction | FhirInteraction)['kind'], Ru
   vread: { scopes: ['read'], on: 'record', isolation: 'The record must be the tenant\'s now, and that version of it must carry the tenant\'s tag.' },
   history: { scopes: ['read'], on: 'record', isolation: 'The record must be the tenant\'s now; each version must carry the tenant\'s tag; the page link is sealed.' },
   'read-related': { scopes: ['read'], on: 'record', isolation: 'The tag is a condition of the record; only search parameters of R4 are followed, one reference far; what comes along without the tenant\'s tag is left out.' },
-  search: { scopes: ['read'], on: 'type', isolation: 'The tag is a condition of the search, and of each search that a chain or _has becomes; each match must carry it; what comes along without it is left out; the page link is sealed.' },
+  search: { scopes: ['read'], on: 'type', isolation: 'The tag is a condition of the search, and of each search that a chain or _has becomes; the record whose compartment is searched must be the tenant\'s; each match must carry it; what comes along without it is left out; the page link is sealed.' },
   everything: { scopes: ['read'], on: 'record', isolation: 'The patient must be the tenant\'s; what comes along without the tenant\'s tag is left out; the page link is sealed.' },
   create: { scopes: ['write'], on: 'type', isolation: 'The tag is put on; each reference must lead to a record of the tenant; the answer must carry the tag.' },
   'create-once': { scopes: ['write'], on: 'type', isolation: 'As create; the tag is also a condition of what counts as made before.' },

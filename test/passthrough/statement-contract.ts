@@ -68,7 +68,7 @@ async function tryInteractions (t: Test, client: Client, { type, interaction = [
     ['search-type', 'POST', `${path}/_search`]
   ]
   for (const [code, method, url, body] of requests) {
-    const { status } = await client.send(method, url, body, fhir)
+    const { status } = await client.send(method, url, body, method === 'PATCH' ? { 'content-type': 'application/json-patch+json' } : fhir)
     t.equal(status !== 405, interaction.some(stated => stated.code === code), `${code} ${type}: ${status}`)
   }
   for (const name of ['everything', 'meta', 'graphql', 'diff', 'expunge']) {

@@ -47,12 +47,13 @@ t.test('all routes below /v1 are stated at /v1/metadata: the simple resources, t
 
 t.test('every type that a tenant can have is stated with what is done about versions and references, and no shared type with a record', async t => {
   const { inject } = await startGateway(t)
-  const { rest: [{ resource }] } = (await inject('/v1/fhir/metadata')).json()
+  const { rest: [{ resource, interaction: onSystem }] } = (await inject('/v1/fhir/metadata')).json()
+  t.strictSame(onSystem, [{ code: 'transaction' }, { code: 'batch' }])
   const withRecords = resource.filter(({ interaction }: { interaction?: unknown }) => interaction !== undefined)
   t.strictSame(withRecords.map(({ type }: { type: string }) => type), [...resourceTypes].filter(isTenantType))
   for (const { type, interaction, searchParam = [], ...stated } of withRecords) {
-    t.match(stated, { versioning: 'versioned', readHistory: true, updateCreate: false, conditionalRead: 'full-support', referencePolicy: ['literal', 'logical', 'enforced', 'local'] }, type)
-    t.match(interaction.map(({ code }: { code: string }) => code), ['read', 'vread'], type)
+    t.match(stated, { versioning: 'versioned', readHistory: true, updateCreate: false, conditionalCreate: true, conditionalRead: 'full-support', conditionalUpdate: true, conditionalDelete: 'single', referencePolicy: ['literal', 'logical', 'enforced', 'local'] }, type)
+    t.strictSame(interaction.map(({ code }: { code: string }) => code), ['read', 'vread', 'update', 'patch', 'delete', 'history-instance', 'create', 'search-type'], type)
     t.strictSame(searchParam, parameterNames(type).map(name => ({ name, type: parameterOf(type, name)!.kind })), type)
   }
 })
