@@ -7,19 +7,44 @@ import type { Tenant } from './tenant.js'
 /**
  * The resource as it is stored for a tenant: exactly one tag of the tenant system on it and none in what it holds, and
  * nothing in `meta` that the datastore decides. Returns a new object.
- * @throws {Failure} VALIDATION_ERROR for a `meta` whose shape a lenient server could read in two ways
+ * @throws {Failure} VALIDATION_ERROR for a `meta` whose shape a lenient server could read in two ways, and for a label without a system
  */
 export function stamp (resource: FhirResource, tenant: Tenant): FhirResource {
   const { meta: _, ...content } = resource
-  const { versionId, lastUpdated, source, _versionId, _lastUpdated, _source, tag = [], ...meta } = metaWithoutTag(resource.meta ?? {}, tenant)
+  const { versionId, lastUpdated, source, _versionId, _lastUpdated, _source, tag = [], security = [], ...meta } = metaWithoutTag(resource.meta ?? {}, tenant)
   const { resourceType, id, ...elements } = content
   const identity = id === undefined ? { resourceType } : { resourceType, id }
-  return { ...identity, meta: { ...meta, tag: [...tag.filter(hasSystem), { system: tenant.system, code: tenant.id }] }, ...withoutTag(elements, tenant) as FhirElement }
+  const labels = (security as FhirElement[]).map(label => hasSystem(label) ? bare(label) : refuseLabel())
+  const tags = tag.filter(hasSystem).map(coding => coding.system === markSystem(tenant) ? bareMark(coding) : bare(coding))
+  return {
+    ...identity,
+    meta: { ...meta, ...labels.length > 0 && { security: labels }, tag: [...tags, { system: tenant.system, code: tenant.id }] },
+    ...withoutTag(elements, tenant) as FhirElement
+  }
 }
 
-/** HAPI takes a tag without a system for any that it knows with the same code: for another tenant's own, when that is the code. */
-function hasSystem ({ system }: { readonly system?: string }): boolean {
+/** HAPI takes a coding without a system for any that it knows with the same code: for another tenant's own tag, when that is the code. */
+function hasSystem ({ system }: { readonly system?: unknown }): boolean {
   return typeof system === 'string' && system.trim() !== ''
+}
+
+/** A security label says who may see a record, so it is not left out like a tag. */
+function refuseLabel (): never {
+  throw invalidMeta('Each label in meta.security needs a system.')
+}
+
+/**
+ * A tag or label by its system and code. HAPI keeps the rest once for all records that ever have the code, so one tenant
+ * would read, or write, the words of another.
+ */
+function bare ({ display, _display, version, _version, userSelected, _userSelected, ...coding }: FhirElement): FhirElement {
+  return coding
+}
+
+/** The code of a mark is its own, and its display the time that {@link marked} gave it. */
+function bareMark (coding: FhirElement): FhirElement {
+  const { display } = coding
+  return { ...bare(coding), ...typeof display === 'string' && /^[\dT:.-]{23}Z$/.test(display) && { display } }
 }
 
 /** The system of the tags that tell a create which was made before; beside the tenant's tag, and never without it. */
@@ -74,6 +99,9 @@ function isObject (value: unknown): value is FhirElement {
 }
 
 function unclear (): Failure {
-  const diagnostics = 'meta must be an object whose tag and security are lists of codings.'
+  return invalidMeta('meta must be an object whose tag and security are lists of codings.')
+}
+
+function invalidMeta (diagnostics: string): Failure {
   return new Failure('VALIDATION_ERROR', { message: diagnostics, issues: [{ severity: 'error', code: 'structure', diagnostics, expression: ['meta'] }] })
 }

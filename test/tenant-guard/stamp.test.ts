@@ -57,7 +57,8 @@ t.test('a meta that a lenient server could read in two ways is refused', async t
 
 const anySystem = fc.oneof(fc.constantFrom(tenant.system, ' URN:clinigate:tenant ', 'http://other', ''), fc.string())
 const anyTags = fc.array(fc.record({ system: anySystem, code: fc.string() }, { requiredKeys: [] }), { minLength: 1 })
-const anyMeta = fc.record({ tag: anyTags, security: anyTags, profile: fc.array(fc.string()) }, { requiredKeys: [] })
+const anyLabels = fc.array(fc.record({ system: fc.constantFrom(tenant.system, ' URN:clinigate:tenant ', 'http://other'), code: fc.string() }), { minLength: 1 })
+const anyMeta = fc.record({ tag: anyTags, security: anyLabels, profile: fc.array(fc.string()) }, { requiredKeys: [] })
 const { resource: anyResource } = fc.letrec<{ resource: Record<string, unknown>, value: unknown }>(tie => ({
   value: fc.oneof({ depthSize: 'small' }, fc.string(), fc.integer().map(number => new ExactNumber(`${number}.10`)), fc.array(tie('value'), { maxLength: 3 }), tie('resource')),
   resource: fc.record({ resourceType: fc.constantFrom('Patient', 'Bundle'), meta: anyMeta, contained: fc.array(tie('value'), { maxLength: 2 }), other: tie('value') }, { requiredKeys: ['resourceType'] })
@@ -89,7 +90,20 @@ function keptMeta ({ tag, ...meta }: { tag?: ReadonlyArray<{ system?: string }> 
 t.test('a tag without a system is left out, since HAPI takes it for any tag with the same code', async t => {
   const code = 'tenant-b'
   t.strictSame(stampedMeta({ tag: [{ code }, { system: '', code }, { system: ' ', code }, { _system: {}, code }] }), { tag: [own] })
-  t.strictSame(stampedMeta({ security: [{ code: 'R' }] }), { security: [{ code: 'R' }], tag: [own] })
+})
+
+t.test('a security label without a system is refused, since HAPI takes it for any with the same code', async t => {
+  for (const label of [{ code: 'R' }, { system: '', code: 'R' }, { system: ' ', code: 'R' }, { display: 'x' }]) t.throws(() => stampedMeta({ security: [label] }), { code: 'VALIDATION_ERROR' })
+  t.strictSame(stampedMeta({ security: [{ system: 'urn:x', code: 'R' }] }), { security: [{ system: 'urn:x', code: 'R' }], tag: [own] })
+})
+
+t.test('of a tag and a label the system and code are kept, since HAPI shows the rest to all who use the code', async t => {
+  const bare = { system: 'urn:x', code: 'R' }
+  const wordy = { ...bare, display: 'x', version: '1', userSelected: true, _display: {}, _version: {}, _userSelected: {} }
+  t.strictSame(stampedMeta({ tag: [wordy], security: [wordy] }), { security: [bare], tag: [bare, own] })
+  const mark = { system: `${tenant.system}:idempotency`, code: 'x' }
+  t.strictSame(stampedMeta({ tag: [{ ...mark, display: '2026-03-14T09:30:00.000Z' }] }), { tag: [{ ...mark, display: '2026-03-14T09:30:00.000Z' }, own] }, 'the time of a mark stays')
+  t.strictSame(stampedMeta({ tag: [{ ...mark, display: 'anything' }] }), { tag: [mark, own] })
 })
 
 t.test('of every resource: exactly one tenant tag comes out, the own one, and nothing else is changed', async () => {
