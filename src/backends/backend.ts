@@ -19,7 +19,7 @@ export interface BackendAnswer {
 }
 
 /**
- * One datastore. `send` answers with any status below 500 but redirects, 401, 403, 407 and 429, which are the gateway's own trouble there;
+ * One datastore. `send` answers with 501 and any status below 500 but redirects, 401, 403, 407 and 429, which are the gateway's own trouble there;
  * everything else is thrown as a Failure BACKEND_ERROR (502), BACKEND_UNAVAILABLE (503, with Retry-After) or BACKEND_TIMEOUT (504).
  * A GET is tried again once; anything else never is.
  */

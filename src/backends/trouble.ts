@@ -25,6 +25,8 @@ export function answerFailure (request: BackendRequest, answer: BackendAnswer): 
   const cause = { status }
   if (status === 503 || status === 429) return unavailable(retryAfterSeconds(answer) ?? defaultRetryAfterSeconds, cause)
   if (status === 401 || status === 403 || status === 407) return new Failure('BACKEND_ERROR', { cause: { status, reason: 'our credential was refused' } })
+  // No trouble of ours: what was asked is not offered there.
+  if (status === 501) return undefined
   if (status >= 500) return uncertain(request, 'BACKEND_ERROR', cause)
   if (status >= 300 && status < 400) return new Failure('BACKEND_ERROR', { cause: { status, reason: 'redirects are not followed' } })
   if (!isReadable(answer)) return uncertain(request, 'BACKEND_ERROR', { status, reason: 'the answer is not plain JSON' })

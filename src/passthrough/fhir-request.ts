@@ -1,5 +1,6 @@
 import { Failure } from '../envelope/failures.js'
 import { pairsIn, refused, type QueryPair } from '../envelope/query.js'
+import type { FhirResource } from '../mappings/fhir.js'
 
 /** A request of raw FHIR after its HTTP was read: the same form for a request and for an entry of a Bundle. */
 export interface FhirRequest {
@@ -67,6 +68,16 @@ export function readCriteria (text: string | undefined): readonly QueryPair[] | 
 /** @throws {Failure} BAD_REQUEST when a request that takes no parameters has some: ignoring one could do more than was meant */
 export function requireNoQuery ({ query }: FhirRequest): void {
   if (query.length > 0) throw refused('query', 'this request takes no parameters')
+}
+
+/**
+ * The resource in a body, of the type that the URL names.
+ * @throws {Failure} BAD_REQUEST
+ */
+export function resourceIn ({ body }: Pick<FhirRequest, 'body'>, type: string): FhirResource {
+  const isResource = typeof body === 'object' && body !== null && !Array.isArray(body)
+  if (!isResource || (body as FhirResource).resourceType !== type) throw new Failure('BAD_REQUEST', { message: `Send a resource of type ${type}, with resourceType.` })
+  return body as FhirResource
 }
 
 /**

@@ -1,13 +1,13 @@
 import { Failure } from '../envelope/failures.js'
 import { refused } from '../envelope/query.js'
-import type { FhirResource } from '../mappings/fhir.js'
 import { compartments } from '../mappings/r4/compartments.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import { resourceTypes } from '../tenant-guard/resource-types.js'
-import { requireNoQuery, type FhirRequest } from './fhir-request.js'
+import { requireNoQuery, resourceIn, type FhirRequest } from './fhir-request.js'
 import { readBundle } from './bundle-request.js'
 import { searchWithin } from './compartment-request.js'
 import { addSingle, criteriaOf, readSearch, readShape } from './search-request.js'
+import { validate } from './validate-request.js'
 
 /** What the path of a request names. */
 interface Named { readonly type: string, readonly id: string, readonly version: string }
@@ -25,6 +25,7 @@ const routes: readonly Route[] = [
   route(':type', { GET: search, POST: create, PUT: conditionalUpdate, PATCH: conditionalPatch, DELETE: conditionalDelete }),
   route(':type/_search', { POST: search }),
   route(':type/_history', {}),
+  route(':type/$validate', { POST: validate }),
   route(':type/:id', { GET: read, PUT: update, PATCH: patch, DELETE: remove }),
   route(':type/:id/_history', { GET: history }),
   route(':type/:id/_history/:version', { GET: vread }),
@@ -150,13 +151,6 @@ function bundle (request: FhirRequest): FhirInteraction {
 /** Any version is no demand on an update or delete of a record, which must be there in any case. */
 function versionIn ({ ifMatch }: FhirRequest): { readonly version?: string } {
   return ifMatch === undefined || ifMatch === '*' ? {} : { version: ifMatch }
-}
-
-/** The resource in a body, of the type that the URL names. */
-function resourceIn ({ body }: FhirRequest, type: string): FhirResource {
-  const isResource = typeof body === 'object' && body !== null && !Array.isArray(body)
-  if (!isResource || (body as FhirResource).resourceType !== type) throw new Failure('BAD_REQUEST', { message: `Send a resource of type ${type}, with resourceType.` })
-  return body as FhirResource
 }
 
 /** The parameters of a request that takes these, each once. */

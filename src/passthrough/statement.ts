@@ -40,7 +40,8 @@ const conditional = (type: string): Readonly<Record<string, Sample>> => ({
 })
 
 const operations = (type: string): Readonly<Record<string, Sample>> => ({
-  everything: { kind: 'everything', method: 'GET', path: [type, 'x', '$everything'] }
+  everything: { kind: 'everything', method: 'GET', path: [type, 'x', '$everything'] },
+  validate: { kind: 'validate', method: 'POST', path: [type, '$validate'], body: { resourceType: type } }
 })
 
 /**
@@ -89,7 +90,7 @@ function resourceOf (type: string): unknown {
   return {
     type,
     ...interaction.length > 0 && { ...storing(type), interaction: interaction.map(code => ({ code })), ...searching(type) },
-    ...operation.length > 0 && { operation: operation.map(name => ({ name, definition: `http://hl7.org/fhir/OperationDefinition/${type}-${name}` })) }
+    ...operation.length > 0 && { operation: operation.map(name => ({ name, definition: `http://hl7.org/fhir/OperationDefinition/${name === 'validate' ? 'Resource' : type}-${name}` })) }
   }
 }
 

@@ -12,6 +12,7 @@ import { history } from './history.js'
 import { fhirPatch } from './patch.js'
 import { decide } from './policy.js'
 import { transaction } from './transaction.js'
+import { validate } from './validate.js'
 
 type Kinds = { readonly [K in FhirInteraction['kind']]: Extract<FhirInteraction, { kind: K }> }
 type Performers = { readonly [K in keyof Kinds]: (door: Door, interaction: Kinds[K]) => Promise<FhirAnswer> }
@@ -34,7 +35,7 @@ const performers: Performers = {
   delete: fhirDelete,
   'conditional-delete': conditionalDelete,
   everything,
-  validate: notYet,
+  validate,
   terminology: notYet,
   batch: (door, asked) => batch(door, asked, interaction => perform(door, interaction)),
   transaction: (door, asked) => transaction(door, asked, interaction => perform(door, interaction))

@@ -1,0 +1,40 @@
+import { Failure } from '../envelope/failures.js'
+import { refused, type QueryPair } from '../envelope/query.js'
+import type { FhirElement } from '../mappings/fhir.js'
+import type { Validate } from '../tenant-guard/fhir-interaction.js'
+import { resourceIn, type FhirRequest } from './fhir-request.js'
+
+/**
+ * Whether a resource would be taken, alone or in Parameters: http://hl7.org/fhir/R4/resource-operation-validate.html. A
+ * profile of the client's choice could be one that another tenant reads.
+ * @throws {Failure} BAD_REQUEST
+ */
+export function validate (request: FhirRequest, { type }: { readonly type: string }): Validate {
+  const { resource, parameters } = isParameters(request.body) ? partsOf(request.body) : { resource: request.body, parameters: [] }
+  for (const parameter of [...request.query, ...parameters]) demandKnown(parameter)
+  return { kind: 'validate', type, resource: resourceIn({ body: resource }, type) }
+}
+
+function isParameters (body: unknown): body is FhirElement {
+  return body !== null && typeof body === 'object' && (body as FhirElement).resourceType === 'Parameters'
+}
+
+function partsOf ({ parameter = [] }: FhirElement): { readonly resource: unknown, readonly parameters: readonly QueryPair[] } {
+  const parts: readonly FhirElement[] = Array.isArray(parameter) && parameter.every(part => part !== null && typeof part === 'object') ? parameter : refuse()
+  const resources = parts.filter(({ name }) => name === 'resource')
+  if (resources.length !== 1) refuse()
+  const others = parts.filter(({ name }) => name !== 'resource')
+  return { resource: resources[0]!.resource, parameters: others.map(({ name, valueCode }) => [String(name), String(valueCode)]) }
+}
+
+/** Both are checked alike: as content that would be written. */
+const modes = new Set(['create', 'update'])
+
+function demandKnown ([name, value]: QueryPair): void {
+  if (name !== 'mode') throw refused('parameter', 'this operation takes resource and mode; validation is against R4 itself')
+  if (!modes.has(value)) throw refused('mode', 'expected create or update')
+}
+
+function refuse (): never {
+  throw new Failure('BAD_REQUEST', { message: 'Send the resource itself, or Parameters with one parameter that is called resource.' })
+}

@@ -1,0 +1,15 @@
+import t from 'tap'
+import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { validateRefusals } from './validate-contract.js'
+import { isRefused, openWorld, patient } from './world.js'
+
+await t.test('on the sandbox', async t => {
+  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
+  t.after(() => sandbox.close())
+  const world = await openWorld(t, { url: sandbox.url, server: 'sandbox' })
+  await t.test('what is no resource to validate is refused', t => validateRefusals(t, world))
+  await t.test('a datastore that does not validate is not taken for one that finds nothing', async t => {
+    const { send } = await world.fhir()
+    isRefused(t, await send('POST', '/Patient/$validate', patient()), { status: 501, code: 'not-supported' }, '$validate')
+  })
+})
