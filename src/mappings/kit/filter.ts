@@ -28,6 +28,13 @@ export const valueForms = {
 
 export type Filters = Readonly<Record<string, Filter>>
 
+/** The filters that find by a range what a date filter finds by one moment. They do not go together: HAPI takes the one or the other. */
+export function rangesOf (filters: Filters, name: string): string[] {
+  const filter = filters[name]
+  if (filter?.kind !== 'date') return []
+  return Object.keys(filters).filter(other => filters[other]!.param === filter.param && ['from', 'until'].includes(filters[other]!.kind))
+}
+
 const of = (kind: FilterKind) => (param: string): Filter => ({ param, kind })
 
 /** Words that begin with the value, in any case. */
