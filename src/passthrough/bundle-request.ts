@@ -1,6 +1,7 @@
 import { failureOf } from '../envelope/error-handlers.js'
 import { Failure, type Issue } from '../envelope/failures.js'
 import { pairsIn } from '../envelope/query.js'
+import { outcomeOf } from '../envelope/operation-outcome.js'
 import { parseBody } from '../envelope/body.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
 import type { Batch, BundleEntry, Criteria, FhirInteraction, Transaction } from '../tenant-guard/fhir-interaction.js'
@@ -119,7 +120,8 @@ function inEntry<T> (at: number, read: () => T): T {
   } catch (error) {
     const failure = failureOf(error)
     if (failure.status >= 500) throw error
-    const issue: Issue = { severity: 'error', code: failure.issues[0]?.code ?? 'invalid', diagnostics: failure.message, expression: [`Bundle.entry[${at}]`] }
+    const [{ code } = { code: 'invalid' }] = outcomeOf(failure).issue
+    const issue: Issue = { severity: 'error', code, diagnostics: failure.message, expression: [`Bundle.entry[${at}]`] }
     throw new Failure(failure.code, { message: failure.message, issues: [issue] })
   }
 }
