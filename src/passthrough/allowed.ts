@@ -1,0 +1,31 @@
+import type { FastifyRequest } from 'fastify'
+import { failureOf } from '../envelope/error-handlers.js'
+import type { Caller } from '../keys/caller.js'
+import { requireScope } from '../keys/scopes.js'
+import type { Batch, BundleEntry, FhirInteraction } from '../tenant-guard/fhir-interaction.js'
+import { policy } from '../tenant-guard/policy.js'
+
+/**
+ * The interaction as far as the caller may have it.
+ * @throws {Failure} INSUFFICIENT_SCOPE; of a batch only the entries are refused that need another scope
+ */
+export function allowed ({ caller }: Pick<FastifyRequest, 'caller'>, interaction: FhirInteraction): FhirInteraction {
+  if (interaction.kind === 'batch') return { ...interaction, entries: interaction.entries.map(entry => 'failure' in entry ? entry : orRefused(caller, entry)) }
+  const parts = interaction.kind === 'transaction' ? interaction.entries.map(entry => entry.interaction) : [interaction]
+  for (const part of parts) requireScopes(caller, part)
+  return interaction
+}
+
+function orRefused (caller: Caller, entry: BundleEntry): Batch['entries'][number] {
+  try {
+    requireScopes(caller, entry.interaction)
+    return entry
+  } catch (error) {
+    return { failure: failureOf(error) }
+  }
+}
+
+function requireScopes (caller: Caller, { kind }: FhirInteraction): void {
+  const { scopes } = policy[kind]
+  if (scopes !== 'entries') for (const scope of scopes) requireScope(caller, scope)
+}

@@ -1,0 +1,71 @@
+import type { FastifyRequest } from 'fastify'
+import { acceptableType } from '../envelope/accept.js'
+import { parseBody, requireUtf8 } from '../envelope/body.js'
+import { Failure } from '../envelope/failures.js'
+import { pairsIn, queryOf, type QueryPair } from '../envelope/query.js'
+import { readCriteria, readVersion, segmentsOf, withoutFormat, type FhirRequest } from './fhir-request.js'
+import { withOwnReferences } from './own-references.js'
+import { readPreferences } from './preferences.js'
+
+/** Where raw FHIR is: its URL, and the path of the routes below which it begins. */
+export interface FhirPlace { readonly fhirBase: string, readonly prefix: string }
+
+/**
+ * What an HTTP request asks, of which nothing but this goes on.
+ * @throws {Failure} NOT_FOUND, NOT_ACCEPTABLE, UNSUPPORTED_MEDIA_TYPE, INVALID_JSON, BAD_REQUEST
+ */
+export function readRequest (request: FastifyRequest, { fhirBase, prefix }: FhirPlace): FhirRequest {
+  const { method, headers, raw } = request
+  const path = segmentsOf(raw.url!.split('?', 1)[0]!.slice(prefix.length))
+  const query = pairsIn(queryOf(raw.url), longestValue)
+  const { isLenient, returns } = readPreferences(request)
+  const form = path.at(-1) === '_search' && method === 'POST' ? formIn(request) : []
+  const parameters = [...query, ...form]
+  requireJsonWanted(request, parameters)
+  return {
+    method,
+    path,
+    query: withoutFormat(parameters),
+    body: form.length > 0 ? undefined : bodyIn(request, fhirBase),
+    ifMatch: readVersion(headers['if-match']),
+    ifNoneExist: readCriteria(headers['if-none-exist']?.toString()),
+    isLenient,
+    showsWritten: returns === 'representation',
+    fhirBase
+  }
+}
+
+/** Values are bounded by the size of what holds them. */
+const longestValue = Infinity
+
+function formIn ({ headers, body }: FastifyRequest): readonly QueryPair[] {
+  const type = headers['content-type'] ?? ''
+  if (!(body instanceof Buffer) || body.length === 0) return []
+  requireUtf8(type)
+  if (mediaTypeOf(type) !== 'application/x-www-form-urlencoded') throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the search as application/x-www-form-urlencoded.' })
+  return pairsIn(body.toString(), longestValue)
+}
+
+const resourceTypes = new Set(['application/fhir+json', 'application/json'])
+const patchTypes = new Set(['application/json-patch+json', 'application/json'])
+
+function bodyIn ({ method, headers, body }: FastifyRequest, fhirBase: string): unknown {
+  if (!(body instanceof Buffer) || body.length === 0) return undefined
+  const type = headers['content-type'] ?? ''
+  const types = method === 'PATCH' ? patchTypes : resourceTypes
+  if (!types.has(mediaTypeOf(type))) throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send application/fhir+json, or application/json-patch+json for a patch.' })
+  requireUtf8(type)
+  const value = parseBody(body)
+  return body.includes(fhirBase) ? withOwnReferences(value, fhirBase) : value
+}
+
+const mediaTypeOf = (header: string): string => header.split(';', 1)[0]!.trim().toLowerCase()
+
+/**
+ * The parameter `_format` counts more than the header: http://hl7.org/fhir/R4/http.html#mime-type
+ * @throws {Failure} NOT_ACCEPTABLE
+ */
+function requireJsonWanted (request: FastifyRequest, parameters: readonly QueryPair[]): void {
+  if (parameters.some(([name]) => name === '_format')) return
+  if (acceptableType(request) === undefined) throw new Failure('NOT_ACCEPTABLE', { message: 'Accept application/fhir+json.' })
+}
