@@ -52,6 +52,8 @@ function wrongWith ({ names }: AttackWorld, { as }: Attack, { method, path, head
 
 /** An answer without what differs from request to request; `variant` is what the sender named. */
 export function said ({ status, headers, text, calls }: Outcome, variant: string): string {
+  // What was made has an id and a time of its own.
+  if (status === 201 || text.includes('"status":"201 ')) return `${calls.length} calls [${status}]`
   const { 'x-request-id': _, 'x-timestamp': __, date: ___, ...others } = headers
   const steady = Object.entries(others).filter(([name]) => !name.startsWith('x-ratelimit-')).sort()
   const plain = JSON.stringify([status, steady, text.replace(/"(?:requestId|timestamp|rateLimit\w+)":(?:"[^"]*"|\d+|null)/g, '')])

@@ -4,7 +4,9 @@ import { paths } from './a2-paths.js'
 import { searches } from './a3-search.js'
 import { joins } from './a3-joins.js'
 import { writes } from './a4-writes.js'
+import { conditions } from './a4-conditions.js'
 import { headers } from './a5-headers.js'
+import { bundles } from './a6-bundles.js'
 import { references } from './a7-references.js'
 import { operations } from './a8-operations.js'
 import { shared } from './a9-shared.js'
@@ -13,4 +15,4 @@ import { http } from './a12-http.js'
 import { cursors } from './e5-cursors.js'
 
 /** All attacks, section by section as the isolation rules have them. */
-export const attacks: Readonly<Record<string, readonly Attack[]>> = { reads, paths, searches, joins, cursors, references, operations, shared, binaries, http, headers, writes }
+export const attacks: Readonly<Record<string, readonly Attack[]>> = { reads, paths, searches, joins, cursors, references, operations, shared, binaries, http, headers, conditions, bundles, writes }
