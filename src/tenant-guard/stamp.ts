@@ -69,12 +69,23 @@ function withoutTag (value: unknown, tenant: Tenant): unknown {
     return items.some((item, at) => item !== value[at]) ? items : value
   }
   const before = Object.entries(value)
+  refuseServerExtension((value as FhirElement).url)
   const after = before.map(([key, item]) => [key, key === 'meta' ? metaWithoutTag(item, tenant) : withoutTag(item, tenant)] as const)
   return after.some(([, item], at) => item !== before[at]![1]) ? Object.fromEntries(after) : value
 }
 
+/** Extensions by which HAPI and Smile CDR tell themselves where content lies and to which partition a record belongs. */
+const serverExtension = /^\s*https?:\/\/(?:\w+\.)*(?:hapifhir\.io|smilecdr\.com)(?:[/:?#]|\s*$)/i
+
+function refuseServerExtension (url: unknown): void {
+  if (typeof url !== 'string' || !serverExtension.test(url)) return
+  const diagnostics = 'An extension here is the datastore\'s own; leave it out.'
+  throw new Failure('VALIDATION_ERROR', { message: diagnostics, issues: [{ severity: 'error', code: 'business-rule', diagnostics }] })
+}
+
 function metaWithoutTag (meta: unknown, tenant: Tenant): Meta {
   if (!isObject(meta) || '_tag' in meta || '_security' in meta) throw unclear()
+  withoutTag(Object.values(meta), tenant)
   const tag = labelsWithoutTag(meta.tag, tenant)
   const security = labelsWithoutTag(meta.security, tenant)
   if (tag === meta.tag && security === meta.security) return meta

@@ -55,6 +55,16 @@ t.test('a meta that a lenient server could read in two ways is refused', async t
   }
 })
 
+t.test('an extension of the datastore\'s own is refused wherever it is', async t => {
+  const extension = (url: string) => [{ url, valueString: 'x' }]
+  const urls = ['http://hapifhir.io/fhir/StructureDefinition/externalized-binary-id', 'https://hapifhir.io/fhir/ns/StructureDefinition/request-partition-ids', 'HTTPS://smilecdr.com/x', ' http://hapifhir.io/x']
+  for (const url of urls) {
+    const places = [{ extension: extension(url) }, { _data: { extension: extension(url) } }, { meta: { extension: extension(url) } }, { contained: [{ resourceType: 'Basic', meta: { extension: extension(url) } }] }, { meta: { tag: [{ system: 'urn:x', code: 'y', extension: extension(url) }] } }]
+    for (const place of places) t.throws(() => stamp({ resourceType: 'Binary', ...place } as FhirResource, tenant), { code: 'VALIDATION_ERROR' }, JSON.stringify(place))
+  }
+  t.strictSame(stamp({ resourceType: 'Binary', extension: extension('http://nothapifhir.io/x') }, tenant).extension, extension('http://nothapifhir.io/x'))
+})
+
 const anySystem = fc.oneof(fc.constantFrom(tenant.system, ' URN:clinigate:tenant ', 'http://other', ''), fc.string())
 const anyTags = fc.array(fc.record({ system: anySystem, code: fc.string() }, { requiredKeys: [] }), { minLength: 1 })
 const anyLabels = fc.array(fc.record({ system: fc.constantFrom(tenant.system, ' URN:clinigate:tenant ', 'http://other'), code: fc.string() }), { minLength: 1 })
