@@ -13,8 +13,11 @@ interface Answering { readonly interaction: FhirInteraction, readonly fhirBase: 
 export function sendAnswer (reply: FastifyReply, answer: FhirAnswer, { interaction, fhirBase }: Answering): FastifyReply {
   const { status, record, body } = answer
   reply.code(status).type(fhirType)
-  if (record !== undefined) reply.headers(headersOf(record))
-  if (record !== undefined && status === 201) reply.header('location', `${fhirBase}/${placeOf(record)}`)
+  if (record !== undefined) {
+    const place = `${fhirBase}/${placeOf(record)}`
+    // HAPI's client learns from Content-Location which record and version an update came to.
+    reply.headers({ ...headersOf(record), 'content-location': place, ...status === 201 && { location: place } })
+  }
   const isRead = !policy[interaction.kind].scopes.includes('write')
   if (isRead && record !== undefined && isUnchanged(reply.request, record)) return reply.code(304).removeHeader('content-type').send()
   const returns = isRead || body === undefined ? undefined : readPreferences(reply.request).returns
@@ -37,7 +40,9 @@ function placeOf ({ resourceType, id, meta: { versionId } }: StoredResource): st
 
 /** Whether the client has this version already: decided here, after the check of whose it is. RFC 9110, section 13. */
 function isUnchanged ({ headers }: FastifyRequest, { meta: { versionId, lastUpdated } }: StoredResource): boolean {
-  if (headers['if-none-match'] !== undefined) return isKnown(headers['if-none-match'], versionId)
+  const known = headers['if-none-match']
+  // Some clients, fhirpy for one, send the version as it stands in meta.
+  if (known !== undefined) return isKnown(/^[A-Za-z0-9.-]{1,64}$/.test(known) ? entityTag(known) : known, versionId)
   const since = Date.parse(headers['if-modified-since'] ?? '')
   return typeof lastUpdated === 'string' && Math.floor(Date.parse(lastUpdated) / 1_000) * 1_000 <= since
 }

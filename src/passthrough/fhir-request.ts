@@ -1,3 +1,4 @@
+import { versionsIn } from '../envelope/conditions.js'
 import { Failure } from '../envelope/failures.js'
 import { pairsIn, refused, type QueryPair } from '../envelope/query.js'
 import type { FhirResource } from '../mappings/fhir.js'
@@ -81,12 +82,12 @@ export function resourceIn ({ body }: Pick<FhirRequest, 'body'>, type: string): 
 }
 
 /**
- * The version that an If-Match header names.
+ * The version that an If-Match header names; a list is of one version, since a datastore can be told no more.
  * @throws {Failure} BAD_REQUEST
  */
 export function readVersion (header: string | undefined): string | undefined {
-  if (header === undefined) return undefined
-  const version = header.trim() === '*' ? '*' : /^(?:W\/)?"([A-Za-z0-9.-]{1,64})"$/.exec(header.trim())?.[1]
-  if (version === undefined) throw new Failure('BAD_REQUEST', { message: 'If-Match: expected the ETag of an earlier answer, such as W/"1".' })
-  return version
+  const versions = versionsIn(header, 'If-Match')
+  if (versions === undefined || versions === '*') return versions
+  if (new Set(versions).size > 1) throw new Failure('BAD_REQUEST', { message: 'If-Match: expected one ETag.' })
+  return versions[0]
 }

@@ -24,7 +24,7 @@ async function reads (t: Test, { fhir: join }: World): Promise<void> {
   const created = await send('POST', '/Patient', patient({ meta: { tag: [{ system: 'http://ward', code: '7' }], profile: ['http://hl7.org/fhir/StructureDefinition/Patient'] } }))
   const { id, meta } = created.resource
   const read = await send('GET', `/Patient/${id}`)
-  t.match(read, { status: 200, headers: { 'content-type': 'application/fhir+json; charset=utf-8', etag: 'W/"1"', 'last-modified': new Date(meta.lastUpdated).toUTCString(), 'cache-control': 'no-store' } })
+  t.match(read, { status: 200, headers: { 'content-type': 'application/fhir+json; charset=utf-8', etag: 'W/"1"', 'last-modified': new Date(meta.lastUpdated).toUTCString(), 'cache-control': 'no-store', 'content-location': `${fhirBase}/Patient/${id}/_history/1` } })
   // HAPI keeps the beginning of the request's id there.
   t.strictSame(withoutSource(read.resource), withoutSource(created.resource))
   t.match(read.resource, { ...patient(), id, meta: { versionId: '1', lastUpdated: /^\d{4}-\d\d-\d\dT/, profile: ['http://hl7.org/fhir/StructureDefinition/Patient'] } })

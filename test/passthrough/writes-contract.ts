@@ -55,7 +55,7 @@ async function updates (t: Test, { fhir: join }: World): Promise<void> {
   const { send, tenantId } = await join()
   const { id } = (await send('POST', '/Patient', patient({ gender: 'female', meta: { tag: [{ system: 'http://ward', code: '7' }] } }))).resource
   const updated = await send('PUT', `/Patient/${id}`, patient({ id, active: true }))
-  t.match(updated, { status: 200, headers: { etag: 'W/"2"', location: undefined, 'last-modified': /GMT$/ }, resource: { id, active: true, gender: undefined, meta: { versionId: '2' } } })
+  t.match(updated, { status: 200, headers: { etag: 'W/"2"', location: undefined, 'content-location': `${fhirBase}/Patient/${id}/_history/2`, 'last-modified': /GMT$/ }, resource: { id, active: true, gender: undefined, meta: { versionId: '2' } } })
   t.match(await send('GET', `/Patient/${id}`), { resource: { active: true, gender: undefined } })
   t.equal(updated.resource.meta.tag.filter(({ system }: any) => system === 'urn:clinigate:tenant').length, 1)
   t.match(updated.resource.meta.tag.find(({ system }: any) => system === 'urn:clinigate:tenant'), { code: tenantId })
@@ -152,7 +152,7 @@ async function preferences (t: Test, { fhir: join }: World): Promise<void> {
   ]
   for (const [at, write] of writes.entries()) {
     const status = at === 0 ? 201 : 200
-    t.match(await write({ prefer: 'return=minimal' }), { status, text: '', headers: { etag: /W/, 'last-modified': /GMT/, 'content-type': undefined, location: at === 0 ? /Patient/ : undefined } })
+    t.match(await write({ prefer: 'return=minimal' }), { status, text: '', headers: { etag: /W/, 'last-modified': /GMT/, 'content-location': /_history/, 'content-type': undefined, location: at === 0 ? /Patient/ : undefined } })
     t.match(await write({ prefer: 'return=OperationOutcome' }), { status, headers: { etag: /W/ }, resource: { resourceType: 'OperationOutcome', issue: [{ severity: 'information' }] } })
     for (const prefer of ['return=representation', 'handling=strict, return=representation', 'respond-async', 'return=nonsense']) t.match(await write({ prefer }), { status, resource: { resourceType: 'Patient' } }, prefer)
   }
