@@ -8,8 +8,8 @@ import { constants, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { countTests } from './harness/counts.js'
-import { installFuzzer } from './fuzz/install.js'
 import { findBackend } from './harness/find-backend.js'
+import { installPython } from './harness/python.js'
 
 const root = join(import.meta.dirname, '..')
 const { values: { fast }, positionals } = parseArgs({ options: { fast: { type: 'boolean', default: false } }, allowPositionals: true })
@@ -30,7 +30,8 @@ console.log(`\n${closingLine()}`)
 
 async function runAll () {
   if (files.length === 0) throw new Error('no test file was chosen')
-  if (files.some(file => file.includes('.fuzz.'))) await installFuzzer({ log: console.log })
+  // Once, before two test files do it at a time.
+  if (files.some(file => file.includes('.fuzz.') || file.includes('fhirpy'))) await installPython({ log: console.log })
   if (!files.some(file => file.endsWith('.hapi.test.ts'))) return runTap()
   const backend = await findBackend({ given: process.env.FHIR_TEST_URL, log: console.log, signal: stopping.signal })
   console.log(`Backend: ${backend.name}`)

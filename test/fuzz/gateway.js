@@ -1,4 +1,4 @@
-/** Starts the built gateway for the fuzzer: a process of its own, with a key that no limit stops. */
+/** Starts the built gateway for the fuzzer and for clients: a process of its own, with a key that no limit stops. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -6,15 +6,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * @param {{ dist: string, fhirUrl?: string }} options where the program was built; without `fhirUrl` the sandbox stands behind it
+ * @param {{ dist: string, fhirUrl?: string, port?: number }} options where the program was built; without `fhirUrl` the sandbox
+ *   stands behind it; without `port` it takes a free one, which its links do not know
  * @returns {Promise<{ url: string, key: string, log: () => string, stop: () => Promise<void> }>}
  */
-export async function startBuiltGateway ({ dist, fhirUrl }) {
+export async function startBuiltGateway ({ dist, fhirUrl, port = 0 }) {
   const data = mkdtempSync(join(tmpdir(), 'clinigate-fuzz-'))
   const plans = join(data, 'plans.json')
   writeFileSync(plans, JSON.stringify({ unlimited: { requestsPerMinute: null, requestsPerMonth: null, overage: true } }))
   const { FHIR_TEST_URL: _, FHIR_LIVE_URL: __, ...inherited } = process.env
-  const env = { ...inherited, CLINIGATE_DATA: data, CLINIGATE_PLANS: plans, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'error', ...fhirUrl && { FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl } }
+  const env = { ...inherited, CLINIGATE_DATA: data, CLINIGATE_PLANS: plans, HOST: '127.0.0.1', PORT: String(port), LOG_LEVEL: 'error', ...fhirUrl && { FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl } }
   const command = (...args) => JSON.parse(execFileSync(process.execPath, [join(dist, 'cli', 'index.js'), ...args], { env }))
   const { tenantId } = command('orgs', 'create', '--name', 'fuzzer', '--plan', 'unlimited')
   const { secret } = command('keys', 'create', '--tenant', tenantId, '--mode', 'test')

@@ -1,0 +1,71 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { dirname } from 'node:path'
+import t, { type Test } from 'tap'
+import { startBuiltGateway } from '../fuzz/gateway.js'
+import { realBackend } from '../harness/backend.js'
+import { buildMain } from '../harness/built.js'
+
+/** Where a client finds raw FHIR, and its key. */
+export interface Place { readonly base: string, readonly key: string }
+
+/** What a client saw of the gateway, one step after the other. */
+export interface Report {
+  /** Version of a Patient Byron, female, after its create. */
+  readonly createdVersion: string
+  /** Its family name as it was read. */
+  readonly readFamily: string
+  /** Whether a create with If-None-Exist showed that very record. */
+  readonly isSameRecord: boolean
+  /** Version after an update to `active: true` with If-Match of the first version. */
+  readonly updatedVersion: string
+  /** Status of the same update once more. */
+  readonly staleStatus: number
+  /** Gender after a JSON Patch of it to `other`; null where the client has no JSON Patch, and the gender is updated instead. */
+  readonly patchedGender: string | null
+  /** Versions in the history, newest first. */
+  readonly historyVersions: readonly string[]
+  /** First words of the status of each entry of a transaction: 45 Patients Many, and an Observation whose subject is the urn of the first. */
+  readonly writtenStatuses: readonly string[]
+  /** Whether the subject of the Observation is the first of the Patients. */
+  readonly isSubjectFirst: boolean
+  /** How many different Patients Many the client found, walking over pages of 10. */
+  readonly found: number
+  /** Status of a read after the delete of the first record. */
+  readonly deletedStatus: number
+}
+
+/** Runs a client that others wrote against a gateway process before the real FHIR server: all that it does must go as in any other R4 server. */
+export async function testClient (title: string, { run, hasPatch = true, skip }: { readonly run: (place: Place, t: Test) => Promise<Report>, readonly hasPatch?: boolean, readonly skip?: string | false | undefined }): Promise<void> {
+  // Building the program and starting Java or Python take their time on a machine that does much else.
+  t.setTimeout(480_000)
+  await t.test(title, { skip: skip ?? false, timeout: 480_000 }, async t => {
+    const gateway = await startBuiltGateway({ dist: dirname(buildMain()), fhirUrl: realBackend().url, port: await freePort() })
+    t.after(gateway.stop)
+    const report = await run({ base: `${gateway.url}/v1/fhir`, key: gateway.key }, t)
+    t.strictSame(report, {
+      createdVersion: '1',
+      readFamily: 'Byron',
+      isSameRecord: true,
+      updatedVersion: '2',
+      staleStatus: 412,
+      patchedGender: hasPatch ? 'other' : null,
+      historyVersions: ['3', '2', '1'],
+      writtenStatuses: Array(46).fill('201 Created'),
+      isSubjectFirst: true,
+      found: 45,
+      deletedStatus: 404
+    } satisfies Report)
+    t.equal(gateway.log(), '', 'the gateway has no error in its log')
+  })
+}
+
+/** The gateway must know its port beforehand, since its links have it. */
+async function freePort (): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
