@@ -1,5 +1,5 @@
 import { idempotencyKey } from '../idempotency/header.js'
-import { rangesOf, takesOne, valueForms, type Filter } from '../mappings/kit/filter.js'
+import { rivalsOf, takesOne, valueForms, type Filter } from '../mappings/kit/filter.js'
 import { patterns } from '../mappings/kit/formats.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { incompleteLists } from '../mappings/relations.js'
@@ -69,11 +69,11 @@ const filtersOf = (mapping: Mapping): JsonSchema[] => Object.entries(mapping.fil
 
 function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSchema[] {
   const codes = codesOf(mapping, name)
-  const ranges = rangesOf(mapping.filters, name)
+  const rivals = rivalsOf(mapping.filters, name)
   const one = {
     name,
     in: 'query',
-    description: [meanings[filter.kind], ...codes.length > 0 ? [`Known: ${codes.join(', ')}.`] : [], ...ranges.length > 0 ? [`Not together with ${ranges.join(' and ')}.`] : []].join(' '),
+    description: [meanings[filter.kind], ...codes.length > 0 ? [`Known: ${codes.join(', ')}.`] : [], ...rivals.length > 0 ? [`Not together with ${rivals.join(' or ')}.`] : []].join(' '),
     ...!takesOne.has(filter.kind) && filter.kind !== 'boolean' && joined,
     schema: schemaOf(filter)
   }

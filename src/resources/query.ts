@@ -1,7 +1,7 @@
 import { Failure, fieldIssue } from '../envelope/failures.js'
 import { nearest } from '../envelope/nearest.js'
 import { pairsIn, printable, refused } from '../envelope/query.js'
-import { rangesOf, type Filter, type Filters } from '../mappings/kit/filter.js'
+import { rivalsOf, type Filter, type Filters } from '../mappings/kit/filter.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
 import { parameterOf, valueMistake } from './filter-value.js'
@@ -25,7 +25,7 @@ export function readSearch (mapping: Mapping, search: string): Query {
   const given = readPairs(search)
   const filters = [...given].filter(([name]) => !['count', 'cursor', 'sort'].includes(name))
   const parameters = filters.map(([name, value]) => readFilter(mapping, name, value))
-  refuseMomentInRange(mapping, given)
+  refuseRivals(mapping, given)
   const sort = given.get('sort')
   const cursor = given.get('cursor')
   const count = given.get('count')
@@ -62,10 +62,10 @@ function readFilter (mapping: Mapping, name: string, value: string): SearchParam
   return parameterOf(filter, modifier, value)
 }
 
-function refuseMomentInRange ({ filters }: Mapping, given: ReadonlyMap<string, string>): void {
+function refuseRivals ({ filters }: Mapping, given: ReadonlyMap<string, string>): void {
   for (const name of given.keys()) {
-    const ranges = Object.hasOwn(filters, name) ? rangesOf(filters, name).filter(other => given.has(other)) : []
-    if (ranges.length > 0) throw refused(name, `send either this filter or ${ranges.join(' and ')}`)
+    const rivals = Object.hasOwn(filters, name) ? rivalsOf(filters, name).filter(other => given.has(other)) : []
+    if (rivals.length > 0) throw refused(name, `not together with ${rivals.join(' or ')}, since it bounds the same dates`)
   }
 }
 

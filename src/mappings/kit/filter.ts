@@ -28,12 +28,16 @@ export const valueForms = {
 
 export type Filters = Readonly<Record<string, Filter>>
 
-/** The filters that find by a range what a date filter finds by one moment. They do not go together: HAPI takes the one or the other. */
-export function rangesOf (filters: Filters, name: string): string[] {
-  const filter = filters[name]
-  if (filter?.kind !== 'date') return []
-  return Object.keys(filters).filter(other => filters[other]!.param === filter.param && ['from', 'until'].includes(filters[other]!.kind))
+/**
+ * The filters that do not go together with one: of each search parameter for dates HAPI takes one lower and one upper
+ * bound, and a moment is both.
+ */
+export function rivalsOf (filters: Filters, name: string): string[] {
+  const bounds = boundsOf(filters[name])
+  return Object.keys(filters).filter(other => other !== name && filters[other]!.param === filters[name]?.param && boundsOf(filters[other]).some(bound => bounds.includes(bound)))
 }
+
+const boundsOf = (filter: Filter | undefined): readonly FilterKind[] => filter?.kind === 'date' ? ['from', 'until'] : filter?.kind === 'from' || filter?.kind === 'until' ? [filter.kind] : []
 
 const of = (kind: FilterKind) => (param: string): Filter => ({ param, kind })
 
