@@ -1,3 +1,5 @@
+import type { Upstream } from './upstream.js'
+
 /** How the guard speaks to a FHIR server: a request that is built, never forwarded, and an answer that is checked, never trusted. */
 export interface BackendRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -27,6 +29,8 @@ export interface Backend {
   readonly name: string
   /** The base URL, without a slash at its end; page links that the server gives begin with it. */
   readonly baseUrl: string
+  /** The same server for a proxy; nobody but the guard opens a way to it. */
+  readonly upstream: Upstream
   send (request: BackendRequest): Promise<BackendAnswer>
   /** Whether the server answers at all, for /health; never throws. */
   probe (): Promise<boolean>

@@ -28,6 +28,16 @@ export function exchange (dispatcher: Dispatcher, request: Dispatcher.DispatchOp
 const timeouts = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
 const unreadable = new Set(['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW'])
 
+/** Errors of undici and the system after which the server cannot have seen the request. */
+const unsent = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
+
+/** What became of an exchange that a proxy led, by the error that it was left with. */
+export function brokenExchange (error: Error & { readonly code?: string }): ExchangeBroken {
+  const code = error.code ?? ''
+  const why = error.name === 'TimeoutError' || timeouts.has(code) ? 'timeout' : unreadable.has(code) ? 'unreadable' : 'reset'
+  return new ExchangeBroken(why, !unsent.has(code), error)
+}
+
 class Collector implements Dispatcher.DispatchHandler {
   timer: NodeJS.Timeout | undefined
   #controller: Dispatcher.DispatchController | undefined

@@ -5,6 +5,7 @@ import type { Authorization } from './authentication.js'
 import type { Backend, BackendAnswer, BackendRequest } from './backend.js'
 import { exchange, ExchangeBroken } from './exchange.js'
 import { answerFailure, brokenFailure, retryAfterSeconds } from './trouble.js'
+import type { Upstream } from './upstream.js'
 
 /** One datastore's address and the bounds of every exchange with it. */
 export interface HttpBackendOptions {
@@ -41,6 +42,7 @@ const defaults: Required<Omit<HttpBackendOptions, 'name' | 'baseUrl' | 'ca'>> = 
 export class HttpBackend implements Backend {
   readonly name: string
   readonly baseUrl: string
+  readonly upstream: Upstream
   readonly #basePath: string
   readonly #pool: Pool
   readonly #options: HttpBackendOptions & typeof defaults
@@ -52,6 +54,12 @@ export class HttpBackend implements Backend {
     this.#basePath = url.pathname.replace(/\/+$/, '')
     this.baseUrl = url.origin + this.#basePath
     this.#pool = openPool(url.origin, this.#options)
+    this.upstream = {
+      origin: url.origin,
+      basePath: this.#basePath,
+      authorization: this.#options.authorization,
+      request: (request, answered) => this.#pool.request({ ...request, signal: AbortSignal.timeout(this.#options.totalTimeoutMs) }, answered)
+    }
   }
 
   async send (request: BackendRequest): Promise<BackendAnswer> {

@@ -3,10 +3,12 @@ import { refused } from '../envelope/query.js'
 import { compartments } from '../mappings/r4/compartments.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import { resourceTypes } from '../tenant-guard/resource-types.js'
+import { terminologyOperations } from '../tenant-guard/terminology-operations.js'
 import { requireNoQuery, resourceIn, type FhirRequest } from './fhir-request.js'
 import { readBundle } from './bundle-request.js'
 import { searchWithin } from './compartment-request.js'
 import { addSingle, criteriaOf, readSearch, readShape } from './search-request.js'
+import { terminology } from './terminology-request.js'
 import { validate } from './validate-request.js'
 
 /** What the path of a request names. */
@@ -30,6 +32,7 @@ const routes: readonly Route[] = [
   route(':type/:id/_history', { GET: history }),
   route(':type/:id/_history/:version', { GET: vread }),
   route('Patient/:id/$everything', { GET: everything }),
+  ...Object.keys(terminologyOperations).map(path => route(path, { GET: terminology, POST: terminology })),
   ...compartments.flatMap(holder => [
     route(`${holder}/:id/:type`, { GET: searchWithin }),
     route(`${holder}/:id/:type/_search`, { POST: searchWithin }),

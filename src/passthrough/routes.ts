@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { refuseEncoded } from '../envelope/body.js'
 import { fhirErrorHandler, notFoundHandler } from '../envelope/error-handlers.js'
+import { Failure } from '../envelope/failures.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import { allowed } from './allowed.js'
 import { sendAnswer } from './answer.js'
+import { carried } from './carried.js'
 import { interactionOf } from './interaction-of.js'
 import { readRequest } from './read-request.js'
 
@@ -30,5 +32,12 @@ export async function passthrough (scope: FastifyInstance, { storeFor, url, body
     const answer = await storeFor(request).perform(interaction)
     return sendAnswer(reply, answer, { interaction, fhirBase })
   }
+  await scope.register(carried, {
+    passageOf: async request => {
+      const interaction = allowed(request, interactionOf(readRequest(request, place)))
+      if (interaction.kind !== 'terminology') throw new Failure('METHOD_NOT_ALLOWED')
+      return await storeFor(request).passage(interaction)
+    }
+  })
   for (const path of ['', '/*']) scope.route({ method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'], url: path, exposeHeadRoute: false, handler })
 }

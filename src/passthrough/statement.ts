@@ -4,6 +4,7 @@ import { commonParameterNames, parameterNames, parameterOf, referenceParameters 
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import { decide } from '../tenant-guard/policy.js'
 import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
+import { terminologyOperations } from '../tenant-guard/terminology-operations.js'
 import type { FhirRequest } from './fhir-request.js'
 import { interactionOf } from './interaction-of.js'
 
@@ -41,7 +42,9 @@ const conditional = (type: string): Readonly<Record<string, Sample>> => ({
 
 const operations = (type: string): Readonly<Record<string, Sample>> => ({
   everything: { kind: 'everything', method: 'GET', path: [type, 'x', '$everything'] },
-  validate: { kind: 'validate', method: 'POST', path: [type, '$validate'], body: { resourceType: type } }
+  validate: { kind: 'validate', method: 'POST', path: [type, '$validate'], body: { resourceType: type } },
+  ...Object.fromEntries(Object.entries(terminologyOperations).map(([path, { needed }]) => [path.split('/'), needed] as const).filter(([[asked]]) => asked === type).map(([path, needed]) =>
+    [path[1]!.slice(1), { kind: 'terminology', method: 'GET', path, query: needed === undefined ? [] : [[needed, 'http://localhost']] }]))
 })
 
 /**

@@ -57,6 +57,7 @@ export interface Sandbox {
 export function understand (sandbox: Sandbox, request: SandboxRequest): Interaction {
   const shape = shapeOf(request.path)
   const readers = routes.get(shape)
+  if (request.path.some(segment => segment.startsWith('$'))) throw new Refused(400, 'not-supported', 'the sandbox has no operations')
   if (!readers) throw new Refused(404, 'not-found', 'there is nothing at this path')
   const reader = readers.get(request.method)
   if (!reader) throw new Refused(405, 'not-supported', 'this method is not offered here')

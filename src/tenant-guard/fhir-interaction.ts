@@ -1,5 +1,5 @@
 import type { Failure } from '../envelope/failures.js'
-import type { FhirResource } from '../mappings/fhir.js'
+import type { FhirElement, FhirResource } from '../mappings/fhir.js'
 import type { Include, Read, SearchParameter, VersionRead } from './interaction.js'
 
 /**
@@ -108,8 +108,8 @@ export interface Terminology {
   readonly type: 'CodeSystem' | 'ConceptMap' | 'ValueSet'
   /** With the dollar sign: `$expand`. */
   readonly operation: string
-  /** Parameters of simple types, by name. */
-  readonly parameters: readonly SearchParameter[]
+  /** A text for a simple type, else a Coding or CodeableConcept. */
+  readonly parameters: ReadonlyArray<{ readonly name: string, readonly value: string | FhirElement }>
 }
 
 /** One request of a Bundle, understood. */

@@ -1,5 +1,4 @@
 import type { BackendAnswer } from '../backends/backend.js'
-import { parseStored, printJson } from '../json.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import { ask, checkedJsonOf } from './door.js'
 import type { Door } from './door.js'
@@ -7,7 +6,7 @@ import type { FhirAnswer } from './fhir-answer.js'
 import type { FhirRead, Shape } from './fhir-interaction.js'
 import { shapeParameters } from './fhir-search.js'
 import type { VersionRead } from './interaction.js'
-import { withPublicUrls } from './public-urls.js'
+import { publicText } from './public-urls.js'
 import { encodeParameters } from './restrict.js'
 import { versionOf } from './vread.js'
 import { readRecord } from './writes.js'
@@ -26,10 +25,8 @@ export async function fhirVersionRead (door: Door, asked: VersionRead): Promise<
 }
 
 /** A record that was checked, in the datastore's own text. */
-export function shownRecord (door: Door, { body }: BackendAnswer, record: StoredResource, status: FhirAnswer['status'] = 200): FhirAnswer {
-  // A text that escapes its slashes hides URLs from the replacement.
-  const text = body.includes('\\/') ? printJson(parseStored(body)) : body
-  return { status, record, body: withPublicUrls(door, text) }
+export function shownRecord (door: Door, answer: BackendAnswer, record: StoredResource, status: FhirAnswer['status'] = 200): FhirAnswer {
+  return { status, record, body: publicText(door, answer) }
 }
 
 /** HAPI answers a read with `_summary=text` with the body `null`; the same elements by name are answered. */

@@ -3,7 +3,7 @@ import { createOnce, type Made } from './create-once.js'
 import { ask } from './door.js'
 import type { Door } from './door.js'
 import type { FhirAnswer } from './fhir-answer.js'
-import type { FhirInteraction } from './fhir-interaction.js'
+import type { FhirInteraction, Terminology } from './fhir-interaction.js'
 import type { Create, CreateOnce, Delete, Interaction, Read, RelatedRead, Search, Update, VersionRead } from './interaction.js'
 import { firstOwned } from './look-up.js'
 import type { Page } from './page.js'
@@ -11,6 +11,7 @@ import { perform } from './perform.js'
 import { decide } from './policy.js'
 import { readRelated, type Related } from './related.js'
 import { search } from './search.js'
+import { passageOf, type Passage } from './terminology.js'
 import { versionOf } from './vread.js'
 import { create, readRecord, remove, update } from './writes.js'
 
@@ -19,6 +20,7 @@ export type { Page } from './page.js'
 export type { Related } from './related.js'
 export type { Made } from './create-once.js'
 export type { FhirAnswer } from './fhir-answer.js'
+export type { Passage } from './terminology.js'
 
 declare const guarded: unique symbol
 
@@ -41,6 +43,8 @@ export interface GuardedStore {
   firstOwned (candidates: readonly string[]): Promise<string | undefined>
   /** Any interaction of raw FHIR. */
   perform (interaction: FhirInteraction): Promise<FhirAnswer>
+  /** The way of a question about codes, for a proxy. */
+  passage (interaction: Terminology): Promise<Passage>
 }
 
 /** Opens one tenant's part of a datastore for one request: the only way from a route to a backend. */
@@ -55,11 +59,12 @@ export function tenantGuard (door: Door): GuardedStore {
     update: decided(async (interaction: Update) => (await update(door, interaction)).record),
     delete: decided((interaction: Delete) => remove(door, interaction)),
     firstOwned: candidates => firstOwned(door, candidates),
-    perform: interaction => perform(door, interaction)
+    perform: interaction => perform(door, interaction),
+    passage: decided(async (interaction: Terminology) => passageOf(door, interaction))
   } satisfies Omit<GuardedStore, typeof guarded> as GuardedStore
 }
 
-function decided<I extends Interaction, T> (perform: (interaction: I) => Promise<T>): (interaction: I) => Promise<T> {
+function decided<I extends Interaction | Terminology, T> (perform: (interaction: I) => Promise<T>): (interaction: I) => Promise<T> {
   return async interaction => {
     decide(interaction)
     return perform(interaction)

@@ -17,8 +17,8 @@ import { validate } from './validate.js'
 type Kinds = { readonly [K in FhirInteraction['kind']]: Extract<FhirInteraction, { kind: K }> }
 type Performers = { readonly [K in keyof Kinds]: (door: Door, interaction: Kinds[K]) => Promise<FhirAnswer> }
 
-/** Not offered yet: decided on, and refused. */
-const notYet = async (): Promise<never> => { throw new Failure('METHOD_NOT_ALLOWED') }
+/** A proxy carries it, over the passage that the guard opens. */
+const carriedElsewhere = async (): Promise<never> => { throw new Failure('METHOD_NOT_ALLOWED') }
 
 /** Who performs what, of all that the policy knows. */
 const performers: Performers = {
@@ -36,7 +36,7 @@ const performers: Performers = {
   'conditional-delete': conditionalDelete,
   everything,
   validate,
-  terminology: notYet,
+  terminology: carriedElsewhere,
   batch: (door, asked) => batch(door, asked, interaction => perform(door, interaction)),
   transaction: (door, asked) => transaction(door, asked, interaction => perform(door, interaction))
 }

@@ -32,7 +32,7 @@ interface Place {
 }
 
 /** Routes that no record stands behind. */
-const openRoutes = ['/docs', '/health', '/openapi.json', '/v1/fhir/metadata', '/v1/metadata']
+const openRoutes = ['/docs', '/health', '/openapi.json', '/v1/fhir/metadata', '/v1/metadata', ...['CodeSystem', 'ConceptMap', 'ValueSet'].map(type => `/v1/fhir/${type}/:operation(^\\$.*$)`)]
 /** Raw FHIR, which the attacks probe. */
 const rawRoutes = ['/v1/fhir', '/v1/fhir*']
 

@@ -29,7 +29,7 @@ t.test('what the sandbox does not offer it refuses', async t => {
   isRefused(t, await server.send('POST', '/Patient', '<Patient/>', { 'content-type': 'application/fhir+xml' }), 415, 'XML')
   isRefused(t, await server.send('POST', '/Patient', `"${'x'.repeat(17 * 1024 * 1024)}"`), 413, 'more than 16 MiB')
   isRefused(t, await server.send('POST', '/Patient/1', {}), 405, 'a method')
-  isRefused(t, await server.send('GET', '/Patient/1/$everything'), 404, 'an operation')
+  isRefused(t, await server.send('GET', '/Patient/1/$everything'), 400, 'an operation')
   isRefused(t, await server.send('GET', '?_id=1'), 404, 'a search of all types')
   for (const meta of ['x', { tag: 'x' }, { tag: [null] }]) isRefused(t, await server.send('POST', '/Patient', { resourceType: 'Patient', meta }), 400, 'a meta that is none')
   isRefused(t, await server.send('POST', '/Patient', { resourceType: 'Patient' }, { 'if-none-exist': '_sort=name' }), 400, 'a condition that selects nothing')

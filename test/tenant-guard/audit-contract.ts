@@ -78,6 +78,7 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
     const watched: Backend = {
       name: backend.name,
       baseUrl: backend.baseUrl,
+      upstream: backend.upstream,
       probe: () => backend.probe(),
       close: () => backend.close(),
       send: async request => {

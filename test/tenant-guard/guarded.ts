@@ -28,6 +28,7 @@ export function gatewayTo (baseUrl: string, options: Partial<HttpBackendOptions>
   const backend: Backend = {
     name: http.name,
     baseUrl: http.baseUrl,
+    upstream: http.upstream,
     send: request => { sent.push(request); return http.send(request) },
     probe: () => http.probe(),
     close: () => http.close()

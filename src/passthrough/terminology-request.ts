@@ -1,0 +1,91 @@
+import { Failure } from '../envelope/failures.js'
+import { printable, refused } from '../envelope/query.js'
+import type { FhirElement } from '../mappings/fhir.js'
+import type { Terminology } from '../tenant-guard/fhir-interaction.js'
+import { terminologyOperations, type ParameterForm } from '../tenant-guard/terminology-operations.js'
+import type { FhirRequest } from './fhir-request.js'
+
+type Given = Terminology['parameters'][number]
+
+/**
+ * A question about codes, by its URL or as Parameters: http://hl7.org/fhir/R4/terminology-service.html
+ * @throws {Failure} BAD_REQUEST
+ */
+export function terminology (request: FhirRequest): Terminology {
+  const [type, operation] = request.path as [Terminology['type'], string]
+  const { parameters: forms, needed } = terminologyOperations[`${type}/${operation}`]!
+  const parameters = (request.method === 'POST' ? givenInBody(request) : givenInQuery(request)).map(given => read(given, forms))
+  if (needed !== undefined && !parameters.some(({ name }) => name === needed)) throw refused(needed, 'is needed: the canonical URL of what the operator of the datastore loaded')
+  return { kind: 'terminology', type, operation, parameters }
+}
+
+function givenInQuery ({ query }: FhirRequest): readonly Given[] {
+  return query.map(([name, value]) => ({ name, value }))
+}
+
+function givenInBody ({ query, body }: FhirRequest): readonly Given[] {
+  if (query.length > 0) throw refused('query', 'goes into the body, as Parameters')
+  const { resourceType, parameter } = isObject(body) ? body : {}
+  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send Parameters, as the operation has them.' })
+  return parameter.map(givenIn)
+}
+
+/** A part with one value and nothing else that could mean something: no extension, resource or part of its own. */
+function givenIn (part: unknown): Given {
+  const { name, ...content } = isObject(part) ? part : {}
+  const [[member, value] = [], ...more] = Object.entries(content)
+  if (typeof name !== 'string' || more.length > 0 || !/^value[A-Z]/.test(member ?? '')) throw refused('parameter', 'expected a name and one value[x], in each part')
+  if (!isObject(value) && !['string', 'boolean', 'number'].includes(typeof value)) throw refused(printable(name), 'expected one value')
+  return { name, value: isObject(value) ? value : String(value) }
+}
+
+function read ({ name, value }: Given, forms: Readonly<Record<string, ParameterForm>>): Given {
+  const form = Object.hasOwn(forms, name) ? forms[name] : undefined
+  if (form === undefined) throw refused(printable(name), `no parameter that this operation takes here; it takes ${Object.keys(forms).join(', ')}`)
+  return { name, value: readers[form](name, value) }
+}
+
+type Reader = (name: string, value: Given['value']) => Given['value']
+
+const text = (says: string, pattern: RegExp): Reader => (name, value) => {
+  if (typeof value !== 'string' || value.length > longest || !pattern.test(value)) throw refused(name, `expected ${says}`)
+  return value
+}
+
+const longest = 2_000
+
+/** No text of FHIR holds other control characters. */
+const plain = /^(?:[^\p{Cc}]|[\t\n\r])+$/u
+const canonical = text('an absolute URL or URN', /^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}]+$/u)
+
+const readers: Readonly<Record<ParameterForm, Reader>> = {
+  uri: canonical,
+  canonical,
+  code: text('a code', /^[^\s\p{Cc}]+(?: [^\s\p{Cc}]+)*$/u),
+  string: text('text', plain),
+  boolean: text('true or false', /^(?:true|false)$/),
+  integer: text('a whole number from 0', /^\d{1,6}$/),
+  dateTime: text('a date or time', /^\d{4}(?:-\d\d(?:-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?)?)?$/),
+  Coding: (name, value) => codingOf(name, value),
+  CodeableConcept: (name, value) => conceptOf(name, value)
+}
+
+const codingMembers: Readonly<Record<string, Reader>> = { system: canonical, version: text('text', plain), code: text('a code', plain), display: text('text', plain) }
+
+/** Of a Coding what tells which code it is. */
+function codingOf (name: string, value: unknown): FhirElement {
+  if (!isObject(value)) throw refused(name, 'expected a Coding, in Parameters')
+  const members = Object.entries(value).filter(([member]) => member !== 'userSelected' && member !== 'id')
+  if (!members.every(([member]) => Object.hasOwn(codingMembers, member))) throw refused(name, 'expected a Coding of system, version, code and display')
+  return Object.fromEntries(members.map(([member, item]) => [member, codingMembers[member]!(name, item as Given['value'])]))
+}
+
+function conceptOf (name: string, value: unknown): FhirElement {
+  const { coding = [], text: words, ...more } = isObject(value) ? value : {}
+  if (!isObject(value) || !Array.isArray(coding) || Object.keys(more).some(member => member !== 'id')) throw refused(name, 'expected a CodeableConcept of coding and text, in Parameters')
+  return { coding: coding.map(item => codingOf(name, item)), ...words !== undefined && { text: text('text', plain)(name, words as Given['value']) } }
+}
+
+function isObject (value: unknown): value is FhirElement {
+  return value !== null && typeof value === 'object' && !Array.isArray(value) && Object.getPrototypeOf(value) === Object.prototype
+}

@@ -1,0 +1,159 @@
+import { readFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { json, startFaultyServer, type Behaviour, type FaultyServer } from '../backends/faulty-server.js'
+import { unlimitedPlans } from '../harness/client.js'
+import { startGateway } from '../harness/gateway.js'
+import { terminologyRefusals } from './terminology-contract.js'
+import { fhirBase, isRefused, openWorld, sender, type Fhir } from './world.js'
+
+const genders = 'http://hl7.org/fhir/ValueSet/administrative-gender'
+const question = `/ValueSet/$expand?url=${encodeURIComponent(genders)}`
+const valueSet = { resourceType: 'ValueSet', url: genders }
+
+/** A gateway to a server of which the test decides everything. */
+async function carriedTo (t: Test, server: FaultyServer, datastore: object = {}): Promise<{ readonly send: Fhir['send'], readonly logged: () => unknown }> {
+  const datastores = { there: { url: `${server.url}/deep/fhir`, auth: { type: 'bearer', tokenEnv: 'THERE_TOKEN' }, ...datastore } }
+  const gateway = await startGateway(t, {
+    plans: unlimitedPlans, environment: { THERE_TOKEN: 'tok3n' }, config: { publicUrl: new URL(fhirBase).origin, datastores, routing: { test: 'there', live: 'there' } }
+  })
+  const { secret } = await gateway.createKey()
+  return { send: sender(gateway, secret), logged: gateway.logged }
+}
+
+async function serverFor (t: Test, ...tls: Parameters<typeof startFaultyServer>): Promise<FaultyServer> {
+  const server = await startFaultyServer(...tls)
+  t.after(() => server.close())
+  server.behave(json(200, valueSet))
+  return server
+}
+
+t.test('nothing of the client\'s bytes goes to the datastore: path, query, headers and body are built anew', async t => {
+  const server = await serverFor(t)
+  const { send } = await carriedTo(t, server)
+  const bad = {
+    cookie: 's3cret', authorization: 'Basic s3cret', 'content-location': 'Patient/1', 'x-forwarded-host': 'evil', forwarded: 'host=evil', 'x-request-source': 's3cret', 'if-none-match': '*', prefer: 'respond-async', 'accept-encoding': 'gzip', connection: 'x-api-key, authorization', te: 'trailers', 'x-request-id': 'mine'
+  }
+  t.equal((await send('GET', `${question}&filter=a%26b%3Dc&filter=+d&_format=json&_pretty=true`, undefined, bad)).status, 200)
+  t.equal((await send('GET', `/%56alueSet/%24expand?%75rl=${encodeURIComponent(genders)}`)).status, 200)
+  const [first, second] = server.seen
+  t.equal(second!.url, `/deep/fhir/ValueSet/$expand?url=${encodeURIComponent(genders)}`)
+  t.match(first, { method: 'GET', url: `/deep/fhir/ValueSet/$expand?url=${encodeURIComponent(genders)}&filter=a%26b%3Dc&filter=%20d`, body: '' })
+  t.strictSame(first!.headers, { accept: 'application/fhir+json', authorization: 'Bearer tok3n', 'x-request-id': 'mine', host: new URL(server.url).host, connection: 'keep-alive' })
+  server.behave(json(200, { resourceType: 'Parameters' }))
+  const coding = { system: 'http://loinc.org', code: 'a\u00e4', userSelected: true }
+  await send('POST', '/CodeSystem/$validate-code', `{"parameter" : [{"valueCoding":${JSON.stringify(coding)},"name":"coding"}, {"name":"url","valueUri":"http://loinc.org"},{"name":"abstract","valueBoolean":true}] ,"id":"x","resourceType":"Parameters"}`)
+  t.match(server.seen, [{ method: 'POST', url: '/deep/fhir/CodeSystem/$validate-code', headers: { 'content-type': 'application/fhir+json; charset=utf-8' } }])
+  const { userSelected: _, ...kept } = coding
+  t.strictSame(JSON.parse(server.seen[0]!.body), { resourceType: 'Parameters', parameter: [{ name: 'coding', valueCoding: kept }, { name: 'url', valueUri: 'http://loinc.org' }, { name: 'abstract', valueBoolean: true }] })
+})
+
+t.test('a long question goes as Parameters', async t => {
+  const server = await serverFor(t)
+  const { send } = await carriedTo(t, server)
+  const filters = Array.from({ length: 4 }, () => `&filter=${'x'.repeat(1_900)}`).join('')
+  t.equal((await send('GET', question + filters)).status, 200)
+  t.match(server.seen, [{ method: 'POST', url: '/deep/fhir/ValueSet/$expand' }])
+  t.equal(JSON.parse(server.seen[0]!.body).parameter.length, 5)
+})
+
+t.test('of the answer the client sees the resource, with the gateway\'s URLs, and no header of the datastore', async t => {
+  const server = await serverFor(t)
+  const { send } = await carriedTo(t, server)
+  const id = `${server.url}/deep/fhir/ValueSet/1`
+  server.behave(json(200, { ...valueSet, identifier: [{ system: id }] }, { 'x-powered-by': 'HAPI', 'set-cookie': 'a=b', etag: 'W/"1"', 'content-location': id, 'access-control-allow-origin': '*', 'cache-control': 'public' }))
+  const answer = await send('GET', question)
+  t.strictSame(answer.resource, { ...valueSet, identifier: [{ system: `${fhirBase}/ValueSet/1` }] })
+  for (const name of ['x-powered-by', 'set-cookie', 'etag', 'content-location', 'access-control-allow-origin']) t.notHas(answer.headers, { [name]: /./ }, name)
+  t.equal(answer.headers['cache-control'], 'no-store')
+  server.behave(response => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(JSON.stringify({ ...valueSet, identifier: [{ system: id }] }).replaceAll('/', '\\/')) })
+  t.strictSame((await send('GET', question)).resource.identifier, [{ system: `${fhirBase}/ValueSet/1` }], 'escaped slashes hide nothing')
+})
+
+t.test('whatever else a datastore answers is told in the gateway\'s words, after one request', async t => {
+  const server = await serverFor(t)
+  const { send, logged } = await carriedTo(t, server)
+  const outcome = (code: string) => ({ resourceType: 'OperationOutcome', issue: [{ severity: 'error', code, diagnostics: `HAPI-0001 s3cret at ${server.url}` }] })
+  const cases: ReadonlyArray<[string, Behaviour, number, Record<string, string>?]> = [
+    ['503', json(503, outcome('transient')), 503, { 'retry-after': '5' }],
+    ['503 with a time', json(503, outcome('transient'), { 'retry-after': '7' }), 503, { 'retry-after': '7' }],
+    ['429', json(429, outcome('throttled')), 503, { 'retry-after': '5' }],
+    ['500', json(500, outcome('exception')), 502],
+    ['401', json(401, outcome('login')), 502],
+    ['a redirect', json(302, {}, { location: 'http://127.0.0.1:1/' }), 502],
+    ['404', json(404, outcome('not-found')), 404],
+    ['400', json(400, outcome('processing')), 400],
+    ['422', json(422, outcome('processing')), 400],
+    ['400 not supported', json(400, outcome('not-supported')), 501],
+    ['405', json(405, outcome('not-supported')), 501],
+    ['501', json(501, outcome('not-supported')), 501],
+    ['another resource', json(200, { resourceType: 'Patient', id: 's3cret' }), 502],
+    ['an outcome', json(200, outcome('informational')), 502],
+    ['HTML', response => { response.writeHead(200, { 'content-type': 'text/html' }).end('<p>s3cret') }, 502],
+    ['half JSON', response => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"ValueSet","s3cret') }, 502],
+    ['no UTF-8', response => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(Buffer.from([0x22, 0xff, 0x22])) }, 502],
+    ['packed bytes', response => { response.writeHead(200, { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' }).end('s3cret') }, 502],
+    ['a broken connection', response => { response.destroy() }, 502],
+    ['a connection that breaks in the body', response => { response.writeHead(200, { 'content-type': 'application/fhir+json', 'content-length': '100' }).write('{'); setImmediate(() => response.destroy()) }, 502],
+    ['nothing', response => { response.writeHead(200).end() }, 502]
+  ]
+  for (const [title, behaviour, status, headers = {}] of cases) {
+    server.behave(behaviour)
+    const answer = await send('GET', question)
+    isRefused(t, answer, status, title)
+    t.match(answer.headers, headers, title)
+    t.equal(server.seen.length, 1, `${title}: one request`)
+    t.notMatch(answer.text, /s3cret|HAPI|127\.0\.0\.1/, title)
+  }
+  t.notMatch(JSON.stringify(logged()), 's3cret')
+})
+
+t.test('an answer that does not come in time, or does not end, is given up', async t => {
+  const server = await serverFor(t)
+  const { send } = await carriedTo(t, server, { headersTimeoutMs: 2_000, totalTimeoutMs: 300 })
+  server.behave(() => {})
+  isRefused(t, await send('GET', question), { status: 504, code: 'timeout' }, 'no answer')
+  server.behave(response => {
+    response.writeHead(200, { 'content-type': 'application/fhir+json' })
+    const timer = setInterval(() => response.write(' '), 20)
+    response.once('close', () => clearInterval(timer))
+  })
+  isRefused(t, await send('GET', question), { status: 504, code: 'timeout' }, 'no end')
+  server.behave(json(200, valueSet))
+  t.equal((await send('GET', question)).status, 200)
+})
+
+t.test('an answer that is too large is cut off, with what to do', async t => {
+  const server = await serverFor(t)
+  const { send } = await carriedTo(t, server)
+  server.behave(response => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(' '.repeat(16 * 1024 * 1024 + 1)) })
+  isRefused(t, await send('GET', question), { status: 400, code: 'too-costly' }, 'too large')
+})
+
+t.test('a datastore that is not there is unavailable', async t => {
+  const server = await serverFor(t)
+  const { send } = await carriedTo(t, server)
+  await server.close()
+  const answer = await send('GET', question)
+  isRefused(t, answer, { status: 503, code: 'transient' }, 'gone')
+  t.equal(answer.headers['retry-after'], '5')
+})
+
+t.test('a certificate that no authority vouches for is refused', async t => {
+  const certificate = new URL('../backends/self-signed.pem', import.meta.url)
+  const server = await serverFor(t, { cert: readFileSync(certificate), key: readFileSync(new URL('../backends/self-signed-key.pem', import.meta.url)) })
+  const strict = await carriedTo(t, server)
+  isRefused(t, await strict.send('GET', question), 502, 'self-signed')
+  t.equal(server.seen.length, 0)
+  const trusting = await carriedTo(t, server, { caFile: certificate.pathname })
+  t.equal((await trusting.send('GET', question)).status, 200)
+})
+
+t.test('a datastore without terminology says so, and what is no question is refused before', async t => {
+  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
+  t.after(() => sandbox.close())
+  const world = await openWorld(t, { url: sandbox.url, server: 'sandbox' })
+  const { send } = await world.fhir()
+  isRefused(t, await send('GET', question), { status: 501, code: 'not-supported' }, 'the sandbox')
+  await terminologyRefusals(t, world)
+})
