@@ -11,7 +11,7 @@ export async function cursorsOf ({ gateway, keys, names, test }: Parts): Promise
   const next = async (who: string, path: string): Promise<string> => {
     const answer = await gateway.inject({ method: 'GET', url: `/v1/${path}`, headers: { 'x-api-key': keys[who]! } })
     const { link = [], data } = JSON.parse(answer.body)
-    const cursor = data?.cursor ?? /_cursor=(.+)$/.exec(link.find(({ relation }: { relation: string }) => relation === 'next')?.url ?? '')?.[1]
+    const cursor = data?.cursor ?? /_cursor=([^&]+)/.exec(link.find(({ relation }: { relation: string }) => relation === 'next')?.url ?? '')?.[1]
     if (typeof cursor !== 'string') throw new Error(`no cursor at ${path}: ${answer.statusCode} ${answer.body.slice(0, 500)}`)
     return cursor
   }

@@ -1,13 +1,13 @@
 import { tenantSystem } from '../harness/fhir-server.js'
 import type { Attack } from './attacks/attack.js'
 import type { Call, Outcome } from './attack-sender.js'
-import type { AttackWorld } from './attack-world.js'
+import { publicUrl, type AttackWorld } from './attack-world.js'
 
 /** What a datastore says of itself, and where it is. */
 const insides = /HAPI|hapi-?fhir|Jetty|ca\.uhn|java\.|org\.h2|Hibernate|_getpages=|SQLITE|\bat \S+ \(\S+:\d+:\d+\)|node_modules/
 
 const answerHeaders = new Set([
-  'allow', 'cache-control', 'connection', 'content-disposition', 'content-length', 'content-security-policy', 'content-type', 'date', 'etag', 'keep-alive', 'last-modified', 'location', 'retry-after', 'vary', 'www-authenticate',
+  'allow', 'cache-control', 'connection', 'content-disposition', 'content-location', 'content-length', 'content-security-policy', 'content-type', 'date', 'etag', 'keep-alive', 'last-modified', 'location', 'retry-after', 'vary', 'www-authenticate',
   'x-content-type-options', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'x-request-id', 'x-timestamp'
 ])
 
@@ -26,6 +26,7 @@ export function judged (world: AttackWorld, attack: Attack, outcome: Outcome): s
     ...(attack.shows ?? []).filter(text => !shows(text)).map(text => `lacks ${nameOf(world, text)}: ${outcome.text.slice(0, 300)}`),
     ...(attack.hides ?? []).filter(shows).map(text => `shows ${nameOf(world, text)}`),
     ...Object.keys(outcome.headers).filter(name => !answerHeaders.has(name)).map(name => `has the header ${name}`),
+    ...['location', 'content-location'].filter(name => !(outcome.headers[name] ?? publicUrl).startsWith(publicUrl)).map(name => `leads elsewhere by ${name}`),
     ...outcome.calls.flatMap(call => wrongWith(world, attack, call))
   ]
 }

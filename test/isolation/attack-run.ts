@@ -1,21 +1,25 @@
 /**
- * The attacks on the sandbox without a test runner: prints each finding. `--first` stops at the first one; names of
- * sections choose among them. Ends with 1 when there was a finding.
+ * The attacks without a test runner: prints each finding. `--first` stops at the first one; names of sections choose among
+ * them, or with `--all` say which come first; `--hapi` names a FHIR server in place of the sandbox. Ends with 1 when there
+ * was a finding, with 2 when the attacks could not be sent.
  */
 import { parseArgs } from 'node:util'
 import { attackWorld } from './attacks.js'
 import { attacks } from './attacks/index.js'
 import { runAttack, untouchableState, wrongWithOwn, type Finding } from './run-attacks.js'
 import { sandboxStores } from './sandbox-stores.js'
-import type { AttackWorld } from './attack-world.js'
+import type { AttackWorld, Stores } from './attack-world.js'
+import { handOverOnHapi } from './hand-over.js'
 
-const { values: { first }, positionals } = parseArgs({ options: { first: { type: 'boolean', default: false } }, allowPositionals: true })
+const options = { first: { type: 'boolean', default: false }, all: { type: 'boolean', default: false }, hapi: { type: 'string' } } as const
+const { values: { first, all, hapi }, positionals } = parseArgs({ options, allowPositionals: true })
 const closers: Array<() => unknown> = []
 const t = { after: (close: () => unknown) => { closers.unshift(close) } } as never
 
 async function * findings (world: AttackWorld): AsyncGenerator<Finding> {
-  const chosen = Object.entries(attacks).filter(([name]) => positionals.length === 0 || positionals.includes(name))
-  for (const [name, section] of chosen) {
+  const others = all || positionals.length === 0 ? Object.keys(attacks).filter(name => !positionals.includes(name)) : []
+  for (const name of [...positionals, ...others]) {
+    const section = attacks[name]!
     const before = await untouchableState(world)
     for (const attack of section) yield await runAttack(world, attack)
     if (await untouchableState(world) !== before) yield { attack: { row: name, send: 'the section as a whole', status: 0 }, problems: ['what is another\'s was changed'] }
@@ -23,9 +27,14 @@ async function * findings (world: AttackWorld): AsyncGenerator<Finding> {
   yield { attack: { row: 'at the end', send: 'what the attacker stored', status: 0 }, problems: await wrongWithOwn(world) }
 }
 
+async function stores (): Promise<Stores> {
+  const sandbox = await sandboxStores(t)
+  return hapi === undefined ? sandbox : { ...sandbox, kind: 'hapi', testUrl: hapi, handOver: handOverOnHapi }
+}
+
 async function run (): Promise<number> {
   let found = 0
-  for await (const { attack, problems } of findings(await attackWorld(t, await sandboxStores(t)))) {
+  for await (const { attack, problems } of findings(await attackWorld(t, await stores()))) {
     if (problems.length === 0) continue
     found++
     console.log(`${attack.row}: ${attack.send.slice(0, 120)}\n  ${problems.map(problem => problem.slice(0, 400)).join('\n  ')}`)
@@ -38,7 +47,7 @@ try {
   process.exitCode = await run() > 0 ? 1 : 0
 } catch (error) {
   console.log(`the attacks could not be sent: ${(error as Error).message}`)
-  process.exitCode = 1
+  process.exitCode = 2
 } finally {
   for (const close of closers) await close()
 }

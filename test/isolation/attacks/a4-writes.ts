@@ -41,8 +41,12 @@ export const writes = section([
     { row: 'A4 tag', send: 'POST /Patient', body: patient({ contained: [{ resourceType: 'Practitioner', id: 'p', meta: { tag } }], generalPractitioner: [{ reference: '#p' }] }), status: [201, 422] },
     { row: 'A4 tag', send: 'POST /Bundle', body: { resourceType: 'Bundle', type: 'collection', entry: [{ resource: claim(tag) }] }, status: [201, 422] }
   ]),
-  { row: 'A4 tag', send: 'POST /Patient', body: claim([{ code: '{theirTenant}' }, { system: 'urn:ward', code: '{theirTenant}' }]), status: 201, shows: ['"code":"{ownTenant}"'] },
+  { row: 'A4 tag', send: 'POST /Patient', body: claim([{ code: '{theirTenant}' }]), status: 201, shows: ['"code":"{ownTenant}"'] },
   { row: 'A4 tag', send: 'PUT /Patient/{theirs}', as: 'attacker', body: { ...claim([theirs]), id: '{theirs}' }, status: 404 },
+  { row: 'A4 words of a tag', send: 'POST /Account', as: 'victim', body: { resourceType: 'Account', status: 'active', meta: { tag: [{ system: 'urn:shared', code: '{ownMark}', display: 'words {theirMark}', version: '{theirMark}' }], security: [{ system: 'urn:shared', code: '{ownMark}', display: 'words {theirMark}' }] } }, status: 201 },
+  { row: 'A4 words of a tag', send: 'POST /Account', body: { resourceType: 'Account', status: 'active', meta: { tag: [{ system: 'urn:shared', code: '{ownMark}' }], security: [{ system: 'urn:shared', code: '{ownMark}' }] } }, status: 201 },
+  { row: 'A4 words of a tag', send: 'GET /Account?_tag=urn:shared|{ownMark}', status: 200, shows: ['urn:shared'], hides: ['words'] },
+  { row: 'A4 label without a system', send: 'POST /Basic', body: { resourceType: 'Basic', meta: { security: [{ code: '{ownMark}' }] }, code: { text: 'x' } }, status: 422 },
   { row: 'A4 meta', send: 'POST /Patient', body: patient({ meta: { versionId: '99', lastUpdated: '1999-01-01T00:00:00Z', source: 'http://evil.example#{theirs}' } }), status: 201, hides: ['evil.example', '1999-01-01', '"99"'] },
   ...unclear.flatMap(body => [
     { row: 'A4 meta of two readings', send: 'POST /Patient', body, status: 422 },
@@ -88,7 +92,7 @@ export const writes = section([
     { row: 'A4 delete', send: `DELETE /Patient/{stranger}?${query}`, status: 400 },
     { row: 'A4 delete', send: `DELETE /Patient/{ownEdit}?${query}`, status: 400 }
   ]),
-  { row: 'A4 delete', send: 'DELETE /Patient/{own}', headers: ['x-cascade: delete'], status: 409, hides: ['Observation', '{intruder}'] },
+  { row: 'A4 delete', send: 'DELETE /Patient/{own}', headers: ['x-cascade: delete'], status: 409, hides: ['Observation', 'Encounter', 'irst reference', '{own}'] },
   { row: 'A4 delete', send: 'DELETE /Basic/{ownDelete}', status: 204 },
   { row: 'A4 delete', send: 'DELETE /Basic/{ownDelete}', status: 404 },
   { row: 'A4 delete', send: 'PUT /Basic/{ownDelete}', body: { resourceType: 'Basic', id: '{ownDelete}', code: { text: 'x' } }, status: 404 },

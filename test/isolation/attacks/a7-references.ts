@@ -60,8 +60,10 @@ const places: ReadonlyArray<readonly [string, object]> = [
 /** A7: references of what is written, wherever they are. */
 export const references = section([
   ...spellings.map(text => ({ row: 'A7 spelling', send: 'POST /Observation', body: to(text.replace('\\u0000', '')), status: 422 })),
+  ...['Patient/{own}/Observation/1', 'Patient/{own}/_history', 'Patient/{own}/_history/', 'Patient/{own}/_history/1/x', 'Patient/{own}/x', 'patient/{own}', ' Patient/{own}', 'Patient/{own}?x', '{own}', 'http://127.0.0.1/Patient/{own}', 'Patient?_id={own}'].map(text => ({ row: 'A7 spelling of an own one', send: 'POST /Observation', body: to(text), status: 422 })),
   ...[1, true, ['Patient/{theirs}'], [['Patient/{theirs}']], { value: 'Patient/{theirs}' }].map(value => ({ row: 'A7 no text', send: 'POST /Observation', body: to(value), status: typeof value === 'object' && !Array.isArray(value) ? [201, 400, 422] : [400, 422] })),
   ...places.map(([name, body]) => ({ row: `A7 ${name}`, send: `POST /${(body as { resourceType: string }).resourceType}`, body, status: [400, 422] })),
+  { row: 'A7 two owners', send: 'POST /Basic', body: { resourceType: 'Basic', code: { text: 'x' }, extension: [{ url: 'http://x.example/e', valueReference: { reference: 'Flag/{stranger}' } }] }, status: 422 },
   { row: 'A7 update', send: 'PUT /Observation/{own}', body: to('Patient/{stranger}'), status: 422 },
   { row: 'A7 update', send: 'PUT /Observation/{crossing}', body: to('Patient/{beyond}'), status: 422 },
   { row: 'A7 update', send: 'PUT /Observation/{stranger}', body: to('Patient/{theirs}'), status: 404 },

@@ -1,0 +1,78 @@
+/**
+ * Every control that keeps tenants apart, and how to switch it off in the built program: texts that stand there exactly
+ * once, and what takes their place. `sections` of the attacks are sent first; `on: 'hapi'` needs the real server to show it.
+ * @typedef {{ file: string, find: string, replace: string }} Patch
+ * @typedef {{ control: string, patches: Patch[], sections: string[], on?: 'hapi', ci?: boolean }} Control
+ */
+
+/** @returns {Patch} */
+const patch = (file, find, replace) => ({ file, find, replace })
+
+/** @returns {Control} */
+const control = (name, sections, patches, more = {}) => ({ control: name, sections, patches: [patches].flat(), ...more })
+
+const guard = name => `tenant-guard/${name}.js`
+
+/** @type {Control[]} */
+export const controls = [
+  control('tag on a search', ['searches'], patch(guard('restrict'), "encodeParameters([['_tag', tenantToken(tenant)], ...page])", 'encodeParameters(page)'), { ci: true }),
+  control('tag on the condition of a create', ['conditions'], patch(guard('restrict'), "encodeParameters([['_tag', tenantToken(tenant)]])]", "'']"), { ci: true }),
+  control('tags that a client may ask for', ['searches'], patch(guard('restrict'), "if (base === '_tag')", 'if (false)')),
+  control('check of what is read', ['reads'], patch(guard('writes'), 'const record = ownRecordIn(door, json(answer), asked)', 'const record = json(answer)'), { ci: true }),
+  control('check of an earlier version', ['reads'], patch(guard('vread'), 'ownRecordIn(door, jsonOf(answer), { type, id })', 'jsonOf(answer)')),
+  control('check of matches', ['searches'], patch(guard('fhir-search'), 'return ownRecordIn(door, entry.resource, { type }) !== undefined', 'return true'), { ci: true }),
+  control('check of what comes along', ['joins'], patch(guard('fhir-search'), "return entry.search?.mode === 'include' &&", "return entry.search?.mode === 'include' ||"), { ci: true }),
+  control('total hidden when a match is not shown', ['searches'], patch(guard('fhir-search'), 'const hidesTotal = foreign > 0 || before.hidesTotal === true', 'const hidesTotal = false')),
+  control('check of versions in a history', ['reads'], patch(guard('history'), 'ownRecordIn(door, resource, asked) !== undefined', 'true'), { ci: true }),
+  control('check of the record of a history', ['reads'], patch(guard('history'), 'await metaOf(door, type, id)', '')),
+  control('check of the patient of $everything', ['operations'], patch(guard('everything'), 'await metaOf(door, type, id)', '')),
+  control('check of entries of $everything', ['operations'], patch(guard('everything'), "return typeof resourceType === 'string' &&", "return typeof resourceType === 'string' ||"), { on: 'hapi' }),
+  control('check of the answer to a write', ['conditions'], patch(guard('writes'), 'ownRecordIn(door, jsonOf(answer, mayBeDone), { type, id })', 'jsonOf(answer, mayBeDone)')),
+  control('check of what criteria find', ['conditions'], patch(guard('sole-match'), 'found.matches.map(match => ownRecordIn(door, match, { type }))', 'found.matches')),
+  control('check of owners that are looked up', ['references'], patch(guard('look-up'), '.map(match => ownRecordIn(door, match, { type }))', '')),
+  control('owner in the memory of owners', ['reads', 'references'], patch(guard('ownership'), '=== tenant,', '!== undefined,'), { ci: true }),
+  control('references of a write', ['references'], patch(guard('writes'), 'if (refused.length > 0)', 'if (false)'), { ci: true }),
+  control('references of a transaction', ['bundles'], patch(guard('transaction-references'), 'if (refused.length > 0)', 'if (false)')),
+  control('references in contained resources', ['references'], patch(guard('references'), 'yield* placesIn(item, path, key)', "if (key !== 'contained') yield* placesIn(item, path, key)")),
+  control('references in uris and canonicals', ['references'], patch(guard('references'), 'else if (linkElements.has(key))', 'else if (false)')),
+  control('one reading of a reference', ['references'], patch(guard('references'), 'return isTenantType(type) && isId(id) && (history === undefined || isVersioned) ?', 'return isTenantType(type) && isId(id) ?')),
+  control('tags that a client may store', ['writes'], patch(guard('stamp'), 'labels.filter(label => !namesTenantSystem(label.system, tenant))', 'labels'), { ci: true }),
+  control('lookalikes of the tenant system', ['writes'], patch(guard('tenant'), ".normalize('NFKD').replace(/[^!-~]/g, '').toLowerCase()", '')),
+  control('tags without a system', ['writes'], patch(guard('stamp'), 'tag.filter(hasSystem)', 'tag'), { on: 'hapi' }),
+  control('words of tags', ['writes'], patch(guard('stamp'), '_userSelected, ...coding }) {\n    return coding;', '_userSelected, ...coding }) {\n    return { ...coding, ...display && { display } };'), { on: 'hapi' }),
+  control('the tenant\'s own tag', ['writes'], patch(guard('stamp'), '[...tags, { system: tenant.system, code: tenant.id }]', 'tags')),
+  control('extensions of the datastore', ['binaries'], patch(guard('stamp'), '!serverExtension.test(url)', 'true')),
+  control('owner before an update', ['writes'], patch(guard('writes'), 'if (!(await ownedAmong(door, [record])).has(record))', 'if (false)'), { ci: true }),
+  control('owner before a delete', ['writes'], patch(guard('writes'), 'const stored = await metaOf(door, type, id)', 'const stored = { meta: {} }'), { ci: true }),
+  control('owners of the records of a transaction', ['bundles'], patch(guard('transaction'), 'if (named.some(', 'if (false && named.some(')),
+  control('If-Match of an update', ['writes'], patch(guard('writes'), "...version !== undefined && { 'if-match': `W/\"${version}\"` } };\n    const answer = await ask(door, { method: 'PUT'", "};\n    const answer = await ask(door, { method: 'PUT'")),
+  control('If-Match of a delete', ['writes'], patch(guard('writes'), 'if (version !== undefined && version !== stored.meta.versionId)', 'if (false)'), { on: 'hapi' }),
+  control('headers that go to the datastore', ['headers'], [
+    patch('backends/http-backend.js', 'if (!mayBeSent.has(name))', 'if (false)'),
+    patch(guard('door'), 'return backend.send({ ...request, headers: { ...request.headers,', 'return backend.send({ ...request, headers: { ...globalThis.clientHeaders, ...request.headers,'),
+    patch('service/guarded-stores.js', 'return ({ caller, id, log }) => tenantGuard({', "return ({ caller, id, log, headers }) => (globalThis.clientHeaders = Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('x-') || name === 'content-location'))) && tenantGuard({")
+  ], { ci: true }),
+  control('tenant of a cursor', ['cursors'], patch(guard('cursor'), '[version, tenant, mode,', '[version, mode,'), { ci: true }),
+  control('mode and datastore of a cursor', ['cursors'], patch(guard('cursor'), '[version, tenant, mode, datastore,', '[version, tenant,')),
+  control('type of a cursor', ['cursors'], patch(guard('cursor'), 'route, type])', 'route])')),
+  control('route of a cursor', ['cursors'], patch(guard('cursor'), 'route, type])', 'type])')),
+  control('seal of a cursor', ['cursors'], patch(guard('cursor'), '[decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]', '[decipher.update(bytes.subarray(nonceBytes, -tagBytes))]')),
+  control('one spelling of a cursor', ['cursors'], patch(guard('cursor'), "if (bytes.toString('base64url') !== cursor || ", 'if (')),
+  control('joins in two steps', ['joins'], patch(guard('joins'), "const conditions = await Promise.all(joins.map(join => join.direction === 'chain' ? chained(door, join) : referring(door, type, join)))", "const conditions = joins.map(({ direction, types, reference, condition: [name, value] }) => [direction === 'chain' ? `${reference}:${types[0]}.${name}` : `_has:${types[0]}:${reference}:${name}`, value])"), { on: 'hapi' }),
+  control('criteria without joins and paging', ['conditions'], patch('passthrough/search-request.js', 'if (parameters.length === 0 || !isPlain)', 'if (false)')),
+  control('one spelling of a path', ['paths'], [
+    patch('passthrough/fhir-request.js', '|| !/^[A-Za-z0-9\\-._$*]+$/.test(segment)', ''),
+    patch('passthrough/interaction-of.js', '/^[A-Za-z0-9\\-.]+$/.test(segment)', "segment !== ''"),
+    patch(guard('policy'), "if (on === 'record' && !isId(interaction.id))", 'if (false)')
+  ]),
+  control('types that all share', ['shared'], patch(guard('policy'), 'if (sharedTypes.has(interaction.type))', 'if (false)'), { ci: true }),
+  control('scope of a key', ['http'], patch('passthrough/allowed.js', "if (scopes !== 'entries')", 'if (false)'), { ci: true }),
+  control('scope of an entry of a batch', ['bundles'], patch('passthrough/allowed.js', 'requireScopes(caller, entry.interaction);', '')),
+  control('one key', ['http'], patch('keys/authenticate.js', 'secrets.length === 1 ?', 'secrets.length >= 1 ?')),
+  control('URLs of the datastore', ['reads'], patch(guard('public-urls'), 'return text.includes(backend.baseUrl) ?', 'return false ?')),
+  control('links to pages', ['searches'], patch(guard('sealed-link'), 'url: `${url}?_cursor=${cursor}`', 'url: `${url}?_cursor=${cursor}&at=${next}`')),
+  control('errors in own words', ['writes'], patch(guard('writes'), "message: 'Other records still refer to this one. Delete or change them first.'", 'message: answer.body'), { on: 'hapi' }),
+  control('one reading of JSON', ['writes'], patch('envelope/body.js', 'return parseStrict(body)', 'return JSON.parse(body)'), { ci: true }),
+  control('no content encoding', ['writes', 'searches'], patch('envelope/body.js', 'if (encoding === undefined ||', 'if (true ||')),
+  control('UTF-8 alone', ['writes'], patch('envelope/body.js', 'if (charsets.every(', 'if (true || charsets.every('))
+]
