@@ -5,12 +5,18 @@ import type { StoredResource } from '../mappings/fhir.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import type { FhirAnswer } from '../tenant-guard/guard.js'
 import { policy } from '../tenant-guard/policy.js'
+import { sendContent, type Content } from './binary.js'
 import { readPreferences } from './preferences.js'
 
-interface Answering { readonly interaction: FhirInteraction, readonly fhirBase: string }
+interface Answering {
+  readonly interaction: FhirInteraction
+  readonly fhirBase: string
+  /** In place of the resource. */
+  readonly content?: Content | undefined
+}
 
 /** Sends what an interaction came to, as http://hl7.org/fhir/R4/http.html has it. */
-export function sendAnswer (reply: FastifyReply, answer: FhirAnswer, { interaction, fhirBase }: Answering): FastifyReply {
+export function sendAnswer (reply: FastifyReply, answer: FhirAnswer, { interaction, fhirBase, content }: Answering): FastifyReply {
   const { status, record, body } = answer
   reply.code(status).type(fhirType)
   if (record !== undefined) {
@@ -20,6 +26,7 @@ export function sendAnswer (reply: FastifyReply, answer: FhirAnswer, { interacti
   }
   const isRead = !policy[interaction.kind].scopes.includes('write')
   if (isRead && record !== undefined && isUnchanged(reply.request, record)) return reply.code(304).removeHeader('content-type').send()
+  if (content !== undefined) return sendContent(reply, content)
   const returns = isRead || body === undefined ? undefined : readPreferences(reply.request).returns
   if (returns === 'minimal' || body === undefined) return reply.removeHeader('content-type').send()
   return reply.send(returns === 'OperationOutcome' ? JSON.stringify(successOutcome('The change was made.')) : body)

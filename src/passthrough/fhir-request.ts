@@ -17,6 +17,8 @@ export interface FhirRequest {
   readonly ifNoneExist?: readonly QueryPair[] | undefined
   /** Whether the answer to a Bundle shows the records that were written: `Prefer: return=representation`. */
   readonly showsWritten: boolean
+  /** Whether the content of a Binary is wanted, and not the resource. */
+  readonly wantsContent?: boolean
   /** Whether a parameter that is not understood may be left out: `Prefer: handling=lenient`. */
   readonly isLenient: boolean
   /** Where this gateway's raw FHIR is: what begins so is here. */

@@ -32,6 +32,8 @@ const routes: readonly Route[] = [
   route(':type/:id/_history', { GET: history }),
   route(':type/:id/_history/:version', { GET: vread }),
   route('Patient/:id/$everything', { GET: everything }),
+  route('$import', { POST: notYet }),
+  ...['$export', 'Patient/$export', 'Group/:id/$export'].map(path => route(path, { GET: notYet, POST: notYet })),
   ...Object.keys(terminologyOperations).map(path => route(path, { GET: terminology, POST: terminology })),
   ...compartments.flatMap(holder => [
     route(`${holder}/:id/:type`, { GET: searchWithin }),
@@ -70,6 +72,10 @@ function matchesPart (part: string, segment: string): boolean {
 function namedIn (pattern: readonly string[], path: readonly string[]): Named {
   const at = (name: string): string => path[pattern.indexOf(name)] ?? ''
   return { type: pattern.includes(':type') ? at(':type') : path[0] ?? '', id: at(':id'), version: at(':version') }
+}
+
+function notYet (): never {
+  throw new Failure('NOT_IMPLEMENTED', { message: 'Bulk operations are not offered here yet.' })
 }
 
 function search (request: FhirRequest, { type }: Named): FhirInteraction {

@@ -3,6 +3,7 @@ import { acceptableType } from '../envelope/accept.js'
 import { parseBody, requireUtf8 } from '../envelope/body.js'
 import { Failure } from '../envelope/failures.js'
 import { pairsIn, queryOf, type QueryPair } from '../envelope/query.js'
+import { asksForContent, binaryOf, isContent } from './binary.js'
 import { readCriteria, readVersion, segmentsOf, withoutFormat, type FhirRequest } from './fhir-request.js'
 import { withOwnReferences } from './own-references.js'
 import { readPreferences } from './preferences.js'
@@ -21,16 +22,18 @@ export function readRequest (request: FastifyRequest, { fhirBase, prefix }: Fhir
   const { isLenient, returns } = readPreferences(request)
   const form = path.at(-1) === '_search' && method === 'POST' ? formIn(request) : []
   const parameters = [...query, ...form]
-  requireJsonWanted(request, parameters)
+  const wantsContent = asksForContent(request, { path, query: parameters })
+  if (!wantsContent) requireJsonWanted(request, parameters)
   return {
     method,
     path,
     query: withoutFormat(parameters),
-    body: form.length > 0 ? undefined : bodyIn(request, fhirBase),
+    body: form.length > 0 ? undefined : bodyIn(request, path, fhirBase),
     ifMatch: readVersion(headers['if-match']),
     ifNoneExist: readCriteria(headers['if-none-exist']?.toString()),
     isLenient,
     showsWritten: returns === 'representation',
+    ...wantsContent && { wantsContent },
     fhirBase
   }
 }
@@ -49,8 +52,10 @@ function formIn ({ headers, body }: FastifyRequest): readonly QueryPair[] {
 const resourceTypes = new Set(['application/fhir+json', 'application/json'])
 const patchTypes = new Set(['application/json-patch+json', 'application/json'])
 
-function bodyIn ({ method, headers, body }: FastifyRequest, fhirBase: string): unknown {
+function bodyIn (request: FastifyRequest, path: FhirRequest['path'], fhirBase: string): unknown {
+  const { method, headers, body } = request
   if (!(body instanceof Buffer) || body.length === 0) return undefined
+  if (isContent(request, path)) return binaryOf(request, body, fhirBase)
   const type = headers['content-type'] ?? ''
   const types = method === 'PATCH' ? patchTypes : resourceTypes
   if (!types.has(mediaTypeOf(type))) throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send application/fhir+json, or application/json-patch+json for a patch.' })

@@ -5,6 +5,7 @@ import { Failure } from '../envelope/failures.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import { allowed } from './allowed.js'
 import { sendAnswer } from './answer.js'
+import { contentOf } from './binary.js'
 import { carried } from './carried.js'
 import { interactionOf } from './interaction-of.js'
 import { readRequest } from './read-request.js'
@@ -28,9 +29,11 @@ export async function passthrough (scope: FastifyInstance, { storeFor, url, body
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bodyBytes }, async (_: FastifyRequest, body: Buffer) => body)
   scope.addHook('onRequest', async request => refuseEncoded(request))
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
-    const interaction = allowed(request, interactionOf(readRequest(request, place)))
+    const asked = readRequest(request, place)
+    const interaction = allowed(request, interactionOf(asked))
     const answer = await storeFor(request).perform(interaction)
-    return sendAnswer(reply, answer, { interaction, fhirBase })
+    const content = asked.wantsContent && answer.record !== undefined ? contentOf(request, answer.record) : undefined
+    return sendAnswer(reply, answer, { interaction, fhirBase, content })
   }
   await scope.register(carried, {
     passageOf: async request => {

@@ -92,10 +92,13 @@ function resourceOf (type: string): unknown {
   if (interaction.length + operation.length === 0) return undefined
   return {
     type,
+    ...type === 'Binary' && { documentation: aboutBinary },
     ...interaction.length > 0 && { ...storing(type), interaction: interaction.map(code => ({ code })), ...searching(type) },
     ...operation.length > 0 && { operation: operation.map(name => ({ name, definition: `http://hl7.org/fhir/OperationDefinition/${name === 'validate' ? 'Resource' : type}-${name}` })) }
   }
 }
+
+const aboutBinary = 'Content is sent and read as it is under its own media type, and as the resource under application/fhir+json. X-Security-Context is stored as securityContext.'
 
 function storing (type: string) {
   const conditionals = offeredAmong(conditional(type))

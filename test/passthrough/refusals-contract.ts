@@ -28,7 +28,7 @@ async function wrongMethods (t: Test, { fhir: join }: World): Promise<void> {
     ['/Patient/1/$everything', 'GET', ['PUT', 'DELETE']],
     ['/Patient/_history', '', ['GET', 'POST']],
     ['/Patient/1/$meta-add', '', ['POST', 'GET']],
-    ['/$export', '', ['GET', 'POST']]
+    ['/$export', 'GET, POST', ['PUT', 'DELETE']]
   ]
   for (const [path, allow, methods] of paths) {
     for (const method of methods) {

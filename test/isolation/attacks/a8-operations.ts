@@ -3,7 +3,7 @@ import { section } from './attack.js'
 /** Operations that some server offers and that no client of a shared one may have, at each level. */
 const denied = [
   '$graphql', '$meta', '$meta-add', '$meta-delete', '$diff', '$lastn', '$document', '$summary', '$match', '$member-match', '$process-message', '$expunge', '$delete-expunge', '$reindex', '$hapi.fhir.reindex', '$mark-all-resources-for-reindexing', '$perform-reindexing-pass', '$get-resource-counts',
-  '$partition-management-create-partition', '$import', '$import-poll-status', '$export-poll-status', '$merge', '$hapi.fhir.replace-references', '$hapi.fhir.merge', '$hapi.fhir.bulk-patch', '$binary-access-read', '$binary-access-write', '$trigger-subscription', '$get-ws-binding-token', '$upload-external-code-system', '$apply-codesystem-delta-add', '$invalidate-expansion', '$snapshot',
+  '$partition-management-create-partition', '$import-poll-status', '$export-poll-status', '$merge', '$hapi.fhir.replace-references', '$hapi.fhir.merge', '$hapi.fhir.bulk-patch', '$binary-access-read', '$binary-access-write', '$trigger-subscription', '$get-ws-binding-token', '$upload-external-code-system', '$apply-codesystem-delta-add', '$invalidate-expansion', '$snapshot',
   '$mdm-query-links', '$cql', '$apply', '$evaluate-measure', '$submit-data', '$care-gaps', '$bulk-delete', '$bulk-update', '$convert-data', '$purge-history', '$versions', '$preferred-id', '$everything', '$Everything', '$EVERYTHING', '$nosuch'
 ]
 
@@ -20,6 +20,7 @@ export const operations = section([
     { row: 'A8 instance operation', send: `POST /Patient/{stranger}/${operation}`, body: { resourceType: 'Parameters' }, status: [404, 405] },
     { row: 'A8 instance operation', send: `POST /Observation/{stranger}/${operation}`, body: { resourceType: 'Parameters' }, status: [404, 405] }
   ]),
+  ...['GET /$import', 'POST /Patient/$import', 'GET /Patient/{stranger}/$export', 'GET /Observation/$export'].map(send => ({ row: 'A8 bulk elsewhere', send, status: [404, 405] })),
   { row: 'A8 encoded', send: 'GET /Patient/%24everything', status: [404, 405] },
   { row: 'A8 encoded', send: 'GET /Patient/{stranger}/%24meta', status: [404, 405] },
   { row: 'A8 encoded', send: 'GET /Patient/{stranger}/%2524meta', status: 404 },

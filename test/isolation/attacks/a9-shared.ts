@@ -25,10 +25,10 @@ export const shared = section([
   ...['swagger-ui/', 'api-docs', 'mcp/messages', 'actuator/health', 'tester', '../actuator/env', 'fhir/metadata', 'h2-console'].map(path => ({ row: 'A9 extras of a server', send: `GET /${path}`, status: [400, 404] })),
   { row: 'A9 AuditEvent', send: 'GET /AuditEvent?entity=Patient/{stranger}', status: [200, 400] },
   { row: 'A9 Group', send: 'GET /Group/{stranger}', status: 404 },
-  { row: 'A9 Group export', send: 'GET /Group/{stranger}/$export', status: [404, 405] },
-  { row: 'A11 export', send: 'GET /$export?_typeFilter=Patient%3Ffamily%3D{theirMark}', headers: ['prefer: respond-async'], status: [404, 405] },
-  { row: 'A11 export', send: 'GET /Patient/$export', headers: ['prefer: respond-async'], status: [404, 405] },
+  { row: 'A9 Group export', send: 'GET /Group/{stranger}/$export', status: 501 },
+  { row: 'A11 export', send: 'GET /$export?_typeFilter=Patient%3Ffamily%3D{theirMark}', headers: ['prefer: respond-async'], status: 501 },
+  { row: 'A11 export', send: 'GET /Patient/$export', headers: ['prefer: respond-async'], status: 501 },
   { row: 'A11 export', send: 'GET /$export-poll-status?_jobId={stranger}', status: [404, 405] },
   { row: 'A11 export', send: 'DELETE /$export-poll-status?_jobId={stranger}', status: [404, 405] },
-  { row: 'A11 import', send: 'POST /$import', headers: ['prefer: respond-async'], body: { resourceType: 'Parameters', parameter: [{ name: 'input', part: [{ name: 'url', valueUri: '{backend}/Patient' }] }] }, status: [404, 405] }
+  { row: 'A11 import', send: 'POST /$import', headers: ['prefer: respond-async'], body: { resourceType: 'Parameters', parameter: [{ name: 'input', part: [{ name: 'url', valueUri: '{backend}/Patient' }] }] }, status: 501 }
 ])
