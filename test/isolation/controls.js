@@ -1,3 +1,4 @@
+/* eslint no-template-curly-in-string: off -- the texts are program text of the gateway */
 /**
  * Every control that keeps tenants apart, and how to switch it off in the built program: texts that stand there exactly
  * once, and what takes their place. `sections` of the attacks are sent first; `on: 'hapi'` needs the real server to show it.

@@ -9,10 +9,11 @@ import { headers } from './a5-headers.js'
 import { bundles } from './a6-bundles.js'
 import { references } from './a7-references.js'
 import { operations } from './a8-operations.js'
+import { questions } from './a8-questions.js'
 import { shared } from './a9-shared.js'
 import { binaries } from './a10-binary.js'
 import { http } from './a12-http.js'
 import { cursors } from './e5-cursors.js'
 
 /** All attacks, section by section as the isolation rules have them. */
-export const attacks: Readonly<Record<string, readonly Attack[]>> = { reads, paths, searches, joins, cursors, references, operations, shared, binaries, http, headers, conditions, bundles, writes }
+export const attacks: Readonly<Record<string, readonly Attack[]>> = { reads, paths, searches, joins, cursors, references, operations, questions, shared, binaries, http, headers, conditions, bundles, writes }
