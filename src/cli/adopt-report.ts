@@ -1,4 +1,4 @@
-import type { Ledger } from '../tenant-guard/walk-ledger.js'
+import type { Ledger } from '../tenant-guard/walk/walk-ledger.js'
 import { table, thousands } from './table.js'
 
 const failed = 'failed: '

@@ -1,5 +1,5 @@
-import { referenceFindings, tagFindings, type Audited } from '../tenant-guard/audit.js'
-import type { Ledger } from '../tenant-guard/walk-ledger.js'
+import { referenceFindings, tagFindings, type Audited } from '../tenant-guard/walk/audit.js'
+import type { Ledger } from '../tenant-guard/walk/walk-ledger.js'
 import { table, thousands } from './table.js'
 
 const findings: readonly string[] = [...tagFindings, ...referenceFindings]

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander'
-import { audit } from '../tenant-guard/audit.js'
+import { audit } from '../tenant-guard/walk/audit.js'
 import { auditForPeople, auditJson, hasFindings } from './audit-report.js'
 import { servedAmong, typesOf, withDatastore, type Named } from './datastore.js'
 import type { Surroundings } from './surroundings.js'

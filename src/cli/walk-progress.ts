@@ -1,5 +1,5 @@
 import { SingleBar } from 'cli-progress'
-import type { WalkProgress } from '../tenant-guard/audit.js'
+import type { WalkProgress } from '../tenant-guard/walk/audit.js'
 import type { Streams } from './surroundings.js'
 
 /** What a person sees of a walk over a datastore; nothing where standard error is no terminal. */

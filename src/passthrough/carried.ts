@@ -6,7 +6,7 @@ import type { Dispatcher } from 'undici'
 import { Failure } from '../envelope/failures.js'
 import { fhirType } from '../envelope/operation-outcome.js'
 import type { FhirAnswer, Passage } from '../tenant-guard/guard.js'
-import { terminologyOperations } from '../tenant-guard/terminology-operations.js'
+import { terminologyOperations } from '../tenant-guard/operations/terminology-operations.js'
 
 export interface CarriedOptions {
   /** Reads a request and decides on it. @throws {Failure} */

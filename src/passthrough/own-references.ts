@@ -1,5 +1,5 @@
 import { ExactNumber } from '../json.js'
-import { linkElements } from '../tenant-guard/link-elements.js'
+import { linkElements } from '../tenant-guard/writes/link-elements.js'
 
 /**
  * A resource whose references to records here are relative, as the datastore knows them: to a client the base of this

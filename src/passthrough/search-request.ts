@@ -5,7 +5,7 @@ import { commonParameterNames, followedBy, parameterNames, parameterOf } from '.
 import type { Criteria, FhirSearch, Following, Join, Shape } from '../tenant-guard/fhir-interaction.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
 import { isTenantType } from '../tenant-guard/resource-types.js'
-import { linkElements } from '../tenant-guard/link-elements.js'
+import { linkElements } from '../tenant-guard/writes/link-elements.js'
 import type { FhirRequest } from './fhir-request.js'
 
 const mostCount = 1_000

@@ -4,7 +4,7 @@ import { commonParameterNames, parameterNames, parameterOf, referenceParameters 
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import { decide } from '../tenant-guard/policy.js'
 import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
-import { terminologyOperations } from '../tenant-guard/terminology-operations.js'
+import { terminologyOperations } from '../tenant-guard/operations/terminology-operations.js'
 import type { FhirRequest } from './fhir-request.js'
 import { interactionOf } from './interaction-of.js'
 

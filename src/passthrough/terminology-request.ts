@@ -2,7 +2,7 @@ import { Failure } from '../envelope/failures.js'
 import { printable, refused } from '../envelope/query.js'
 import type { FhirElement } from '../mappings/fhir.js'
 import type { Terminology } from '../tenant-guard/fhir-interaction.js'
-import { terminologyOperations, type ParameterForm } from '../tenant-guard/terminology-operations.js'
+import { terminologyOperations, type ParameterForm } from '../tenant-guard/operations/terminology-operations.js'
 import type { FhirRequest } from './fhir-request.js'
 
 type Given = Terminology['parameters'][number]

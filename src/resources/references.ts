@@ -2,7 +2,7 @@ import { Failure, fieldIssue } from '../envelope/failures.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
-import { ReferenceFailure, referencesIn } from '../tenant-guard/references.js'
+import { ReferenceFailure, referencesIn } from '../tenant-guard/writes/references.js'
 import { escapedParts, unescapedComma } from './filter-value.js'
 
 type Fields = Readonly<Record<string, unknown>>

@@ -2,7 +2,7 @@ import { ask, jsonOf, ownRecordIn, placeOf, unexpected } from './door.js'
 import type { Door } from './door.js'
 import { isId, isTenantType } from './resource-types.js'
 import { onePage, restrict } from './restrict.js'
-import { searchsetOf } from './searchset.js'
+import { searchsetOf } from './reads/searchset.js'
 
 /** Ids of one search, so that a server which bounds its pages can still answer in one. */
 const idsOfOneSearch = 200

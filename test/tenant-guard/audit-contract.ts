@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import type { Backend } from '../../src/backends/backend.js'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
-import { walk } from '../../src/tenant-guard/walk.js'
+import { walk } from '../../src/tenant-guard/walk/walk.js'
 import { newTenant } from './guarded.js'
 import { auditOf, existing, operatorsBackend, tenantSystem } from './operator.js'
 

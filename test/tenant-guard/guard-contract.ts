@@ -4,7 +4,7 @@ import { ExactNumber } from '../../src/json.js'
 import type { StoredResource } from '../../src/mappings/fhir.js'
 import type { GuardedStore, Page } from '../../src/tenant-guard/guard.js'
 import type { SearchParameter } from '../../src/tenant-guard/interaction.js'
-import { ReferenceFailure } from '../../src/tenant-guard/references.js'
+import { ReferenceFailure } from '../../src/tenant-guard/writes/references.js'
 import { failureOf, gatewayTo, newTenant, shown, system } from './guarded.js'
 import type { Gateway } from './guarded.js'
 

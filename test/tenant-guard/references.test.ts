@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { linkElements, uriReferenceParents } from '../../src/tenant-guard/link-elements.js'
-import { linksIn, ReferenceFailure, referencesIn } from '../../src/tenant-guard/references.js'
+import { linkElements, uriReferenceParents } from '../../src/tenant-guard/writes/link-elements.js'
+import { linksIn, ReferenceFailure, referencesIn } from '../../src/tenant-guard/writes/references.js'
 import { isTenantType, resourceTypes, sharedTypes } from '../../src/tenant-guard/resource-types.js'
 
 const base = 'http://datastore:8080/fhir'

@@ -1,0 +1,34 @@
+import pLimit from 'p-limit'
+import { failureOf } from '../../envelope/error-handlers.js'
+import type { Failure } from '../../envelope/failures.js'
+import { bundleAnswer, type EntryAnswer } from './bundle-answer.js'
+import type { Door } from '../door.js'
+import type { FhirAnswer } from '../fhir-answer.js'
+import type { Batch, BundleEntry } from '../fhir-interaction.js'
+import { policy } from '../policy.js'
+
+/** How an entry is performed: as the same request alone. */
+export type Perform = (interaction: BundleEntry['interaction']) => Promise<FhirAnswer>
+
+/** So many entries of one batch are under way at once, that a large one leaves room for others. */
+const mostAtOnce = 8
+
+/** Performs each entry for itself; what goes wrong with one is said in its place and stops no other. */
+export async function batch (door: Door, { entries, showsWritten }: Batch, perform: Perform): Promise<FhirAnswer> {
+  const limit = pLimit(mostAtOnce)
+  const answers = await Promise.all(entries.map(entry => limit(async (): Promise<EntryAnswer> => {
+    if ('failure' in entry) return { outcome: entry, isShown: false }
+    const outcome = await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error)))
+    return { outcome, isShown: showsWritten || isRead(entry) }
+  })))
+  return bundleAnswer(door, 'batch-response', answers)
+}
+
+/** Whether an entry only reads, so that what it finds is its answer. */
+export const isRead = ({ interaction }: BundleEntry): boolean => !policy[interaction.kind].scopes.includes('write')
+
+/** An entry that failed, logged where it is our own trouble, since no error handler sees it. */
+export function failed (door: Door, failure: Failure): { readonly failure: Failure } {
+  if (failure.status >= 500) door.onTrouble(failure)
+  return { failure }
+}

@@ -1,0 +1,48 @@
+import { ExactNumber } from '../../json.js'
+import type { FhirResource } from '../../mappings/fhir.js'
+import { placeOf } from '../door.js'
+import type { Door } from '../door.js'
+import type { Transaction } from '../fhir-interaction.js'
+import { ownedAmong } from '../look-up.js'
+import { linksIn, ReferenceFailure, type Link } from '../writes/references.js'
+import { soleMatch } from '../writes/sole-match.js'
+import type { Write } from './transaction-writes.js'
+
+/** Writes whose references were checked. */
+interface CheckedWrites {
+  readonly writes: ReadonlyArray<Write | undefined>
+  /** Records that they refer to, believed to be the tenant's without asking. */
+  readonly believed: readonly string[]
+}
+
+/**
+ * The writes with each reference by criteria as one by id, after every reference was found to lead to a record of the
+ * tenant, or to what another entry makes.
+ * @throws {ReferenceFailure} with the paths of all that do not
+ */
+export async function demandAllReferences (door: Door, writes: ReadonlyArray<Write | undefined>, { references }: Transaction): Promise<CheckedWrites> {
+  const found = new Map(await Promise.all([...references].map(async ([text, criteria]) => [text, await soleMatch(door, criteria)] as const)))
+  const texts = new Map([...found].filter(([, record]) => record !== undefined).map(([text, record]) => [text, `${record!.resourceType}/${record!.id}`]))
+  const resolved = writes.map(write => write?.resource === undefined || texts.size === 0 ? write : { ...write, resource: withReferences(write.resource, texts) as FhirResource })
+  const made = new Set(writes.map(write => write?.fullUrl).filter(fullUrl => fullUrl !== undefined))
+  const links = resolved.flatMap((write, at) => write?.resource === undefined ? [] : linksIn(write.resource, [door.backend.baseUrl, door.fhirBase]).map(link => inEntry(link, at)))
+  const outside = links.filter(({ reference }) => !made.has(reference))
+  const records = new Set(outside.map(({ record }) => record).filter(record => record !== undefined))
+  const believed = [...records].filter(record => door.ownership.isKnown(placeOf(door), record))
+  const owned = await ownedAmong(door, records)
+  const refused = outside.filter(({ record }) => record === undefined || !owned.has(record))
+  if (refused.length > 0) throw new ReferenceFailure(refused)
+  return { writes: resolved, believed }
+}
+
+/** `Bundle.entry[2].resource.subject` for `Observation.subject`. */
+function inEntry (link: Link, at: number): Link {
+  return { ...link, path: `Bundle.entry[${at}].resource${link.path.replace(/^[^.[]*/, '')}` }
+}
+
+function withReferences (value: unknown, texts: ReadonlyMap<string, string>): unknown {
+  if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return value
+  if (Array.isArray(value)) return value.map(item => withReferences(item, texts))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) =>
+    [key, key === 'reference' && typeof item === 'string' ? texts.get(item) ?? item : withReferences(item, texts)]))
+}

@@ -1,0 +1,90 @@
+import { Failure } from '../../envelope/failures.js'
+import type { FhirResource } from '../../mappings/fhir.js'
+import { notFound } from '../door.js'
+import type { Door } from '../door.js'
+import type { BundleEntry, ConditionalDelete, ConditionalUpdate } from '../fhir-interaction.js'
+import { demandPossibleVersion } from '../writes/fhir-writes.js'
+import { patchedResource } from '../writes/patch.js'
+import { conditionsAmongOwn } from '../restrict.js'
+import { soleMatch } from '../writes/sole-match.js'
+import { marked, stamp } from '../writes/stamp.js'
+import { metaOf } from '../writes/writes.js'
+
+/** One write of a transaction as the datastore is told it; nothing is forwarded. */
+export interface Write {
+  readonly type: string
+  /** The record that is written; absent for a new one. */
+  readonly id?: string
+  /** By which other entries refer to it. */
+  readonly fullUrl?: string
+  readonly resource?: FhirResource
+  /** Undefined where there is nothing to do. */
+  readonly request: { readonly method: 'POST' | 'PUT' | 'DELETE', readonly url: string, readonly ifMatch?: string, readonly ifNoneExist?: string } | undefined
+  /** Whether the client demands a version. */
+  readonly isVersioned: boolean
+}
+
+/** An entry as a write by id, whatever criteria or patch it came with. @throws {Failure} as the same request alone */
+export async function writeOf (door: Door, { fullUrl, interaction }: BundleEntry): Promise<Write> {
+  const named = fullUrl === undefined ? {} : { fullUrl }
+  switch (interaction.kind) {
+    case 'create': return { ...named, ...toCreate(door, interaction.type, interaction.resource) }
+    case 'conditional-create': return { ...named, ...toCreate(door, interaction.type, interaction.resource, interaction.criteria.parameters) }
+    case 'update':
+      await demandPossibleVersion(door, interaction)
+      return { ...named, ...toUpdate(door, interaction) }
+    case 'conditional-update': return { ...named, ...await toUpdateOrCreate(door, interaction) }
+    case 'patch': return { ...named, ...await toPatch(door, interaction) }
+    case 'conditional-patch': return { ...named, ...await toPatch(door, { ...interaction, id: (await soleMatch(door, interaction.criteria) ?? missing()).id }) }
+    case 'delete': return { ...named, ...await toDelete(door, interaction) }
+    case 'conditional-delete': return { ...named, ...await toDeleteFound(door, interaction) }
+    default: throw new Failure('METHOD_NOT_ALLOWED')
+  }
+}
+
+function toCreate (door: Door, type: string, { id: _, ...content }: FhirResource, criteria?: ConditionalUpdate['criteria']['parameters']): Write {
+  const resource = marked(stamp(content as FhirResource, door.tenant), door.tenant)
+  const ifNoneExist = criteria && conditionsAmongOwn(criteria, door.tenant)
+  return { type, resource, request: { method: 'POST', url: type, ...ifNoneExist !== undefined && { ifNoneExist } }, isVersioned: false }
+}
+
+interface Updating { readonly type: string, readonly id: string, readonly resource: FhirResource, readonly version?: string | undefined }
+
+function toUpdate (door: Door, { type, id, resource, version }: Updating): Write {
+  const request = { method: 'PUT', url: `${type}/${id}`, ...version !== undefined && { ifMatch: `W/"${version}"` } } as const
+  return { type, id, resource: stamp({ ...resource, id }, door.tenant), request, isVersioned: version !== undefined }
+}
+
+async function toUpdateOrCreate (door: Door, { type, resource, criteria, version }: ConditionalUpdate): Promise<Write> {
+  const found = await soleMatch(door, criteria)
+  if (found !== undefined) {
+    if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the record that meets the criteria, or none.' })
+    if (version !== undefined && version !== found.meta.versionId) throw new Failure('PRECONDITION_FAILED')
+    return toUpdate(door, { type, id: found.id, resource, version })
+  }
+  if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
+  if (resource.id !== undefined) throw notFound()
+  return toCreate(door, type, resource, criteria.parameters)
+}
+
+async function toPatch (door: Door, asked: { readonly type: string, readonly id: string, readonly patch: readonly unknown[], readonly version?: string }): Promise<Write> {
+  const resource = await patchedResource(door, asked)
+  return { ...toUpdate(door, { ...asked, resource, version: resource.meta.versionId }), isVersioned: asked.version !== undefined }
+}
+
+/** HAPI passes over If-Match on a delete, so the version is looked at just before. */
+async function toDelete (door: Door, { type, id, version }: { readonly type: string, readonly id: string, readonly version?: string }): Promise<Write> {
+  if (version !== undefined && (await metaOf(door, type, id)).meta.versionId !== version) throw new Failure('PRECONDITION_FAILED')
+  return { type, id, request: { method: 'DELETE', url: `${type}/${id}` }, isVersioned: version !== undefined }
+}
+
+async function toDeleteFound (door: Door, { type, criteria, version }: ConditionalDelete): Promise<Write> {
+  const found = await soleMatch(door, criteria)
+  if (found === undefined && version !== undefined) throw new Failure('PRECONDITION_FAILED')
+  if (found === undefined) return { type, request: undefined, isVersioned: false }
+  return await toDelete(door, { type, id: found.id, ...version !== undefined && { version } })
+}
+
+function missing (): never {
+  throw notFound()
+}

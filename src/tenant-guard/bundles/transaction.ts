@@ -1,0 +1,97 @@
+import { failureOf } from '../../envelope/error-handlers.js'
+import { Failure } from '../../envelope/failures.js'
+import { printJson } from '../../json.js'
+import { failed, isRead, type Perform } from './batch.js'
+import { bundleAnswer, type EntryAnswer } from './bundle-answer.js'
+import { ask, causeOf, jsonOf, notFound, ownRecordIn, placeOf, report, unexpected } from '../door.js'
+import type { Door } from '../door.js'
+import type { FhirAnswer } from '../fhir-answer.js'
+import type { BundleEntry, Transaction } from '../fhir-interaction.js'
+import { ownedAmong } from '../look-up.js'
+import { decide } from '../policy.js'
+import { withPublicUrls } from '../public-urls.js'
+import { demandAllReferences } from './transaction-references.js'
+import { writeOf, type Write } from './transaction-writes.js'
+import { mayBeDone, wholeAnswer } from '../writes/writes.js'
+
+/**
+ * Performs all entries or none. The writes go to the datastore as one transaction, after each was decided on as if it came
+ * alone; the reads see what the writes left, as http://hl7.org/fhir/R4/http.html#trules orders them.
+ */
+export async function transaction (door: Door, asked: Transaction, perform: Perform): Promise<FhirAnswer> {
+  const { entries, showsWritten } = asked
+  for (const { interaction } of entries) decide(interaction)
+  await demandOwnRecords(door, entries)
+  const writes = await Promise.all(entries.map(entry => isRead(entry) ? undefined : writeOf(door, entry)))
+  const checked = await demandAllReferences(door, writes, asked)
+  const written = await performWrites(door, checked.writes, checked.believed)
+  const answers = await Promise.all(entries.map(async (entry, at): Promise<EntryAnswer> => {
+    const answer = written.get(at)
+    if (answer !== undefined) return { outcome: answer, isShown: showsWritten }
+    // The writes are done by now, so a read that fails fails alone.
+    return { outcome: await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error))), isShown: true }
+  }))
+  return bundleAnswer(door, 'transaction-response', answers)
+}
+
+/** Every record that an entry names must be the tenant's, or nothing is done. */
+async function demandOwnRecords (door: Door, entries: readonly BundleEntry[]): Promise<void> {
+  const named = entries.map(({ interaction }) => 'id' in interaction ? `${interaction.type}/${interaction.id}` : undefined)
+  const owned = await ownedAmong(door, named.filter(record => record !== undefined))
+  if (named.some(record => record !== undefined && !owned.has(record))) throw notFound()
+}
+
+/** @returns the answer of each write, by the place of its entry */
+async function performWrites (door: Door, writes: ReadonlyArray<Write | undefined>, believed: readonly string[]): Promise<ReadonlyMap<number, FhirAnswer>> {
+  const answers = new Map<number, FhirAnswer>()
+  const sent = [...writes.entries()].filter((item): item is [number, Write] => item[1] !== undefined)
+  for (const [at] of sent.filter(([, { request }]) => request === undefined)) answers.set(at, { status: 204 })
+  const performed = sent.filter(([, { request }]) => request !== undefined)
+  if (performed.length === 0) return answers
+  demandDistinct(performed.map(([, write]) => write))
+  for (const [, { type, id, request }] of performed) if (request?.method === 'DELETE') door.ownership.forget(placeOf(door), `${type}/${id}`)
+  const bundle = { resourceType: 'Bundle', type: 'transaction', entry: performed.map(([, { fullUrl, resource, request }]) => ({ fullUrl, resource, request })) }
+  const answer = await ask(door, { method: 'POST', path: '', headers: wholeAnswer, body: printJson(bundle) })
+  if (answer.status !== 200) {
+    for (const record of believed) door.ownership.forget(placeOf(door), record)
+    throw refusalOf(answer, performed.map(([, write]) => write))
+  }
+  const given = entriesIn(jsonOf(answer, mayBeDone))
+  for (const [index, [at, write]] of performed.entries()) answers.set(at, writtenIn(door, given[index], write))
+  return answers
+}
+
+function demandDistinct (writes: readonly Write[]): void {
+  const records = writes.filter(({ id }) => id !== undefined).map(({ type, id }) => `${type}/${id}`)
+  if (new Set(records).size < records.length) throw new Failure('BAD_REQUEST', { message: 'A transaction writes each record once at most.' })
+}
+
+function refusalOf (answer: Parameters<typeof causeOf>[0], writes: readonly Write[]): Failure {
+  const cause = causeOf(answer)
+  if (answer.status === 409 || answer.status === 412) {
+    if (writes.some(({ isVersioned }) => isVersioned)) return new Failure('PRECONDITION_FAILED', { cause })
+    return new Failure('CONFLICT', { message: 'Nothing was done: a record that is to be deleted is still referred to, a record was changed meanwhile, or several records meet the criteria of an entry.', cause })
+  }
+  if ([400, 404, 410, 422].includes(answer.status)) return new Failure('VALIDATION_ERROR', { message: 'Nothing was done: the datastore does not accept one of these resources as valid FHIR R4.', cause })
+  return unexpected(answer, 'a transaction was not answered')
+}
+
+interface GivenResponse { readonly resource?: unknown, readonly response?: { readonly status?: unknown } }
+
+function entriesIn (value: unknown): readonly GivenResponse[] {
+  const { resourceType, type, entry = [] } = (value ?? {}) as Record<string, unknown>
+  const isAnswer = resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry)
+  return isAnswer ? entry as readonly GivenResponse[] : []
+}
+
+/** What a write came to. It is done, whatever the answer holds. */
+function writtenIn (door: Door, given: GivenResponse | undefined, { type, id, request }: Write): FhirAnswer {
+  const status = Number.parseInt(String(given?.response?.status), 10)
+  if (request?.method === 'DELETE' && (status === 200 || status === 204)) return { status: 204 }
+  const record = ownRecordIn(door, given?.resource, { type, ...id !== undefined && { id } })
+  if (record === undefined || (status !== 200 && status !== 201)) {
+    report(door, { kind: 'foreign-answer', interaction: 'transaction', type, records: 1 })
+    throw new Failure('INTERNAL_ERROR', { message: mayBeDone, cause: { reason: 'the answer to a transaction is not the tenant\'s record' } })
+  }
+  return { status, record, body: withPublicUrls(door, printJson(record)) }
+}

@@ -1,0 +1,43 @@
+import type { BackendAnswer } from '../../backends/backend.js'
+import { Failure } from '../../envelope/failures.js'
+import { ask, causeOf, cursorPlace, ownRecordIn, unexpected } from '../door.js'
+import type { Door } from '../door.js'
+import type { FhirAnswer } from '../fhir-answer.js'
+import type { Everything } from '../fhir-interaction.js'
+import { bundleText, givenBundle, type GivenEntry } from '../reads/given-bundle.js'
+import { isTenantType } from '../resource-types.js'
+import { encodeParameters } from '../restrict.js'
+import { continuedPage, pageLinks } from '../reads/sealed-link.js'
+import { metaOf } from '../writes/writes.js'
+
+const defaultCount = 100
+
+/**
+ * A patient and what is about it. The datastore knows no tenants here, so the patient is checked first, and of the answer
+ * all is left out that is not the tenant's; a number of all entries would count it and is left out as well.
+ */
+export async function everything (door: Door, asked: Everything): Promise<FhirAnswer> {
+  const { type, id, count = defaultCount, cursor } = asked
+  await metaOf(door, type, id)
+  const path = `${type}/${id}/$everything`
+  const place = cursorPlace(door, { route: `fhir ${path}`, type })
+  const answer = cursor === undefined ? await firstPage(door, path, { ...asked, count }) : (await continuedPage(door, cursor, place)).answer
+  const given = givenBundle(answer, 'searchset')
+  if (given === undefined) throw unexpected(answer, 'an operation was not answered')
+  const url = `${door.fhirBase}/${path}`
+  const links = pageLinks(door, answer, url, { next: given.next, paths: [path], place, contents: { count }, url })
+  return { status: 200, body: bundleText(door, given, { type: 'searchset', links, shown: given.entries.filter(entry => isOwn(door, entry)) }) }
+}
+
+async function firstPage (door: Door, path: string, { parameters, count }: Pick<Everything, 'parameters'> & { readonly count: number }): Promise<BackendAnswer> {
+  // Else HAPI shows for a minute what it found earlier.
+  const headers = { 'cache-control': 'no-cache' }
+  const answer = await ask(door, { method: 'GET', path: `${path}?${encodeParameters([...parameters, ['_count', String(count)]])}`, headers })
+  if ([400, 404, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not offer this operation, or does not take its parameters.', cause: causeOf(answer) })
+  return answer
+}
+
+function isOwn (door: Door, { resource }: GivenEntry): boolean {
+  const { resourceType } = (resource ?? {}) as { resourceType?: unknown }
+  return typeof resourceType === 'string' && isTenantType(resourceType) && ownRecordIn(door, resource, { type: resourceType }) !== undefined
+}

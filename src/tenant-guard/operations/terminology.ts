@@ -1,0 +1,106 @@
+import type { BackendAnswer, BackendRequest } from '../../backends/backend.js'
+import { brokenExchange } from '../../backends/exchange.js'
+import { answerFailure, brokenFailure } from '../../backends/trouble.js'
+import type { Upstream } from '../../backends/upstream.js'
+import { Failure } from '../../envelope/failures.js'
+import { printJson } from '../../json.js'
+import { causeOf, checkedJsonOf, unexpected } from '../door.js'
+import type { Door } from '../door.js'
+import type { FhirAnswer } from '../fhir-answer.js'
+import type { Terminology } from '../fhir-interaction.js'
+import { issuesIn } from './given-outcome.js'
+import { publicText } from '../public-urls.js'
+import { encodeParameters } from '../restrict.js'
+import { terminologyOperations, type ParameterForm } from './terminology-operations.js'
+import { isNotOffered } from './validate.js'
+
+declare const guarded: unique symbol
+
+/**
+ * One request that a proxy may carry to a datastore straight, built of what was parsed, and what may be shown of the answer.
+ * Only the guard makes one.
+ */
+export interface Passage {
+  readonly [guarded]: true
+  readonly upstream: Upstream
+  readonly method: 'GET' | 'POST'
+  /** From the host on, without the query. */
+  readonly path: string
+  readonly query: string
+  /** All of them: none of the client's goes along. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  /**
+   * What the client may see of an answer.
+   * @throws {Failure}
+   */
+  readonly shown: (answer: BackendAnswer) => FhirAnswer
+  /** What the client is told of an exchange that came to no whole answer. */
+  readonly broken: (error: Error) => unknown
+}
+
+/**
+ * The way of a question about codes, which no tenant owns: by URLs and codes only, so no record of anybody can be meant.
+ * @throws {Failure} METHOD_NOT_ALLOWED for an operation or parameter that is not on the list
+ */
+export function passageOf (door: Door, asked: Terminology): Passage {
+  const { backend: { upstream }, requestId } = door
+  const request = requestFor(asked)
+  const authorization = upstream.authorization()
+  const headers: Record<string, string> = {
+    accept: 'application/fhir+json',
+    ...request.body !== undefined && { 'content-type': 'application/fhir+json; charset=utf-8' },
+    ...authorization !== undefined && { authorization },
+    ...requestId !== undefined && { 'x-request-id': requestId }
+  }
+  return {
+    upstream,
+    ...request,
+    path: `${upstream.basePath}/${asked.type}/${asked.operation}`,
+    headers,
+    shown: answer => shown(door, asked, answer),
+    broken: error => brokenFailure(readOnly, brokenExchange(error))
+  } satisfies Omit<Passage, typeof guarded> as Passage
+}
+
+/** Whatever the method is, nothing is changed by asking. */
+const readOnly: BackendRequest = { method: 'GET', path: '' }
+
+/** Longer request lines are refused by some servers. */
+const longestQuery = 6_000
+
+function requestFor ({ type, operation, parameters }: Terminology): Pick<Passage, 'method' | 'query' | 'body'> {
+  const name = `${type}/${operation}`
+  const forms = Object.hasOwn(terminologyOperations, name) ? terminologyOperations[name]!.parameters : {}
+  if (!parameters.every(parameter => Object.hasOwn(forms, parameter.name))) throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: '' } })
+  const simple = parameters.flatMap(({ name, value }) => typeof value === 'string' ? [[name, value] as const] : [])
+  const query = encodeParameters(simple)
+  if (simple.length === parameters.length && query.length <= longestQuery) return { method: 'GET', query }
+  const parameter = parameters.map(({ name, value }) => ({ name, [memberFor(forms[name]!)]: typeof value === 'string' ? valueAs(forms[name]!, value) : value }))
+  return { method: 'POST', query: '', body: printJson({ resourceType: 'Parameters', parameter }) }
+}
+
+const memberFor = (form: ParameterForm): string => `value${form[0]!.toUpperCase()}${form.slice(1)}`
+
+function valueAs (form: ParameterForm, text: string): string | number | boolean {
+  if (form === 'boolean') return text === 'true'
+  return form === 'integer' ? Number(text) : text
+}
+
+function shown (door: Door, { type, operation }: Terminology, answer: BackendAnswer): FhirAnswer {
+  const failure = answerFailure(readOnly, answer) ?? refusal(door, answer)
+  if (failure !== undefined) throw failure
+  const { resourceType } = Object(checkedJsonOf(answer)) as { resourceType?: unknown }
+  if (resourceType !== terminologyOperations[`${type}/${operation}`]!.answer) throw unexpected(answer, 'a question about codes was not answered')
+  return { status: 200, body: publicText(door, answer) }
+}
+
+function refusal (door: Door, answer: BackendAnswer): Failure | undefined {
+  const { status } = answer
+  if (status === 200) return undefined
+  const cause = causeOf(answer)
+  if (status === 404) return new Failure('NOT_FOUND', { message: 'The datastore has no such code, or no such code system, value set or concept map.', cause })
+  if (isNotOffered(answer, issuesIn(door, answer))) return new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not offer this operation.', cause })
+  if (status === 400 || status === 412 || status === 422) return new Failure('BAD_REQUEST', { message: 'The datastore does not answer this question as it was asked.', cause })
+  return unexpected(answer, 'a question about codes was not answered')
+}

@@ -1,0 +1,40 @@
+import { ask, jsonOf, notFound, unexpected } from '../door.js'
+import type { Door } from '../door.js'
+import type { Compartment, FhirSearch } from '../fhir-interaction.js'
+import type { SearchParameter } from '../interaction.js'
+import { demandFew, idsMatching } from './joins.js'
+import { isId } from '../resource-types.js'
+import { restrict } from '../restrict.js'
+import { searchsetOf } from './searchset.js'
+import { metaOf } from '../writes/writes.js'
+
+/**
+ * What keeps a search within a compartment, whose record must be the tenant's. FHIR cannot ask for one condition or another,
+ * so where several parameters lead there the records are told by their ids; mostly one of them leads anywhere, and is asked.
+ * @returns undefined when nothing can match
+ * @throws {Failure} NOT_FOUND, and BAD_REQUEST when too many records would have to be named
+ */
+export async function conditionsWithin (door: Door, { type, within }: Pick<FhirSearch, 'type' | 'within'>): Promise<readonly SearchParameter[] | undefined> {
+  if (within === undefined) return []
+  if (!isId(within.id)) throw notFound()
+  await metaOf(door, within.type, within.id)
+  const conditions = within.parameters.map(parameter => [parameter, `${within.type}/${within.id}`] as const)
+  if (conditions.length === 1) return conditions
+  const counts = await Promise.all(conditions.map(condition => countOf(door, type, condition)))
+  const leading = conditions.filter((_, at) => counts[at]! > 0)
+  if (leading.length < 2) return leading.length === 0 ? undefined : leading
+  demandFew(counts.reduce((sum, count) => sum + count), tooMany(within))
+  const ids = await Promise.all(leading.map(condition => idsMatching(door, type, condition)))
+  return [['_id', [...new Set(ids.flat())].join(',')]]
+}
+
+const tooMany = ({ parameters }: Compartment): string =>
+  `Too many records are in this compartment in more than one way. Search the type instead, by each of these parameters: ${parameters.join(', ')}.`
+
+/** How many of the tenant's records match; one where the datastore does not say. */
+async function countOf (door: Door, type: string, condition: SearchParameter): Promise<number> {
+  const answer = await ask(door, { ...restrict({ type, parameters: [condition], count: 0, total: 'accurate' }, door.tenant), headers: { 'cache-control': 'no-cache' } })
+  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
+  if (found === undefined) throw unexpected(answer, 'the records of a compartment were not counted')
+  return found.total ?? 1
+}

@@ -1,0 +1,95 @@
+import type { BackendAnswer } from '../../backends/backend.js'
+import { Failure } from '../../envelope/failures.js'
+import type { CursorContents } from '../cursor.js'
+import { conditionsWithin } from './compartment.js'
+import { ask, causeOf, cursorPlace, ownRecordIn, report, unexpected } from '../door.js'
+import type { Door } from '../door.js'
+import type { FhirAnswer } from '../fhir-answer.js'
+import type { FhirSearch, Following, Shape } from '../fhir-interaction.js'
+import { bundleText, givenBundle, type GivenEntry } from './given-bundle.js'
+import type { SearchParameter } from '../interaction.js'
+import { withoutJoins } from './joins.js'
+import { searchPaths } from './page-link.js'
+import { isTenantType } from '../resource-types.js'
+import { encodeParameters, restrict } from '../restrict.js'
+import { continuedPage, pageLinks } from './sealed-link.js'
+
+const defaultCount = 20
+
+/** A search as FHIR has it: matches and what comes along with them, the tenant's own only. */
+export async function fhirSearch (door: Door, asked: FhirSearch): Promise<FhirAnswer> {
+  if (asked.cursor !== undefined) {
+    const { answer, opened } = await continuedPage(door, asked.cursor, cursorPlace(door, { route, type: asked.type }))
+    return shownPage(door, asked, { ...opened, answer })
+  }
+  const count = asked.count ?? defaultCount
+  const further = await furtherConditions(door, asked)
+  if (further === undefined) return { status: 200, body: bundleText(door, nothing, { type: 'searchset', total: 0, links: [{ relation: 'self', url: selfUrl(door, asked) }], shown: [] }) }
+  const request = restrict({ type: asked.type, parameters: [...asked.parameters, ...further], count, total: asked.total }, door.tenant)
+  const path = [request.path, encodeParameters([...asked.includes.map(written), ...shapeParameters(asked.shape)])].filter(part => part !== '').join('&')
+  // Else HAPI shows for a minute what it found earlier, without what was stored since.
+  const answer = await ask(door, { ...request, path, headers: { 'cache-control': 'no-cache' } })
+  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take a parameter of this search, or the value of one.', cause: causeOf(answer) })
+  return shownPage(door, asked, { answer, count })
+}
+
+/** What a compartment and joins come to; undefined when nothing can match. */
+async function furtherConditions (door: Door, asked: FhirSearch): Promise<SearchParameter[] | undefined> {
+  const within = await conditionsWithin(door, asked)
+  const joined = within && await withoutJoins(door, asked.type, asked.joins)
+  return joined && [...within, ...joined]
+}
+
+const nothing = { entries: [], total: 0, next: undefined, text: '', isEntryLast: false }
+
+const route = 'fhir'
+
+/** An answer, and what is known of its search from the page before. */
+type PageAnswer = Pick<CursorContents, 'count'> & Partial<CursorContents> & { readonly answer: BackendAnswer }
+
+function shownPage (door: Door, asked: FhirSearch, { answer, count, ...before }: PageAnswer): FhirAnswer {
+  const given = givenBundle(answer, 'searchset')
+  if (given === undefined) throw unexpected(answer, 'a search was not answered')
+  const { shown, foreign } = ownEntries(door, asked.type, given.entries)
+  if (foreign > 0) report(door, { kind: 'foreign-match', interaction: 'search', type: asked.type, records: foreign })
+  // A total that counts another tenant's records would tell of them, on the pages after this one as well.
+  const hidesTotal = foreign > 0 || before.hidesTotal === true
+  const total = hidesTotal ? undefined : given.total ?? before.total
+  const links = pageLinks(door, answer, selfUrl(door, asked), {
+    next: given.next,
+    paths: searchPaths(asked.type),
+    place: cursorPlace(door, { route, type: asked.type }),
+    contents: { count, ...total !== undefined && { total }, ...hidesTotal && { hidesTotal } },
+    url: `${door.fhirBase}/${asked.type}`
+  })
+  return { status: 200, body: bundleText(door, given, { type: 'searchset', total, links, shown }) }
+}
+
+/** Matches must be the tenant's; what is another's and came along because of a reference is left out without a word, as are notes of the server. */
+function ownEntries (door: Door, type: string, entries: readonly GivenEntry[]): { shown: GivenEntry[], foreign: number } {
+  const isMatch = ({ search }: GivenEntry): boolean => (search?.mode ?? 'match') === 'match'
+  const shown = entries.filter(entry => {
+    if (isMatch(entry)) return ownRecordIn(door, entry.resource, { type }) !== undefined
+    const along = (entry.resource as { resourceType?: unknown } | undefined)?.resourceType
+    return entry.search?.mode === 'include' && typeof along === 'string' && isTenantType(along) && ownRecordIn(door, entry.resource, { type: along }) !== undefined
+  })
+  return { shown, foreign: entries.filter(isMatch).length - shown.filter(isMatch).length }
+}
+
+function selfUrl ({ fhirBase }: Door, { type, within, asked }: FhirSearch): string {
+  const query = encodeParameters(asked)
+  const path = within === undefined ? type : `${within.type}/${within.id}/${type}`
+  return `${fhirBase}/${path}${query === '' ? '' : `?${query}`}`
+}
+
+function written ({ direction, type, parameter, target, iterate }: Following): SearchParameter {
+  return [`_${direction}${iterate === true ? ':iterate' : ''}`, [type, parameter, ...target === undefined ? [] : [target]].join(':')]
+}
+
+/** The parameters of a shape; the meta, which the check of the answer needs, is asked for in any case. */
+export function shapeParameters ({ elements, summary }: Shape = {}): SearchParameter[] {
+  return [
+    ...elements === undefined ? [] : [['_elements', `${elements},id,meta`] as const],
+    ...summary === undefined ? [] : [['_summary', summary] as const]
+  ]
+}

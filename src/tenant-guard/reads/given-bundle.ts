@@ -1,0 +1,83 @@
+import type { BackendAnswer } from '../../backends/backend.js'
+import { memberAt, parseStored, printJson } from '../../json.js'
+import type { FhirResource } from '../../mappings/fhir.js'
+import { checkedJsonOf } from '../door.js'
+import type { Door } from '../door.js'
+import { withPublicUrls } from '../public-urls.js'
+import type { BundleLink } from './sealed-link.js'
+
+/** An entry as a datastore gave it, before any check. */
+export interface GivenEntry {
+  readonly fullUrl?: unknown
+  readonly resource?: unknown
+  readonly search?: { readonly mode?: unknown }
+  readonly request?: { readonly method?: unknown, readonly url?: unknown }
+  readonly response?: Readonly<Record<string, unknown>>
+}
+
+/** A Bundle as a datastore gave it: read, for the checks, and its text, for the answer. */
+export interface GivenBundle {
+  readonly entries: readonly GivenEntry[]
+  readonly total: number | undefined
+  /** The link to the next page, as it was given. */
+  readonly next: string | undefined
+  readonly text: string
+  readonly isEntryLast: boolean
+}
+
+/** Reads an answer that must be a Bundle of this type; undefined for anything else. */
+export function givenBundle (answer: BackendAnswer, type: 'searchset' | 'history'): GivenBundle | undefined {
+  if (answer.status !== 200) return undefined
+  const bundle = (checkedJsonOf(answer) ?? {}) as Record<string, unknown>
+  const { resourceType, type: given, total, link = [], entry = [] } = bundle
+  if (resourceType !== 'Bundle' || given !== type || !isList(link) || !isList(entry)) return undefined
+  const next = link.find(({ relation }) => relation === 'next')?.url
+  return {
+    entries: entry as readonly GivenEntry[],
+    total: typeof total === 'number' ? total : undefined,
+    next: typeof next === 'string' ? next : undefined,
+    text: answer.body,
+    isEntryLast: Object.keys(bundle).at(-1) === 'entry'
+  }
+}
+
+function isList (value: unknown): value is ReadonlyArray<Record<string, unknown>> {
+  return Array.isArray(value) && value.every(item => item !== null && typeof item === 'object')
+}
+
+/** What the tenant's form of a Bundle says of itself. */
+export interface BundleHead {
+  readonly type: 'searchset' | 'history'
+  readonly total?: number | undefined
+  readonly links: readonly BundleLink[]
+}
+
+/**
+ * The Bundle as the tenant sees it: a head of the gateway's own, since the datastore's has its page links and an id that is
+ * one, and of the entries those that are shown. Their text is the datastore's own when all of them are.
+ */
+export function bundleText (door: Door, given: GivenBundle, { type, total, links, shown }: BundleHead & { readonly shown: readonly GivenEntry[] }): string {
+  const head = JSON.stringify({ resourceType: 'Bundle', type, total, link: links })
+  if (shown.length === 0) return head
+  const entries = shown.length === given.entries.length ? entriesAsGiven(door, given) : undefined
+  const text = entries ?? printedEntries(door, given, new Set(shown))
+  return `${head.slice(0, -1)},"entry":${withPublicUrls(door, text)}}`
+}
+
+/** The shown entries printed anew, from a reading that keeps the text of numbers. */
+function printedEntries (door: Door, { text, entries }: GivenBundle, shown: ReadonlySet<GivenEntry>): string {
+  const { entry } = parseStored(text) as { readonly entry: readonly GivenEntry[] }
+  return printJson(entry.filter((_, at) => shown.has(entries[at]!)).map(item => ({ ...item, fullUrl: publicUrlOf(door, item) })))
+}
+
+function publicUrlOf ({ fhirBase }: Door, { resource }: GivenEntry): string | undefined {
+  const { resourceType, id } = (resource ?? {}) as Partial<FhirResource>
+  return id === undefined ? undefined : `${fhirBase}/${resourceType}/${id}`
+}
+
+/** The text between the brackets of `entry`, them included, where it is the last member and every URL in it can be replaced as text. */
+function entriesAsGiven ({ backend }: Door, { text, entries, isEntryLast }: GivenBundle): string | undefined {
+  const isPlain = isEntryLast && text.endsWith(']}') && !text.includes('\\/') && entries.every(({ fullUrl }) => typeof fullUrl === 'string' && fullUrl.startsWith(`${backend.baseUrl}/`))
+  const start = isPlain ? memberAt(text, 'entry') : undefined
+  return start === undefined || text[start] !== '[' ? undefined : text.slice(start, -1)
+}

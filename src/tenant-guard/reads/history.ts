@@ -1,0 +1,49 @@
+import type { BackendAnswer } from '../../backends/backend.js'
+import { Failure } from '../../envelope/failures.js'
+import { ask, causeOf, cursorPlace, ownRecordIn, unexpected } from '../door.js'
+import type { Door } from '../door.js'
+import type { FhirAnswer } from '../fhir-answer.js'
+import type { History } from '../fhir-interaction.js'
+import { bundleText, givenBundle, type GivenEntry } from './given-bundle.js'
+import type { SearchParameter } from '../interaction.js'
+import { encodeParameters } from '../restrict.js'
+import { continuedPage, pageLinks } from './sealed-link.js'
+import { metaOf } from '../writes/writes.js'
+
+const defaultCount = 20
+
+/** The versions of a record that is the tenant's now. A version of a time at which the id was another's is left out. */
+export async function history (door: Door, asked: History): Promise<FhirAnswer> {
+  const { type, id, count = defaultCount, cursor } = asked
+  await metaOf(door, type, id)
+  const path = `${type}/${id}/_history`
+  const place = cursorPlace(door, { route: `fhir ${path}`, type })
+  const answer = cursor === undefined ? await firstPage(door, path, { ...asked, count }) : (await continuedPage(door, cursor, place)).answer
+  const given = givenBundle(answer, 'history')
+  if (given === undefined) throw unexpected(answer, 'a history was not answered')
+  const shown = ownVersions(door, given.entries, { type, id })
+  const total = shown.length === given.entries.length ? given.total : undefined
+  const url = `${door.fhirBase}/${path}`
+  const links = pageLinks(door, answer, url, { next: given.next, paths: [path], place, contents: { count }, url })
+  return { status: 200, body: bundleText(door, given, { type: 'history', total, links, shown }) }
+}
+
+async function firstPage (door: Door, path: string, { count, since }: { readonly count: number, readonly since?: string }): Promise<BackendAnswer> {
+  const parameters: SearchParameter[] = [['_count', String(count)], ...since === undefined ? [] : [['_since', since] as const]]
+  const answer = await ask(door, { method: 'GET', path: `${path}?${encodeParameters(parameters)}` })
+  if ([400, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take these parameters of a history.', cause: causeOf(answer) })
+  return answer
+}
+
+/** A deletion has no resource that could tell whose it was, so it is shown only among versions that are all the tenant's. */
+function ownVersions (door: Door, entries: readonly GivenEntry[], asked: { readonly type: string, readonly id: string }): GivenEntry[] {
+  const withResource = entries.filter(({ resource }) => resource !== undefined)
+  const own = withResource.filter(({ resource }) => ownRecordIn(door, resource, asked) !== undefined)
+  if (own.length < withResource.length) return own
+  return entries.filter(entry => entry.resource !== undefined || isDeletionOf(entry, asked))
+}
+
+function isDeletionOf ({ request }: GivenEntry, { type, id }: { readonly type: string, readonly id: string }): boolean {
+  const url = String(request?.url ?? '')
+  return request?.method === 'DELETE' && (url === `${type}/${id}` || url.startsWith(`${type}/${id}/_history/`))
+}

@@ -1,0 +1,74 @@
+import { Failure } from '../../envelope/failures.js'
+import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected } from '../door.js'
+import type { Door } from '../door.js'
+import type { Join } from '../fhir-interaction.js'
+import type { SearchParameter } from '../interaction.js'
+import { encodeParameters, onePage, restrict } from '../restrict.js'
+import { searchsetOf, type Searchset } from './searchset.js'
+
+/** A first phase that finds this many or more is refused: the second one could not name them all. */
+const mostFound = 1_000
+
+/**
+ * Joins as plain conditions on the records of a type. Each is answered by a search among the tenant's own records first,
+ * because a datastore follows a reference wherever it leads; that the reference and its condition hold for one and the same
+ * record needs no tag in the second phase.
+ * @returns undefined when nothing can match
+ * @throws {Failure} BAD_REQUEST when one of them matches too many records
+ */
+export async function withoutJoins (door: Door, type: string, joins: readonly Join[]): Promise<readonly SearchParameter[] | undefined> {
+  const conditions = await Promise.all(joins.map(join => join.direction === 'chain' ? chained(door, join) : referring(door, type, join)))
+  return conditions.every(condition => condition !== undefined) ? conditions : undefined
+}
+
+/** `subject:Patient.name=x` as `subject=Patient/1,Patient/2`. */
+async function chained (door: Door, { types, reference, condition }: Join): Promise<SearchParameter | undefined> {
+  const found = await Promise.all(types.map(async type => (await idsMatching(door, type, condition)).map(id => `${type}/${id}`)))
+  const records = found.flat()
+  demandFew(records.length)
+  return records.length === 0 ? undefined : [reference, records.join(',')]
+}
+
+/**
+ * The ids of the tenant's records of a type that match a condition.
+ * @throws {Failure} BAD_REQUEST when they are too many to be named
+ */
+export async function idsMatching (door: Door, type: string, condition: SearchParameter): Promise<string[]> {
+  const search = restrict({ type, parameters: [condition], count: mostFound, total: 'none' }, door.tenant)
+  const { matches } = await answered(door, { ...search, path: `${search.path}&_elements=id,meta` }, onePage(mostFound))
+  return idsAmong(door, matches, type)
+}
+
+/** `_has:Observation:patient:code=x` as `_id=1,2`: the datastore itself says where the references lead. */
+async function referring (door: Door, type: string, { types, reference, condition }: Join): Promise<SearchParameter | undefined> {
+  const from = types[0]!
+  const search = restrict({ type: from, parameters: [condition], count: mostFound, total: 'none' }, door.tenant)
+  const include = encodeParameters([['_include', `${from}:${reference}:${type}`]])
+  // With no-store HAPI would leave out what comes along.
+  const { matches, included } = await answered(door, { ...search, path: `${search.path}&${include}&_elements=id,meta` }, 'no-cache')
+  demandFew(matches.length)
+  idsAmong(door, matches, from)
+  const ids = included.map(item => ownRecordIn(door, item, { type })?.id).filter(id => id !== undefined)
+  return ids.length === 0 ? undefined : ['_id', ids.join(',')]
+}
+
+async function answered (door: Door, search: ReturnType<typeof restrict>, cacheControl: string): Promise<Searchset> {
+  const answer = await ask(door, { ...search, headers: { 'cache-control': cacheControl } })
+  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take the condition of a chain or _has.', cause: causeOf(answer) })
+  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
+  if (found === undefined) throw unexpected(answer, 'the first phase of a joined search was not answered')
+  demandFew(found.next === undefined ? found.matches.length : mostFound)
+  return found
+}
+
+function idsAmong (door: Door, matches: readonly unknown[], type: string): string[] {
+  const own = matches.map(match => ownRecordIn(door, match, { type })).filter(record => record !== undefined)
+  if (own.length < matches.length) report(door, { kind: 'foreign-match', interaction: 'search', type, records: matches.length - own.length })
+  return own.map(({ id }) => id)
+}
+
+/** @throws {Failure} BAD_REQUEST, with what to do */
+export function demandFew (found: number, message = `A chain or _has may lead over at most ${mostFound - 1} records. Narrow its condition, or search in two steps.`): void {
+  if (found < mostFound) return
+  throw new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
+}

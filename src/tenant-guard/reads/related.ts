@@ -1,0 +1,71 @@
+import { Failure } from '../../envelope/failures.js'
+import type { StoredResource } from '../../mappings/fhir.js'
+import { followedBy } from '../../mappings/r4/search-parameters.js'
+import { ask, causeOf, jsonOf, notFound, ownRecordIn, unexpected } from '../door.js'
+import type { Door } from '../door.js'
+import type { Include, RelatedRead } from '../interaction.js'
+import { isTenantType } from '../resource-types.js'
+import { encodeParameters, restrict } from '../restrict.js'
+import { searchsetOf } from './searchset.js'
+
+/** A record and those one reference away, the tenant's own only and each once. */
+export interface Related {
+  readonly record: StoredResource
+  readonly related: readonly StoredResource[]
+  /** The types of which there may be more than came. */
+  readonly cutTypes: ReadonlySet<string>
+}
+
+/** Of a type and search parameter HAPI gives this many along with a match, and does not say when there are more. */
+const mostOfOneType = 1_000
+const mostIncludes = 60
+
+/** Reads a record and what is one reference away from it, in one search. */
+export async function readRelated (door: Door, { type, id, includes }: RelatedRead): Promise<Related> {
+  demandKnown(type, includes)
+  const search = restrict({ type, parameters: [['_id', id]], count: 1, total: 'accurate' }, door.tenant)
+  const path = [search.path, ...includes.map(include => encodeParameters([written(include)]))].join('&')
+  // With no-store HAPI would leave out what comes along; without either it shows for a minute what it found before.
+  const answer = await ask(door, { method: 'GET', path, headers: { 'cache-control': 'no-cache' } })
+  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not follow one of these references.', cause: causeOf(answer) })
+  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
+  if (found === undefined) throw unexpected(answer, 'a read with related records was not answered')
+  const record = found.matches.map(match => ownRecordIn(door, match, { type, id })).find(match => match !== undefined)
+  if (record === undefined) throw notFound()
+  return { record, related: ownOnes(door, found.included, record), cutTypes: cutTypesOf(found, includes) }
+}
+
+function demandKnown (type: string, includes: readonly Include[]): void {
+  const isKnown = (include: Include): boolean => isTenantType(include.type) && followedBy(include.type, include.parameter) !== undefined &&
+    (include.direction === 'revinclude' || include.type === type) && (include.target === undefined || isTenantType(include.target))
+  if (includes.length > mostIncludes || !includes.every(isKnown)) {
+    throw new Failure('BAD_REQUEST', { message: `Name at most ${mostIncludes} search parameters of R4 that are references, as Type:parameter.` })
+  }
+}
+
+function written ({ direction, type, parameter, target }: Include): readonly [string, string] {
+  return [`_${direction}`, [type, parameter, ...target === undefined ? [] : [target]].join(':')]
+}
+
+/** What is another's, or nobody's, came along because of a reference; nothing was asked about it, so it is left out without a word. */
+function ownOnes (door: Door, included: readonly unknown[], record: StoredResource): StoredResource[] {
+  const own = included
+    .filter(item => isTenantType(typeOf(item)))
+    .map(item => ownRecordIn(door, item, { type: typeOf(item) }))
+    .filter(item => item !== undefined)
+  const once = new Map(own.map(item => [`${item.resourceType}/${item.id}`, item]))
+  once.delete(`${record.resourceType}/${record.id}`)
+  return [...once.values()]
+}
+
+function cutTypesOf ({ included, isCut }: { readonly included: readonly unknown[], readonly isCut: boolean }, includes: readonly Include[]): Set<string> {
+  if (isCut) return new Set(includes.map(({ type, target }) => target ?? type))
+  const counts = new Map<string, number>()
+  for (const type of included.map(typeOf)) counts.set(type, (counts.get(type) ?? 0) + 1)
+  return new Set([...counts].filter(([, count]) => count >= mostOfOneType).map(([type]) => type))
+}
+
+function typeOf (resource: unknown): string {
+  const { resourceType } = (resource ?? {}) as { resourceType?: unknown }
+  return typeof resourceType === 'string' ? resourceType : ''
+}

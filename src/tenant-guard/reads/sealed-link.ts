@@ -1,0 +1,42 @@
+import type { BackendAnswer } from '../../backends/backend.js'
+import type { CursorContents, CursorPlace } from '../cursor.js'
+import { invalidCursor } from '../cursor.js'
+import { ask, unexpected } from '../door.js'
+import type { Door } from '../door.js'
+import { pageLink } from './page-link.js'
+
+/** A link of a Bundle: http://hl7.org/fhir/R4/bundle.html#links */
+export interface BundleLink { readonly relation: 'self' | 'next', readonly url: string }
+
+/** What a page is continued with. */
+export interface Continuation {
+  /** The datastore's link to the next page; undefined on the last one. */
+  readonly next: string | undefined
+  /** Where the datastore's pages may be, below its base URL. */
+  readonly paths: readonly string[]
+  readonly place: CursorPlace
+  readonly contents: Omit<CursorContents, 'link' | 'filters'>
+  /** The address at which a client asks for the page, without the cursor. */
+  readonly url: string
+}
+
+/**
+ * The links of a page: its own address, and where there is one the next page's, which holds the datastore's link sealed.
+ * @throws {Failure} BACKEND_ERROR for a link that leads elsewhere, since leaving it out would end the result early
+ */
+export function pageLinks (door: Door, answer: BackendAnswer, self: string, { next, paths, place, contents, url }: Continuation): BundleLink[] {
+  const links: BundleLink[] = [{ relation: 'self', url: self }]
+  if (next === undefined) return links
+  const link = pageLink(next, door.backend.baseUrl, paths)
+  if (link === undefined) throw unexpected(answer, 'the link to the next page does not begin with the base URL that is configured')
+  const cursor = door.cursors.seal({ ...contents, link, filters: '' }, place)
+  return [...links, { relation: 'next', url: `${url}?_cursor=${cursor}` }]
+}
+
+/** The page that a cursor leads to. @throws {Failure} INVALID_CURSOR, also when the datastore has forgotten the result */
+export async function continuedPage (door: Door, cursor: string, place: CursorPlace): Promise<{ readonly answer: BackendAnswer, readonly opened: CursorContents }> {
+  const opened = door.cursors.open(cursor, place)
+  const answer = await ask(door, { method: 'GET', path: opened.link })
+  if (answer.status === 404 || answer.status === 410) throw invalidCursor()
+  return { answer, opened }
+}

@@ -1,0 +1,33 @@
+import type { SearchParameter } from '../interaction.js'
+import { isTenantType } from '../resource-types.js'
+
+/** Which records an operator means: those of a type that meet all criteria. */
+export interface Wanted { readonly type: string, readonly criteria: readonly SearchParameter[] }
+
+/** A search that is not carried out; the message says what to write instead and repeats nothing of it. */
+export class CriteriaRefused extends Error {}
+
+/** Beyond these, HAPI passes over a name that begins with `_`, and what is passed over would adopt too much. */
+const knownControls = new Set(['_id', '_profile', '_security', '_source', '_tag'])
+
+/**
+ * Reads `Patient?organization=Organization/1`.
+ * @throws {CriteriaRefused}
+ */
+export function readCriteria (search: string): Wanted {
+  const [type, query, ...rest] = search.split('?') as [string, ...string[]]
+  if (!isTenantType(type)) throw new CriteriaRefused('Write a search as Type?name=value, with a resource type that tenants can have records of.')
+  const criteria = [...new URLSearchParams(query ?? '')] as const
+  if (criteria.length === 0 || rest.length > 0) throw new CriteriaRefused('A search has one ? and at least one name=value after it; --type adopts all records of a type.')
+  for (const [name, value] of criteria) demandCondition(name, value)
+  return { type, criteria }
+}
+
+function demandCondition (name: string, value: string): void {
+  const [base = ''] = name.split(/[:.]/)
+  const isControl = name.startsWith('_') && !knownControls.has(base) && !name.startsWith('_has:')
+  if (isControl) throw new CriteriaRefused(`Of the parameters that begin with _, a search here takes ${[...knownControls].join(', ')} and _has.`)
+  if (!/^[a-z_]/i.test(name)) throw new CriteriaRefused('A search parameter has a name that begins with a letter.')
+  // An empty value would be passed over.
+  if (/^[\s,]*$/.test(value)) throw new CriteriaRefused('Each search parameter needs a value.')
+}

@@ -1,0 +1,70 @@
+import { setTimeout as pauseFor } from 'node:timers/promises'
+import type { Backend, BackendAnswer, BackendRequest } from '../../backends/backend.js'
+import { Failure } from '../../envelope/failures.js'
+
+/** How an operator's command speaks to a datastore. */
+export type Send = (request: BackendRequest) => Promise<BackendAnswer>
+
+/** What a patient sender needs beyond its datastore. */
+export interface Patience {
+  readonly pause?: (ms: number) => Promise<unknown>
+  /** The datastore wishes for less. */
+  readonly onBusy?: () => void
+}
+
+const mostWaits = 8
+const longestWaitSeconds = 60
+const mostRepeats = 3
+
+/**
+ * Waits for a datastore that is busy (429, 503) or away for a while, as a run of hours must, and repeats a GET that failed
+ * there. One that has never answered is given up at once.
+ */
+export function patiently (backend: Backend, { pause = pauseFor, onBusy = () => {} }: Patience = {}): Send {
+  let hasAnswered = false
+  return async request => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const answer = await backend.send(request)
+        hasAnswered = true
+        return answer
+      } catch (error) {
+        const seconds = error instanceof Failure ? secondsToWait(error, { attempt, request, hasAnswered }) : undefined
+        if (seconds === undefined) throw error
+        onBusy()
+        await pause(seconds * 1_000)
+      }
+    }
+  }
+}
+
+/** Whether an answer was too large or came too late, so that a smaller page may succeed. */
+export function isTooMuch (error: unknown): boolean {
+  if (!(error instanceof Failure)) return false
+  return error.code === 'BACKEND_TIMEOUT' || (error.cause as { code?: unknown } | undefined)?.code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE'
+}
+
+/** Whether a write that failed may have been done all the same. */
+export function isUncertain (error: unknown): boolean {
+  return error instanceof Failure && (error.code === 'BACKEND_TIMEOUT' || (error.code === 'BACKEND_ERROR' && isOfTheServer(error)))
+}
+
+interface Attempt { readonly attempt: number, readonly request: BackendRequest, readonly hasAnswered: boolean }
+
+function secondsToWait (failure: Failure, { attempt, request, hasAnswered }: Attempt): number | undefined {
+  if (failure.code === 'BACKEND_UNAVAILABLE') {
+    const isThere = hasAnswered || statusOf(failure) !== undefined
+    return isThere && attempt <= mostWaits ? Math.min(Number(failure.headers['retry-after']), longestWaitSeconds) : undefined
+  }
+  const isWorthwhile = request.method === 'GET' && failure.code === 'BACKEND_ERROR' && isOfTheServer(failure) && !isTooMuch(failure)
+  return isWorthwhile && attempt <= mostRepeats ? attempt : undefined
+}
+
+/** A broken connection or a status from 500 on; not a refused credential, a redirect or an answer that is no FHIR. */
+function isOfTheServer (failure: Failure): boolean {
+  return (statusOf(failure) ?? 500) >= 500
+}
+
+function statusOf ({ cause }: Failure): number | undefined {
+  return (cause as { status?: number } | undefined)?.status
+}

@@ -1,0 +1,61 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Failure } from '../../envelope/failures.js'
+import { printJson } from '../../json.js'
+import { ask, notFound } from '../door.js'
+import type { Door } from '../door.js'
+import type { FhirAnswer } from '../fhir-answer.js'
+import type { ConditionalCreate, ConditionalDelete, ConditionalPatch, ConditionalUpdate } from '../fhir-interaction.js'
+import { shownRecord } from '../reads/fhir-read.js'
+import { fhirUpdate } from './fhir-writes.js'
+import { fhirPatch } from './patch.js'
+import { conditionsAmongOwn } from '../restrict.js'
+import { severalMatch, soleMatch } from './sole-match.js'
+import { notCreated, remove, toCreate, wholeAnswer, written } from './writes.js'
+
+/** How often a create is repeated that another one with the same criteria was in the way of. */
+const mostTries = 6
+const tryAgainMs = 50
+
+/** A new record, unless the tenant has one that meets the criteria: then that one, as it is. */
+export async function conditionalCreate (door: Door, { type, resource, criteria }: Omit<ConditionalCreate, 'kind'>): Promise<FhirAnswer> {
+  const checked = await toCreate(door, { type, resource })
+  const headers = { ...wholeAnswer, 'if-none-exist': conditionsAmongOwn(criteria.parameters, door.tenant) }
+  for (let attempt = 1; ; attempt++) {
+    const answer = await ask(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) })
+    if (answer.status === 201 || answer.status === 200) return shownRecord(door, answer, written(door, answer, { kind: 'conditional-create', type }), answer.status)
+    if (answer.status === 412) throw severalMatch()
+    // HAPI refuses those that come while the first is being stored, instead of showing it to them.
+    if (answer.status !== 409 || attempt === mostTries) throw await notCreated(door, answer, checked)
+    await pause(tryAgainMs * attempt)
+  }
+}
+
+/**
+ * An update of the one record that meets the criteria, or a new record where none does. A client's id is never given to a
+ * new record, so one that comes with an id and meets nothing is not found.
+ */
+export async function conditionalUpdate (door: Door, { type, resource, criteria, version }: ConditionalUpdate): Promise<FhirAnswer> {
+  const found = await soleMatch(door, criteria)
+  if (found === undefined) {
+    if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
+    if (resource.id !== undefined) throw notFound()
+    return await conditionalCreate(door, { type, resource, criteria })
+  }
+  if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the record that meets the criteria, or none.' })
+  return await fhirUpdate(door, { kind: 'update', type, id: found.id, resource, ...version !== undefined && { version } })
+}
+
+/** A patch of the one record that meets the criteria. */
+export async function conditionalPatch (door: Door, { type, patch, criteria, version }: ConditionalPatch): Promise<FhirAnswer> {
+  const found = await soleMatch(door, criteria)
+  if (found === undefined) throw notFound()
+  return await fhirPatch(door, { kind: 'patch', type, id: found.id, patch, ...version !== undefined && { version } })
+}
+
+/** Deletes the one record that meets the criteria; that none does is no failure, unless a version is demanded. */
+export async function conditionalDelete (door: Door, { type, criteria, version }: ConditionalDelete): Promise<FhirAnswer> {
+  const found = await soleMatch(door, criteria)
+  if (found === undefined && version !== undefined) throw new Failure('PRECONDITION_FAILED')
+  if (found !== undefined) await remove(door, { kind: 'delete', type, id: found.id, ...version !== undefined && { version } })
+  return { status: 204 }
+}

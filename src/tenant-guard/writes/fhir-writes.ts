@@ -1,0 +1,45 @@
+import { Failure } from '../../envelope/failures.js'
+import type { Door } from '../door.js'
+import type { FhirAnswer } from '../fhir-answer.js'
+import type { FhirCreate, FhirDelete, FhirUpdate } from '../fhir-interaction.js'
+import { shownRecord } from '../reads/fhir-read.js'
+import { isCounted } from '../reads/vread.js'
+import { create, metaOf, remove, update } from './writes.js'
+
+/** A new record, as it was stored. */
+export async function fhirCreate (door: Door, asked: FhirCreate): Promise<FhirAnswer> {
+  const { record, answer } = await create(door, asked)
+  return shownRecord(door, answer, record, 201)
+}
+
+/** A record in its new form. A version that the client demands and that is not stored is its precondition, and no conflict. */
+export async function fhirUpdate (door: Door, asked: FhirUpdate): Promise<FhirAnswer> {
+  await demandPossibleVersion(door, asked)
+  const { record, answer } = await preconditioned(asked.version, () => update(door, asked))
+  return shownRecord(door, answer, record)
+}
+
+/** Nothing is left to show. */
+export async function fhirDelete (door: Door, asked: FhirDelete): Promise<FhirAnswer> {
+  await remove(door, asked)
+  return { status: 204 }
+}
+
+/**
+ * A version that is no number one can count to is compared here: HAPI, which counts versions, fails over it.
+ * @throws {Failure} PRECONDITION_FAILED
+ */
+export async function demandPossibleVersion (door: Door, { type, id, version }: Pick<FhirUpdate, 'type' | 'id' | 'version'>): Promise<void> {
+  if (version === undefined || isCounted(version)) return
+  if ((await metaOf(door, type, id)).meta.versionId !== version) throw new Failure('PRECONDITION_FAILED')
+}
+
+/** A conflict of versions in the words of If-Match, where the client sent one. */
+export async function preconditioned<T> (version: string | undefined, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    if (version === undefined || !(error instanceof Failure) || error.code !== 'CONFLICT') throw error
+    throw new Failure('PRECONDITION_FAILED', { cause: error.cause })
+  }
+}

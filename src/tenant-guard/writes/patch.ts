@@ -1,0 +1,39 @@
+import { Failure } from '../../envelope/failures.js'
+import { patched } from '../../json-patch.js'
+import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import { ask } from '../door.js'
+import type { Door } from '../door.js'
+import type { FhirAnswer } from '../fhir-answer.js'
+import type { Patch } from '../fhir-interaction.js'
+import { shownRecord } from '../reads/fhir-read.js'
+import { preconditioned } from './fhir-writes.js'
+import { readRecord, update } from './writes.js'
+
+/**
+ * A JSON Patch, applied here to the record that was read: what it makes of it is checked and stored as any update, of just
+ * that version, so that no pointer into `meta` or out of the resource can do more than an update.
+ */
+export async function fhirPatch (door: Door, asked: Patch): Promise<FhirAnswer> {
+  const { type, id, version } = asked
+  const resource = await patchedResource(door, asked)
+  const { record, answer } = await preconditioned(version, () => update(door, { type, id, resource, version: resource.meta.versionId }))
+  return shownRecord(door, answer, record)
+}
+
+/**
+ * The stored record as the patch leaves it, with the version that was read in its `meta`.
+ * @throws {Failure} PRECONDITION_FAILED for another version than the client's, VALIDATION_ERROR for a patch that does not apply
+ */
+export async function patchedResource (door: Door, { type, id, patch, version }: Omit<Patch, 'kind'>): Promise<StoredResource> {
+  const stored = readRecord(door, await ask(door, { method: 'GET', path: `${type}/${id}` }), { type, id })
+  if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
+  const changed = patched(patch, stored)
+  if (!isSameRecord(changed, stored)) throw new Failure('VALIDATION_ERROR', { message: 'A patch must leave resourceType and id as they are, and meta an object.' })
+  return { ...changed, meta: { ...changed.meta, versionId: stored.meta.versionId! } }
+}
+
+function isSameRecord (changed: unknown, { resourceType, id }: StoredResource): changed is FhirResource & { readonly id: string } {
+  if (typeof changed !== 'object' || changed === null || Array.isArray(changed)) return false
+  const { resourceType: type, id: same, meta = {} } = changed as FhirResource
+  return type === resourceType && same === id && typeof meta === 'object' && meta !== null && !Array.isArray(meta)
+}

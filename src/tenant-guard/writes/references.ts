@@ -1,0 +1,110 @@
+import { Failure } from '../../envelope/failures.js'
+import { ExactNumber } from '../../json.js'
+import type { FhirElement } from '../../mappings/fhir.js'
+import { linkElements, uriReferenceParents } from './link-elements.js'
+import { isId, isTenantType, resourceTypes } from '../resource-types.js'
+
+/** A place in a resource that leads to a record, or might. */
+export interface Link {
+  /** FHIRPath of the element that refers: `Observation.performer[0]`. */
+  readonly path: string
+  /** The reference as it stands there. */
+  readonly reference: string
+  /** The record as `Type/id`; undefined where the reference leads to none that a tenant could own. */
+  readonly record: string | undefined
+}
+
+/** A write that refers to something which is not the tenant's: unknown, deleted and foreign alike. */
+export class ReferenceFailure extends Failure {
+  /** The references at fault as they stand in the resource; `issues` has their paths in the same order. For no log and no message. */
+  readonly references: readonly string[]
+
+  constructor (links: readonly Link[], cause?: unknown) {
+    const issues = links.map(({ path }) => ({ severity: 'error', code: 'business-rule', diagnostics: message, expression: [path] } as const))
+    super('VALIDATION_ERROR', { message, issues, cause })
+    this.references = links.map(({ reference }) => reference)
+  }
+}
+
+const message = 'A reference must lead to an existing record of the same organization.'
+
+/** What a part of a resource refers to, as texts: what {@link ReferenceFailure.references} can be compared with. */
+export function referencesIn (part: FhirElement): readonly string[] {
+  return linksIn(part, []).map(({ reference }) => reference)
+}
+
+/**
+ * Every place in a resource that must be checked before it is written: References wherever they are, and uris and
+ * canonicals that lead to a record. References inside the resource and to nothing in particular (identifier or display
+ * alone) are not among them.
+ * @param bases URLs under which a uri would lead to a record of the datastore
+ */
+export function linksIn (resource: FhirElement, bases: readonly string[]): readonly Link[] {
+  const inner = containedIn(resource)
+  return [...placesIn(resource, String(resource.resourceType ?? '*'), '')].flatMap(({ path, value, form }) => {
+    const record = form === 'uri' ? uriTarget(value, bases) : referenceTarget(value, inner)
+    return record === 'harmless' ? [] : [{ path, reference: String(value), record }]
+  })
+}
+
+type Target = string | undefined | 'harmless'
+
+function referenceTarget (value: unknown, inner: ReadonlySet<string>): Target {
+  if (typeof value !== 'string') return undefined
+  return inner.has(value) ? 'harmless' : recordOf(value)
+}
+
+function uriTarget (value: unknown, bases: readonly string[]): Target {
+  if (typeof value !== 'string' || bases.some(base => value.startsWith(`${base}/`))) return undefined
+  const plain = value.replace(/[|#].*$/s, '')
+  return resourceTypes.has(plain.slice(0, plain.indexOf('/'))) ? recordOf(plain) : 'harmless'
+}
+
+function recordOf (reference: string): string | undefined {
+  const [type, id, history, version, ...rest] = reference.split('/')
+  const isVersioned = history === '_history' && isId(version) && rest.length === 0
+  return isTenantType(type!) && isId(id) && (history === undefined || isVersioned) ? `${type}/${id}` : undefined
+}
+
+interface Place { readonly path: string, readonly value: unknown, readonly form: 'reference' | 'uri' }
+
+/** `name` is that of the element which holds the value, indexes aside. */
+function * placesIn (value: unknown, path: string, name: string): Generator<Place> {
+  if (Array.isArray(value)) {
+    for (const [at, item] of value.entries()) yield * placesIn(item, `${path}[${at}]`, name)
+  } else if (value !== null && typeof value === 'object' && !(value instanceof ExactNumber)) {
+    for (const [key, item] of Object.entries(value)) yield * placesOf(key, item, { value, path, name })
+  }
+}
+
+function * placesOf (key: string, item: unknown, parent: { value: object, path: string, name: string }): Generator<Place> {
+  const path = `${parent.path}.${/^\w{1,64}$/.test(key) ? key : '*'}`
+  if (key === 'reference') {
+    // HAPI reads a list of one text as that text; whatever is no element must be a reference.
+    for (const value of leavesOf(item)) yield isUriReference(parent) && isAbsolute(value) ? { path, value, form: 'uri' } : { path: parent.path, value, form: 'reference' }
+  } else if (linkElements.has(key)) {
+    for (const value of leavesOf(item).filter(leaf => typeof leaf === 'string')) yield { path, value, form: 'uri' }
+  }
+  yield * placesIn(item, path, key)
+}
+
+function leavesOf (value: unknown): unknown[] {
+  if (Array.isArray(value)) return value.flatMap(leavesOf)
+  const isElement = value !== null && typeof value === 'object' && !(value instanceof ExactNumber)
+  return isElement || value === null || value === undefined ? [] : [value]
+}
+
+function isUriReference ({ value, name }: { value: object, name: string }): boolean {
+  const isResource = name === '' || name === 'contained'
+  return uriReferenceParents.has(name) || (isResource && (value as FhirElement).resourceType === 'DetectedIssue')
+}
+
+function isAbsolute (value: unknown): boolean {
+  return typeof value === 'string' && /^[a-z][a-z0-9+.-]*:/i.test(value)
+}
+
+/** `#` alone is the container, as what is contained may refer to it. */
+function containedIn ({ contained }: FhirElement): Set<string> {
+  const ids = Array.isArray(contained) ? contained.map(resource => resource?.id).filter(isId) : []
+  return new Set(['#', ...ids.map(id => `#${id}`)])
+}

@@ -1,0 +1,32 @@
+import { Failure } from '../../envelope/failures.js'
+import type { StoredResource } from '../../mappings/fhir.js'
+import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected } from '../door.js'
+import type { Door } from '../door.js'
+import type { Criteria } from '../fhir-interaction.js'
+import { onePage, restrict } from '../restrict.js'
+import { searchsetOf } from '../reads/searchset.js'
+
+/** One more than may be. */
+const mostWanted = 2
+
+/**
+ * The one record of the tenant's that meets criteria, by its identity and version; undefined when none does. The criteria
+ * go no further than this search: the write that follows names the record by its id.
+ * @throws {Failure} PRECONDITION_FAILED when several do, BAD_REQUEST for criteria that the datastore does not take
+ */
+export async function soleMatch (door: Door, { type, parameters }: Criteria): Promise<StoredResource | undefined> {
+  const search = restrict({ type, parameters, count: mostWanted, total: 'none' }, door.tenant)
+  const answer = await ask(door, { ...search, path: `${search.path}&_elements=id,meta`, headers: { 'cache-control': onePage(mostWanted) } })
+  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take these criteria.', cause: causeOf(answer) })
+  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
+  if (found === undefined) throw unexpected(answer, 'a search by criteria was not answered')
+  const own = found.matches.map(match => ownRecordIn(door, match, { type })).filter(record => record !== undefined)
+  if (own.length < found.matches.length) report(door, { kind: 'foreign-match', interaction: 'search', type, records: found.matches.length - own.length })
+  if (own.length > 1) throw severalMatch()
+  return own[0]
+}
+
+/** Criteria that more than one record meets. */
+export function severalMatch (): Failure {
+  return new Failure('PRECONDITION_FAILED', { message: 'Several records meet the criteria. Narrow them, or name the record by its id.' })
+}

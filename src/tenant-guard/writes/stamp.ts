@@ -1,0 +1,118 @@
+import { Failure } from '../../envelope/failures.js'
+import { ExactNumber } from '../../json.js'
+import type { FhirElement, FhirResource, Meta } from '../../mappings/fhir.js'
+import { namesTenantSystem } from '../tenant.js'
+import type { Tenant } from '../tenant.js'
+
+/**
+ * The resource as it is stored for a tenant: exactly one tag of the tenant system on it and none in what it holds, and
+ * nothing in `meta` that the datastore decides. Returns a new object.
+ * @throws {Failure} VALIDATION_ERROR for a `meta` whose shape a lenient server could read in two ways, and for a label without a system
+ */
+export function stamp (resource: FhirResource, tenant: Tenant): FhirResource {
+  const { meta: _, ...content } = resource
+  const { versionId, lastUpdated, source, _versionId, _lastUpdated, _source, tag = [], security = [], ...meta } = metaWithoutTag(resource.meta ?? {}, tenant)
+  const { resourceType, id, ...elements } = content
+  const identity = id === undefined ? { resourceType } : { resourceType, id }
+  const labels = (security as FhirElement[]).map(label => hasSystem(label) ? bare(label) : refuseLabel())
+  const tags = tag.filter(hasSystem).map(coding => coding.system === markSystem(tenant) ? bareMark(coding) : bare(coding))
+  return {
+    ...identity,
+    meta: { ...meta, ...labels.length > 0 && { security: labels }, tag: [...tags, { system: tenant.system, code: tenant.id }] },
+    ...withoutTag(elements, tenant) as FhirElement
+  }
+}
+
+/** HAPI takes a coding without a system for any that it knows with the same code: for another tenant's own tag, when that is the code. */
+function hasSystem ({ system }: { readonly system?: unknown }): boolean {
+  return typeof system === 'string' && system.trim() !== ''
+}
+
+/** A security label says who may see a record, so it is not left out like a tag. */
+function refuseLabel (): never {
+  throw invalidMeta('Each label in meta.security needs a system.')
+}
+
+/**
+ * A tag or label by its system and code. HAPI keeps the rest once for all records that ever have the code, so one tenant
+ * would read, or write, the words of another.
+ */
+function bare ({ display, _display, version, _version, userSelected, _userSelected, ...coding }: FhirElement): FhirElement {
+  return coding
+}
+
+/** The code of a mark is its own, and its display the time that {@link marked} gave it. */
+function bareMark (coding: FhirElement): FhirElement {
+  const { display } = coding
+  return { ...bare(coding), ...typeof display === 'string' && /^[\dT:.-]{23}Z$/.test(display) && { display } }
+}
+
+/** The system of the tags that tell a create which was made before; beside the tenant's tag, and never without it. */
+export const markSystem = ({ system }: Tenant): string => `${system}:idempotency`
+
+/**
+ * A stamped resource with this mark, or none, in place of any that it came with: two records with one mark would be taken
+ * for each other.
+ */
+export function marked (resource: FhirResource, tenant: Tenant, mark?: { readonly code: string, readonly seenAt: Date }): FhirResource {
+  const { tag = [], ...meta } = resource.meta ?? {}
+  const others = tag.filter(({ system }) => system !== markSystem(tenant))
+  const marks = mark === undefined ? [] : [{ system: markSystem(tenant), code: mark.code, display: mark.seenAt.toISOString() }]
+  return marks.length === 0 && others.length === tag.length ? resource : { ...resource, meta: { ...meta, tag: [...others, ...marks] } }
+}
+
+/** Any part of a resource, with each `meta` in it cleaned; the same object when there was nothing to clean. */
+function withoutTag (value: unknown, tenant: Tenant): unknown {
+  if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return value
+  if (Array.isArray(value)) {
+    const items = value.map(item => withoutTag(item, tenant))
+    return items.some((item, at) => item !== value[at]) ? items : value
+  }
+  const before = Object.entries(value)
+  refuseServerExtension((value as FhirElement).url)
+  const after = before.map(([key, item]) => [key, key === 'meta' ? metaWithoutTag(item, tenant) : withoutTag(item, tenant)] as const)
+  return after.some(([, item], at) => item !== before[at]![1]) ? Object.fromEntries(after) : value
+}
+
+/** Extensions by which HAPI and Smile CDR tell themselves where content lies and to which partition a record belongs. */
+const serverExtension = /^\s*https?:\/\/(?:\w+\.)*(?:hapifhir\.io|smilecdr\.com)(?:[/:?#]|\s*$)/i
+
+function refuseServerExtension (url: unknown): void {
+  if (typeof url !== 'string' || !serverExtension.test(url)) return
+  const diagnostics = 'An extension here is the datastore\'s own; leave it out.'
+  throw new Failure('VALIDATION_ERROR', { message: diagnostics, issues: [{ severity: 'error', code: 'business-rule', diagnostics }] })
+}
+
+function metaWithoutTag (meta: unknown, tenant: Tenant): Meta {
+  if (!isObject(meta) || '_tag' in meta || '_security' in meta) throw unclear()
+  withoutTag(Object.values(meta), tenant)
+  const tag = labelsWithoutTag(meta.tag, tenant)
+  const security = labelsWithoutTag(meta.security, tenant)
+  if (tag === meta.tag && security === meta.security) return meta
+  const { tag: _, security: __, ...others } = meta
+  return { ...others, ...isFilled(security) && { security }, ...isFilled(tag) && { tag } }
+}
+
+function labelsWithoutTag (labels: unknown, tenant: Tenant): FhirElement[] | undefined {
+  if (labels === undefined) return undefined
+  // HAPI reads an object where a list belongs, and a list where a text belongs, as if it were right.
+  if (!Array.isArray(labels) || !labels.every(label => isObject(label) && ['string', 'undefined'].includes(typeof label.system))) throw unclear()
+  const kept = labels.filter(label => !namesTenantSystem(label.system, tenant))
+  return kept.length === labels.length ? labels : kept
+}
+
+function isFilled (labels: readonly FhirElement[] | undefined): boolean {
+  return labels !== undefined && labels.length > 0
+}
+
+function isObject (value: unknown): value is FhirElement {
+  return value !== null && typeof value === 'object' && !Array.isArray(value) && !(value instanceof ExactNumber)
+}
+
+function unclear (): Failure {
+  return invalidMeta('meta must be an object whose tag and security are lists of codings.')
+}
+
+function invalidMeta (diagnostics: string): Failure {
+  return new Failure('VALIDATION_ERROR', { message: diagnostics, issues: [{ severity: 'error', code: 'structure', diagnostics, expression: ['meta'] }] })
+}

@@ -1,0 +1,149 @@
+import type { BackendAnswer } from '../../backends/backend.js'
+import { Failure } from '../../envelope/failures.js'
+import { printJson } from '../../json.js'
+import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import { ask, causeOf, jsonOf, notFound, ownRecordIn, placeOf, report, unexpected } from '../door.js'
+import type { Door, Incident } from '../door.js'
+import type { Create, Delete } from '../interaction.js'
+import type { FhirUpdate } from '../fhir-interaction.js'
+import { ownedAmong } from '../look-up.js'
+import { linksIn, ReferenceFailure } from './references.js'
+import { isId } from '../resource-types.js'
+import { marked, stamp } from './stamp.js'
+
+export const wholeAnswer = { prefer: 'return=representation' }
+export const mayBeDone = 'Read before you repeat the change: it may have been made.'
+
+/** A record as it was stored, and the datastore's answer. */
+export interface Written { readonly record: StoredResource, readonly answer: BackendAnswer }
+
+/** Stores a new record under an id that the datastore chooses. */
+export async function create (door: Door, { type, resource }: Omit<Create, 'kind'>): Promise<Written> {
+  const checked = await toCreate(door, { type, resource })
+  const answer = await ask(door, { method: 'POST', path: type, headers: wholeAnswer, body: printJson(checked.resource) })
+  if (answer.status === 201) return { record: written(door, answer, { kind: 'create', type }), answer }
+  throw await notCreated(door, answer, checked)
+}
+
+/** A resource as it goes into the datastore for the first time: without the client's id, stamped, its references checked. */
+export async function toCreate (door: Door, { type, resource }: Omit<Create, 'kind'>, mark?: Parameters<typeof marked>[2]): Promise<Checked> {
+  const { id: _, ...content } = resource
+  return await demandOwnReferences(door, marked(stamped(door, type, content as FhirResource), door.tenant, mark))
+}
+
+/** Why a create was not performed. */
+export async function notCreated (door: Door, answer: BackendAnswer, checked: Checked): Promise<Failure> {
+  if ([400, 409, 412, 422].includes(answer.status)) return await refusal(door, answer, checked)
+  return unexpected(answer, 'a create was not answered')
+}
+
+/** What is replaced: `version`, when given, is the only one that may be, be it the one that was read or the client's If-Match. */
+type Replacement = Omit<FhirUpdate, 'kind'>
+
+/**
+ * Replaces a record of the tenant's. One that never was would be made by HAPI, hence the look-up, which a read just before
+ * makes free. One that is deleted has another version, so with a version it cannot come back.
+ * @throws {Failure} CONFLICT when another version is stored
+ */
+export async function update (door: Door, { type, id, resource, version }: Replacement): Promise<Written> {
+  const record = `${type}/${id}`
+  if (!(await ownedAmong(door, [record])).has(record)) throw notFound()
+  if (version !== undefined && !isId(version)) throw new Failure('CONFLICT')
+  const body = stamped(door, type, { ...resource, id })
+  const checked = await demandOwnReferences(door, body)
+  const headers = { ...wholeAnswer, ...version !== undefined && { 'if-match': `W/"${version}"` } }
+  const answer = await ask(door, { method: 'PUT', path: record, headers, body: printJson(body) })
+  if (answer.status === 200) return { record: written(door, answer, { kind: 'update', type, id }), answer }
+  if (answer.status === 201) return { record: broughtBack(door, answer, { type, id, version }), answer }
+  if (answer.status === 404 || answer.status === 410) throw gone(door, record)
+  if (answer.status === 409 || answer.status === 412) throw new Failure('CONFLICT', { cause: causeOf(answer) })
+  if (answer.status === 400 || answer.status === 422) throw await refusal(door, answer, checked)
+  throw unexpected(answer, 'an update was not answered')
+}
+
+/**
+ * A record of the tenant's that another gateway deleted since this one saw it, stored anew under its id. With a version
+ * that can't be: then the datastore made a record that was not there.
+ */
+function broughtBack (door: Door, answer: BackendAnswer, { type, id, version }: Omit<Replacement, 'resource'>): StoredResource {
+  if (version !== undefined) throw created(door, type)
+  return written(door, answer, { kind: 'update', type, id })
+}
+
+/** Deletes the tenant's record, when it is still the version that the client means. */
+export async function remove (door: Door, { type, id, version }: Delete): Promise<void> {
+  const record = `${type}/${id}`
+  const stored = await metaOf(door, type, id)
+  if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
+  door.ownership.forget(placeOf(door), record)
+  // HAPI passes over If-Match here; other servers close the gap between the look and the deed.
+  const answer = await ask(door, { method: 'DELETE', path: record, ...version !== undefined && { headers: { 'if-match': `W/"${version}"` } } })
+  if (answer.status === 404 || answer.status === 410) throw notFound()
+  if (answer.status === 409) throw new Failure('CONFLICT', { message: 'Other records still refer to this one. Delete or change them first.', cause: causeOf(answer) })
+  if (answer.status === 412) throw new Failure('PRECONDITION_FAILED', { cause: causeOf(answer) })
+  if (answer.status >= 300) throw unexpected(answer, 'a delete was not answered')
+}
+
+/** The identity and version of a record of the tenant's; unknown, deleted and foreign ones are NOT_FOUND. */
+export async function metaOf (door: Door, type: string, id: string): Promise<StoredResource> {
+  const answer = await ask(door, { method: 'GET', path: `${type}/${id}?_elements=id,meta` })
+  return readRecord(door, answer, { type, id })
+}
+
+/** The record that was read; foreign, unknown and deleted ones are one failure. */
+export function readRecord (door: Door, answer: BackendAnswer, asked: { readonly type: string, readonly id: string }, json = jsonOf): StoredResource {
+  // Some servers call an id that they could never have given a bad request.
+  if ([400, 404, 410].includes(answer.status)) throw gone(door, `${asked.type}/${asked.id}`)
+  if (answer.status !== 200) throw unexpected(answer, 'a read was not answered')
+  const record = ownRecordIn(door, json(answer), asked)
+  if (record === undefined) throw notFound()
+  return record
+}
+
+function gone (door: Door, record: string): Failure {
+  door.ownership.forget(placeOf(door), record)
+  return notFound()
+}
+
+function stamped (door: Door, type: string, resource: FhirResource): FhirResource {
+  if (resource.resourceType !== type) throw new Error('a resource is written where another type belongs')
+  return stamp(resource, door.tenant)
+}
+
+/** A resource whose references were checked. */
+interface Checked {
+  readonly resource: FhirResource
+  /** Records that it refers to, believed to be the tenant's without asking. */
+  readonly believed: readonly string[]
+}
+
+async function demandOwnReferences (door: Door, resource: FhirResource, cause?: unknown): Promise<Checked> {
+  const links = linksIn(resource, [door.backend.baseUrl])
+  const records = new Set(links.map(({ record }) => record).filter(record => record !== undefined))
+  const believed = [...records].filter(record => door.ownership.isKnown(placeOf(door), record))
+  const owned = await ownedAmong(door, records)
+  const refused = links.filter(({ record }) => record === undefined || !owned.has(record))
+  if (refused.length > 0) throw new ReferenceFailure(refused, cause)
+  return { resource, believed }
+}
+
+/** Why a datastore refused a write. What was believed may have been deleted through another gateway, so it is asked anew. */
+async function refusal (door: Door, answer: BackendAnswer, { resource, believed }: Checked): Promise<Failure> {
+  for (const record of believed) door.ownership.forget(placeOf(door), record)
+  await demandOwnReferences(door, resource, causeOf(answer))
+  if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { cause: causeOf(answer) })
+  return new Failure('VALIDATION_ERROR', { message: 'The datastore does not accept this record as valid FHIR R4.', cause: causeOf(answer) })
+}
+
+/** The stored record in the answer to a write. The write is done, whatever the answer holds. */
+export function written (door: Door, answer: BackendAnswer, { kind, type, id }: { kind: Incident['interaction'], type: string, id?: string }): StoredResource {
+  const record = ownRecordIn(door, jsonOf(answer, mayBeDone), { type, id })
+  if (record !== undefined) return record
+  report(door, { kind: 'foreign-answer', interaction: kind, type, records: 1 })
+  throw new Failure('INTERNAL_ERROR', { message: mayBeDone, cause: { ...causeOf(answer), reason: 'the answer to a write is not the tenant\'s record' } })
+}
+
+function created (door: Door, type: string): Failure {
+  report(door, { kind: 'created-by-update', interaction: 'update', type, records: 1 })
+  return new Failure('INTERNAL_ERROR', { message: mayBeDone, cause: { reason: 'an update made a record that was not there' } })
+}
