@@ -1,7 +1,7 @@
 import { ask, jsonOf, ownRecordIn, placeOf, unexpected } from './door.js'
 import type { Door } from './door.js'
 import { isId, isTenantType } from './resource-types.js'
-import { onePage, restrict } from './restrict.js'
+import { identityOnly, onePage, restrict } from './restrict.js'
 import { searchsetOf } from './reads/searchset.js'
 
 /** Ids of one search, so that a server which bounds its pages can still answer in one. */
@@ -45,7 +45,7 @@ function chunksOf (ids: readonly string[]): string[][] {
 async function ownedOf (door: Door, type: string, ids: readonly string[]): Promise<string[]> {
   const search = restrict({ type, parameters: [['_id', ids.join(',')]], count: ids.length, total: 'none' }, door.tenant)
   const headers = { 'cache-control': onePage(ids.length) }
-  const answer = await ask(door, { ...search, path: `${search.path}&_elements=id,meta`, headers })
+  const answer = await ask(door, { ...search, path: `${search.path}${identityOnly(type)}`, headers })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
   if (found === undefined) throw unexpected(answer, 'a look-up of owners was not answered')
   return found.matches

@@ -42,6 +42,12 @@ export function restrict ({ type, parameters, count, total }: Asked, tenant: Ten
 export const onePage = (mostMatches: number): string => `no-cache, no-store, max-results=${mostMatches}`
 
 /**
+ * What is added to the path of a search of which only the identity of each match counts. A search for Bundles is answered
+ * whole, because HAPI applies `_elements` to its own answer there, which is one.
+ */
+export const identityOnly = (type: string): string => type === 'Bundle' ? '' : '&_elements=id,meta'
+
+/**
  * Conditions on the tenant's own records, encoded: what a conditional write is told, and what a client's criteria become.
  * @throws {Failure} as {@link restrict}
  */

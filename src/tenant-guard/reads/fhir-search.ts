@@ -26,7 +26,7 @@ export async function fhirSearch (door: Door, asked: FhirSearch): Promise<FhirAn
   const further = await furtherConditions(door, asked)
   if (further === undefined) return { status: 200, body: bundleText(door, nothing, { type: 'searchset', total: 0, links: [{ relation: 'self', url: selfUrl(door, asked) }], shown: [] }) }
   const request = restrict({ type: asked.type, parameters: [...asked.parameters, ...further], count, total: asked.total }, door.tenant)
-  const path = [request.path, encodeParameters([...asked.includes.map(written), ...shapeParameters(asked.shape)])].filter(part => part !== '').join('&')
+  const path = [request.path, encodeParameters([...asked.includes.map(written), ...shapeParameters(shapeOf(asked))])].filter(part => part !== '').join('&')
   // Else HAPI shows for a minute what it found earlier, without what was stored since.
   const answer = await ask(door, { ...request, path, headers: { 'cache-control': 'no-cache' } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take a parameter of this search, or the value of one.', cause: causeOf(answer) })
@@ -38,6 +38,11 @@ async function furtherConditions (door: Door, asked: FhirSearch): Promise<Search
   const within = await conditionsWithin(door, asked)
   const joined = within && await withoutJoins(door, asked.type, asked.joins)
   return joined && [...within, ...joined]
+}
+
+/** HAPI applies `_elements` to its own answer where Bundles are searched; whole ones are no other answer. */
+function shapeOf ({ type, shape }: FhirSearch): Shape | undefined {
+  return type === 'Bundle' && shape?.elements !== undefined ? { ...shape.summary !== undefined && { summary: shape.summary } } : shape
 }
 
 const nothing = { entries: [], total: 0, next: undefined, text: '', isEntryLast: false }

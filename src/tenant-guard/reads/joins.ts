@@ -3,7 +3,7 @@ import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected } from '../door.j
 import type { Door } from '../door.js'
 import type { Join } from '../fhir-interaction.js'
 import type { SearchParameter } from '../interaction.js'
-import { encodeParameters, onePage, restrict } from '../restrict.js'
+import { encodeParameters, identityOnly, onePage, restrict } from '../restrict.js'
 import { searchsetOf, type Searchset } from './searchset.js'
 
 /** A first phase that finds this many or more is refused: the second one could not name them all. */
@@ -35,7 +35,7 @@ async function chained (door: Door, { types, reference, condition }: Join): Prom
  */
 export async function idsMatching (door: Door, type: string, condition: SearchParameter): Promise<string[]> {
   const search = restrict({ type, parameters: [condition], count: mostFound, total: 'none' }, door.tenant)
-  const { matches } = await answered(door, { ...search, path: `${search.path}&_elements=id,meta` }, onePage(mostFound))
+  const { matches } = await answered(door, { ...search, path: `${search.path}${identityOnly(type)}` }, onePage(mostFound))
   return idsAmong(door, matches, type)
 }
 
@@ -45,7 +45,7 @@ async function referring (door: Door, type: string, { types, reference, conditio
   const search = restrict({ type: from, parameters: [condition], count: mostFound, total: 'none' }, door.tenant)
   const include = encodeParameters([['_include', `${from}:${reference}:${type}`]])
   // With no-store HAPI would leave out what comes along.
-  const { matches, included } = await answered(door, { ...search, path: `${search.path}&${include}&_elements=id,meta` }, 'no-cache')
+  const { matches, included } = await answered(door, { ...search, path: `${search.path}&${include}${identityOnly(from)}` }, 'no-cache')
   demandFew(matches.length)
   idsAmong(door, matches, from)
   const ids = included.map(item => ownRecordIn(door, item, { type })?.id).filter(id => id !== undefined)
