@@ -22,7 +22,8 @@ export function judged (world: AttackWorld, attack: Attack, outcome: Outcome): s
   return [
     ...allowed.includes(outcome.status) ? [] : [`answered ${outcome.status} in place of ${allowed.join(' or ')}: ${outcome.text.slice(0, 300)}`],
     ...secretsFor(world, attack, outcome).filter(shows).map(secret => `shows ${nameOf(world, secret)}`),
-    ...shows(world.names.backend!) || insides.test(whole) ? [`shows the inside: ${(insides.exec(whole) ?? ['its URL'])[0]}`] : [],
+    ...shows(world.names.backend!) && !percentDecoded(outcome.sent).includes(world.names.backend!) ? ['shows the URL of the datastore'] : [],
+    ...insides.test(whole) ? [`shows the inside: ${insides.exec(whole)![0]}`] : [],
     ...(attack.shows ?? []).filter(text => !shows(text)).map(text => `lacks ${nameOf(world, text)}: ${outcome.text.slice(0, 300)}`),
     ...(attack.hides ?? []).filter(shows).map(text => `shows ${nameOf(world, text)}`),
     ...Object.keys(outcome.headers).filter(name => !answerHeaders.has(name)).map(name => `has the header ${name}`),

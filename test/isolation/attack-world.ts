@@ -36,7 +36,7 @@ const newId = (): string => `x${randomBytes(15).toString('hex')}`
 const newMark = (): string => `Mk${randomBytes(12).toString('hex')}`
 
 const idNames = ['own', 'ownEdit', 'ownDelete', 'ownGone', 'theirs', 'theirsTwo', 'theirsGone', 'liveOnly', 'liveTwo', 'untagged', 'twoTags', 'lookalike', 'crossing', 'intruder', 'beyond', 'inherited', 'unknown']
-const markNames = ['ownMark', 'theirMark', 'liveMark', 'beyondMark', 'untaggedMark', 'twoTagsMark', 'lookalikeMark', 'intruderCode', 'nobodysMark']
+const markNames = ['ownMark', 'theirMark', 'liveMark', 'beyondMark', 'untaggedMark', 'twoTagsMark', 'lookalikeMark', 'intruderCode', 'hiddenMark', 'nobodysMark']
 
 export async function makeAttackWorld (gateway: TestGateway, stores: Stores): Promise<AttackWorld> {
   const owner = await gateway.createKey()
@@ -63,7 +63,7 @@ export async function makeAttackWorld (gateway: TestGateway, stores: Stores): Pr
 
 const secretMarks = ['theirMark', 'liveMark', 'beyondMark', 'untaggedMark', 'twoTagsMark', 'lookalikeMark']
 /** Without `beyond`, to which a record of the attacker's refers. */
-const secretNames = [...secretMarks, 'intruderCode', 'theirs', 'theirsTwo', 'theirsGone', 'liveOnly', 'liveTwo', 'untagged', 'twoTags', 'lookalike', 'intruder']
+const secretNames = [...secretMarks, 'hiddenMark', 'intruderCode', 'theirs', 'theirsTwo', 'theirsGone', 'liveOnly', 'liveTwo', 'untagged', 'twoTags', 'lookalike', 'intruder']
 
 /** What is where, before anything is sent. */
 class Plot {
@@ -71,7 +71,7 @@ class Plot {
   constructor (readonly names: Names, readonly tenants: { readonly own: Planting['tags'][number], readonly theirs: Planting['tags'][number] }) {}
 
   of (id: string, mark: string, tags: Planting['tags']): Planting {
-    return { id: this.names[id]!, mark: this.names[mark]!, tags }
+    return { id: this.names[id]!, mark: this.names[mark]!, tags, ...mark === 'theirMark' && { hidden: this.names.hiddenMark! } }
   }
 }
 

@@ -7,6 +7,8 @@ export interface Planting {
   /** Stands in every text of the record, so that a leak is recognised wherever it shows. */
   readonly mark: string
   readonly tags: ReadonlyArray<{ readonly system: string, readonly code: string }>
+  /** Stands in the record and in no request, so that nobody could have stored it elsewhere. */
+  readonly hidden?: string
 }
 
 export const tagOf = (code: string, system = tenantSystem): Planting['tags'][number] => ({ system, code })
@@ -26,10 +28,10 @@ export function planted (planting: Planting, types: readonly PlantedType[] = pla
 
 export const dataOf = (mark: string): string => Buffer.from(`the content of ${mark}`).toString('base64')
 
-function commonOf (type: PlantedType, { mark }: Planting): object {
+function commonOf (type: PlantedType, { mark, hidden = mark }: Planting): object {
   if (type === 'Binary' || type === 'Bundle') return {}
   const text = { status: 'generated', div: `<div xmlns="http://www.w3.org/1999/xhtml">${mark}</div>` }
-  return { text, extension: [{ url: 'http://x.example/e', valueString: mark }] }
+  return { text, extension: [{ url: 'http://x.example/e', valueString: hidden }] }
 }
 
 function contentOf ({ id, mark }: Planting): Record<PlantedType, object> {

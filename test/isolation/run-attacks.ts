@@ -64,7 +64,8 @@ export async function wrongWithOwn ({ test, names, secrets }: AttackWorld): Prom
   return stored.filter(({ id }) => !known.has(id)).flatMap(record => {
     const place = `${record.resourceType}/${record.id}`
     const marks = (record.meta.tag ?? []).filter(({ system }) => system?.trim().toLowerCase() === 'urn:clinigate:tenant')
-    const references = [...printJson(record).matchAll(/"(?:reference|url|questionnaire)":"([^"]*)"/g)].map(([, text]) => text!)
+    // A uri that begins otherwise is a text like any other, which no server follows to a record.
+    const references = [...printJson(record).matchAll(/"(?:reference|(?:url|questionnaire)(?=":"(?:[A-Z]\w+\/|http:\/\/127)))":"([^"]*)"/g)].map(([, text]) => text!)
     return [
       ...marks.length === 1 && marks[0]!.code === names.ownTenant ? [] : [`${place} carries ${JSON.stringify(marks)}`],
       ...references.filter(text => secrets.some(secret => text.endsWith(`/${secret}`) && text !== `http://q.example/${names.theirMark}`)).map(text => `${place} refers to ${text}`)

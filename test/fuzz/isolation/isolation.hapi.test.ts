@@ -1,0 +1,29 @@
+import t, { type Test } from 'tap'
+import { realBackend } from '../../harness/backend.js'
+import { attackWorld } from '../../isolation/attacks.js'
+import type { Stores } from '../../isolation/attack-world.js'
+import { handOverOnHapi } from '../../isolation/hand-over.js'
+import { sandboxStores } from '../../isolation/sandbox-stores.js'
+import { fuzz, type FuzzEffort } from './fuzz.js'
+
+// ISOLATION_SEED=$RANDOM looks elsewhere; `npm run fuzz -- --minutes 60` looks longer.
+const seed = Number(process.env.ISOLATION_SEED ?? 4)
+
+t.setTimeout(480_000)
+t.test('no generated request shows or changes anything of another organization\'s, on the sandbox', async t => {
+  t.setTimeout(300_000)
+  await fuzzed(t, await sandboxStores(t), { seed, requests: 100_000, minutes: 2 })
+})
+
+t.test('no generated request shows or changes anything of another organization\'s, on the real FHIR server', async t => {
+  t.setTimeout(180_000)
+  const stores: Stores = { ...await sandboxStores(t), kind: 'hapi', testUrl: realBackend().url, handOver: handOverOnHapi }
+  await fuzzed(t, stores, { seed, requests: 5_000, minutes: 0.5 })
+})
+
+async function fuzzed (t: Test, stores: Stores, effort: FuzzEffort): Promise<void> {
+  const { sent, failure } = await fuzz(await attackWorld(t, stores), effort)
+  t.comment(`${sent} requests with seed ${effort.seed}`)
+  t.equal(failure, undefined, `ISOLATION_SEED=${effort.seed}`)
+  t.ok(sent > 500, `${sent} requests were sent`)
+}
