@@ -150,7 +150,10 @@ function numberAt (text: string, start: number): string {
 
 const isExact = (text: string): boolean => String(Number(text)) !== text && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
 
-const isOutOfRange = ({ text }: ExactText): boolean => text.length > 64 || !Number.isFinite(Number(text))
+/** Characters of the longest text of a JavaScript number that is written without an exponent, as some servers write all. */
+const longestNumber = 400
+
+const isOutOfRange = ({ text }: ExactText): boolean => text.length > longestNumber || !Number.isFinite(Number(text))
 
 // Nobody outside knows it, so no text that was sent or stored begins with it.
 const marker = randomUUID()
