@@ -50,9 +50,12 @@ async function pageAfter (place: WalkPlace, after: string | undefined): Promise<
   const since: SearchParameter[] = after === undefined ? [] : [['_lastUpdated', `gt${after}`]]
   for (let count = place.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
     try {
-      const { records } = await ask(place, searchPath(place, [...since, ['_sort', '_lastUpdated']], count), onePage(count))
-      demandOrder(records, after)
-      return records
+      // A record that is changed while the datastore answers stands in the order of its time before, so a page is asked for anew.
+      for (let attempt = 1; ; attempt++) {
+        const { records } = await ask(place, searchPath(place, [...since, ['_sort', '_lastUpdated']], count), onePage(count))
+        if (isOrdered(records, after)) return records
+        if (attempt === mostAttempts) throw new Failure('BACKEND_ERROR', { cause: { reason: 'a search is not sorted by _lastUpdated, or not limited by it' } })
+      }
     } catch (error) {
       if (!isTooMuch(error) || count === 1) throw error
     }
@@ -109,10 +112,11 @@ function isRecord (value: unknown, type: string): boolean {
   return resourceType === type && isId(id) && !Number.isNaN(Date.parse(String(meta?.lastUpdated)))
 }
 
-/** A datastore that passes over the order or the condition would lead past records, or round and round. */
-function demandOrder (records: Records, after: string | undefined): void {
+/** Whether a page is what was asked for: a datastore that passes over the order or the condition would lead past records, or round and round. */
+function isOrdered (records: Records, after: string | undefined): boolean {
   const times = [...after === undefined ? [] : [after], ...records.map(({ meta }) => meta.lastUpdated!)]
-  const isOrdered = times.every((time, at) => at === 0 || Date.parse(time) >= Date.parse(times[at - 1]!))
-  const isAhead = after === undefined || records.every(({ meta }) => meta.lastUpdated !== after)
-  if (!isOrdered || !isAhead) throw new Failure('BACKEND_ERROR', { cause: { reason: 'a search is not sorted by _lastUpdated, or not limited by it' } })
+  const isSorted = times.every((time, at) => at === 0 || Date.parse(time) >= Date.parse(times[at - 1]!))
+  return isSorted && (after === undefined || records.every(({ meta }) => meta.lastUpdated !== after))
 }
+
+const mostAttempts = 5
