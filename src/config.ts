@@ -1,6 +1,7 @@
 /**
  * Every setting, once: the type, the check at the start, the JSON schema for editors and the table in the README come from here.
- * `env` names the variable that sets a property, `urlEnv` the one that sets the URL of the datastore it names, `unit` is shown to readers.
+ * `env` names the variable that sets a property, `urlEnv` the one that sets the URL of the datastore it names,
+ * `secretEnv` the one that holds in itself what the file of the property holds, `unit` is shown to readers.
  */
 import { Type, type Static } from 'typebox'
 
@@ -47,9 +48,49 @@ const routing = Type.Object({
   })
 }, { additionalProperties: false, default: {} })
 
+const control = Type.Object({
+  databaseUrlFile: Type.Optional(Type.String({
+    description: 'File with the `postgres://` URL of the control plane\'s database; absent: an SQLite file in the data directory',
+    secretEnv: 'CONTROL_DATABASE_URL',
+    minLength: 1,
+    examples: ['/run/secrets/control-database-url']
+  })),
+  url: Type.Optional(Type.String({ description: 'Where a process of the role gateway finds the control plane', env: 'CONTROL_URL', format: 'base-url', examples: ['https://control.example.org'] })),
+  gatewayTokenFile: Type.Optional(Type.String({
+    description: 'File with the token that a process of the role gateway shows there',
+    secretEnv: 'CLINIGATE_GATEWAY_TOKEN',
+    minLength: 1,
+    examples: ['/run/secrets/gateway-token']
+  })),
+  gatewayName: Type.Optional(Type.String({ description: 'Name of this gateway in the dashboard, different for each; absent: the name of the machine', env: 'CLINIGATE_GATEWAY_NAME', pattern: '^[\\w.-]{1,100}$', examples: ['gateway-1'] }))
+}, { additionalProperties: false, default: {} })
+
+const oidc = Type.Object({
+  issuer: Type.String({ description: 'Issuer of the provider, whose metadata is found below it', format: 'base-url', examples: ['https://login.example.org/realms/clinic'] }),
+  clientId: Type.String({ description: 'The dashboard\'s client id at the provider', minLength: 1, examples: ['clinigate'] }),
+  clientSecretFile: Type.Optional(Type.String({ description: 'File with the client secret; absent, with its variable: a public client with PKCE alone', secretEnv: 'OIDC_CLIENT_SECRET', minLength: 1, examples: ['/run/secrets/oidc-client-secret'] })),
+  label: Type.String({ description: 'What the button on the sign-in page says', minLength: 1, default: 'Sign in with your organization', examples: ['Sign in with Entra ID'] }),
+  scope: Type.String({ description: 'Scopes to ask for', pattern: '^openid( [!-~]+)*$', default: 'openid email profile', examples: ['openid email profile groups'] }),
+  roleClaim: Type.String({ description: 'Claim of the ID token that says the role', minLength: 1, default: 'role', examples: ['groups'] }),
+  roles: Type.Record(Type.String(), Type.Enum(['operator', 'admin', 'viewer']), {
+    description: 'Role for each value of that claim; whoever has none of them is refused',
+    default: { operator: 'operator', admin: 'admin', viewer: 'viewer' },
+    examples: [{ 'clinigate-operators': 'operator' }]
+  }),
+  organizationClaim: Type.String({ description: 'Claim of the ID token that says the tenant id; operators need none', minLength: 1, default: 'organization', examples: ['tenant'] })
+}, { additionalProperties: false })
+
+const dashboard = Type.Object({
+  sessionIdleMinutes: Type.Integer({ description: 'A session ends when nothing was asked for so long', unit: 'minutes', minimum: 1, maximum: 1_440, default: 60, examples: [60] }),
+  sessionHours: Type.Integer({ description: 'A session ends at the latest after', unit: 'hours', minimum: 1, maximum: 720, default: 12, examples: [12] }),
+  localAccounts: Type.Boolean({ description: 'Whether people may sign in with a password kept here', default: true, examples: [true] }),
+  oidc: Type.Optional(oidc)
+}, { additionalProperties: false, default: {} })
+
 /** The configuration file and environment, as one schema. */
 export const configSchema = Type.Object({
   $schema: Type.Optional(Type.String({ description: 'For editors', examples: ['./clinigate.schema.json'] })),
+  role: Type.Enum(['all', 'gateway', 'control'], { description: 'What this process is: the gateway, the control plane with its dashboard, or both', env: 'CLINIGATE_ROLE', default: 'all', examples: ['gateway'] }),
   dataDirectory: Type.String({ description: 'Where the gateway keeps its own databases and generated secrets', env: 'CLINIGATE_DATA', minLength: 1, default: './data', examples: ['/var/lib/clinigate'] }),
   host: Type.String({ description: 'Address that the gateway listens on', env: 'HOST', minLength: 1, default: '127.0.0.1', examples: ['0.0.0.0'] }),
   port: Type.Integer({ description: 'Port that the gateway listens on; 0 takes a free one', env: 'PORT', minimum: 0, maximum: 65_535, default: 8080, examples: [8080] }),
@@ -65,6 +106,8 @@ export const configSchema = Type.Object({
   plansFile: Type.Optional(Type.String({ description: 'Plans in place of `config/plans.json`', env: 'CLINIGATE_PLANS', minLength: 1, examples: ['/etc/clinigate/plans.json'] })),
   datastores: Type.Record(Type.String(), datastore, { description: 'FHIR servers by a name of your choice', default: {} }),
   routing,
+  control,
+  dashboard,
   keys: Type.Object({
     maxStalenessMinutes: Type.Unsafe<number | null>({
       type: ['number', 'null'],

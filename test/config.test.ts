@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readCredentials } from '../src/config/credentials.js'
+import { controlDatabaseUrl } from '../src/config/control-secrets.js'
 import { cursorSecret } from '../src/config/cursor-secret.js'
 import { configTable, defaultFile, editorSchema, environmentExample, errorTable, settingsTables, withTables } from '../src/config/documentation.js'
 import { policyTable } from '../src/tenant-guard/policy-table.js'
@@ -44,6 +45,31 @@ t.test('without file and variables the shipped defaults and plans hold', async t
     enterprise: { requestsPerMinute: 10000, requestsPerMonth: null, overage: true }
   })
   t.same(loadConfig({ CLINIGATE_CONFIG: root('config/default.json') }), { ...config, $schema: './clinigate.schema.json' })
+})
+
+t.test('a process that is only the gateway needs to know where the control plane is, and no other one does', async t => {
+  const gateway = { CLINIGATE_ROLE: 'gateway', CONTROL_URL: 'https://control.example.org', CLINIGATE_GATEWAY_TOKEN: 'x' }
+  t.match(loadConfig(gateway), { role: 'gateway', control: { url: 'https://control.example.org' } })
+  t.match(mistakesOf({ CLINIGATE_ROLE: 'gateway' }), [/^control.url .*needs it/, /^control.gatewayTokenFile .*needs it/])
+  t.match(mistakesOf({ ...gateway, CLINIGATE_ROLE: 'control' }), [/^control.url .*only the role gateway/])
+  t.match(mistakesOf({ ...gateway, CONTROL_DATABASE_URL: 'postgres://user:pass@db/control' }), [/no database/])
+})
+
+t.test('the database URL comes from its variable or its file, and never into the configuration', async t => {
+  const databaseUrlFile = file(t, 'postgres://user:of-the-file@db/control\n')
+  const CLINIGATE_CONFIG = file(t, { control: { databaseUrlFile } })
+  const config = loadConfig({ CLINIGATE_CONFIG })
+  t.equal(controlDatabaseUrl(config, {}), 'postgres://user:of-the-file@db/control')
+  t.equal(controlDatabaseUrl(config, { CONTROL_DATABASE_URL: 'postgres://other' }), 'postgres://other')
+  t.notMatch(JSON.stringify(config), /of-the-file/)
+  t.match(mistakesOf({ CONTROL_DATABASE_URL: 'mysql://of-the-variable' }), [/^control.databaseUrlFile .*postgres:/])
+  t.notMatch(mistakesOf({ CONTROL_DATABASE_URL: 'mysql://of-the-variable' }).join(), /of-the-variable/)
+})
+
+t.test('people must be able to sign in', async t => {
+  t.match(mistakesOf({ CLINIGATE_CONFIG: file(t, { dashboard: { localAccounts: false } }) }), [/^dashboard.localAccounts/])
+  const oidc = { issuer: 'https://login.example.org', clientId: 'clinigate' }
+  t.match(loadConfig({ CLINIGATE_CONFIG: file(t, { dashboard: { localAccounts: false, oidc } }) }).dashboard.oidc, { roleClaim: 'role', roles: { admin: 'admin' } })
 })
 
 t.test('a variable wins over the file, and an empty one counts as absent', async t => {

@@ -45,6 +45,7 @@ export function defaultFile (): unknown {
 export function environmentExample (): string {
   const blocks = allSettings().flatMap(({ path, schema }) => [
     ...(schema.env ? [`# ${schema.description}.\n#${schema.env}=${schema.default ?? schema.examples?.[0]}`] : []),
+    ...(schema.secretEnv ? [`# What the file of ${path.join('.')} would hold; it wins over the file.\n#${schema.secretEnv}=`] : []),
     ...(schema.urlEnv ? [`# URL of the datastore that ${path.join('.')} names.\n#${schema.urlEnv}=https://fhir.example.org/fhir`] : [])
   ])
   return ['# The configuration file; a variable below wins over it.\n#CLINIGATE_CONFIG=config/default.json', ...blocks].join('\n\n') + '\n'
@@ -52,6 +53,7 @@ export function environmentExample (): string {
 
 function variableOf ({ schema }: Setting): string {
   if (schema.env) return `\`${schema.env}\``
+  if (schema.secretEnv) return `\`${schema.secretEnv}\` (its content)`
   return schema.urlEnv ? `\`${schema.urlEnv}\` (its URL)` : ''
 }
 
@@ -78,6 +80,9 @@ function withoutDefaultedRequired (schema: unknown): unknown {
 
 function defaultsOf (schema: PropertySchema): unknown {
   if (!schema.properties) return schema.default
-  const entries = Object.entries(schema.properties).map(([name, property]) => [name, defaultsOf(property)] as const)
+  const entries = Object.entries(schema.properties)
+    // An object that may be left out is not begun by the defaults of its settings.
+    .filter(([name, property]) => !property.properties || schema.required?.includes(name))
+    .map(([name, property]) => [name, defaultsOf(property)] as const)
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
 }

@@ -21,7 +21,9 @@ export interface PropertySchema {
   readonly enum?: readonly string[]
   readonly env?: string
   readonly urlEnv?: string
+  readonly secretEnv?: string
   readonly unit?: string
+  readonly required?: readonly string[]
   readonly properties?: Readonly<Record<string, PropertySchema>>
   readonly patternProperties?: Readonly<Record<string, PropertySchema>>
 }
@@ -37,7 +39,7 @@ export function allSettings (schema: PropertySchema = configSchema as PropertySc
 const settings = allSettings()
 
 /** The variables that this service reads, with `CLINIGATE_CONFIG`, which names the file. */
-export const knownVariables: readonly string[] = ['CLINIGATE_CONFIG', ...settings.flatMap(({ schema }) => [schema.env, schema.urlEnv].filter(name => name !== undefined))]
+export const knownVariables: readonly string[] = ['CLINIGATE_CONFIG', ...settings.flatMap(({ schema }) => [schema.env, schema.urlEnv, schema.secretEnv].filter(name => name !== undefined))]
 
 /**
  * Writes the variables into the settings of the file.

@@ -16,7 +16,7 @@ export function mistakesOf (schema: TSchema, settings: unknown, variables: Reado
 }
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, allowUnionTypes: true, verbose: true })
-ajv.addVocabulary(['env', 'urlEnv', 'unit'])
+ajv.addVocabulary(['env', 'urlEnv', 'secretEnv', 'unit'])
 ajv.addFormat('base-url', isBaseUrl)
 
 function compiled (schema: TSchema): ValidateFunction {
