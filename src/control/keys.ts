@@ -20,6 +20,8 @@ export interface Key {
   readonly revokedAt?: string
   /** The id of the key that it was rolled to. */
   readonly successor?: string
+  /** When a gateway last saw it; some seconds late. */
+  readonly lastUsedAt?: string
 }
 
 /** What is said when a key is made; without scopes it may do everything, without an expiry it lasts until it is revoked. */
@@ -46,7 +48,8 @@ export function toKey (row: KeyRow): Key {
     scopes: toScopes(row),
     expiresAt: row.expiresAt ?? undefined,
     revokedAt: row.revokedAt ?? undefined,
-    successor: row.successor ?? undefined
+    successor: row.successor ?? undefined,
+    lastUsedAt: row.lastUsedAt ?? undefined
   }
 }
 

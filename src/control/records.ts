@@ -4,16 +4,30 @@ import type { Tables } from './tables.js'
 
 /** One line of the audit trail. */
 export interface AuditEntry {
+  readonly seq: number
   readonly at: string
   readonly actor: string
   readonly action: string
-  /** A tenant id or a key id. */
+  /** The id of what was changed: an organization, key, member, invitation or token. */
   readonly entity: string
+  /** The organization that it concerns. */
+  readonly tenantId?: string
   readonly detail: unknown
 }
 
+/** What was done, before it has its number. */
+export type AuditDeed = Omit<AuditEntry, 'seq'>
+
 /** What was done, and the state that gateways must know of since. */
-export type Deed = AuditEntry & { readonly now: EntityState }
+export type Deed = AuditDeed & { readonly now: EntityState }
+
+/** Which part of the audit trail, newest first: what concerns an organization or one entity, older than a number. */
+export interface AuditQuestion {
+  readonly tenantId?: string
+  readonly entity?: string
+  readonly before?: number
+  readonly limit: number
+}
 
 /** Runs a change in a transaction; changes of all processes come one after another, each seeing what the one before left. */
 export function inTurn<T> (db: Kysely<Tables>, work: (trx: Transaction<Tables>) => Promise<T>): Promise<T> {
@@ -25,15 +39,21 @@ export function inTurn<T> (db: Kysely<Tables>, work: (trx: Transaction<Tables>) 
   })
 }
 
-/** Writes a deed to the feed and to the audit trail, under the next number, in the transaction that does it. */
-export async function record (trx: Transaction<Tables>, { now, at, actor, action, entity, detail }: Deed): Promise<void> {
+/** Writes a deed to the feed and to the audit trail, in the transaction that does it. */
+export async function record (trx: Transaction<Tables>, { now, ...entry }: Deed): Promise<void> {
   const { seq } = await trx.updateTable('feed').set(eb => ({ seq: eb('seq', '+', 1) })).returning('seq').executeTakeFirstOrThrow()
-  const latest = { seq, payload: JSON.stringify(now.state), at }
+  const latest = { seq, payload: JSON.stringify(now.state), at: entry.at }
   await trx.insertInto('changes')
-    .values({ kind: now.kind, entity, ...latest })
+    .values({ kind: now.kind, entity: entry.entity, ...latest })
     .onConflict(conflict => conflict.columns(['kind', 'entity']).doUpdateSet(latest))
     .execute()
-  await trx.insertInto('auditTrail').values({ seq, at, actor, action, entity, detail: JSON.stringify(detail) }).execute()
+  await recordAudit(trx, entry)
+}
+
+/** Writes a deed that gateways need not know of to the audit trail, under the next number, in the transaction that does it. */
+export async function recordAudit (trx: Transaction<Tables>, { tenantId, detail, ...entry }: AuditDeed): Promise<void> {
+  const { auditSeq: seq } = await trx.updateTable('feed').set(eb => ({ auditSeq: eb('auditSeq', '+', 1) })).returning('auditSeq').executeTakeFirstOrThrow()
+  await trx.insertInto('auditTrail').values({ seq, ...entry, tenantId: tenantId ?? null, detail: JSON.stringify(detail) }).execute()
 }
 
 /** What a copy at this position has missed, at most `limit` changes of it. */
@@ -49,10 +69,14 @@ export async function changesAfter (db: Kysely<Tables>, position: Position, limi
   return { feedId, startsOver, after, through: isLatest ? Math.max(last, seq) : last, isLatest, changes: rows.map(toChange) }
 }
 
-/** What was done to an organization or key, oldest first. */
-export async function auditTrail (db: Kysely<Tables>, entity: string): Promise<AuditEntry[]> {
-  const rows = await db.selectFrom('auditTrail').selectAll().where('entity', '=', entity).orderBy('seq').execute()
-  return rows.map(({ at, actor, action, detail }) => ({ at, actor, action, entity, detail: JSON.parse(detail) }))
+/** The newest lines of the audit trail that a question is about. */
+export async function auditTrail (db: Kysely<Tables>, { tenantId, entity, before, limit }: AuditQuestion): Promise<AuditEntry[]> {
+  const rows = await db.selectFrom('auditTrail').selectAll()
+    .$if(tenantId !== undefined, query => query.where('tenantId', '=', tenantId!))
+    .$if(entity !== undefined, query => query.where('entity', '=', entity!))
+    .$if(before !== undefined, query => query.where('seq', '<', before!))
+    .orderBy('seq', 'desc').limit(limit).execute()
+  return rows.map(({ tenantId, detail, ...row }) => ({ ...row, tenantId: tenantId ?? undefined, detail: JSON.parse(detail) }))
 }
 
 function toChange ({ seq, kind, payload }: Tables['changes']): Change {

@@ -1,5 +1,5 @@
-/** Why a wish can't be fulfilled: what it names isn't there, what it says is wrong, or it comes too late. */
-export type RefusalReason = 'missing' | 'invalid' | 'conflict'
+/** Why a wish can't be fulfilled: what it names isn't there, what it says is wrong, it comes too late, or the actor's role doesn't allow it. */
+export type RefusalReason = 'missing' | 'invalid' | 'conflict' | 'forbidden'
 
 /** A wish that the control plane can't fulfil; the message tells the person who asked what to do. */
 export class ControlRefused extends Error {

@@ -1,12 +1,17 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { Batch, Position } from '../keys/change-feed.js'
-import { base32, randomText } from '../keys/random-text.js'
 import { hashSecret, newSecret } from '../keys/secret.js'
+import { unguessableId, type ControlContext, type NewId } from './context.js'
 import { openDatabase } from './database.js'
+import { GatewayStore } from './gateway-store.js'
+import { InvitationStore } from './invitation-store.js'
 import { draftColumns, endOfOverlap, goodExpiry, keyState, requireGood, requireNotRolled, successorDraft, toKey, type Key, type KeyDraft, type NewKey } from './keys.js'
+import { MemberStore } from './member-store.js'
 import { organizationRow, organizationState, toOrganization, type Organization, type OrganizationChanges, type OrganizationDraft } from './organizations.js'
-import { auditTrail, changesAfter, inTurn, record, type AuditEntry } from './records.js'
-import { ControlRefused } from './refused.js'
+import { missingThing } from './permissions.js'
+import { auditTrail, changesAfter, inTurn, record, type AuditDeed, type AuditEntry, type AuditQuestion } from './records.js'
+import { SessionStore } from './session-store.js'
+import { TokenStore } from './token-store.js'
 import type { KeyRow, Tables } from './tables.js'
 
 /** What a control store needs; `plans` are the names that an organization's plan may have. */
@@ -16,15 +21,13 @@ export interface ControlStoreOptions {
   readonly plans: readonly string[]
   readonly now: () => Date
   /** Makes ids that nobody can guess, of `a-z`, `0-9` and `-`. */
-  readonly newId?: (prefix: 'org' | 'key') => string
+  readonly newId?: NewId
 }
 
 /** Opens the control store, which several processes may have open at a time. */
 export async function openControlStore (options: ControlStoreOptions): Promise<ControlStore> {
   return new ControlStore(await openDatabase(options.file), options)
 }
-
-const unguessableId = (prefix: string): string => `${prefix}-${randomText(base32, 26)}`
 
 type Transacted = Transaction<Tables>
 
@@ -36,7 +39,12 @@ export class ControlStore {
   readonly #db: Kysely<Tables>
   readonly #plans: readonly string[]
   readonly #now: () => Date
-  readonly #newId: (prefix: 'org' | 'key') => string
+  readonly #newId: NewId
+  readonly members: MemberStore
+  readonly invitations: InvitationStore
+  readonly sessions: SessionStore
+  readonly tokens: TokenStore
+  readonly gateways: GatewayStore
 
   /** Use {@link openControlStore}. */
   constructor (db: Kysely<Tables>, { plans, now, newId = unguessableId }: ControlStoreOptions) {
@@ -44,6 +52,12 @@ export class ControlStore {
     this.#plans = plans
     this.#now = now
     this.#newId = newId
+    const context: ControlContext = { db, now, newId }
+    this.members = new MemberStore(context)
+    this.invitations = new InvitationStore(context, this.members)
+    this.sessions = new SessionStore(context)
+    this.tokens = new TokenStore(context)
+    this.gateways = new GatewayStore(context)
   }
 
   /** Makes an organization with a tenant id of its own. */
@@ -128,9 +142,14 @@ export class ControlStore {
     return rows.map(toKey)
   }
 
-  /** What was done to an organization or key, oldest first. */
-  auditTrail (entity: string): Promise<AuditEntry[]> {
-    return auditTrail(this.#db, entity)
+  /** One key; refused when there is none. */
+  async findKey (keyId: string): Promise<Key> {
+    return toKey(await findKey(this.#db, keyId))
+  }
+
+  /** The newest lines of the audit trail that a question is about. */
+  auditTrail (question: AuditQuestion): Promise<AuditEntry[]> {
+    return auditTrail(this.#db, question)
   }
 
   /** What a copy at this position has missed, at most `limit` changes of it. */
@@ -154,7 +173,8 @@ export class ControlStore {
       createdAt: this.#at(),
       createdBy: by,
       revokedAt: null,
-      successor: null
+      successor: null,
+      lastUsedAt: null
     }
     await trx.insertInto('keys').values(row).execute()
     await this.#recordKey(trx, row, { actor: by, action: 'key created', detail: columns })
@@ -169,12 +189,12 @@ export class ControlStore {
   }
 
   #recordKey (trx: Transacted, row: KeyRow, deed: PartialDeed): Promise<void> {
-    return record(trx, { ...deed, at: this.#at(), entity: row.keyId, now: { kind: 'key', state: keyState(row) } })
+    return record(trx, { ...deed, at: this.#at(), entity: row.keyId, tenantId: row.tenantId, now: { kind: 'key', state: keyState(row) } })
   }
 
   async #recordOrganization (trx: Transacted, tenantId: string, deed: PartialDeed): Promise<Organization> {
     const organization = await findOrganization(trx, tenantId)
-    await record(trx, { ...deed, at: this.#at(), entity: tenantId, now: { kind: 'organization', state: organizationState(organization) } })
+    await record(trx, { ...deed, at: this.#at(), entity: tenantId, tenantId, now: { kind: 'organization', state: organizationState(organization) } })
     return organization
   }
 
@@ -183,16 +203,16 @@ export class ControlStore {
   }
 }
 
-type PartialDeed = Pick<AuditEntry, 'actor' | 'action' | 'detail'>
+type PartialDeed = Pick<AuditDeed, 'actor' | 'action' | 'detail'>
 
 async function findOrganization (db: Kysely<Tables>, tenantId: string): Promise<Organization> {
   const row = await db.selectFrom('organizations').selectAll().where('tenantId', '=', tenantId).executeTakeFirst()
-  if (row === undefined) throw new ControlRefused('missing', 'There is no organization with this tenant id.')
+  if (row === undefined) throw missingThing('organization')
   return toOrganization(row)
 }
 
 async function findKey (db: Kysely<Tables>, keyId: string): Promise<KeyRow> {
   const row = await db.selectFrom('keys').selectAll().where('keyId', '=', keyId).executeTakeFirst()
-  if (row === undefined) throw new ControlRefused('missing', 'There is no key with this id.')
+  if (row === undefined) throw missingThing('key')
   return row
 }

@@ -7,11 +7,27 @@ import { base62, randomText } from './random-text.js'
 const randomLength = 43
 const checksumLength = 6
 const format = /^(svc_(test|live)_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
+const tokenFormat = /^(cg_(?:control|gateway)_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
 
 /** A new secret key: `svc_test_` or `svc_live_`, 43 random characters, 6 of checksum. It is shown once and never stored. */
 export function newSecret (mode: Mode): string {
   const body = `svc_${mode}_${randomText(base62, randomLength)}`
   return body + checksum(body)
+}
+
+/** Tokens of programs and of gateways, which open the control plane and no data. */
+export type TokenKind = 'control' | 'gateway'
+
+/** A new token: `cg_control_` or `cg_gateway_`, and then as a key. */
+export function newToken (kind: TokenKind): string {
+  const body = `cg_${kind}_${randomText(base62, randomLength)}`
+  return body + checksum(body)
+}
+
+/** Whether a text can be a token at all. */
+export function isToken (text: string): boolean {
+  const [, body, sum] = tokenFormat.exec(text) ?? []
+  return body !== undefined && sum === checksum(body)
 }
 
 /**

@@ -92,7 +92,7 @@ t.test('a revoked key stays revoked, at the time of the first revocation', async
   const first = await store.revokeKey(keyId, 'ann')
   pass(hourMs)
   t.strictSame(await store.revokeKey(keyId, 'bob'), first)
-  t.equal((await store.auditTrail(keyId)).length, 2, 'the second wish changed nothing')
+  t.equal((await store.auditTrail({ entity: keyId, limit: 10 })).length, 2, 'the second wish changed nothing')
   await t.rejects(store.rollKey(keyId, hourMs, 'ann'), { name: 'ControlRefused', reason: 'conflict', message: /revoked/ })
   await t.rejects(store.expireKey(keyId, new Date(start + 9 * hourMs), 'ann'), { name: 'ControlRefused', reason: 'conflict' })
 })
@@ -134,12 +134,13 @@ t.test('every change has a line in the audit trail that says who, when and what,
   await store.changeOrganization(tenantId, { overage: false }, 'bob')
   const { keyId: successor } = await store.rollKey(keyId, hourMs, 'bob')
   await store.revokeKey(keyId, 'cleo')
-  t.match(await store.auditTrail(tenantId), [
-    { at: '2030-01-01T00:00:00.000Z', actor: 'ann', action: 'organization created', detail: { name: 'Clinic', plan: 'pro' } },
-    { at: '2030-01-01T01:00:00.000Z', actor: 'bob', action: 'organization changed', detail: { overage: false } }
-  ])
-  const trail = await store.auditTrail(keyId)
-  t.match(trail, [{ action: 'key created' }, { actor: 'bob', action: 'key rolled', detail: { successor } }, { actor: 'cleo', action: 'key revoked' }])
+  t.match(await store.auditTrail({ entity: tenantId, limit: 10 }), [
+    { at: '2030-01-01T01:00:00.000Z', actor: 'bob', action: 'organization changed', detail: { overage: false } },
+    { at: '2030-01-01T00:00:00.000Z', actor: 'ann', action: 'organization created', detail: { name: 'Clinic', plan: 'pro' } }
+  ], 'the newest first')
+  t.match(await store.auditTrail({ tenantId, limit: 2 }), [{ action: 'key revoked', tenantId }, { action: 'key rolled', tenantId }])
+  const trail = await store.auditTrail({ entity: keyId, limit: 10 })
+  t.match(trail, [{ actor: 'cleo', action: 'key revoked' }, { actor: 'bob', action: 'key rolled', detail: { successor } }, { action: 'key created' }])
   t.notOk([secret.slice(9, 30), hashSecret(secret)].some(text => JSON.stringify(trail).includes(text)))
 })
 

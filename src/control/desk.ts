@@ -1,0 +1,180 @@
+import type { Actor, Role } from './actor.js'
+import { missingThing, requireAdmin, requireOperator, requireSees } from './permissions.js'
+import type { Gateway, Reach } from './gateway-store.js'
+import type { Key, KeyDraft, NewKey } from './keys.js'
+import type { Invitation, InvitationDraft, Member } from './members.js'
+import type { Organization, OrganizationChanges, OrganizationDraft } from './organizations.js'
+import type { AuditEntry, AuditQuestion } from './records.js'
+import type { ControlStore } from './store.js'
+import type { Token, TokenDraft } from './token-store.js'
+
+/**
+ * The control plane as one person or program may use it: the only way in for the dashboard, the management API and the command
+ * line. What belongs to another organization is missing, with the very words for what never was; what the role does not allow is
+ * forbidden. Where `tenantId` may be left out, that means what belongs to no organization, which is for operators.
+ * All methods throw ControlRefused.
+ */
+export class Desk {
+  readonly #store: ControlStore
+
+  constructor (store: ControlStore, readonly actor: Actor) {
+    this.#store = store
+  }
+
+  /** All organizations for an operator, the own one for all others; oldest first. */
+  async listOrganizations (): Promise<Organization[]> {
+    const { actor } = this
+    return actor.role === 'operator' ? this.#store.listOrganizations() : [await this.#store.findOrganization(actor.tenantId)]
+  }
+
+  async findOrganization (tenantId: string): Promise<Organization> {
+    requireSees(this.actor, tenantId, 'organization')
+    return this.#store.findOrganization(tenantId)
+  }
+
+  async createOrganization (draft: OrganizationDraft): Promise<Organization> {
+    requireOperator(this.actor)
+    return this.#store.createOrganization(draft, this.actor.name)
+  }
+
+  /** An organization's admin may switch overage; its name and plan are the operator's. */
+  async changeOrganization (tenantId: string, changes: OrganizationChanges): Promise<Organization> {
+    requireSees(this.actor, tenantId, 'organization')
+    requireAdmin(this.actor)
+    if (changes.name !== undefined || changes.plan !== undefined) requireOperator(this.actor)
+    return this.#store.changeOrganization(tenantId, changes, this.actor.name)
+  }
+
+  async listKeys (tenantId: string): Promise<Key[]> {
+    requireSees(this.actor, tenantId, 'organization')
+    return this.#store.listKeys(tenantId)
+  }
+
+  async findKey (keyId: string): Promise<Key> {
+    const key = await this.#store.findKey(keyId)
+    requireSees(this.actor, key.tenantId, 'key')
+    return key
+  }
+
+  async createKey (draft: KeyDraft): Promise<NewKey> {
+    requireSees(this.actor, draft.tenantId, 'organization')
+    requireAdmin(this.actor)
+    return this.#store.createKey(draft, this.actor.name)
+  }
+
+  /** @param overlapMs how long the old key goes on */
+  async rollKey (keyId: string, overlapMs: number): Promise<NewKey & { previous: Key }> {
+    await this.#requireMayChangeKey(keyId)
+    return this.#store.rollKey(keyId, overlapMs, this.actor.name)
+  }
+
+  async revokeKey (keyId: string): Promise<Key> {
+    await this.#requireMayChangeKey(keyId)
+    return this.#store.revokeKey(keyId, this.actor.name)
+  }
+
+  async expireKey (keyId: string, expiresAt: Date): Promise<Key> {
+    await this.#requireMayChangeKey(keyId)
+    return this.#store.expireKey(keyId, expiresAt, this.actor.name)
+  }
+
+  /** On which gateways the latest change of a key is in force. */
+  async reachOfKey (keyId: string): Promise<Reach> {
+    await this.findKey(keyId)
+    return (await this.#store.gateways.reach(keyId))!
+  }
+
+  async listMembers (tenantId?: string): Promise<Member[]> {
+    requireSees(this.actor, tenantId, 'organization')
+    return this.#store.members.list(tenantId)
+  }
+
+  async findMember (memberId: string): Promise<Member> {
+    const member = await this.#store.members.find(memberId)
+    if (member === undefined) throw missingThing('member')
+    requireSees(this.actor, member.tenantId, 'member')
+    return member
+  }
+
+  async changeMemberRole (memberId: string, role: Role): Promise<Member> {
+    await this.#requireMayChangeMember(memberId)
+    return this.#store.members.changeRole(memberId, role, this.actor.name)
+  }
+
+  async removeMember (memberId: string): Promise<Member> {
+    await this.#requireMayChangeMember(memberId)
+    return this.#store.members.remove(memberId, this.actor.name)
+  }
+
+  /** @returns a password for the member's next sign-in, shown only here */
+  async resetPassword (memberId: string): Promise<{ readonly password: string }> {
+    await this.#requireMayChangeMember(memberId)
+    return this.#store.members.resetPassword(memberId, this.actor.name)
+  }
+
+  /** @returns the invitation with the token of its link, shown only here */
+  async invite (draft: InvitationDraft): Promise<Invitation & { readonly token: string }> {
+    requireSees(this.actor, draft.tenantId, 'organization')
+    requireAdmin(this.actor)
+    return this.#store.invitations.create(draft, this.actor.name)
+  }
+
+  async listInvitations (tenantId?: string): Promise<Invitation[]> {
+    requireSees(this.actor, tenantId, 'organization')
+    return this.#store.invitations.list(tenantId)
+  }
+
+  async withdrawInvitation (invitationId: string): Promise<Invitation> {
+    const invitation = await this.#store.invitations.find(invitationId)
+    if (invitation === undefined) throw missingThing('invitation')
+    requireSees(this.actor, invitation.tenantId, 'invitation')
+    requireAdmin(this.actor)
+    return this.#store.invitations.withdraw(invitationId, this.actor.name)
+  }
+
+  async listTokens (tenantId?: string): Promise<Token[]> {
+    requireSees(this.actor, tenantId, 'organization')
+    return this.#store.tokens.list(tenantId)
+  }
+
+  /** @returns the token with its secret, shown only here */
+  async createToken (draft: TokenDraft): Promise<Token & { readonly secret: string }> {
+    requireSees(this.actor, draft.tenantId, 'organization')
+    requireAdmin(this.actor)
+    return this.#store.tokens.create(draft, this.actor.name)
+  }
+
+  async revokeToken (tokenId: string): Promise<Token> {
+    const token = await this.#store.tokens.find(tokenId)
+    if (token === undefined) throw missingThing('token')
+    requireSees(this.actor, token.tenantId, 'token')
+    requireAdmin(this.actor)
+    return this.#store.tokens.revoke(tokenId, this.actor.name)
+  }
+
+  /** Newest first; without an organization, an operator sees all of it. */
+  async auditTrail (question: AuditQuestion): Promise<AuditEntry[]> {
+    requireSees(this.actor, question.tenantId, 'organization')
+    return this.#store.auditTrail(question)
+  }
+
+  async listGateways (): Promise<Gateway[]> {
+    requireOperator(this.actor)
+    return this.#store.gateways.list()
+  }
+
+  async #requireMayChangeKey (keyId: string): Promise<void> {
+    await this.findKey(keyId)
+    requireAdmin(this.actor)
+  }
+
+  async #requireMayChangeMember (memberId: string): Promise<void> {
+    await this.findMember(memberId)
+    requireAdmin(this.actor)
+  }
+}
+
+/** The desk at which an actor works. */
+export function deskFor (store: ControlStore, actor: Actor): Desk {
+  return new Desk(store, actor)
+}

@@ -1,0 +1,208 @@
+import type { ExpressionBuilder, Kysely, Transaction } from 'kysely'
+import type { Role } from './actor.js'
+import type { ControlContext } from './context.js'
+import { goodEmail, goodRole, toMember, type Member, type ProviderIdentity } from './members.js'
+import { goodName } from './organizations.js'
+import { goodPassword, hashPassword, isPassword, oneTimePassword } from './passwords.js'
+import { missingThing } from './permissions.js'
+import { inTurn, recordAudit } from './records.js'
+import { ControlRefused } from './refused.js'
+import type { MemberRow, Tables } from './tables.js'
+
+/** A new member; with a password, or with who it is at an OpenID provider. */
+export interface MemberDraft {
+  readonly tenantId?: string
+  readonly email: string
+  readonly name: string
+  readonly role: Role
+  readonly passwordHash?: string
+  readonly mustChangePassword?: boolean
+  readonly issuer?: string
+  readonly subject?: string
+}
+
+/**
+ * People and their passwords. One person may be a member of several organizations, each time with a password of its own, so
+ * that no organization can find out about another one by inviting somebody.
+ */
+export class MemberStore {
+  readonly #context: ControlContext
+
+  constructor (context: ControlContext) {
+    this.#context = context
+  }
+
+  /** The members of an organization, or without one the operators; oldest first. */
+  async list (tenantId?: string): Promise<Member[]> {
+    const rows = await this.#context.db.selectFrom('members').selectAll()
+      .where(ofTenant(tenantId)).orderBy('createdAt').orderBy('memberId').execute()
+    return rows.map(toMember)
+  }
+
+  /** One member; undefined when there is none, which a session must ask each time. */
+  async find (memberId: string): Promise<Member | undefined> {
+    const row = await this.#context.db.selectFrom('members').selectAll().where('memberId', '=', memberId).executeTakeFirst()
+    return row && toMember(row)
+  }
+
+  /** Whom an address and a password open: nobody, somebody, or one person in several organizations. */
+  async whoHas (email: string, password: string): Promise<Member[]> {
+    const rows = await this.#context.db.selectFrom('members').selectAll().where('email', '=', email.trim().toLowerCase())
+      .where('passwordHash', 'is not', null).limit(10).execute()
+    const candidates = rows.length > 0 ? rows : [undefined]
+    const opened = await Promise.all(candidates.map(async row => await isPassword(password, row?.passwordHash) ? [toMember(row!)] : []))
+    return opened.flat()
+  }
+
+  /** Notes that a member signed in. */
+  async signedIn (memberId: string): Promise<void> {
+    await inTurn(this.#context.db, async trx => {
+      const { email, tenantId } = await memberRow(trx, memberId)
+      await trx.updateTable('members').set({ lastSignInAt: this.#at() }).where('memberId', '=', memberId).execute()
+      await recordAudit(trx, { at: this.#at(), actor: `member:${email}`, action: 'signed in', entity: memberId, tenantId: tenantId ?? undefined, detail: {} })
+    })
+  }
+
+  /** The member whom a provider names, made or brought up to date by its word. */
+  async fromProvider (identity: ProviderIdentity): Promise<Member> {
+    const { issuer, subject, tenantId } = identity
+    const email = goodEmail(identity.email)
+    const name = goodName(identity.name)
+    const role = goodRole(identity.role, tenantId)
+    return inTurn(this.#context.db, async trx => {
+      const known = await trx.selectFrom('members').selectAll().where('issuer', '=', issuer).where('subject', '=', subject).executeTakeFirst()
+      if (tenantId !== undefined) await requireOrganization(trx, tenantId)
+      if (known === undefined) return await this.insert(trx, { tenantId, email, name, role, issuer, subject }, `provider:${new URL(issuer).host}`)
+      const changed = { email, name, role, tenantId: tenantId ?? null }
+      await trx.updateTable('members').set(changed).where('memberId', '=', known.memberId).execute()
+      if (known.role !== role || known.tenantId !== changed.tenantId) {
+        await endSessions(trx, known.memberId)
+        await recordAudit(trx, { at: this.#at(), actor: `provider:${new URL(issuer).host}`, action: 'member changed', entity: known.memberId, tenantId, detail: { role } })
+      }
+      return toMember({ ...known, ...changed })
+    })
+  }
+
+  /** Sets the password that a member chose, who must know the present one; all other sessions of the member end. */
+  async changePassword (memberId: string, { current, wanted }: { readonly current: string, readonly wanted: string }, keepSession?: string): Promise<void> {
+    const { db } = this.#context
+    const { passwordHash } = await memberRow(db, memberId)
+    if (passwordHash === null) throw new ControlRefused('conflict', 'Your password is kept by your organization\'s sign-in; change it there.')
+    if (!await isPassword(current, passwordHash)) throw new ControlRefused('invalid', 'This is not your present password.')
+    if (wanted === current) throw new ControlRefused('invalid', 'Choose another password than the present one.')
+    await this.#setPassword(memberId, { password: goodPassword(wanted), mustChange: false, by: undefined, keepSession })
+  }
+
+  /** Gives a member who lost the password one for the next sign-in; it is known only here, and every session of the member ends. */
+  async resetPassword (memberId: string, by: string): Promise<{ readonly password: string }> {
+    const { passwordHash } = await memberRow(this.#context.db, memberId)
+    if (passwordHash === null) throw new ControlRefused('conflict', 'This person signs in at the organization\'s own provider.')
+    const password = oneTimePassword()
+    await this.#setPassword(memberId, { password, mustChange: true, by })
+    return { password }
+  }
+
+  /** Changes what a member may do; the sessions end, so that it holds at once. */
+  changeRole (memberId: string, role: Role, by: string): Promise<Member> {
+    return inTurn(this.#context.db, async trx => {
+      const row = await memberRow(trx, memberId)
+      goodRole(role, row.tenantId ?? undefined)
+      await trx.updateTable('members').set({ role }).where('memberId', '=', memberId).execute()
+      await endSessions(trx, memberId)
+      await recordAudit(trx, { at: this.#at(), actor: by, action: 'member changed', entity: memberId, tenantId: row.tenantId ?? undefined, detail: { role } })
+      return toMember({ ...row, role })
+    })
+  }
+
+  /** Removes a member, whose sessions end; never the last operator. */
+  remove (memberId: string, by: string): Promise<Member> {
+    return inTurn(this.#context.db, async trx => {
+      const row = await memberRow(trx, memberId)
+      if (row.role === 'operator') await requireAnotherOperator(trx, memberId)
+      await trx.deleteFrom('members').where('memberId', '=', memberId).execute()
+      await endSessions(trx, memberId)
+      await recordAudit(trx, { at: this.#at(), actor: by, action: 'member removed', entity: memberId, tenantId: row.tenantId ?? undefined, detail: { email: row.email, role: row.role } })
+      return toMember(row)
+    })
+  }
+
+  /** Makes the first operator where there is none, with a password for the first sign-in; undefined where there is one. */
+  async createFirstOperator (email: string, by: string): Promise<{ readonly email: string, readonly password: string } | undefined> {
+    if ((await this.list()).length > 0) return undefined
+    const password = oneTimePassword()
+    const passwordHash = await hashPassword(password)
+    return inTurn(this.#context.db, async trx => {
+      // Another process may have been faster while the hash was made.
+      if (await trx.selectFrom('members').select('memberId').where('tenantId', 'is', null).executeTakeFirst() !== undefined) return undefined
+      await this.insert(trx, { email, name: 'Operator', role: 'operator', passwordHash, mustChangePassword: true }, by)
+      return { email, password }
+    })
+  }
+
+  /** Adds a member in a transaction; refuses an address that the organization has already. */
+  async insert (trx: Transaction<Tables>, { tenantId, email, name, role, passwordHash, mustChangePassword = false, issuer, subject }: MemberDraft, by: string): Promise<Member> {
+    const taken = await trx.selectFrom('members').select('memberId').where(ofTenant(tenantId)).where('email', '=', email)
+      .$if(issuer !== undefined, query => query.where('issuer', 'is', null)).executeTakeFirst()
+    if (taken !== undefined) throw new ControlRefused('conflict', 'Somebody with this address is a member already.')
+    const row: MemberRow = {
+      memberId: this.#context.newId('mem'),
+      tenantId: tenantId ?? null,
+      email,
+      name,
+      role,
+      passwordHash: passwordHash ?? null,
+      mustChangePassword: Number(mustChangePassword),
+      issuer: issuer ?? null,
+      subject: subject ?? null,
+      createdAt: this.#at(),
+      createdBy: by,
+      lastSignInAt: null
+    }
+    await trx.insertInto('members').values(row).execute()
+    await recordAudit(trx, { at: this.#at(), actor: by, action: 'member added', entity: row.memberId, tenantId, detail: { email, role } })
+    return toMember(row)
+  }
+
+  async #setPassword (memberId: string, { password, mustChange, by, keepSession }: NewPassword): Promise<void> {
+    const passwordHash = await hashPassword(password)
+    await inTurn(this.#context.db, async trx => {
+      const { email, tenantId } = await memberRow(trx, memberId)
+      await trx.updateTable('members').set({ passwordHash, mustChangePassword: Number(mustChange) }).where('memberId', '=', memberId).execute()
+      await endSessions(trx, memberId, keepSession)
+      const action = mustChange ? 'password reset' : 'password changed'
+      await recordAudit(trx, { at: this.#at(), actor: by ?? `member:${email}`, action, entity: memberId, tenantId: tenantId ?? undefined, detail: {} })
+    })
+  }
+
+  #at (): string {
+    return this.#context.now().toISOString()
+  }
+}
+
+interface NewPassword { readonly password: string, readonly mustChange: boolean, readonly by: string | undefined, readonly keepSession?: string | undefined }
+
+/** The comparison that finds what belongs to an organization, or to none. */
+export function ofTenant (tenantId: string | undefined) {
+  return (eb: ExpressionBuilder<Tables, 'members' | 'invitations' | 'tokens'>) => tenantId === undefined ? eb('tenantId', 'is', null) : eb('tenantId', '=', tenantId)
+}
+
+/** Refuses an organization that is not there. */
+export async function requireOrganization (db: Kysely<Tables>, tenantId: string): Promise<void> {
+  const found = await db.selectFrom('organizations').select('tenantId').where('tenantId', '=', tenantId).executeTakeFirst()
+  if (found === undefined) throw missingThing('organization')
+}
+
+async function memberRow (db: Kysely<Tables>, memberId: string): Promise<MemberRow> {
+  const row = await db.selectFrom('members').selectAll().where('memberId', '=', memberId).executeTakeFirst()
+  if (row === undefined) throw missingThing('member')
+  return row
+}
+
+async function requireAnotherOperator (trx: Transaction<Tables>, memberId: string): Promise<void> {
+  const other = await trx.selectFrom('members').select('memberId').where('role', '=', 'operator').where('memberId', '!=', memberId).executeTakeFirst()
+  if (other === undefined) throw new ControlRefused('conflict', 'This is the last operator; invite another one first.')
+}
+
+async function endSessions (trx: Transaction<Tables>, memberId: string, keep?: string): Promise<void> {
+  await trx.deleteFrom('sessions').where('memberId', '=', memberId).$if(keep !== undefined, query => query.where('idHash', '!=', keep!)).execute()
+}

@@ -1,0 +1,86 @@
+import type { Actor, Role } from './actor.js'
+import { roles } from './actor.js'
+import { ControlRefused } from './refused.js'
+import type { InvitationRow, MemberRow } from './tables.js'
+
+/** A person who may sign in, without password. Times are ISO 8601. */
+export interface Member {
+  readonly memberId: string
+  /** Absent for operators. */
+  readonly tenantId?: string
+  readonly email: string
+  readonly name: string
+  readonly role: Role
+  readonly mustChangePassword: boolean
+  /** Whether the person signs in at an OpenID provider. */
+  readonly isFromProvider: boolean
+  readonly createdAt: string
+  readonly createdBy: string
+  readonly lastSignInAt?: string
+}
+
+/** A person who was asked to become a member. */
+export interface Invitation {
+  readonly invitationId: string
+  readonly tenantId?: string
+  readonly email: string
+  readonly role: Role
+  readonly createdAt: string
+  readonly createdBy: string
+  readonly expiresAt: string
+}
+
+/** What is said of a person to be invited; operators belong to no organization, all others to one. */
+export interface InvitationDraft {
+  readonly tenantId?: string
+  readonly email: string
+  readonly role: Role
+}
+
+/** Who somebody is by the word of an OpenID provider. */
+export interface ProviderIdentity {
+  readonly issuer: string
+  readonly subject: string
+  readonly email: string
+  readonly name: string
+  readonly role: Role
+  readonly tenantId?: string
+}
+
+/** A member as stored. */
+export function toMember ({ tenantId, mustChangePassword, passwordHash, issuer, subject, lastSignInAt, ...row }: MemberRow): Member {
+  return {
+    ...row,
+    ...(tenantId === null ? {} : { tenantId }),
+    mustChangePassword: mustChangePassword === 1,
+    isFromProvider: issuer !== null,
+    ...(lastSignInAt === null ? {} : { lastSignInAt })
+  }
+}
+
+/** An invitation as stored, without the hash of its token. */
+export function toInvitation ({ tenantId, tokenHash, ...row }: InvitationRow): Invitation {
+  return { ...row, ...(tenantId === null ? {} : { tenantId }) }
+}
+
+/** Who a member is when acting. */
+export function actorOf ({ email, role, tenantId }: Member): Actor {
+  const name = `member:${email}`
+  if (role === 'operator') return { name, role }
+  if (tenantId === undefined) throw new Error('a member who is no operator belongs to no organization')
+  return { name, role, tenantId }
+}
+
+/** An address in the form in which it is stored and compared. */
+export function goodEmail (email: string): string {
+  const trimmed = email.trim().toLowerCase()
+  if (trimmed.length > 254 || !/^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(trimmed)) throw new ControlRefused('invalid', 'Write an email address such as ann@example.org.')
+  return trimmed
+}
+
+/** A role that fits: operators belong to no organization, all others to one. */
+export function goodRole (role: Role, tenantId: string | undefined): Role {
+  if (!roles.includes(role)) throw new ControlRefused('invalid', `A role is one of: ${roles.join(', ')}.`)
+  if ((role === 'operator') !== (tenantId === undefined)) throw new ControlRefused('invalid', 'Operators belong to no organization; admins and viewers belong to one.')
+  return role
+}

@@ -1,0 +1,129 @@
+import { hashSecret, isToken, newToken } from '../keys/secret.js'
+import { roles, type Actor, type Role } from './actor.js'
+import type { ControlContext } from './context.js'
+import { goodExpiry } from './keys.js'
+import { ofTenant, requireOrganization } from './member-store.js'
+import { goodRole } from './members.js'
+import { goodName } from './organizations.js'
+import { missingThing } from './permissions.js'
+import { inTurn, recordAudit } from './records.js'
+import { ControlRefused } from './refused.js'
+import type { TokenRow } from './tables.js'
+
+/** What a token lets its holder do: what a person of the role may, or follow the changes as a gateway. */
+export type TokenRole = Role | 'gateway'
+
+/** Every role of a token. */
+export const tokenRoles = [...roles, 'gateway'] as const satisfies readonly TokenRole[]
+
+/** A token as people see it: neither secret nor hash. Times are ISO 8601. */
+export interface Token {
+  readonly tokenId: string
+  /** Absent for operators' and gateways' tokens. */
+  readonly tenantId?: string
+  readonly name: string
+  readonly role: TokenRole
+  /** The last four characters of the secret. */
+  readonly hint: string
+  readonly createdAt: string
+  readonly createdBy: string
+  readonly expiresAt?: string
+  readonly revokedAt?: string
+}
+
+/** What is said when a token is made; without an expiry it lasts until it is revoked. */
+export interface TokenDraft {
+  readonly tenantId?: string
+  readonly name: string
+  readonly role: TokenRole
+  readonly expiresAt?: Date
+}
+
+/** Tokens of programs that manage the control plane, and of gateways that follow it. */
+export class TokenStore {
+  readonly #context: ControlContext
+
+  constructor (context: ControlContext) {
+    this.#context = context
+  }
+
+  /** Makes a token, whose secret is known only here. */
+  create (draft: TokenDraft, by: string): Promise<Token & { readonly secret: string }> {
+    const { tenantId, role, expiresAt } = draft
+    if (!tokenRoles.includes(role)) throw new ControlRefused('invalid', `The role of a token is one of: ${tokenRoles.join(', ')}.`)
+    goodRole(role === 'gateway' ? 'operator' : role, tenantId)
+    const name = goodName(draft.name)
+    const secret = newToken(role === 'gateway' ? 'gateway' : 'control')
+    return inTurn(this.#context.db, async trx => {
+      if (tenantId !== undefined) await requireOrganization(trx, tenantId)
+      const now = this.#context.now()
+      const row: TokenRow = {
+        tokenId: this.#context.newId('tok'),
+        tenantId: tenantId ?? null,
+        name,
+        role,
+        hash: hashSecret(secret),
+        hint: secret.slice(-4),
+        createdAt: now.toISOString(),
+        createdBy: by,
+        expiresAt: expiresAt === undefined ? null : goodExpiry(expiresAt, now),
+        revokedAt: null
+      }
+      await trx.insertInto('tokens').values(row).execute()
+      await recordAudit(trx, { at: row.createdAt, actor: by, action: 'token created', entity: row.tokenId, tenantId, detail: { name, role, expiresAt: row.expiresAt } })
+      return { ...toToken(row), secret }
+    })
+  }
+
+  /** The tokens of an organization, or without one those of operators and gateways; oldest first. */
+  async list (tenantId?: string): Promise<Token[]> {
+    const rows = await this.#context.db.selectFrom('tokens').selectAll()
+      .where(ofTenant(tenantId)).orderBy('createdAt').orderBy('tokenId').execute()
+    return rows.map(toToken)
+  }
+
+  /** One token by its id. */
+  async find (tokenId: string): Promise<Token | undefined> {
+    const row = await this.#context.db.selectFrom('tokens').selectAll().where('tokenId', '=', tokenId).executeTakeFirst()
+    return row && toToken(row)
+  }
+
+  /** The token with this secret while it is good; one that is mistyped needs no look-up. */
+  async whoHas (secret: string): Promise<Token | undefined> {
+    if (!isToken(secret)) return undefined
+    const row = await this.#context.db.selectFrom('tokens').selectAll().where('hash', '=', hashSecret(secret)).executeTakeFirst()
+    const isGood = row !== undefined && row.revokedAt === null && (row.expiresAt === null || Date.parse(row.expiresAt) > this.#context.now().getTime())
+    return isGood ? toToken(row) : undefined
+  }
+
+  /** Revokes a token for ever; one that was revoked before stays as it was. */
+  revoke (tokenId: string, by: string): Promise<Token> {
+    return inTurn(this.#context.db, async trx => {
+      const row = await trx.selectFrom('tokens').selectAll().where('tokenId', '=', tokenId).executeTakeFirst()
+      if (row === undefined) throw missingThing('token')
+      if (row.revokedAt !== null) return toToken(row)
+      const revokedAt = this.#context.now().toISOString()
+      await trx.updateTable('tokens').set({ revokedAt }).where('tokenId', '=', tokenId).execute()
+      await recordAudit(trx, { at: revokedAt, actor: by, action: 'token revoked', entity: tokenId, tenantId: row.tenantId ?? undefined, detail: {} })
+      return toToken({ ...row, revokedAt })
+    })
+  }
+}
+
+/** Who a program is when it acts by this token; gateways don't act. */
+export function tokenActor ({ tokenId, role, tenantId }: Token): Actor | undefined {
+  const name = `token:${tokenId}`
+  if (role === 'gateway') return undefined
+  if (role === 'operator') return { name, role }
+  if (tenantId === undefined) throw new Error('a token that is no operator\'s belongs to no organization')
+  return { name, role, tenantId }
+}
+
+function toToken ({ hash, tenantId, expiresAt, revokedAt, ...row }: TokenRow): Token {
+  return {
+    ...row,
+    ...(tenantId === null ? {} : { tenantId }),
+    ...(expiresAt === null ? {} : { expiresAt }),
+    ...(revokedAt === null ? {} : { revokedAt })
+  }
+}
