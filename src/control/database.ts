@@ -1,34 +1,44 @@
-import { mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
-import SQLite from 'better-sqlite3'
-import { CamelCasePlugin, Kysely, Migrator, SqliteDialect } from 'kysely'
-import { migrations } from './migrations/index.js'
+import type { Kysely } from 'kysely'
+import { ChangeBell, type ChangesHeard } from './changes-heard.js'
+import type { Engine } from './database/engine.js'
+import { openSqlite } from './database/sqlite.js'
 import type { Tables } from './tables.js'
 
-/** How long a process waits while another one writes. */
-const busyMs = 10_000
+/** Where the control database is. */
+export interface DatabasePlace {
+  /** The SQLite file, when no URL is given; it and its directory are made where they are missing. */
+  readonly file: string
+  /** A PostgreSQL database, which must be there. Its password is in it: never log it. */
+  readonly url?: string
+}
 
-/** Opens the control database, makes it and its directory where they are missing, and brings its tables up to date. */
-export async function openDatabase (file: string): Promise<Kysely<Tables>> {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  const sqlite = new SQLite(file, { timeout: busyMs })
-  try {
-    sqlite.pragma('journal_mode = WAL')
-    // A revocation that was confirmed must outlast a power cut.
-    sqlite.pragma('synchronous = FULL')
-    const database = new Kysely<Tables>({ dialect: new SqliteDialect({ database: sqlite }), plugins: [new CamelCasePlugin()] })
-    await migrate(sqlite, database)
-    return database
-  } catch (error) {
-    sqlite.close()
-    throw error
+/** The control database, which several processes may have open at a time. */
+export interface ControlDatabase {
+  readonly db: Kysely<Tables>
+  /** Begins to listen for changes. */
+  readonly hearChanges: () => ChangesHeard
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Opens the control database and brings its tables up to date; another process may be doing the same.
+ * @throws {DatabaseUnavailable} when PostgreSQL is down or refuses
+ */
+export async function openDatabase ({ file, url }: DatabasePlace): Promise<ControlDatabase> {
+  const { db, changes } = await (url === undefined ? openSqlite(file) : openLoadedPostgres(url))
+  const bell = new ChangeBell(changes)
+  return {
+    db,
+    hearChanges: () => bell.listen(),
+    close: async () => {
+      await bell.close()
+      await db.destroy()
+    }
   }
 }
 
-async function migrate (sqlite: SQLite.Database, database: Kysely<Tables>): Promise<void> {
-  // Kysely's migrator has no lock on SQLite, and the gateway and the CLI may both be the first.
-  sqlite.exec('BEGIN IMMEDIATE')
-  const { error } = await new Migrator({ db: database, provider: migrations }).migrateToLatest()
-  sqlite.exec(error === undefined ? 'COMMIT' : 'ROLLBACK')
-  if (error !== undefined) throw error
+/** Its driver is loaded by those alone who use it. */
+async function openLoadedPostgres (url: string): Promise<Engine> {
+  const { openPostgres } = await import('./database/postgres.js')
+  return openPostgres(url)
 }

@@ -1,5 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { Batch, Change, EntityState, Position } from '../keys/change-feed.js'
+import { announce } from './database/announce.js'
 import type { Tables } from './tables.js'
 
 /** One line of the audit trail. */
@@ -47,6 +48,7 @@ export async function record (trx: Transaction<Tables>, { now, ...entry }: Deed)
     .values({ kind: now.kind, entity: entry.entity, ...latest })
     .onConflict(conflict => conflict.columns(['kind', 'entity']).doUpdateSet(latest))
     .execute()
+  await announce(trx)
   await recordAudit(trx, entry)
 }
 

@@ -2,7 +2,8 @@ import type { Kysely, Transaction } from 'kysely'
 import type { Batch, Position } from '../keys/change-feed.js'
 import { hashSecret, newSecret } from '../keys/secret.js'
 import { unguessableId, type ControlContext, type NewId } from './context.js'
-import { openDatabase } from './database.js'
+import type { ChangesHeard } from './changes-heard.js'
+import { openDatabase, type ControlDatabase, type DatabasePlace } from './database.js'
 import { GatewayStore } from './gateway-store.js'
 import { InvitationStore } from './invitation-store.js'
 import { draftColumns, endOfOverlap, goodExpiry, keyState, requireGood, requireNotRolled, successorDraft, toKey, type Key, type KeyDraft, type NewKey } from './keys.js'
@@ -15,9 +16,7 @@ import { TokenStore } from './token-store.js'
 import type { KeyRow, Tables } from './tables.js'
 
 /** What a control store needs; `plans` are the names that an organization's plan may have. */
-export interface ControlStoreOptions {
-  /** The SQLite file; it and its directory are made where they are missing. */
-  readonly file: string
+export interface ControlStoreOptions extends DatabasePlace {
   readonly plans: readonly string[]
   readonly now: () => Date
   /** Makes ids that nobody can guess, of `a-z`, `0-9` and `-`. */
@@ -26,7 +25,7 @@ export interface ControlStoreOptions {
 
 /** Opens the control store, which several processes may have open at a time. */
 export async function openControlStore (options: ControlStoreOptions): Promise<ControlStore> {
-  return new ControlStore(await openDatabase(options.file), options)
+  return new ControlStore(await openDatabase(options), options)
 }
 
 type Transacted = Transaction<Tables>
@@ -36,6 +35,7 @@ type Transacted = Transaction<Tables>
  * the audit trail that names `by`, the person or program who wished it. What can't be done is refused with {@link ControlRefused}.
  */
 export class ControlStore {
+  readonly #database: ControlDatabase
   readonly #db: Kysely<Tables>
   readonly #plans: readonly string[]
   readonly #now: () => Date
@@ -47,7 +47,9 @@ export class ControlStore {
   readonly gateways: GatewayStore
 
   /** Use {@link openControlStore}. */
-  constructor (db: Kysely<Tables>, { plans, now, newId = unguessableId }: ControlStoreOptions) {
+  constructor (database: ControlDatabase, { plans, now, newId = unguessableId }: ControlStoreOptions) {
+    const { db } = database
+    this.#database = database
     this.#db = db
     this.#plans = plans
     this.#now = now
@@ -63,11 +65,11 @@ export class ControlStore {
   /** Makes an organization with a tenant id of its own. */
   createOrganization (draft: OrganizationDraft, by: string): Promise<Organization> {
     return inTurn(this.#db, async trx => {
-      const { name, plan, overage = true } = draft
+      const { name, plan, overage = true, datastore } = draft
       const tenantId = this.#newId('org')
-      const made = { tenantId, name, plan, overage, createdAt: this.#at() }
+      const made = { tenantId, name, plan, overage, createdAt: this.#at(), datastore: datastore ?? undefined }
       await trx.insertInto('organizations').values(organizationRow(made, this.#plans)).execute()
-      return this.#recordOrganization(trx, tenantId, { actor: by, action: 'organization created', detail: { name, plan, overage } })
+      return this.#recordOrganization(trx, tenantId, { actor: by, action: 'organization created', detail: { name, plan, overage, datastore } })
     })
   }
 
@@ -75,10 +77,10 @@ export class ControlStore {
   changeOrganization (tenantId: string, changes: OrganizationChanges, by: string): Promise<Organization> {
     return inTurn(this.#db, async trx => {
       const found = await findOrganization(trx, tenantId)
-      const { name, plan, overage } = changes
-      const changed = { ...found, name: name ?? found.name, plan: plan ?? found.plan, overage: overage ?? found.overage }
+      const { name, plan, overage, datastore } = changes
+      const changed = { ...found, name: name ?? found.name, plan: plan ?? found.plan, overage: overage ?? found.overage, datastore: datastore === null ? undefined : datastore ?? found.datastore }
       await trx.updateTable('organizations').set(organizationRow(changed, this.#plans)).where('tenantId', '=', tenantId).execute()
-      return this.#recordOrganization(trx, tenantId, { actor: by, action: 'organization changed', detail: { name, plan, overage } })
+      return this.#recordOrganization(trx, tenantId, { actor: by, action: 'organization changed', detail: { name, plan, overage, datastore } })
     })
   }
 
@@ -157,9 +159,14 @@ export class ControlStore {
     return changesAfter(this.#db, position, limit)
   }
 
+  /** Begins to listen for changes of organizations and keys, by this process or another one. */
+  hearChanges (): ChangesHeard {
+    return this.#database.hearChanges()
+  }
+
   /** Closes the database. */
   close (): Promise<void> {
-    return this.#db.destroy()
+    return this.#database.close()
   }
 
   async #insertKey (trx: Transacted, draft: KeyDraft, by: string): Promise<NewKey> {

@@ -1,0 +1,67 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+import type { ChangeSource } from '../changes-heard.js'
+import { channel } from './announce.js'
+
+const firstPauseMs = 100
+const longestPauseMs = 5_000
+/** How often the connection is tried, since one that was cut off falls silent without a word. */
+const triedEveryMs = 5_000
+const answerMs = 2_000
+
+/**
+ * Hears what other processes announce, over a connection of its own that is made again whenever it breaks. Each time it tells
+ * of a change, since one may have been missed. (LISTEN: https://www.postgresql.org/docs/current/sql-listen.html)
+ */
+export class PostgresListener implements ChangeSource {
+  readonly #settings: pg.ClientConfig
+  readonly #stopping = new AbortController()
+  #running = Promise.resolve()
+
+  constructor (settings: pg.ClientConfig) {
+    this.#settings = { ...settings, query_timeout: answerMs }
+  }
+
+  start (tell: () => void): void {
+    this.#running = this.#run(tell)
+  }
+
+  async close (): Promise<void> {
+    this.#stopping.abort()
+    await this.#running
+  }
+
+  async #run (tell: () => void): Promise<void> {
+    const { signal } = this.#stopping
+    for (let failures = 0; !signal.aborted; failures++) {
+      await this.#listen(() => {
+        failures = 0
+        tell()
+      })
+      await pause(Math.min(firstPauseMs * 2 ** failures, longestPauseMs), undefined, { signal }).catch(() => {})
+    }
+  }
+
+  /** Ends when the connection breaks or nobody needs it any more. */
+  async #listen (tell: () => void): Promise<void> {
+    const client = new pg.Client(this.#settings)
+    const over = new AbortController()
+    const end = (): void => over.abort()
+    this.#stopping.signal.addEventListener('abort', end)
+    client.on('end', end).on('error', end).on('notification', tell)
+    try {
+      await client.connect()
+      await client.query(`LISTEN ${channel}`)
+      tell()
+      for (;;) {
+        await pause(triedEveryMs, undefined, { signal: over.signal })
+        await client.query('SELECT 1')
+      }
+    } catch {
+      // Why it broke, whoever looks then hears from the pool.
+    } finally {
+      this.#stopping.signal.removeEventListener('abort', end)
+      await Promise.race([client.end().catch(() => {}), pause(answerMs, undefined, { ref: false })])
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import SQLite from 'better-sqlite3'
+import { CamelCasePlugin, Kysely, SqliteDialect } from 'kysely'
+import type { Tables } from '../tables.js'
+import { migrate, type Engine } from './engine.js'
+import { AskedOften } from './asked-often.js'
+
+/** How long a process waits while another one writes. */
+const busyMs = 10_000
+
+/** Opens the file, makes it and its directory where they are missing. */
+export async function openSqlite (file: string): Promise<Engine> {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const sqlite = new SQLite(file, { timeout: busyMs })
+  try {
+    sqlite.pragma('journal_mode = WAL')
+    // A revocation that was confirmed must outlast a power cut.
+    sqlite.pragma('synchronous = FULL')
+    const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: sqlite }), plugins: [new CamelCasePlugin()] })
+    await migrateAlone(sqlite, db)
+    return { db, changes: new AskedOften(db) }
+  } catch (error) {
+    sqlite.close()
+    throw error
+  }
+}
+
+/** Kysely's migrator has no lock on SQLite, and the gateway and the CLI may both be the first. */
+async function migrateAlone (sqlite: SQLite.Database, db: Kysely<Tables>): Promise<void> {
+  sqlite.exec('BEGIN IMMEDIATE')
+  try {
+    await migrate(db)
+    sqlite.exec('COMMIT')
+  } catch (error) {
+    sqlite.exec('ROLLBACK')
+    throw error
+  }
+}

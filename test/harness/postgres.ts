@@ -1,0 +1,138 @@
+/** A real PostgreSQL server of the tests' own, beside whatever the machine runs: in a temporary directory, on a free port of loopback. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import type { Test } from 'tap'
+
+const run = promisify(execFile)
+
+/** Found nowhere else in what is stored or logged. */
+export const user = 'keeper'
+export const password = 'tops3cret/of+the&tests'
+
+/** A running server. */
+export interface PostgresServer {
+  /** The URL of one of its databases. */
+  readonly urlOf: (database: string) => string
+  /** Makes an empty database. @returns its URL */
+  readonly createDatabase: () => Promise<string>
+  /** One statement of the server's owner. */
+  readonly ask: (statement: string, values?: readonly unknown[]) => Promise<pg.QueryResultRow[]>
+  /** Ends the server and all of its connections. */
+  readonly stop: () => Promise<void>
+  /** Starts it again, on the same port. */
+  readonly start: () => Promise<void>
+}
+
+/** Starts a server, which ends with the test. */
+export async function startPostgres (t: Test): Promise<PostgresServer> {
+  const owner = await unprivileged()
+  const directory = mkdtempSync(join(tmpdir(), 'clinigate-postgres-'))
+  const port = await freePort()
+  let server: ChildProcess | undefined
+  const start = async () => { server = await started(directory, port, owner) }
+  const stop = async () => {
+    if (server !== undefined && server.exitCode === null) await ended(server)
+  }
+  t.teardown(async () => {
+    await stop()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  await initialize(directory, owner)
+  await start()
+  const urlOf = (database: string) => `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`
+  const ask = (statement: string, values?: readonly unknown[]) => askOnce(urlOf('postgres'), statement, values)
+  let made = 0
+  const createDatabase = async () => {
+    const name = `test_${++made}`
+    await ask(`CREATE DATABASE ${name}`)
+    return urlOf(name)
+  }
+  return { urlOf, createDatabase, ask, stop, start }
+}
+
+interface Owner { readonly uid?: number, readonly gid?: number }
+
+/** The server refuses to be run by root. */
+async function unprivileged (): Promise<Owner> {
+  if (process.getuid?.() !== 0) return {}
+  const idOf = async (which: string) => Number((await run('id', [which, 'postgres'])).stdout)
+  return { uid: await idOf('-u'), gid: await idOf('-g') }
+}
+
+async function initialize (directory: string, owner: Owner): Promise<void> {
+  const passwordFile = join(directory, 'password')
+  writeFileSync(passwordFile, password)
+  if (owner.uid !== undefined) for (const path of [directory, passwordFile]) chownSync(path, owner.uid, owner.gid!)
+  const options = ['--auth=scram-sha-256', `--username=${user}`, `--pwfile=${passwordFile}`, '--encoding=UTF8', '--locale=C', '--no-sync', '--no-instructions']
+  await run(program('initdb'), [`--pgdata=${join(directory, 'data')}`, ...options], { ...owner, cwd: directory })
+}
+
+/** What a crash would lose is of no matter here. */
+const settings = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  fsync: 'off',
+  full_page_writes: 'off',
+  shared_buffers: '32MB',
+  lc_messages: 'C'
+}
+
+async function started (directory: string, port: number, owner: Owner): Promise<ChildProcess> {
+  const args = ['-D', join(directory, 'data'), '-p', String(port), ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+  const server = spawn(program('postgres'), args, { ...owner, cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] })
+  const kill = () => server.kill('SIGQUIT')
+  process.once('exit', kill)
+  server.once('close', () => process.off('exit', kill))
+  await new Promise<void>((resolve, reject) => {
+    let said = ''
+    server.once('error', reject)
+    server.once('close', () => reject(new Error(`PostgreSQL ended: ${said}`)))
+    server.stderr.setEncoding('utf8').on('data', text => {
+      said = (said + text).slice(-2_000)
+      if (said.includes('ready to accept connections')) resolve()
+    })
+  })
+  return server
+}
+
+/** At once, whoever is connected. */
+async function ended (server: ChildProcess): Promise<void> {
+  const closed = once(server, 'close')
+  server.kill('SIGINT')
+  await closed
+}
+
+async function askOnce (url: string, statement: string, values: readonly unknown[] = []): Promise<pg.QueryResultRow[]> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    return (await client.query(statement, [...values])).rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** On the PATH, or the newest where Debian and Ubuntu keep them. */
+function program (name: string): string {
+  const debian = '/usr/lib/postgresql'
+  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
+  const folders = [...(process.env.PATH ?? '').split(delimiter), ...versions.map(version => join(debian, version, 'bin'))]
+  const found = folders.map(folder => join(folder, name)).find(existsSync)
+  if (found === undefined) throw new Error(`There is no ${name} on this machine. Install PostgreSQL, for example: apt-get install postgresql`)
+  return found
+}
+
+async function freePort (): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
