@@ -11,12 +11,12 @@ export interface Routes {
   readonly test: string
   /** The name of the datastore of live keys on a shared plan. */
   readonly live: string
-  /** Names of the datastores of enterprise organizations, by tenant id. */
+  /** Names of the datastores of enterprise organizations, by tenant id; they win over what the control plane says. */
   readonly dedicated?: Readonly<Record<string, string>>
 }
 
-/** Whose data is asked for: the part of a caller that decides where it is. */
-export interface Owner { readonly mode: 'test' | 'live', readonly plan: string, readonly tenantId: string }
+/** Whose data is asked for: the part of a caller that decides where it is; `datastore` is what the control plane says of its organization. */
+export interface Owner { readonly mode: 'test' | 'live', readonly plan: string, readonly tenantId: string, readonly datastore?: string }
 
 /** The plan whose live data has a datastore of its own for each organization. */
 const dedicatedPlan = 'enterprise'
@@ -37,10 +37,12 @@ export function routing (routes: Routes): (owner: Owner) => Backend {
   }
 }
 
-function nameFor ({ mode, plan, tenantId }: Owner, { test, live, plans }: Routes, dedicated: ReadonlyMap<string, string>): string | undefined {
+function nameFor ({ mode, plan, tenantId, datastore }: Owner, { test, live, plans }: Routes, dedicated: ReadonlyMap<string, string>): string | undefined {
   if (mode === 'test') return test
   if (mode !== 'live') return undefined
-  if (plan === dedicatedPlan) return dedicated.get(tenantId)
+  // A shared datastore or another organization's is never one's own, whatever the control plane says.
+  const isOthers = (name: string | undefined) => name === test || name === live || [...dedicated.values()].some(taken => taken === name)
+  if (plan === dedicatedPlan) return dedicated.get(tenantId) ?? (isOthers(datastore) ? undefined : datastore)
   return plans.includes(plan) ? live : undefined
 }
 

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander'
 import type { Control } from './surroundings.js'
 
-interface OrganizationOptions { readonly name: string, readonly plan: string, readonly overage: 'on' | 'off' }
+interface OrganizationOptions { readonly name: string, readonly plan: string, readonly overage: 'on' | 'off', readonly datastore?: string }
 
 /** Adds the commands on organizations. */
 export function addOrgs (program: Command, { print, by }: Control): void {
@@ -10,8 +10,9 @@ export function addOrgs (program: Command, { print, by }: Control): void {
     .requiredOption('--name <name>', 'its name, for people')
     .requiredOption('--plan <plan>', 'a plan of the configuration, such as sandbox or pro')
     .addOption(overage().default('on'))
-    .action(({ name, plan, overage }: OrganizationOptions) => print(async store => {
-      const { tenantId } = await store.createOrganization({ name, plan, overage: overage === 'on' }, by)
+    .option('--datastore <name>', 'a datastore of its own for live data, on the plan enterprise, as the gateways are configured')
+    .action(({ name, plan, overage, datastore }: OrganizationOptions) => print(async store => {
+      const { tenantId } = await store.createOrganization({ name, plan, overage: overage === 'on', datastore }, by)
       return { tenantId }
     }))
   orgs.command('update').description('change what is named and print the organization')
@@ -19,8 +20,9 @@ export function addOrgs (program: Command, { print, by }: Control): void {
     .option('--name <name>', 'its new name')
     .option('--plan <plan>', 'its new plan')
     .addOption(overage())
-    .action((tenantId: string, { name, plan, overage }: Partial<OrganizationOptions>) => print(store =>
-      store.changeOrganization(tenantId, { name, plan, overage: overage && overage === 'on' }, by)))
+    .option('--datastore <name>', 'the datastore of its own; an empty name takes it back')
+    .action((tenantId: string, { name, plan, overage, datastore }: Partial<OrganizationOptions>) => print(store =>
+      store.changeOrganization(tenantId, { name, plan, overage: overage && overage === 'on', datastore: datastore === '' ? null : datastore }, by)))
   orgs.command('list').description('print all organizations')
     .action(() => print(store => store.listOrganizations()))
 }

@@ -37,11 +37,12 @@ export class Desk {
     return this.#store.createOrganization(draft, this.actor.name)
   }
 
-  /** An organization's admin may switch overage; its name and plan are the operator's. */
+  /** An organization's admin may switch overage; all else is the operator's. */
   async changeOrganization (tenantId: string, changes: OrganizationChanges): Promise<Organization> {
     requireSees(this.actor, tenantId, 'organization')
     requireAdmin(this.actor)
-    if (changes.name !== undefined || changes.plan !== undefined) requireOperator(this.actor)
+    const { overage, ...others } = changes
+    if (Object.values(others).some(value => value !== undefined)) requireOperator(this.actor)
     return this.#store.changeOrganization(tenantId, changes, this.actor.name)
   }
 

@@ -14,6 +14,8 @@ export interface OrganizationDraft {
   readonly name: string
   readonly plan: string
   readonly overage?: boolean
+  /** The name of a datastore of its own, as gateways are configured; null takes it back. */
+  readonly datastore?: string | null
 }
 
 /** What can be changed later; what is absent stays as it is. */
@@ -21,19 +23,21 @@ export type OrganizationChanges = Partial<OrganizationDraft>
 
 /** The row of an organization, once its name and plan are found good. */
 export function organizationRow (organization: Organization, plans: readonly string[]): OrganizationRow {
-  const { tenantId, plan, overage, createdAt } = organization
+  const { tenantId, plan, overage, createdAt, datastore } = organization
   if (!plans.includes(plan)) throw new ControlRefused('invalid', `There is no plan with this name; use one of: ${plans.join(', ')}.`)
-  return { tenantId, name: goodName(organization.name), plan, overage: Number(overage), createdAt }
+  if (datastore !== undefined && !/^[\w.-]{1,64}$/.test(datastore)) throw new ControlRefused('invalid', 'The name of a datastore has 1 to 64 letters, digits, dots, hyphens and underscores, as in the gateways\' configuration.')
+  return { tenantId, name: goodName(organization.name), plan, overage: Number(overage), createdAt, datastore: datastore ?? null }
 }
 
 /** An organization as it is stored. */
 export function toOrganization (row: OrganizationRow): Organization {
-  return { ...row, overage: row.overage === 1 }
+  const { datastore, ...rest } = row
+  return { ...rest, overage: row.overage === 1, ...(datastore === null ? {} : { datastore }) }
 }
 
 /** The part of an organization that gateways need. */
-export function organizationState ({ tenantId, plan, overage }: Organization): OrganizationState {
-  return { tenantId, plan, overage }
+export function organizationState ({ tenantId, plan, overage, datastore }: Organization): OrganizationState {
+  return { tenantId, plan, overage, datastore }
 }
 
 /** A name fit for lists, logs and terminals. */

@@ -23,6 +23,8 @@ export interface OrganizationRow {
   plan: string
   overage: number
   createdAt: string
+  /** The name of a datastore of its own, as gateways are configured. */
+  datastore: string | null
 }
 
 /** A key without its secret; `hint` is the secret's last four characters, `scopes` has commas between. */

@@ -11,6 +11,8 @@ export interface Caller {
   readonly tenantId: string
   /** A name in `config/plans.json`: sandbox, starter, pro, team, enterprise. */
   readonly plan: string
+  /** The name of its organization's own datastore, on the plan enterprise. */
+  readonly datastore?: string
   readonly mode: Mode
   readonly scopes: readonly Scope[]
 }

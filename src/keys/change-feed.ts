@@ -6,6 +6,8 @@ export interface OrganizationState {
   readonly plan: string
   /** Whether live requests past the month's allowance are served. */
   readonly overage: boolean
+  /** The name of the datastore of its own that holds its live data, on the plan enterprise. */
+  readonly datastore?: string
 }
 
 /** What a gateway needs to know of a key; times are ISO 8601. The hash of a key never changes. */

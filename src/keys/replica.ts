@@ -18,13 +18,13 @@ export interface KeyRecord {
 export type Changed = ReadonlySet<string> | 'everything'
 
 /** Raised whenever the tables change; a file of another layout is thrown away, since the feed fills it again. */
-const layout = 1
+const layout = 2
 
 const tables = `
   CREATE TABLE position (feed_id TEXT NOT NULL, seq INTEGER NOT NULL, synced_at INTEGER);
   INSERT INTO position VALUES ('', 0, NULL);
   CREATE TABLE organizations (
-    tenant_id TEXT PRIMARY KEY, plan TEXT NOT NULL, overage INTEGER NOT NULL
+    tenant_id TEXT PRIMARY KEY, plan TEXT NOT NULL, overage INTEGER NOT NULL, datastore TEXT
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE keys (
     hash TEXT PRIMARY KEY, key_id TEXT NOT NULL UNIQUE, tenant_id TEXT NOT NULL, name TEXT NOT NULL,
@@ -131,6 +131,7 @@ interface FoundRow {
   revoked_at: number | null
   plan: string
   overage: number
+  datastore: string | null
 }
 
 function openOrRemake (file: string): Database.Database {
@@ -172,11 +173,11 @@ function prepare (database: Database.Database) {
     position: database.prepare('SELECT feed_id, seq, synced_at FROM position'),
     move: database.prepare('UPDATE position SET feed_id = ?, seq = ?, synced_at = ?'),
     // A key whose organization is not known is not found: it could not be charged to anybody.
-    find: database.prepare('SELECT k.*, o.plan, o.overage FROM keys k JOIN organizations o USING (tenant_id) WHERE k.hash = ?'),
+    find: database.prepare('SELECT k.*, o.plan, o.overage, o.datastore FROM keys k JOIN organizations o USING (tenant_id) WHERE k.hash = ?'),
     hashesOfTenant: database.prepare('SELECT hash FROM keys WHERE tenant_id = ?').pluck(),
     putOrganization: database.prepare(`
-      INSERT INTO organizations VALUES (:tenantId, :plan, :overage)
-      ON CONFLICT (tenant_id) DO UPDATE SET plan = :plan, overage = :overage`),
+      INSERT INTO organizations VALUES (:tenantId, :plan, :overage, :datastore)
+      ON CONFLICT (tenant_id) DO UPDATE SET plan = :plan, overage = :overage, datastore = :datastore`),
     putKey: database.prepare(`
       INSERT INTO keys VALUES (:hash, :keyId, :tenantId, :name, :mode, :scopes, :expiresAt, :revokedAt)
       ON CONFLICT (hash) DO UPDATE SET name = :name, scopes = :scopes, expires_at = :expiresAt, revoked_at = :revokedAt`)
@@ -184,7 +185,7 @@ function prepare (database: Database.Database) {
 }
 
 function organizationRow (state: OrganizationState) {
-  return { ...state, overage: Number(state.overage) }
+  return { ...state, overage: Number(state.overage), datastore: state.datastore ?? null }
 }
 
 function keyRow (state: KeyState) {
@@ -212,6 +213,7 @@ function toRecord (row: FoundRow): KeyRecord {
       keyName: row.name,
       tenantId: row.tenant_id,
       plan: row.plan,
+      ...(row.datastore === null ? {} : { datastore: row.datastore }),
       mode: row.mode,
       scopes: row.scopes.split(',') as Scope[]
     }),

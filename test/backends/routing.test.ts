@@ -29,6 +29,17 @@ t.test('live data of an enterprise without a datastore, or of a plan that nobody
   }
 })
 
+t.test('an enterprise whose datastore the control plane names has that one, unless it is shared, another\'s or not there', async t => {
+  const own = routing({ plans: ['pro', 'enterprise'], datastores: { ...datastores, bay: datastore('bay') }, test: 'test', live: 'live', dedicated: { 'tenant-acme': 'acme' } })
+  t.equal(own({ mode: 'live', plan: 'enterprise', tenantId: 'tenant-bay', datastore: 'bay' }).name, 'bay')
+  t.equal(own({ mode: 'live', plan: 'enterprise', tenantId: 'tenant-acme', datastore: 'bay' }).name, 'acme', 'the configuration wins')
+  t.equal(own({ mode: 'live', plan: 'pro', tenantId: 'tenant-bay', datastore: 'bay' }).name, 'live', 'other plans share')
+  t.equal(own({ mode: 'test', plan: 'enterprise', tenantId: 'tenant-bay', datastore: 'bay' }).name, 'test')
+  for (const name of ['test', 'live', 'acme', 'nowhere', '']) {
+    t.throws(() => own({ mode: 'live', plan: 'enterprise', tenantId: 'tenant-bay', datastore: name }), { code: 'BACKEND_UNAVAILABLE' })
+  }
+})
+
 t.test('a mode that is neither test nor live goes nowhere', async t => {
   t.throws(() => backendFor({ mode: 'Live' as 'live', plan: 'pro', tenantId: 'tenant-acme' }), { code: 'BACKEND_UNAVAILABLE' })
 })

@@ -30,6 +30,17 @@ async function states (store: ControlStore): Promise<Map<string, Change['state']
   return new Map(changes.map(({ kind, state }) => [kind === 'key' ? state.keyId : state.tenantId, state]))
 }
 
+t.test('the datastore of an organization is a name that gateways follow, and can be taken back', async t => {
+  const { store } = await opened(t)
+  const { tenantId } = await store.createOrganization({ name: 'Clinic', plan: 'enterprise', datastore: 'hospital-eu' }, 'ann')
+  const state = async () => (await store.changesAfter(nothing, 10)).changes[0]?.state
+  t.match(await state(), { tenantId, datastore: 'hospital-eu' })
+  t.equal((await store.changeOrganization(tenantId, { overage: false }, 'ann')).datastore, 'hospital-eu')
+  t.equal((await store.changeOrganization(tenantId, { datastore: null }, 'ann')).datastore, undefined)
+  t.notOk(Object.hasOwn(await state() ?? {}, 'datastore'))
+  await t.rejects(store.changeOrganization(tenantId, { datastore: 'a b' }, 'ann'), { reason: 'invalid' })
+})
+
 t.test('an organization has an unguessable tenant id that is fit for a FHIR tag, and overage unless it is off', async t => {
   const { store } = await opened(t)
   const one = await store.createOrganization({ name: '  Clinic  ', plan: 'pro' }, 'ann')

@@ -51,6 +51,9 @@ t.test('a change of an organization reaches all its keys and names them', async 
   replica.apply(batch(2, [key(3)]), now)
   t.strictSame(replica.apply(batch(3, [organization(4, 'sandbox', false)]), now), new Set(['hash-2', 'hash-3']))
   t.match(replica.find('hash-2'), { caller: { plan: 'sandbox' }, overage: false })
+  t.notOk(Object.hasOwn(replica.find('hash-2')!.caller, 'datastore'))
+  replica.apply(batch(4, [{ seq: 5, kind: 'organization', state: { tenantId: 'org-a', plan: 'enterprise', overage: true, datastore: 'hospital-eu' } }]), now)
+  t.match(replica.find('hash-2'), { caller: { plan: 'enterprise', datastore: 'hospital-eu' } })
 })
 
 t.test('a batch that comes twice changes nothing but names its keys again', async t => {

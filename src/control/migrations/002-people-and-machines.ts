@@ -4,6 +4,7 @@ import { sql, type Kysely } from 'kysely'
 export async function up (db: Kysely<any>): Promise<void> {
   await createPeople(db)
   await createMachines(db)
+  await db.schema.alterTable('organizations').addColumn('datastore', 'text').execute()
   await db.schema.alterTable('keys').addColumn('lastUsedAt', 'text').execute()
   // Deeds that no gateway needs to know of have a number of their own, or copies would look behind when they are not.
   await db.schema.alterTable('feed').addColumn('auditSeq', 'integer', column => column.notNull().defaultTo(0)).execute()
