@@ -32,7 +32,7 @@ async function states (store: ControlStore): Promise<Map<string, Change['state']
 
 t.test('the datastore of an organization is a name that gateways follow, and can be taken back', async t => {
   const { store } = await opened(t)
-  const { tenantId } = await store.createOrganization({ name: 'Clinic', plan: 'enterprise', datastore: 'hospital-eu' }, 'ann')
+  const { tenantId } = await store.createOrganization({ name: 'Clinic', plan: 'pro', datastore: 'hospital-eu' }, 'ann')
   const state = async () => (await store.changesAfter(nothing, 10)).changes[0]?.state
   t.match(await state(), { tenantId, datastore: 'hospital-eu' })
   t.equal((await store.changeOrganization(tenantId, { overage: false }, 'ann')).datastore, 'hospital-eu')
