@@ -1,6 +1,6 @@
 import { base62, randomText } from '../keys/random-text.js'
 import { hashSecret } from '../keys/secret.js'
-import type { ControlContext } from './context.js'
+import { idFor, requireFirst, type ControlContext } from './context.js'
 import { ofTenant, requireOrganization, type MemberStore } from './member-store.js'
 import { goodEmail, goodRole, toInvitation, type Invitation, type InvitationDraft, type Member } from './members.js'
 import { goodName } from './organizations.js'
@@ -32,7 +32,7 @@ export class InvitationStore {
       if (tenantId !== undefined) await requireOrganization(trx, tenantId)
       const now = this.#context.now()
       const row = {
-        invitationId: this.#context.newId('inv'),
+        invitationId: idFor(this.#context.newId, 'inv', draft),
         tokenHash: hashSecret(token),
         tenantId: tenantId ?? null,
         email,
@@ -41,7 +41,7 @@ export class InvitationStore {
         createdBy: by,
         expiresAt: new Date(now.getTime() + goodForMs).toISOString()
       }
-      await trx.insertInto('invitations').values(row).execute()
+      requireFirst(await trx.insertInto('invitations').values(row).onConflict(conflict => conflict.column('invitationId').doNothing()).executeTakeFirstOrThrow())
       await recordAudit(trx, { at: row.createdAt, actor: by, action: 'member invited', entity: row.invitationId, tenantId, detail: { email, role } })
       return { ...toInvitation(row), token }
     })

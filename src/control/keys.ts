@@ -1,6 +1,7 @@
 import type { Mode, Scope } from '../keys/caller.js'
 import type { KeyState } from '../keys/change-feed.js'
 import { scopes as knownScopes } from '../keys/scopes.js'
+import type { MadeOnce } from './context.js'
 import { goodName } from './organizations.js'
 import { ControlRefused } from './refused.js'
 import type { KeyRow } from './tables.js'
@@ -25,7 +26,7 @@ export interface Key {
 }
 
 /** What is said when a key is made; without scopes it may do everything, without an expiry it lasts until it is revoked. */
-export interface KeyDraft {
+export interface KeyDraft extends MadeOnce {
   readonly tenantId: string
   readonly mode: Mode
   readonly name: string

@@ -1,5 +1,6 @@
 import type { Actor, Role } from './actor.js'
 import { roles } from './actor.js'
+import type { MadeOnce } from './context.js'
 import { ControlRefused } from './refused.js'
 import type { InvitationRow, MemberRow } from './tables.js'
 
@@ -31,8 +32,7 @@ export interface Invitation {
 }
 
 /** What is said of a person to be invited; operators belong to no organization, all others to one. */
-export interface InvitationDraft {
-  readonly tenantId?: string
+export interface InvitationDraft extends MadeOnce {
   readonly email: string
   readonly role: Role
 }

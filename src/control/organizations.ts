@@ -1,5 +1,6 @@
 import type { OrganizationState } from '../keys/change-feed.js'
 import type { OrganizationRow } from './tables.js'
+import type { MadeOnce } from './context.js'
 import { ControlRefused } from './refused.js'
 
 /** A customer of the service: a tenant with its plan. */
@@ -10,7 +11,7 @@ export interface Organization extends OrganizationState {
 }
 
 /** What is said when an organization is made; overage is on unless it is switched off. */
-export interface OrganizationDraft {
+export interface OrganizationDraft extends Pick<MadeOnce, 'once'> {
   readonly name: string
   readonly plan: string
   readonly overage?: boolean
@@ -19,7 +20,7 @@ export interface OrganizationDraft {
 }
 
 /** What can be changed later; what is absent stays as it is. */
-export type OrganizationChanges = Partial<OrganizationDraft>
+export type OrganizationChanges = Partial<Omit<OrganizationDraft, 'once'>>
 
 /** The row of an organization, once its name and plan are found good. */
 export function organizationRow (organization: Organization, plans: readonly string[]): OrganizationRow {

@@ -1,6 +1,6 @@
 import { hashSecret, isToken, newToken } from '../keys/secret.js'
 import { roles, type Actor, type Role } from './actor.js'
-import type { ControlContext } from './context.js'
+import { idFor, requireFirst, type ControlContext, type MadeOnce } from './context.js'
 import { goodExpiry } from './keys.js'
 import { ofTenant, requireOrganization } from './member-store.js'
 import { goodRole } from './members.js'
@@ -32,8 +32,7 @@ export interface Token {
 }
 
 /** What is said when a token is made; without an expiry it lasts until it is revoked. */
-export interface TokenDraft {
-  readonly tenantId?: string
+export interface TokenDraft extends MadeOnce {
   readonly name: string
   readonly role: TokenRole
   readonly expiresAt?: Date
@@ -58,7 +57,7 @@ export class TokenStore {
       if (tenantId !== undefined) await requireOrganization(trx, tenantId)
       const now = this.#context.now()
       const row: TokenRow = {
-        tokenId: this.#context.newId('tok'),
+        tokenId: idFor(this.#context.newId, 'tok', draft),
         tenantId: tenantId ?? null,
         name,
         role,
@@ -69,7 +68,7 @@ export class TokenStore {
         expiresAt: expiresAt === undefined ? null : goodExpiry(expiresAt, now),
         revokedAt: null
       }
-      await trx.insertInto('tokens').values(row).execute()
+      requireFirst(await trx.insertInto('tokens').values(row).onConflict(conflict => conflict.column('tokenId').doNothing()).executeTakeFirstOrThrow())
       await recordAudit(trx, { at: row.createdAt, actor: by, action: 'token created', entity: row.tokenId, tenantId, detail: { name, role, expiresAt: row.expiresAt } })
       return { ...toToken(row), secret }
     })
