@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from './config.js'
+import { controlDatabaseUrl } from './config/control-secrets.js'
 import { openControlStore, type ControlStore } from './control/store.js'
 import { openDatastores } from './service/datastores.js'
 import { openKeys, type OpenKeys } from './service/keys.js'
@@ -48,7 +49,7 @@ export async function openService (config: Config, parts: ServiceParts): Promise
 
 async function open (config: Config, { environment, version, now, log }: ServiceParts, closers: Closers): Promise<Service> {
   mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 })
-  const control = closers.add(await openControlStore({ file: join(config.dataDirectory, 'control.db'), plans: Object.keys(config.plans), now }))
+  const control = closers.add(await openControlStore({ file: join(config.dataDirectory, 'control.db'), url: controlDatabaseUrl(config, environment), plans: Object.keys(config.plans), now }))
   const keys = closers.add(openKeys(config, { control, now, log }))
   const datastores = await openDatastores(config, { environment, now }, closers)
   if (datastores.sandboxes.length > 0) log.warn({ datastores: datastores.sandboxes }, 'these datastores are embedded sandboxes, for trying out and never for real records')

@@ -1,13 +1,10 @@
 import { InvalidArgumentError, type Command } from 'commander'
-import { join } from 'node:path'
 import type { Backend } from '../backends/backend.js'
-import type { Config } from '../config.js'
-import { openControlStore } from '../control/store.js'
 import { adopt } from '../tenant-guard/walk/adopt.js'
 import { CriteriaRefused, readCriteria, type Wanted } from '../tenant-guard/walk/adopt-criteria.js'
 import { adoptionForPeople, adoptionJson, hasFailed } from './adopt-report.js'
 import { servedAmong, typesOf, withDatastore, type OpenedDatastore } from './datastore.js'
-import type { Surroundings } from './surroundings.js'
+import { withControlStore, type Surroundings } from './surroundings.js'
 import { FaultsFound } from './validate/command.js'
 import { walkProgress } from './walk-progress.js'
 
@@ -48,9 +45,10 @@ export function addAdopt (program: Command, surroundings: Surroundings): void {
   })
 }
 
-async function run (opened: OpenedDatastore, options: Options, { now, out, streams }: Surroundings): Promise<void> {
+async function run (opened: OpenedDatastore, options: Options, surroundings: Surroundings): Promise<void> {
+  const { out, streams } = surroundings
   const { config, backend, ledger } = opened
-  await demandTenant(config, options.tenant, now)
+  await withControlStore(config, surroundings, store => store.findOrganization(options.tenant))
   const { tenant: id, parallel, dryRun: isDryRun = false } = options
   const progress = walkProgress({ stderr: streams.stderr })
   const show = (isComplete: boolean): void => out((options.json ? adoptionJson : adoptionForPeople)(ledger, { tenantId: id, datastore: backend.name, isDryRun, isComplete }))
@@ -65,15 +63,6 @@ async function run (opened: OpenedDatastore, options: Options, { now, out, strea
   progress.end()
   show(true)
   if (hasFailed(ledger)) throw new FaultsFound()
-}
-
-async function demandTenant ({ dataDirectory, plans }: Config, tenantId: string, now: () => Date): Promise<void> {
-  const store = await openControlStore({ file: join(dataDirectory, 'control.db'), plans: Object.keys(plans), now })
-  try {
-    await store.findOrganization(tenantId)
-  } finally {
-    await store.close()
-  }
 }
 
 async function wantedOf ({ type: types, search }: Options, backend: Backend): Promise<Wanted[]> {

@@ -67,7 +67,7 @@ function knownName (command: Command, config: Config, name: string): string {
 
 /** What keeps a command from its work, for an operator. Names no record. */
 function explain (error: unknown): string {
-  if (error instanceof ControlRefused && error.reason === 'missing') return `${error.message} Is CLINIGATE_DATA the gateway's data directory?`
+  if (error instanceof ControlRefused && error.reason === 'missing') return `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?`
   if (!(error instanceof Failure)) return (error as Error).message
   const { status, reason, code } = (error.cause ?? {}) as { status?: number, reason?: string, code?: string }
   const known = [status === undefined ? undefined : `status ${status}`, code, reason].filter(part => part !== undefined).join(', ')

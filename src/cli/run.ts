@@ -43,7 +43,7 @@ const remedies: Readonly<Record<string, string>> = {
 }
 
 function explain (error: unknown): string {
-  if (error instanceof ControlRefused && error.reason === 'missing') return `${error.message} Is CLINIGATE_DATA the gateway's data directory?`
+  if (error instanceof ControlRefused && error.reason === 'missing') return `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?`
   if (error instanceof ControlRefused || error instanceof ConfigError) return error.message
   const { code, message } = error as { code?: string, message: string }
   return remedies[code ?? ''] ?? message

@@ -1,4 +1,6 @@
 import { join } from 'node:path'
+import type { Config } from '../config.js'
+import { controlDatabaseUrl } from '../config/control-secrets.js'
 import { loadConfig } from '../config/load.js'
 import { openControlStore, type ControlStore } from '../control/store.js'
 
@@ -26,18 +28,24 @@ export interface Control {
 }
 
 /** The control store that the configuration names. */
-export function controlIn ({ environment, user, now, out }: Surroundings): Control {
+export function controlIn (surroundings: Surroundings): Control {
+  const { environment, user, out } = surroundings
   return {
     by: `cli:${user}`,
     print: async work => {
-      const { dataDirectory, plans } = loadConfig(environment)
-      const store = await openControlStore({ file: join(dataDirectory, 'control.db'), plans: Object.keys(plans), now })
-      try {
-        const result = await work(store)
-        out(JSON.stringify(result, null, Array.isArray(result) ? 2 : 0) + '\n')
-      } finally {
-        await store.close()
-      }
+      const result = await withControlStore(loadConfig(environment), surroundings, work)
+      out(JSON.stringify(result, null, Array.isArray(result) ? 2 : 0) + '\n')
     }
+  }
+}
+
+/** Opens the control store that the configuration names, for the work. */
+export async function withControlStore<T> (config: Config, { environment, now }: Surroundings, work: (store: ControlStore) => Promise<T>): Promise<T> {
+  const url = controlDatabaseUrl(config, environment)
+  const store = await openControlStore({ file: join(config.dataDirectory, 'control.db'), url, plans: Object.keys(config.plans), now })
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
   }
 }
