@@ -19,7 +19,7 @@ async function createPeople (db: Kysely<any>): Promise<void> {
   await db.schema.createTable('members')
     .addColumn('memberId', 'text', column => column.primaryKey())
     .addColumn('tenantId', 'text', column => column.references('organizations.tenantId'))
-    .addColumn('email', 'text', column => column.notNull().unique())
+    .addColumn('email', 'text', column => column.notNull())
     .addColumn('name', 'text', column => column.notNull())
     .addColumn('role', 'text', column => column.notNull())
     .addColumn('passwordHash', 'text')
@@ -31,6 +31,8 @@ async function createPeople (db: Kysely<any>): Promise<void> {
     .addColumn('lastSignInAt', 'text')
     .addUniqueConstraint('membersSubject', ['issuer', 'subject'])
     .execute()
+  // Not unique: one person may be a member of several organizations.
+  await db.schema.createIndex('membersByEmail').on('members').column('email').execute()
   await db.schema.createIndex('membersOfTenant').on('members').column('tenantId').execute()
   await db.schema.createTable('invitations')
     .addColumn('invitationId', 'text', column => column.primaryKey())
