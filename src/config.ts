@@ -138,7 +138,8 @@ export const plansSchema = Type.Record(Type.String(), Type.Object({
   overage: Type.Boolean({ description: 'Whether live requests beyond the month are served and billed, unless the organization switched it off' })
 }, { additionalProperties: false }), { minProperties: 1 })
 
-type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
+/** A value of which nothing may be changed, at any depth. */
+export type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
 
 /** What an organization may use. */
 export type Plan = Plans[string]

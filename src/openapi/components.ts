@@ -1,5 +1,4 @@
-/** JSON Schema and OpenAPI 3.1 objects as they are printed. */
-export type JsonSchema = Readonly<Record<string, unknown>>
+import { referTo, type JsonSchema } from '../envelope/documented-answers.js'
 
 /** The schemas that stand once in the document and are referred to by name. */
 export class Components {
@@ -36,8 +35,5 @@ export class Components {
     return Object.fromEntries([...this.#schemas].sort(([a], [b]) => a < b ? -1 : 1))
   }
 }
-
-/** A reference to a schema of the document. */
-export const referTo = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
 const isSame = (a: JsonSchema, b: JsonSchema): boolean => JSON.stringify(a) === JSON.stringify(b)

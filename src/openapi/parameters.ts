@@ -3,7 +3,7 @@ import { rivalsOf, takesOne, valueForms, type Filter } from '../mappings/kit/fil
 import { patterns } from '../mappings/kit/formats.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { incompleteLists } from '../mappings/relations.js'
-import { referTo, type JsonSchema } from './components.js'
+import { referTo, type JsonSchema } from '../envelope/documented-answers.js'
 
 const { id, canonical, number, quantity } = valueForms
 const entityTags = { type: 'string', pattern: `^(?:\\*|(?:W/)?"${id}")$` }

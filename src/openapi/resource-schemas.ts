@@ -1,5 +1,6 @@
 import { identityFields, newUrl, now, type Mapping } from '../mappings/kit/mapping.js'
-import type { Components, JsonSchema } from './components.js'
+import type { JsonSchema } from '../envelope/documented-answers.js'
+import type { Components } from './components.js'
 import { exampleChange, exampleOf, exampleShown } from './example.js'
 import { orNull, published, type Form } from './schemas.js'
 

@@ -1,9 +1,9 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { JsonSchema } from '../envelope/documented-answers.js'
 import { Failure } from '../envelope/failures.js'
 import { ServedDocument } from '../envelope/served-document.js'
-import type { JsonSchema } from './components.js'
 import { pageScript, pageStyle, securityPolicy } from './page.js'
 
 export interface DocumentationOptions {

@@ -1,6 +1,7 @@
 import { patterns } from '../mappings/kit/formats.js'
 import type { Format, Schema } from '../mappings/kit/schema.js'
-import { referTo, type Components, type JsonSchema } from './components.js'
+import { referTo, type JsonSchema } from '../envelope/documented-answers.js'
+import type { Components } from './components.js'
 
 /**
  * The forms of a value. What is `shown` may be anything that another system stored; what is `sent` is checked; of an

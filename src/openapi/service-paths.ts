@@ -1,5 +1,4 @@
-import { anyone, enveloped, failuresOf } from './answers.js'
-import type { JsonSchema } from './components.js'
+import { anyone, enveloped, failuresOf, type JsonSchema } from '../envelope/documented-answers.js'
 
 /** The tag of what concerns the gateway itself. */
 export const serviceTag = { name: 'service', description: 'How the gateway is and what it offers. Needs no key.' }

@@ -1,5 +1,10 @@
-import { catalog, fieldIssue, type FailureCode } from '../envelope/failures.js'
-import { referTo, type JsonSchema } from './components.js'
+import { catalog, fieldIssue, type FailureCode } from './failures.js'
+
+/** JSON Schema and OpenAPI 3.1 objects as they are printed. */
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** A reference to a schema of the document. */
+export const referTo = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
 /** The failures that any request may get, with a key or without. */
 export const anyone: readonly FailureCode[] = ['BAD_REQUEST', 'METHOD_OVERRIDE_REJECTED', 'INTERNAL_ERROR']

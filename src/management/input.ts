@@ -1,0 +1,63 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { TSchema } from 'typebox'
+import { Failure, fieldIssue, type Issue } from '../envelope/failures.js'
+import { nearest } from '../envelope/nearest.js'
+import { pairsIn, printable } from '../envelope/query.js'
+
+const options = { allErrors: true, allowUnionTypes: true, verbose: true, formats: { 'date-time': true } } as const
+const bodies = new Ajv(options)
+const queries = new Ajv({ ...options, coerceTypes: true, useDefaults: true })
+
+/** A check of a request's body. @throws {Failure} VALIDATION_ERROR with every field that is wrong */
+export function bodyCheck (schema: TSchema | undefined): (body: unknown) => unknown {
+  const validate = schema && bodies.compile(schema)
+  return body => {
+    if (validate === undefined) {
+      if (body === undefined || isEmptyObject(body)) return undefined
+      throw new Failure('VALIDATION_ERROR', { message: 'This request takes no body.' })
+    }
+    if (validate(body)) return body
+    throw new Failure('VALIDATION_ERROR', { issues: issuesOf(validate, 'body') })
+  }
+}
+
+/** A check of a request's query, whose numbers are read. @throws {Failure} BAD_REQUEST with every parameter that is wrong */
+export function queryCheck (schema: TSchema = { type: 'object', additionalProperties: false }): (search: string) => unknown {
+  const validate = queries.compile(schema)
+  return search => {
+    const pairs = pairsIn(search)
+    const query = Object.fromEntries(pairs)
+    const isRepeated = pairs.length !== Object.keys(query).length
+    if (!isRepeated && validate(query)) return query
+    throw new Failure('BAD_REQUEST', {
+      message: isRepeated ? 'Send each parameter once.' : 'Correct the parameters in issues.',
+      issues: isRepeated ? [] : issuesOf(validate, 'query')
+    })
+  }
+}
+
+function issuesOf (validate: ValidateFunction, whole: string): Issue[] {
+  return validate.errors!.map(error => {
+    const path = error.instancePath.slice(1).replaceAll('/', '.')
+    if (error.keyword === 'required') return fieldIssue(join(path, error.params.missingProperty), 'is missing', 'required')
+    if (error.keyword === 'additionalProperties') return unknownField(error, path)
+    return fieldIssue(path || whole, demand(error))
+  })
+}
+
+function unknownField ({ params, parentSchema }: ErrorObject, path: string): Issue {
+  const meant = nearest(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))
+  return fieldIssue(join(path, printable(params.additionalProperty)), `there is no such field${meant ? `; did you mean ${meant}?` : ''}`)
+}
+
+function demand ({ keyword, params, message, parentSchema }: ErrorObject): string {
+  if (keyword === 'enum') return `must be one of ${(params.allowedValues as unknown[]).join(', ')}`
+  if (keyword === 'pattern') return parentSchema?.description ?? 'is not valid'
+  return message ?? 'is not valid'
+}
+
+const join = (path: string, name: string): string => path === '' ? name : `${path}.${name}`
+
+function isEmptyObject (body: unknown): boolean {
+  return typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0
+}

@@ -1,0 +1,69 @@
+import { Type } from 'typebox'
+import { operation, type Operation } from './operation.js'
+import * as schemas from './schemas.js'
+
+/** A moment that the schema found to be ISO 8601, or none. */
+export const dateOf = (text: string | undefined): Date | undefined => text === undefined ? undefined : new Date(text)
+
+/** What can be done with keys. */
+export const keyOperations: readonly Operation[] = [
+  operation({
+    id: 'listKeys',
+    method: 'GET',
+    path: '/organizations/:tenantId/keys',
+    summary: 'The keys of an organization, oldest first, without secrets.',
+    answer: Type.Array(schemas.key),
+    run: (desk, { ids }) => desk.listKeys(ids.tenantId!)
+  }),
+  operation({
+    id: 'createKey',
+    method: 'POST',
+    path: '/organizations/:tenantId/keys',
+    summary: 'Make a key; its secret is in this answer and nowhere else. It works on every connected gateway within a second.',
+    body: schemas.keyDraft,
+    answer: schemas.newKey,
+    run: (desk, { ids, body: { expiresAt, ...draft } }) => desk.createKey({ ...draft, tenantId: ids.tenantId!, expiresAt: dateOf(expiresAt) })
+  }),
+  operation({
+    id: 'readKey',
+    method: 'GET',
+    path: '/keys/:keyId',
+    summary: 'One key, without its secret.',
+    answer: schemas.key,
+    run: (desk, { ids }) => desk.findKey(ids.keyId!)
+  }),
+  operation({
+    id: 'expireKey',
+    method: 'PATCH',
+    path: '/keys/:keyId',
+    summary: 'Set the moment from which a key is no longer valid.',
+    body: schemas.keyChanges,
+    answer: schemas.key,
+    run: (desk, { ids, body }) => desk.expireKey(ids.keyId!, new Date(body.expiresAt))
+  }),
+  operation({
+    id: 'rollKey',
+    method: 'POST',
+    path: '/keys/:keyId/roll',
+    summary: 'Make a key that follows another one, which goes on for the overlap.',
+    body: schemas.overlap,
+    answer: schemas.rolledKey,
+    run: (desk, { ids, body }) => desk.rollKey(ids.keyId!, body.overlapSeconds * 1_000)
+  }),
+  operation({
+    id: 'revokeKey',
+    method: 'POST',
+    path: '/keys/:keyId/revoke',
+    summary: 'Revoke a key at once and for ever.',
+    answer: schemas.key,
+    run: (desk, { ids }) => desk.revokeKey(ids.keyId!)
+  }),
+  operation({
+    id: 'readKeyReach',
+    method: 'GET',
+    path: '/keys/:keyId/reach',
+    summary: 'On which gateways the latest change of a key is in force.',
+    answer: schemas.reach,
+    run: (desk, { ids }) => desk.reachOfKey(ids.keyId!)
+  })
+]

@@ -1,0 +1,82 @@
+import { Type } from 'typebox'
+import { keyOperations } from './key-operations.js'
+import { operation, type Operation } from './operation.js'
+import { peopleOperations } from './people-operations.js'
+import * as schemas from './schemas.js'
+
+const organizations: readonly Operation[] = [
+  operation({
+    id: 'whoAmI',
+    method: 'GET',
+    path: '/me',
+    summary: 'Whom the token speaks for.',
+    answer: schemas.actor,
+    run: async ({ actor }) => actor
+  }),
+  operation({
+    id: 'listOrganizations',
+    method: 'GET',
+    path: '/organizations',
+    summary: 'All organizations for an operator, the own one for all others; oldest first.',
+    answer: Type.Array(schemas.organization),
+    run: desk => desk.listOrganizations()
+  }),
+  operation({
+    id: 'createOrganization',
+    method: 'POST',
+    path: '/organizations',
+    summary: 'Make an organization, a tenant of its own. For operators.',
+    body: schemas.organizationDraft,
+    answer: schemas.organization,
+    run: (desk, { body }) => desk.createOrganization(body)
+  }),
+  operation({
+    id: 'readOrganization',
+    method: 'GET',
+    path: '/organizations/:tenantId',
+    summary: 'One organization.',
+    answer: schemas.organization,
+    run: (desk, { ids }) => desk.findOrganization(ids.tenantId!)
+  }),
+  operation({
+    id: 'changeOrganization',
+    method: 'PATCH',
+    path: '/organizations/:tenantId',
+    summary: 'Change what is named. An admin of the organization may switch overage; all else is the operator\'s.',
+    body: schemas.organizationChanges,
+    answer: schemas.organization,
+    run: (desk, { ids, body }) => desk.changeOrganization(ids.tenantId!, body)
+  })
+]
+
+const records: readonly Operation[] = [
+  operation({
+    id: 'listAuditTrail',
+    method: 'GET',
+    path: '/organizations/:tenantId/audit',
+    summary: 'Who did what and when in an organization, newest first.',
+    query: schemas.auditQuery,
+    answer: Type.Array(schemas.auditEntry),
+    run: (desk, { ids, query }) => desk.auditTrail({ tenantId: ids.tenantId!, ...query })
+  }),
+  operation({
+    id: 'listWholeAuditTrail',
+    method: 'GET',
+    path: '/audit',
+    summary: 'Who did what and when anywhere, newest first. For operators.',
+    query: schemas.auditQuery,
+    answer: Type.Array(schemas.auditEntry),
+    run: (desk, { query }) => desk.auditTrail(query)
+  }),
+  operation({
+    id: 'listGateways',
+    method: 'GET',
+    path: '/gateways',
+    summary: 'All gateways as they last spoke of themselves. For operators.',
+    answer: Type.Array(schemas.gateway),
+    run: desk => desk.listGateways()
+  })
+]
+
+/** Everything that the management API can do. */
+export const operations: readonly Operation[] = [...organizations, ...keyOperations, ...peopleOperations, ...records]

@@ -1,0 +1,112 @@
+import { Type } from 'typebox'
+import { dateOf } from './key-operations.js'
+import { operation, type Operation } from './operation.js'
+import * as schemas from './schemas.js'
+
+/** The same three lists belong to an organization, or to none and so to the operators. */
+const placed = (place: 'organization' | 'operators') => place === 'organization'
+  ? { prefix: '/organizations/:tenantId', suffix: '', whose: 'of an organization', members: 'members', note: '' }
+  : { prefix: '', suffix: 'OfOperators', whose: 'that belong to no organization', members: 'operators', note: ' For operators.' }
+
+function listsOf (place: 'organization' | 'operators'): readonly Operation[] {
+  const { prefix, suffix, whose, members, note } = placed(place)
+  return [
+    operation({
+      id: `listMembers${suffix}`,
+      method: 'GET',
+      path: `${prefix}/${members}`,
+      summary: `The people ${whose}, oldest first.${note}`,
+      answer: Type.Array(schemas.member),
+      run: (desk, { ids }) => desk.listMembers(ids.tenantId)
+    }),
+    operation({
+      id: `listInvitations${suffix}`,
+      method: 'GET',
+      path: `${prefix}/invitations`,
+      summary: `The open invitations of people ${whose}.${note}`,
+      answer: Type.Array(schemas.invitation),
+      run: (desk, { ids }) => desk.listInvitations(ids.tenantId)
+    }),
+    operation({
+      id: `invite${suffix}`,
+      method: 'POST',
+      path: `${prefix}/invitations`,
+      summary: `Invite a person; give the link with the token to that person yourself.${note}`,
+      body: schemas.invitationDraft,
+      answer: schemas.newInvitation,
+      run: (desk, { ids, body }) => desk.invite({ ...body, tenantId: ids.tenantId })
+    }),
+    operation({
+      id: `listTokens${suffix}`,
+      method: 'GET',
+      path: `${prefix}/tokens`,
+      summary: `The tokens ${whose}, oldest first, without secrets.${note}`,
+      answer: Type.Array(schemas.token),
+      run: (desk, { ids }) => desk.listTokens(ids.tenantId)
+    }),
+    operation({
+      id: `createToken${suffix}`,
+      method: 'POST',
+      path: `${prefix}/tokens`,
+      summary: `Make a token for a program${place === 'operators' ? ' or a gateway' : ''}; its secret is in this answer and nowhere else.${note}`,
+      body: schemas.tokenDraft,
+      answer: schemas.newToken,
+      run: (desk, { ids, body: { expiresAt, ...draft } }) => desk.createToken({ ...draft, tenantId: ids.tenantId, expiresAt: dateOf(expiresAt) })
+    })
+  ]
+}
+
+/** What can be done with people, their invitations, and tokens. */
+export const peopleOperations: readonly Operation[] = [
+  ...listsOf('organization'),
+  ...listsOf('operators'),
+  operation({
+    id: 'readMember',
+    method: 'GET',
+    path: '/members/:memberId',
+    summary: 'One person.',
+    answer: schemas.member,
+    run: (desk, { ids }) => desk.findMember(ids.memberId!)
+  }),
+  operation({
+    id: 'changeMember',
+    method: 'PATCH',
+    path: '/members/:memberId',
+    summary: 'Change what a person may do; the sessions of the person end.',
+    body: schemas.memberChanges,
+    answer: schemas.member,
+    run: (desk, { ids, body }) => desk.changeMemberRole(ids.memberId!, body.role)
+  }),
+  operation({
+    id: 'removeMember',
+    method: 'DELETE',
+    path: '/members/:memberId',
+    summary: 'Remove a person, whose sessions end; never the last operator.',
+    answer: schemas.member,
+    run: (desk, { ids }) => desk.removeMember(ids.memberId!)
+  }),
+  operation({
+    id: 'resetPassword',
+    method: 'POST',
+    path: '/members/:memberId/reset-password',
+    summary: 'Give a person who lost the password one for the next sign-in.',
+    answer: schemas.oneTimePassword,
+    run: (desk, { ids }) => desk.resetPassword(ids.memberId!)
+  }),
+  operation({
+    id: 'withdrawInvitation',
+    method: 'DELETE',
+    path: '/invitations/:invitationId',
+    summary: 'Take an invitation back.',
+    answer: schemas.invitation,
+    run: (desk, { ids }) => desk.withdrawInvitation(ids.invitationId!)
+  }),
+  operation({
+    id: 'revokeToken',
+    method: 'POST',
+    path: '/tokens/:tokenId/revoke',
+    summary: 'Revoke a token at once and for ever.',
+    answer: schemas.token,
+    run: (desk, { ids }) => desk.revokeToken(ids.tokenId!)
+  })
+]
