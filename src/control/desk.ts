@@ -7,6 +7,7 @@ import type { Organization, OrganizationChanges, OrganizationDraft } from './org
 import type { AuditEntry, AuditQuestion } from './records.js'
 import type { ControlStore } from './store.js'
 import type { Token, TokenDraft } from './token-store.js'
+import type { UsageAnswer, UsageQuestion } from './usage-totals.js'
 
 /**
  * The control plane as one person or program may use it: the only way in for the dashboard, the management API and the command
@@ -49,6 +50,12 @@ export class Desk {
   async listKeys (tenantId: string): Promise<Key[]> {
     requireSees(this.actor, tenantId, 'organization')
     return this.#store.listKeys(tenantId)
+  }
+
+  /** How many keys that open something each organization has, by tenant id; one that has none is absent. */
+  async countGoodKeys (): Promise<ReadonlyMap<string, number>> {
+    requireOperator(this.actor)
+    return this.#store.countGoodKeys()
   }
 
   async findKey (keyId: string): Promise<Key> {
@@ -145,10 +152,15 @@ export class Desk {
     return this.#store.tokens.create(draft, this.actor.name)
   }
 
-  async revokeToken (tokenId: string): Promise<Token> {
+  async findToken (tokenId: string): Promise<Token> {
     const token = await this.#store.tokens.find(tokenId)
     if (token === undefined) throw missingThing('token')
     requireSees(this.actor, token.tenantId, 'token')
+    return token
+  }
+
+  async revokeToken (tokenId: string): Promise<Token> {
+    await this.findToken(tokenId)
     requireAdmin(this.actor)
     return this.#store.tokens.revoke(tokenId, this.actor.name)
   }
@@ -157,6 +169,12 @@ export class Desk {
   async auditTrail (question: AuditQuestion): Promise<AuditEntry[]> {
     requireSees(this.actor, question.tenantId, 'organization')
     return this.#store.auditTrail(question)
+  }
+
+  /** What an organization used, by hour, day or month. */
+  async usage (question: UsageQuestion): Promise<UsageAnswer> {
+    requireSees(this.actor, question.tenantId, 'organization')
+    return this.#store.usage.totals(question)
   }
 
   async listGateways (): Promise<Gateway[]> {

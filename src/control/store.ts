@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { Batch, Position } from '../keys/change-feed.js'
 import { hashSecret, newSecret } from '../keys/secret.js'
-import { unguessableId, type ControlContext, type NewId } from './context.js'
+import { idFor, requireFirst, unguessableId, type ControlContext, type NewId } from './context.js'
 import type { ChangesHeard } from './changes-heard.js'
 import { openDatabase, type ControlDatabase, type DatabasePlace } from './database.js'
 import { GatewayStore } from './gateway-store.js'
@@ -14,6 +14,7 @@ import { auditTrail, changesAfter, inTurn, record, type AuditDeed, type AuditEnt
 import { SessionStore } from './session-store.js'
 import { TokenStore } from './token-store.js'
 import type { KeyRow, Tables } from './tables.js'
+import { UsageStore } from './usage.js'
 
 /** What a control store needs; `plans` are the names that an organization's plan may have. */
 export interface ControlStoreOptions extends DatabasePlace {
@@ -45,6 +46,7 @@ export class ControlStore {
   readonly sessions: SessionStore
   readonly tokens: TokenStore
   readonly gateways: GatewayStore
+  readonly usage: UsageStore
 
   /** Use {@link openControlStore}. */
   constructor (database: ControlDatabase, { plans, now, newId = unguessableId }: ControlStoreOptions) {
@@ -60,15 +62,16 @@ export class ControlStore {
     this.sessions = new SessionStore(context)
     this.tokens = new TokenStore(context)
     this.gateways = new GatewayStore(context)
+    this.usage = new UsageStore(context)
   }
 
   /** Makes an organization with a tenant id of its own. */
   createOrganization (draft: OrganizationDraft, by: string): Promise<Organization> {
     return inTurn(this.#db, async trx => {
       const { name, plan, overage = true, datastore } = draft
-      const tenantId = this.#newId('org')
+      const tenantId = idFor(this.#newId, 'org', { once: draft.once })
       const made = { tenantId, name, plan, overage, createdAt: this.#at(), datastore: datastore ?? undefined }
-      await trx.insertInto('organizations').values(organizationRow(made, this.#plans)).execute()
+      requireFirst(await trx.insertInto('organizations').values(organizationRow(made, this.#plans)).onConflict(conflict => conflict.column('tenantId').doNothing()).executeTakeFirstOrThrow())
       return this.#recordOrganization(trx, tenantId, { actor: by, action: 'organization created', detail: { name, plan, overage, datastore } })
     })
   }
@@ -144,6 +147,14 @@ export class ControlStore {
     return rows.map(toKey)
   }
 
+  /** How many keys that are neither revoked nor expired each organization has, by tenant id. */
+  async countGoodKeys (): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.#db.selectFrom('keys').select(eb => ['tenantId', eb.fn.countAll().as('keys')])
+      .where('revokedAt', 'is', null).where(eb => eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', this.#at())]))
+      .groupBy('tenantId').execute()
+    return new Map(rows.map(({ tenantId, keys }) => [tenantId, Number(keys)]))
+  }
+
   /** One key; refused when there is none. */
   async findKey (keyId: string): Promise<Key> {
     return toKey(await findKey(this.#db, keyId))
@@ -174,7 +185,7 @@ export class ControlStore {
     const secret = newSecret(draft.mode)
     const row: KeyRow = {
       ...columns,
-      keyId: this.#newId('key'),
+      keyId: idFor(this.#newId, 'key', draft),
       hash: hashSecret(secret),
       hint: secret.slice(-4),
       createdAt: this.#at(),
@@ -183,7 +194,7 @@ export class ControlStore {
       successor: null,
       lastUsedAt: null
     }
-    await trx.insertInto('keys').values(row).execute()
+    requireFirst(await trx.insertInto('keys').values(row).onConflict(conflict => conflict.column('keyId').doNothing()).executeTakeFirstOrThrow())
     await this.#recordKey(trx, row, { actor: by, action: 'key created', detail: columns })
     return { keyId: row.keyId, secret, expiresAt: row.expiresAt ?? undefined }
   }

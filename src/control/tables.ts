@@ -1,6 +1,7 @@
 import type { Mode } from '../keys/caller.js'
 import type { Change } from '../keys/change-feed.js'
 import type { Role } from './actor.js'
+import type { UsageHourRow, UsageSourceRow } from './usage-tables.js'
 
 /** The control plane's tables, whose names have underscores in SQL. Times are ISO 8601 text in UTC, switches 0 or 1, so that SQLite and PostgreSQL hold the same. */
 export interface Tables {
@@ -14,6 +15,8 @@ export interface Tables {
   sessions: SessionRow
   tokens: TokenRow
   gateways: GatewayRow
+  usageSources: UsageSourceRow
+  usageHours: UsageHourRow
 }
 
 /** A customer, that is a tenant. */

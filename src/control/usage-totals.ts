@@ -1,0 +1,136 @@
+import { sql, type ExpressionBuilder, type Kysely } from 'kysely'
+import type { Mode } from '../keys/caller.js'
+import type { UsageOutcome } from '../limits/usage.js'
+import { ControlRefused } from './refused.js'
+import type { Tables } from './tables.js'
+
+/** The parts of time that usage is added up by, all in UTC. */
+export type UsagePeriod = 'hour' | 'day' | 'month'
+
+/** What of an organization's usage is wanted. */
+export interface UsageQuestion {
+  readonly tenantId: string
+  /** The period with this moment is the first. */
+  readonly from: Date
+  /** The period with the moment before this one is the last. */
+  readonly to: Date
+  /** Without it, all of the time is added up. */
+  readonly by?: UsagePeriod
+  /** Without it, test and live are added up. */
+  readonly mode?: Mode
+  readonly keyId?: string
+  /** A total of its own for each key, resource or interaction. */
+  readonly per?: 'keyId' | 'resource' | 'interaction'
+}
+
+/** How many requests there were. */
+export interface UsageTotal {
+  /** When the period begins, ISO 8601 in UTC; without periods, when the first one began. */
+  readonly from: string
+  /** Which key, resource or interaction it is, where that was asked for. */
+  readonly of?: string
+  readonly requests: number
+  readonly ok: number
+  /** What the client has to correct. */
+  readonly errors: number
+  /** By scope, limit or quota. */
+  readonly refused: number
+  /** By a fault of the gateway or the datastore. */
+  readonly failed: number
+  /** Those that count against the month's allowance. */
+  readonly counted: number
+  /** Those of them that came past it. */
+  readonly overage: number
+}
+
+/** Totals in the order of time; within a period the most used first. */
+export interface UsageAnswer {
+  readonly totals: readonly UsageTotal[]
+  /** Whether nothing had to be left out. */
+  readonly isWhole: boolean
+}
+
+/** More would be too much to look at. */
+const mostPeriods = 1_000
+const mostTotals = 10_000
+
+/** What an organization used in a time. Without `per`, a period without any request is there as well. @throws {ControlRefused} */
+export async function usageTotals (db: Kysely<Tables>, question: UsageQuestion): Promise<UsageAnswer> {
+  const begins = periodBegins(question)
+  const beginOf = new Map(begins.map(begin => [begin.slice(0, labelLength(question)), begin]))
+  const totals = (await sums(db, question, begins[0]!)).map(row => toTotal(row, beginOf.get(row.label)!))
+  if (question.per !== undefined) return { totals: totals.slice(0, mostTotals), isWhole: totals.length <= mostTotals }
+  const found = new Map(totals.map(total => [total.from, total]))
+  return { totals: begins.map(from => found.get(from) ?? { from, ...nothing }), isWhole: true }
+}
+
+const nothing = { requests: 0, ok: 0, errors: 0, refused: 0, failed: 0, counted: 0, overage: 0 }
+
+/** How much of an hour's text tells a period from others. */
+const labelLength = ({ by }: UsageQuestion): number => by === undefined ? 0 : { hour: 13, day: 10, month: 7 }[by]
+
+const hourMs = 3_600_000
+
+/** When each period of the time begins, as hours are written. */
+function periodBegins ({ from, to, by }: UsageQuestion): string[] {
+  if (!(from < to)) throw new ControlRefused('invalid', 'Ask for a time that begins before it ends.')
+  if (by === undefined) return [hourText(periodOf(from, 'hour'))]
+  const begins: string[] = []
+  for (let begin = periodOf(from, by); begin < to; begin = periodOf(new Date(begin.getTime() + longest[by]), by)) {
+    begins.push(hourText(begin))
+    if (begins.length > mostPeriods) throw new ControlRefused('invalid', `Ask for a shorter time: at most ${mostPeriods} periods are told at once.`)
+  }
+  return begins
+}
+
+const hourText = (moment: Date): string => `${moment.toISOString().slice(0, 13)}:00:00Z`
+
+/** From a period's begin, so much later it is the next one. */
+const longest = { hour: hourMs, day: 24 * hourMs, month: 31 * 24 * hourMs }
+
+function periodOf (moment: Date, by: UsagePeriod): Date {
+  const [year, month, day, hour] = [moment.getUTCFullYear(), moment.getUTCMonth(), moment.getUTCDate(), moment.getUTCHours()]
+  return new Date(Date.UTC(year, month, by === 'month' ? 1 : day, by === 'hour' ? hour : 0))
+}
+
+type Hours = ExpressionBuilder<Tables, 'usageHours'>
+
+function sums (db: Kysely<Tables>, question: UsageQuestion, begin: string): Promise<SumRow[]> {
+  const { tenantId, to, mode, keyId, per } = question
+  const counted = (eb: Hours, outcome: UsageOutcome) => eb.fn.sum(eb.case().when('outcome', '=', outcome).then(eb.ref('count')).else(0).end())
+  return db.selectFrom('usageHours')
+    .where('tenantId', '=', tenantId).where('hour', '>=', begin).where('hour', '<', `${to.toISOString().slice(0, 19)}Z`)
+    .$if(mode !== undefined, query => query.where('mode', '=', mode!))
+    .$if(keyId !== undefined, query => query.where('keyId', '=', keyId!))
+    .select(eb => [
+      eb.fn<string>('substr', ['hour', eb.lit(1), eb.lit(labelLength(question))]).as('label'),
+      (per === undefined ? sql<string>`''` : sql.ref<string>(per)).as('of'),
+      eb.fn.sum('count').as('requests'),
+      counted(eb, 'ok').as('ok'),
+      counted(eb, 'error').as('errors'),
+      counted(eb, 'refused').as('refused'),
+      counted(eb, 'failed').as('failed'),
+      eb.fn.sum(eb('count', '*', eb.ref('isCounted'))).as('counted'),
+      eb.fn.sum(eb('count', '*', eb.ref('isOverage'))).as('overage')
+    ])
+    .groupBy(['label', 'of']).orderBy('label').orderBy('requests', 'desc').orderBy('of').limit(mostTotals + 1)
+    .execute()
+}
+
+/** Databases give large sums in different forms. */
+type SumRow = { readonly label: string, readonly of: string } & Readonly<Record<keyof typeof nothing, number | string | bigint>>
+
+function toTotal ({ label: _, of, ...counts }: SumRow, from: string): UsageTotal {
+  const { requests, ok, errors, refused, failed, counted, overage } = counts
+  return {
+    from,
+    ...of !== '' && { of },
+    requests: Number(requests),
+    ok: Number(ok),
+    errors: Number(errors),
+    refused: Number(refused),
+    failed: Number(failed),
+    counted: Number(counted),
+    overage: Number(overage)
+  }
+}

@@ -1,0 +1,85 @@
+import { sql, type Transaction } from 'kysely'
+import type { UsageBatch, UsageLine, UsageReceipt } from '../limits/usage.js'
+import type { ControlContext } from './context.js'
+import type { Tables } from './tables.js'
+import type { UsageHourRow } from './usage-tables.js'
+import { usageTotals, type UsageAnswer, type UsageQuestion } from './usage-totals.js'
+
+/** Rows of one statement; databases bound the parameters of one. */
+const rowsAtOnce = 200
+
+/** What gateways counted, each batch of theirs exactly once. */
+export class UsageStore {
+  readonly #context: ControlContext
+
+  constructor (context: ControlContext) {
+    this.#context = context
+  }
+
+  /**
+   * Takes a batch of a gateway's ledger, if it is the next one: its counts are added and its number noted down in one transaction.
+   * @param gateway who sends it, for people to read
+   * @returns where the series stands now; a batch that was taken before, or that does not follow, changes nothing
+   */
+  apply (batch: UsageBatch, gateway: string): Promise<UsageReceipt> {
+    const { ledgerId, number, batchId, lines } = batch
+    const appliedAt = this.#context.now().toISOString()
+    return this.#context.db.transaction().execute(async trx => {
+      // A write comes first, so that SQLite gives the right to write at once; then the row makes senders of the same series wait for each other.
+      await trx.insertInto('usageSources').values({ ledgerId, gateway, number: 0, batchId: '', appliedAt }).onConflict(conflict => conflict.doNothing()).execute()
+      const moved = await trx.updateTable('usageSources').set({ number, batchId, gateway, appliedAt })
+        .where('ledgerId', '=', ledgerId).where('number', '=', number - 1).executeTakeFirstOrThrow()
+      if (moved.numUpdatedRows === 0n) return await standing(trx, ledgerId)
+      await add(trx, lines)
+      await touchKeys(trx, lines)
+      return { number, batchId }
+    })
+  }
+
+  /** What an organization used in a time, bounded. @throws {ControlRefused} */
+  totals (question: UsageQuestion): Promise<UsageAnswer> {
+    return usageTotals(this.#context.db, question)
+  }
+}
+
+async function standing (trx: Transaction<Tables>, ledgerId: string): Promise<UsageReceipt> {
+  return await trx.selectFrom('usageSources').select(['number', 'batchId']).where('ledgerId', '=', ledgerId).executeTakeFirstOrThrow()
+}
+
+async function add (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<void> {
+  for (const rows of parts(merged(lines))) {
+    await trx.insertInto('usageHours').values(rows)
+      .onConflict(conflict => conflict.columns(['tenantId', 'hour', 'mode', 'keyId', 'resource', 'interaction', 'outcome', 'isCounted', 'isOverage'])
+        .doUpdateSet(eb => ({ count: eb('usageHours.count', '+', eb.ref('excluded.count')) })))
+      .execute()
+  }
+}
+
+/** One row for each place in the table, in an order that is the same for all, since otherwise two gateways could wait for each other for ever. */
+function merged (lines: readonly UsageLine[]): UsageHourRow[] {
+  const rows = new Map<string, UsageHourRow>()
+  for (const { lastAt: _, count, ...line } of lines) {
+    const row = { ...line, isCounted: Number(line.isCounted), isOverage: Number(line.isOverage), count: 0 }
+    const place = [row.tenantId, row.hour, row.mode, row.keyId, row.resource, row.interaction, row.outcome, row.isCounted, row.isOverage].join(' ')
+    const known = rows.get(place) ?? row
+    known.count += count
+    rows.set(place, known)
+  }
+  return [...rows].sort(([one], [other]) => one < other ? -1 : 1).map(([, row]) => row)
+}
+
+/** Last, since whoever revokes one of the keys waits from here on. Neither a gateway nor the audit trail has to know of it. */
+async function touchKeys (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<void> {
+  const lastUses = new Map<string, string>()
+  for (const { keyId, lastAt } of lines) if (lastAt > (lastUses.get(keyId) ?? '')) lastUses.set(keyId, lastAt)
+  for (const uses of parts([...lastUses].sort())) {
+    const values = sql.join(uses.map(([keyId, lastAt]) => sql`(${keyId}, ${lastAt})`))
+    await sql`
+      UPDATE keys SET last_used_at = used.column2 FROM (VALUES ${values}) AS used
+      WHERE keys.key_id = used.column1 AND (keys.last_used_at IS NULL OR keys.last_used_at < used.column2)`.execute(trx)
+  }
+}
+
+function parts<T> (items: readonly T[]): T[][] {
+  return Array.from({ length: Math.ceil(items.length / rowsAtOnce) }, (_, at) => items.slice(at * rowsAtOnce, (at + 1) * rowsAtOnce))
+}
