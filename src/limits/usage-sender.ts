@@ -1,0 +1,70 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import type { UsageLedger } from './ledger.js'
+import { linesPerBatch, type SendUsage } from './usage.js'
+
+const firstPauseMs = 500
+const longestPauseMs = 60_000
+
+/** What a sender joins together. */
+export interface UsageSenderParts {
+  readonly ledger: Pick<UsageLedger, 'nextBatch' | 'settle'>
+  readonly send: SendUsage
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
+  /** How long counts gather before they are sent, in milliseconds. */
+  readonly everyMs?: number
+  /** How long the control plane may take over a batch, in milliseconds. */
+  readonly patienceMs?: number
+}
+
+/** Gives every batch of a ledger to the control plane, one at a time and in order, through any failure, until it is stopped. */
+export class UsageSender {
+  readonly #parts: Required<UsageSenderParts>
+  readonly #stopping = new AbortController()
+  readonly #running: Promise<void>
+  #failures = 0
+
+  /** Starts at once. */
+  constructor (parts: UsageSenderParts) {
+    this.#parts = { everyMs: 2_000, patienceMs: 30_000, ...parts }
+    this.#running = this.#run()
+  }
+
+  /** How often sending failed since it last succeeded. */
+  get failures (): number {
+    return this.#failures
+  }
+
+  /** Ends sending; what was not sent stays in the ledger, which may be closed afterwards. */
+  async stop (): Promise<void> {
+    this.#stopping.abort()
+    await this.#running
+  }
+
+  async #run (): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      const pauseMs = await this.#sendNext(signal)
+      if (pauseMs > 0) await pause(pauseMs, undefined, { signal }).catch(() => {})
+    }
+  }
+
+  /** @returns how long to wait afterwards, in milliseconds */
+  async #sendNext (stopping: AbortSignal): Promise<number> {
+    const { ledger, send, log, everyMs, patienceMs } = this.#parts
+    try {
+      const batch = ledger.nextBatch()
+      if (batch === undefined) return everyMs
+      const receipt = await send(batch, AbortSignal.any([stopping, AbortSignal.timeout(patienceMs)]))
+      ledger.settle(receipt)
+      if (receipt.number !== batch.number || receipt.batchId !== batch.batchId) throw new Error(`the control plane stands at batch ${receipt.number} and not at ${batch.number}`)
+      if (this.#failures > 0) log.info('usage is sent to the control plane again')
+      this.#failures = 0
+      return batch.lines.length < linesPerBatch ? everyMs : 0
+    } catch (error) {
+      if (stopping.aborted) return 0
+      if (this.#failures === 0) log.warn({ err: error }, 'usage can\'t be sent to the control plane; the ledger keeps it')
+      return Math.min(firstPauseMs * 2 ** this.#failures++, longestPauseMs) * (0.5 + Math.random() / 2)
+    }
+  }
+}
