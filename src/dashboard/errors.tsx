@@ -1,0 +1,49 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ControlRefused } from '../control/refused.js'
+import { failureOf } from '../envelope/error-handlers.js'
+import { statusOf } from './form.js'
+
+interface Explained { readonly status: number, readonly title: string, readonly message: string }
+
+/** Answers whatever went wrong on a page with a page that says what to do; what is our own trouble is logged, the rest is not. */
+export async function errorPage (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { status, title, message } = explain(error, request)
+  // What is refused before the dashboard's own steps gets no page, which would lack its headers.
+  if (!reply.raw.hasHeader('content-security-policy')) return reply.code(status).type('text/plain; charset=utf-8').send(`${title}. ${message}\n`)
+  return await reply.code(status).page(title, <ErrorPage title={title} message={message} requestId={status >= 500 ? request.id : undefined} />)
+}
+
+/** Answers a path below the dashboard that has no page. */
+export async function missingPage (_: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  return await reply.code(404).page(missing.title, <ErrorPage {...missing} />)
+}
+
+const missing = { title: 'Not found', message: 'There is nothing here, or it belongs to another organization.' }
+
+function explain (error: unknown, request: FastifyRequest): Explained {
+  if (error instanceof ControlRefused) return { status: statusOf(error), title: titles[error.reason], message: error.message }
+  if (isTokenError(error)) return { status: 403, title: 'Not accepted', message: 'This form is out of date, or cookies are off in this browser. Go back, load the page again and send it once more.' }
+  const failure = failureOf(error)
+  if (failure.status >= 500) request.log.error({ code: failure.code, err: failure.cause }, failure.title)
+  if (failure.status === 404) return { status: 404, ...missing }
+  if (failure.status === 403) return { status: 403, title: 'Not accepted', message: failure.message }
+  if (failure.status >= 500) return { status: failure.status, title: 'Something went wrong', message: 'It is our fault, and it has been noted. Try again; if it stays, tell the operators of the service the number below.' }
+  return { status: failure.status, title: failure.title, message: 'The browser sent something that this page does not take. Go back and try again.' }
+}
+
+const titles = { missing: 'Not found', forbidden: 'Not allowed', invalid: 'Not possible', conflict: 'Not possible any more' } as const
+
+function isTokenError (error: unknown): boolean {
+  return String((error as { code?: unknown } | null)?.code).startsWith('FST_CSRF_')
+}
+
+function ErrorPage ({ title, message, requestId }: { readonly title: string, readonly message: string, readonly requestId?: string }) {
+  return (
+    <section class='empty'>
+      <h1 safe>{title}</h1>
+      <p safe>{message}</p>
+      {requestId === undefined ? '' : <p>Number: <code safe>{requestId}</code></p>}
+      <p><a class='button' href='/dashboard'>To the dashboard</a></p>
+    </section>
+  )
+}

@@ -1,0 +1,33 @@
+import { ControlRefused } from '../control/refused.js'
+
+/** The text that was typed into a field of a form; empty when the form has none or several of that name. */
+export function field (body: unknown, name: string): string {
+  const value = typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : undefined
+  return typeof value === 'string' ? value : ''
+}
+
+/** All texts of a field that may be there several times, such as ticked boxes. */
+export function fieldList (body: unknown, name: string): string[] {
+  const value = typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : []
+  return [value].flat().filter(text => typeof text === 'string')
+}
+
+/**
+ * Does what a form asks for; where the control plane finds it invalid or too late, `again` shows the form with the reason.
+ * What is missing or forbidden is left to the error page.
+ */
+export async function orAgain<T> (work: () => Promise<T>, again: (refusal: ControlRefused) => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ControlRefused && (error.reason === 'invalid' || error.reason === 'conflict')) return await again(error)
+    throw error
+  }
+}
+
+const statuses = { missing: 404, forbidden: 403, invalid: 422, conflict: 409 } as const
+
+/** The HTTP status of a refusal. */
+export function statusOf ({ reason }: ControlRefused): number {
+  return statuses[reason]
+}

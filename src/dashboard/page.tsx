@@ -1,0 +1,41 @@
+import fp from 'fastify-plugin'
+import type { FastifyReply } from 'fastify'
+import type { Cookies } from './cookies.js'
+import { Layout, type PageOrganization } from './layout.js'
+
+/** What a page may say of itself; `organization` puts the links of that organization above it for operators. */
+export interface PageFacts { readonly organization?: PageOrganization }
+
+/** Longest time from a deed to the page that tells of it. */
+const noticeSeconds = 60
+
+/** Lets replies be whole pages, and lets a redirect say what was done. */
+export const pageReplies = fp<{ readonly cookies: Cookies }>(async (app, { cookies: { notice, flags } }) => {
+  app.decorateReply('page', async function (title: string, content: JSX.Element, facts: PageFacts = {}): Promise<FastifyReply> {
+    const said = this.request.cookies?.[notice]
+    if (said !== undefined) this.clearCookie(notice, flags)
+    const html = await <Layout title={title} content={await content} path={pathOf(this)} viewer={viewerOf(this)} organization={facts.organization} notice={said} />
+    return this.type('text/html; charset=utf-8').send(html)
+  })
+  app.decorateReply('done', function (path: string, text?: string): FastifyReply {
+    if (text !== undefined) this.setCookie(notice, text, { ...flags, maxAge: noticeSeconds })
+    return this.redirect(path, 303)
+  })
+}, { name: 'dashboard-pages', dependencies: ['dashboard-sessions'], fastify: '5.x' })
+
+const pathOf = ({ request }: FastifyReply): string => request.raw.url!.split('?', 1)[0]!
+
+function viewerOf (reply: FastifyReply) {
+  const { member } = reply.request
+  // None on the pages for everybody, nor when something goes wrong before the person is known.
+  return member ? { member, csrf: reply.generateCsrf() } : undefined
+}
+
+declare module 'fastify' {
+  interface FastifyReply {
+    /** Sends a whole page; set the status before, where it is not 200. */
+    page: (title: string, content: JSX.Element, facts?: PageFacts) => Promise<FastifyReply>
+    /** Leads to a page by 303, as every form ends that worked; the page says `text` on its top, once. Never put a secret there. */
+    done: (path: string, text?: string) => FastifyReply
+  }
+}

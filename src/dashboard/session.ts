@@ -1,0 +1,108 @@
+import cookie from '@fastify/cookie'
+import session from '@fastify/session'
+import fp from 'fastify-plugin'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { actorOf, type Member } from '../control/members.js'
+import { deskFor, type Desk } from '../control/desk.js'
+import type { ControlStore } from '../control/store.js'
+import { base62, randomText } from '../keys/random-text.js'
+import type { Cookies } from './cookies.js'
+import { endOf, idForm, libraryStore, newSessionId, type SessionBounds } from './session-store.js'
+
+export interface SessionOptions {
+  readonly control: ControlStore
+  readonly now: () => Date
+  readonly bounds: SessionBounds
+  readonly cookies: Cookies
+}
+
+/** A session is kept alive at most once in so long, for each time is a write. */
+const touchedEveryMs = 60_000
+
+/**
+ * Knows the person behind a request by the session in its cookie, as the person is stored now. A session is written at the
+ * sign-in and never again, only prolonged where it still is: a request under way can't bring back one that was ended.
+ */
+export const sessions = fp<SessionOptions>(async (app, { control, now, bounds, cookies }) => {
+  await app.register(cookie)
+  await app.register(session, {
+    secret: idForm,
+    idGenerator: newSessionId,
+    cookieName: cookies.session,
+    cookie: { path: '/', httpOnly: true, sameSite: 'lax', secure: cookies.flags.secure === true },
+    rolling: false,
+    saveUninitialized: false,
+    store: libraryStore({ sessions: control.sessions, now, ...bounds })
+  })
+  app.decorateRequest('visitor', undefined)
+  app.addHook('onRequest', async (request, reply) => {
+    const { memberId } = request.session
+    if (memberId === undefined) return
+    request.visitor = await control.members.find(memberId)
+    if (request.visitor === undefined) return await signOut(request, reply, cookies)
+    await prolong(request, { control, now, bounds })
+  })
+}, { name: 'dashboard-sessions', fastify: '5.x' })
+
+/** Lets only members through, and gives their requests a desk; without a session a page leads to the sign-in. */
+export const members = fp<Pick<SessionOptions, 'control'>>(async (app, { control }) => {
+  app.decorateRequest('member', null as never)
+  app.decorateRequest('desk', null as never)
+  app.addHook('onRequest', async (request, reply) => {
+    const { visitor } = request
+    if (visitor === undefined) return await reply.redirect(signInPath(request), 303)
+    if (visitor.mustChangePassword && !reachable.has(request.routeOptions.url ?? '')) return await reply.redirect('/dashboard/password', 303)
+    request.member = visitor
+    request.desk = deskFor(control, actorOf(visitor))
+  })
+}, { name: 'dashboard-members', dependencies: ['dashboard-sessions'], fastify: '5.x' })
+
+/** What somebody can reach who must change the password first. */
+const reachable = new Set(['/dashboard/password', '/dashboard/sign-out'])
+
+/** Begins a session under a new id, whatever was in the browser before. */
+export async function signIn (request: FastifyRequest, { control, now }: Pick<SessionOptions, 'control' | 'now'>, memberId: string): Promise<void> {
+  await beginSession(request, { memberId, startedAt: now().toISOString() })
+  await control.members.signedIn(memberId)
+  await control.sessions.sweep()
+}
+
+/** The session of somebody whose password opened several members, one of which is to be chosen. */
+export async function offerChoice (request: FastifyRequest, choices: readonly string[]): Promise<void> {
+  await beginSession(request, { choices })
+}
+
+/** Ends the session on the server and in the browser. */
+export async function signOut (request: FastifyRequest, reply: FastifyReply, { session, flags }: Cookies): Promise<void> {
+  await request.session.destroy()
+  reply.clearCookie(session, flags)
+}
+
+async function beginSession (request: FastifyRequest, content: Partial<FastifyRequest['session']>): Promise<void> {
+  await request.session.regenerate()
+  Object.assign(request.session, content, { _csrf: randomText(base62, 24) })
+  // By name: behind a proxy that speaks TLS, the library would not do it by itself.
+  await request.session.save()
+}
+
+async function prolong ({ session }: FastifyRequest, { control, now, bounds }: Omit<SessionOptions, 'cookies'>): Promise<void> {
+  const end = endOf(new Date(session.startedAt!), now(), bounds)
+  const gained = end.getTime() - new Date(session.endsAt!).getTime()
+  if (gained >= Math.min(touchedEveryMs, bounds.idleMinutes * 6_000)) await control.sessions.touch(session.sessionId, end)
+}
+
+function signInPath ({ method, raw }: FastifyRequest): string {
+  const path = '/dashboard/sign-in'
+  return method === 'GET' ? `${path}?${new URLSearchParams({ next: raw.url! })}` : path
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who signed in with this browser, as stored now; undefined when nobody did. */
+    visitor: Member | undefined
+    /** Who asks, on the pages that need a member. */
+    member: Member
+    /** What the member may do, on the same pages. */
+    desk: Desk
+  }
+}
