@@ -18,8 +18,14 @@ import { effectOf, requireScope } from './keys/scopes.js'
 import { perMinute } from './limits/per-minute.js'
 import { documentation, type DocumentationOptions } from './openapi/routes.js'
 
+/** What is served without a key: the health, and the scopes of the control plane where this process has one. */
+export interface ControlPlaneOptions extends ServerParts, HealthOptions {
+  /** Each with a prefix below {@link apart}, and with parsers, errors and a guard of its own. */
+  readonly control?: readonly FastifyPluginAsync[]
+}
+
 /** Everything that the pipeline is made of. */
-export interface GatewayOptions extends ServerParts, HealthOptions, MetadataOptions, DocumentationOptions {
+export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, DocumentationOptions {
   readonly authenticate: Authenticate
   readonly plans: Plans
   /** The largest body of a request to one of the routes. */
@@ -33,10 +39,31 @@ export interface GatewayOptions extends ServerParts, HealthOptions, MetadataOpti
 /** What needs a key. */
 const closed = '/v1'
 
+/** What belongs to the control plane and answers in its own way: nothing of the gateway's is put on it beyond the first steps. */
+const apart = ['/control', '/dashboard']
+
 /** THE PIPELINE: every step that a request meets, in order. */
 export async function buildGateway (options: GatewayOptions): Promise<FastifyInstance> {
+  const { app, paths } = await firstSteps(options)
+  await app.register(openToAll, options)
+  await app.register(documentation, options)
+  for (const scope of options.control ?? []) await app.register(scope)
+  await app.register(withKey, { ...options, paths, prefix: closed })
+  return app
+}
+
+/** The pipeline of a process that is the control plane alone: the same first steps, and nothing that takes a key. */
+export async function buildControlPlane (options: ControlPlaneOptions): Promise<FastifyInstance> {
+  const { app } = await firstSteps(options)
+  await app.register(healthAlone, options)
+  for (const scope of options.control ?? []) await app.register(scope)
+  return app
+}
+
+/** What every request meets first, whatever the process serves. */
+async function firstSteps (options: ServerParts): Promise<{ readonly app: FastifyInstance, readonly paths: KnownPaths }> {
   const app = fastify(serverOptions(options))
-  const paths = new KnownPaths(app, closed)
+  const paths = new KnownPaths(app, { closed, apart })
   app.removeAllContentTypeParsers()
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
@@ -46,10 +73,7 @@ export async function buildGateway (options: GatewayOptions): Promise<FastifyIns
   app.addHook('onRequest', async request => requireOneHost(request))
   app.addHook('onRequest', async request => refuseMethodOverride(request))
   app.addHook('onRequest', async request => { if (request.is404 && paths.isOpen(request)) paths.refuse(request) })
-  await app.register(openToAll, options)
-  await app.register(documentation, options)
-  await app.register(withKey, { ...options, paths, prefix: closed })
-  return app
+  return { app, paths }
 }
 
 /** What needs no key. */
@@ -57,6 +81,11 @@ async function openToAll (scope: FastifyInstance, options: GatewayOptions): Prom
   await scope.register(envelope)
   await scope.register(health, options)
   await scope.register(metadata, options)
+}
+
+async function healthAlone (scope: FastifyInstance, options: HealthOptions): Promise<void> {
+  await scope.register(envelope)
+  await scope.register(health, options)
 }
 
 interface WithKeyOptions extends GatewayOptions { readonly paths: KnownPaths }

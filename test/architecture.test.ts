@@ -3,7 +3,7 @@ import { test } from 'tap'
 import ts from 'typescript'
 import { places, readSources, type Source } from './harness/sources.js'
 
-const routes = ['resources', 'passthrough', 'bulk', 'dashboard', 'openapi']
+const routes = ['resources', 'passthrough', 'bulk', 'dashboard', 'management', 'link', 'openapi']
 
 /** From the process down to what knows nothing but values. Imports run downwards or stay in their layer. */
 const layers = [

@@ -6,10 +6,13 @@ export interface Check {
   readonly [detail: string]: unknown
 }
 
-/** What `/health` reports: the checks by name, whose failures are found out by asking. */
+/** Checks by name, each a question that may fail or take long. */
+export type Checks = Readonly<Record<string, () => Check | Promise<Check>>>
+
+/** What `/health` reports. */
 export interface HealthOptions {
   readonly version: string
-  readonly checks: Readonly<Record<string, () => Check | Promise<Check>>>
+  readonly checks: Checks
   readonly now: () => Date
 }
 
@@ -20,9 +23,9 @@ const patienceMs = 1_000
 /** The route `/health`: 200 as long as the process can answer, since only then a restart would help. */
 export async function health (scope: FastifyInstance, { version, checks, now }: HealthOptions): Promise<void> {
   const startedAt = now().getTime()
-  const remembered = Object.entries(checks).map(([name, check]) => [name, remember(check, now)] as const)
+  const asked = remembered(checks, now)
   scope.get('/health', async (_, reply) => {
-    const results = Object.fromEntries(await Promise.all(remembered.map(async ([name, check]) => [name, await check()] as const)))
+    const results = await resultsOf(asked)
     const isGood = Object.values(results).every(({ status }) => status === 'ok')
     reply.header('cache-control', 'no-store')
     return {
@@ -34,7 +37,16 @@ export async function health (scope: FastifyInstance, { version, checks, now }: 
   })
 }
 
-/** Asks at most once at a time and every few seconds, since anybody may ask for the health. */
+/** What all checks say now. */
+export async function resultsOf (checks: Checks): Promise<Readonly<Record<string, Check>>> {
+  return Object.fromEntries(await Promise.all(Object.entries(checks).map(async ([name, check]) => [name, await check()] as const)))
+}
+
+/** The same checks, asked at most once at a time and every few seconds, since anybody may ask for the health; none takes longer than a second. */
+export function remembered (checks: Checks, now: () => Date): Checks {
+  return Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, remember(check, now)]))
+}
+
 function remember (check: () => Check | Promise<Check>, now: () => Date): () => Promise<Check> {
   let latest: { readonly at: number, readonly result: Promise<Check> } | undefined
   return () => {

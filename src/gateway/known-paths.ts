@@ -9,19 +9,26 @@ interface KnownPath {
   pattern?: RegExp
 }
 
+/** Parts of the path space that are not everybody's, by where they begin. */
+interface Prefixes {
+  /** Below it a request needs a key, though it may lead nowhere. */
+  readonly closed: string
+  /** Below these, others answer what leads nowhere. */
+  readonly apart: readonly string[]
+}
+
 /** The methods of every path that some route has, to tell a wrong method from a wrong path. */
 export class KnownPaths {
   readonly #routes: KnownPath[] = []
+  readonly #prefixes: Prefixes
 
-  /**
-   * Learns all routes that the instance and its scopes get from now on.
-   * @param closed the prefix below which a request needs a key, though it may lead nowhere
-   */
-  constructor (app: FastifyInstance, readonly closed: string) {
+  /** Learns all routes that the instance and its scopes get from now on. */
+  constructor (app: FastifyInstance, prefixes: Prefixes) {
+    this.#prefixes = prefixes
     const seen = new Map<string, Set<string>>()
     app.addHook('onRoute', ({ url, method, prefix }) => {
       const methods = seen.get(url) ?? new Set()
-      if (methods.size === 0) this.#routes.push({ url, methods, needsKey: `${prefix}/`.startsWith(`${closed}/`) })
+      if (methods.size === 0) this.#routes.push({ url, methods, needsKey: isBelow(prefix, prefixes.closed) })
       for (const name of [method].flat()) methods.add(name)
       seen.set(url, methods)
     })
@@ -35,12 +42,16 @@ export class KnownPaths {
     throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: [...allowed].sort().join(', ') } })
   }
 
-  /** Whether anybody may learn what is at the path of a request. */
+  /** Whether anybody may learn what is at the path of a request, and learns it from the gateway. */
   isOpen (request: FastifyRequest): boolean {
     const path = pathOf(request)
-    return !`${path}/`.startsWith(`${this.closed}/`) || this.#routes.some(route => !route.needsKey && leadsTo(route, path))
+    const { closed, apart } = this.#prefixes
+    if (apart.some(prefix => isBelow(path, prefix))) return false
+    return !isBelow(path, closed) || this.#routes.some(route => !route.needsKey && leadsTo(route, path))
   }
 }
+
+const isBelow = (path: string, prefix: string): boolean => `${path}/`.startsWith(`${prefix}/`)
 
 const pathOf = ({ raw }: FastifyRequest): string => raw.url!.split('?', 1)[0]!
 

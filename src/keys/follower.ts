@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import type { KeyCache } from './cache.js'
-import type { ChangeFeed } from './change-feed.js'
+import type { Batch, ChangeFeed } from './change-feed.js'
 import type { Replica } from './replica.js'
 
 const firstPauseMs = 100
@@ -14,6 +14,8 @@ export interface FollowerParts {
   readonly cache: KeyCache
   readonly now: () => Date
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
+  /** Told of each batch with news when it is in force. */
+  readonly onApplied?: (batch: Batch) => void
 }
 
 /** Brings every change of the control plane into the copy and out of the cache, through any failure of the feed, until it is stopped. */
@@ -61,9 +63,10 @@ export class Follower {
   }
 
   async #follow (signal: AbortSignal): Promise<void> {
-    const { feed, replica, cache, now, log } = this.#parts
+    const { feed, replica, cache, now, log, onApplied } = this.#parts
     for await (const batch of feed.follow(replica.position(), signal)) {
       cache.evict(replica.apply(batch, now()))
+      if (batch.startsOver || batch.changes.length > 0) onApplied?.(batch)
       if (this.#failures > 0) log.info('the feed of key changes is back')
       this.#failures = 0
       this.#isConnected = true

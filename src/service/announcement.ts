@@ -10,8 +10,16 @@ export interface Start {
 }
 
 /** What a person at the terminal must know of a start. Secrets are shown here and nowhere else, so this never goes to the log. */
-export function announcement ({ version, address, sandboxes, demo }: Start, { dataDirectory }: Config): string {
-  return [`clinigate ${version} listens on ${address}`, ...aboutSandboxes(sandboxes, dataDirectory), ...aboutDemo(demo), ''].join('\n')
+export function announcement ({ version, address, sandboxes, demo }: Start, { dataDirectory, role, control }: Config): string {
+  return [`clinigate ${version}${kinds[role]} listens on ${address}`, ...aboutRole(role, control), ...aboutSandboxes(sandboxes, dataDirectory), ...aboutDemo(demo), ''].join('\n')
+}
+
+const kinds: Readonly<Record<Config['role'], string>> = { all: '', gateway: ' (gateway)', control: ' (control plane)' }
+
+function aboutRole (role: Config['role'], { url }: Config['control']): string[] {
+  if (role === 'gateway') return [`Its keys come from the control plane at ${url}; /health says how old they are.`]
+  if (role === 'control') return ['Requests to /v1 are for its gateways: npm start -- --role gateway']
+  return []
 }
 
 function aboutSandboxes (names: readonly string[], dataDirectory: string): string[] {

@@ -2,37 +2,47 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.js'
-import { localFeed } from '../control/local-feed.js'
 import type { ControlStore } from '../control/store.js'
 import type { Check } from '../gateway/health.js'
 import { authenticator, type Authenticate } from '../keys/authenticate.js'
 import { KeyCache } from '../keys/cache.js'
+import type { Batch, ChangeFeed, Position } from '../keys/change-feed.js'
 import { Follower } from '../keys/follower.js'
-import type { Batch } from '../keys/change-feed.js'
 import { Replica } from '../keys/replica.js'
 
-/** The local copy of the keys, as it follows the control store. */
+/** The local copy of the keys, as it follows the control plane. */
 export interface OpenKeys {
   readonly authenticate: Authenticate
   /** How old the copy is. */
   readonly check: () => Check
-  /** Resolves when the copy holds what the control store holds now. */
-  readonly catchUp: () => Promise<void>
+  /** How far the copy has come. */
+  readonly position: () => Position
+  /** Resolves when the copy holds what a control store in the same process holds now. */
+  readonly catchUp: (control: Pick<ControlStore, 'changesAfter'>) => Promise<void>
   readonly close: () => Promise<void>
+}
+
+/** What the copy follows; `onApplied` is told of news that came into force. */
+export interface KeysParts {
+  readonly feed: ChangeFeed
+  readonly now: () => Date
+  readonly log: FastifyBaseLogger
+  readonly onApplied: () => void
 }
 
 /** A copy that is older than this is worth a look; it is refreshed every few seconds. */
 const noticedAfterSeconds = 60
 
 /** Opens the copy in the data directory and lets it follow. */
-export function openKeys ({ dataDirectory, keys }: Config, { control, now, log }: { control: ControlStore, now: () => Date, log: FastifyBaseLogger }): OpenKeys {
+export function openKeys ({ dataDirectory, keys }: Config, { feed, now, log, onApplied }: KeysParts): OpenKeys {
   const replica = new Replica(join(dataDirectory, 'keys.db'))
   const cache = new KeyCache({ lookup: hash => replica.find(hash) })
-  const follower = new Follower({ feed: localFeed(control), replica, cache, now, log })
+  const follower = new Follower({ feed, replica, cache, now, log, onApplied })
   return {
     authenticate: authenticator({ replica, cache, maxStalenessMinutes: keys.maxStalenessMinutes }),
     check: () => checkOf(replica.syncedAt(), follower.isConnected, now()),
-    catchUp: async () => {
+    position: () => replica.position(),
+    catchUp: async control => {
       await follower.caughtUp
       while (!isLatest(await control.changesAfter(replica.position(), 1))) await pause(10)
     },

@@ -31,7 +31,8 @@ export interface KeyWish {
 }
 
 /** A whole gateway in this process, which listens on a free port of loopback and closes itself with the test. */
-export interface TestGateway extends Pick<Service, 'app' | 'control' | 'close'> {
+export interface TestGateway extends Pick<Service, 'app' | 'close'> {
+  readonly control: NonNullable<Service['control']>
   readonly url: string
   readonly inject: Service['app']['inject']
   /** Every line of the log so far. */
@@ -69,21 +70,23 @@ export async function startGateway (t: Test, settings: GatewaySettings = {}): Pr
     seen = lines.length
     return fresh
   }
-  return { ...madeWith(service), url, inject: service.app.inject.bind(service.app), logged: () => lines.map(line => JSON.parse(line)), linesSince }
+  const { control } = service
+  if (control === undefined) throw new Error('a gateway of a test makes its keys itself, so its role is all')
+  return { ...madeWith({ ...service, control }), url, inject: service.app.inject.bind(service.app), logged: () => lines.map(line => JSON.parse(line)), linesSince }
 }
 
-function madeWith ({ app, control, keys, close }: Service): Omit<TestGateway, 'url' | 'inject' | 'logged' | 'linesSince'> {
+function madeWith ({ app, control, catchUp, close }: Service & Pick<TestGateway, 'control'>): Omit<TestGateway, 'url' | 'inject' | 'logged' | 'linesSince'> {
   const createOrganization = async (plan = 'pro') => (await control.createOrganization({ name: 'a test organization', plan }, 'test')).tenantId
   return {
     app,
     control,
     close,
-    catchUp: keys.catchUp,
+    catchUp,
     createOrganization,
     createKey: async ({ tenantId, plan, mode = 'test', scopes, expiresAt } = {}) => {
       const owner = tenantId ?? await createOrganization(plan)
       const { keyId, secret } = await control.createKey({ tenantId: owner, mode, name: 'a test key', scopes, expiresAt }, 'test')
-      await keys.catchUp()
+      await catchUp()
       return { tenantId: owner, keyId, secret }
     }
   }

@@ -1,0 +1,20 @@
+import type { GatewayReport } from '../control/gateway-store.js'
+import type { ChangeFeed } from '../keys/change-feed.js'
+import type { SendUsage, UsageBatch, UsageReceipt } from '../limits/usage.js'
+
+/** Everything that goes between a gateway and its control plane, be it in the same process or far away. The gateway always asks; nothing reaches it unasked. */
+export interface ControlLink {
+  readonly feed: ChangeFeed
+  /** Tells the control plane how the gateway is; a later report takes the place of an earlier one. */
+  readonly report: (report: GatewayReport) => Promise<void>
+  readonly sendUsage: SendUsage
+  readonly close: () => Promise<void>
+}
+
+/** What gateways reach of a control store that this process has open. */
+export interface LinkedStore {
+  readonly feed: ChangeFeed
+  readonly report: (report: GatewayReport) => Promise<void>
+  /** Takes a batch from the gateway of this name. */
+  readonly applyUsage: (batch: UsageBatch, gateway: string) => Promise<UsageReceipt>
+}

@@ -1,0 +1,109 @@
+import { Pool, type Dispatcher } from 'undici'
+import type { Batch, ChangeFeed, Position } from '../keys/change-feed.js'
+import { messagesIn } from './event-stream.js'
+import { LinkFailed } from './failed.js'
+import type { ControlLink } from './link.js'
+import { readBatch, readReceipt } from './messages.js'
+
+/** Where the control plane is, and how long to wait for it. */
+export interface RemoteLinkOptions {
+  /** http or https, with or without a path; no credentials, query or fragment. The certificate is always verified. */
+  readonly url: string
+  readonly token: string
+  readonly connectTimeoutMs?: number
+  /** From a request's last byte to the answer's headers. */
+  readonly answerTimeoutMs?: number
+  /** A feed without a batch for so long is taken for dead: three times what lies between two heartbeats. */
+  readonly silenceMs?: number
+}
+
+const defaults = { connectTimeoutMs: 5_000, answerTimeoutMs: 10_000, silenceMs: 15_000 }
+
+/** The link to a control plane in another process, over HTTP. Nothing of an answer is believed unchecked; nothing in an error is the token. */
+export function remoteLink (options: RemoteLinkOptions): ControlLink {
+  return new RemoteLink({ ...defaults, ...options })
+}
+
+class RemoteLink implements ControlLink {
+  readonly feed: ChangeFeed = { follow: (from, signal) => this.#follow(from, signal) }
+  readonly #options: RemoteLinkOptions & typeof defaults
+  readonly #path: string
+  readonly #pool: Pool
+
+  constructor (options: RemoteLinkOptions & typeof defaults) {
+    const { origin, pathname } = new URL(options.url)
+    this.#options = options
+    this.#path = `${pathname.replace(/\/+$/, '')}/control/v1/link`
+    this.#pool = new Pool(origin, {
+      headersTimeout: options.answerTimeoutMs,
+      bodyTimeout: options.silenceMs,
+      // Said outright, because an environment variable could else switch it off.
+      connect: { timeout: options.connectTimeoutMs, rejectUnauthorized: true }
+    })
+  }
+
+  readonly report: ControlLink['report'] = async report => {
+    await this.#post('/report', report)
+  }
+
+  readonly sendUsage: ControlLink['sendUsage'] = async (batch, signal) => readReceipt(await this.#post('/usage', batch, signal))
+
+  readonly close = (): Promise<void> => this.#pool.destroy()
+
+  async * #follow ({ feedId, seq }: Position, signal: AbortSignal): AsyncGenerator<Batch> {
+    const query = new URLSearchParams({ feedId, seq: String(seq) })
+    const body = await this.#send({ method: 'GET', path: `/feed?${query}`, signal })
+    const { silenceMs } = this.#options
+    const silence = setTimeout(() => body.destroy(silent()), silenceMs)
+    try {
+      let heardAt = performance.now()
+      for await (const message of messagesIn(body)) {
+        // A process that was stopped for a while finds old messages waiting, and its timers late.
+        if (performance.now() - heardAt > silenceMs) throw silent()
+        yield readBatch(message)
+        silence.refresh()
+        heardAt = performance.now()
+      }
+    } finally {
+      clearTimeout(silence)
+      body.destroy()
+    }
+  }
+
+  async #post (path: string, content: object, signal?: AbortSignal): Promise<string> {
+    const body = await this.#send({ method: 'POST', path, body: JSON.stringify(content), signal })
+    let text = ''
+    for await (const chunk of body.setEncoding('utf8')) {
+      text += chunk
+      if (text.length > longestAnswer) throw new LinkFailed('the answer of the control plane is too long')
+    }
+    return text
+  }
+
+  async #send ({ path, ...request }: Pick<Dispatcher.RequestOptions, 'method' | 'path' | 'body' | 'signal'>): Promise<Dispatcher.ResponseData['body']> {
+    const { statusCode, body } = await this.#pool.request({ ...request, path: this.#path + path, headers: this.#headers(request.method) })
+    // Destroying it in the middle is an error that concerns nobody.
+    body.on('error', () => {})
+    if (statusCode === 200) return body
+    body.destroy()
+    throw new LinkFailed(refusals[statusCode] ?? `the control plane answered with ${statusCode}`)
+  }
+
+  #headers (method: Dispatcher.HttpMethod): Record<string, string> {
+    const authorization = `Bearer ${this.#options.token}`
+    return method === 'GET' ? { authorization, accept: 'text/event-stream' } : { authorization, 'content-type': 'application/json' }
+  }
+}
+
+/** A receipt is short. */
+const longestAnswer = 10_000
+
+const silent = () => new LinkFailed('nothing was heard from the control plane for too long; the connection is opened anew')
+
+const refused = 'the control plane refuses this gateway\'s token: make one there and give it to this gateway as CLINIGATE_GATEWAY_TOKEN or control.gatewayTokenFile'
+
+const refusals: Readonly<Record<number, string>> = {
+  401: `${refused} (401)`,
+  403: `${refused} (403)`,
+  404: 'there is no control plane of this version at this address; check control.url (404)'
+}

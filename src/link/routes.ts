@@ -1,0 +1,98 @@
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import { jsonBodies } from '../envelope/body.js'
+import { errorHandler } from '../envelope/error-handlers.js'
+import { Failure } from '../envelope/failures.js'
+import type { ChangeFeed, Position } from '../keys/change-feed.js'
+import { eventOf } from './event-stream.js'
+import { usageBatchSchema, type UsageBatch } from '../limits/usage.js'
+import type { LinkedStore } from './link.js'
+import { checkOf, feedQuery, reportBody } from './messages.js'
+
+/** The control plane that gateways elsewhere are to reach, and which of them may. */
+export interface LinkOptions {
+  readonly store: LinkedStore
+  /** The name that a gateway's token was given; undefined for every other token, and for one that is no longer good. */
+  readonly gatewayWith: (token: string) => Promise<string | undefined>
+  /** How often the token of an open stream is looked at again. */
+  readonly recheckMs?: number
+}
+
+const reportBytes = 65_536
+const usageBytes = 2_097_152
+
+/** A line for each would fill the log: every gateway sends one every few seconds. */
+const logLevel = 'warn'
+
+/** What gateways ask for: the change feed as server-sent events, a batch each, and a place for their reports and counts. */
+export async function linkRoutes (scope: FastifyInstance, options: LinkOptions): Promise<void> {
+  scope.decorateRequest('gatewayName', '')
+  scope.setErrorHandler(errorHandler)
+  scope.setValidatorCompiler(({ schema }) => checkOf(schema as never))
+  scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
+  scope.addHook('onRequest', async request => { request.gatewayName = await requireGateway(request, options) })
+  await scope.register(jsonBodies, { limitBytes: usageBytes })
+  feedRoute(scope, options)
+  scope.post<{ Body: Static<typeof reportBody> }>('/report', { schema: { body: reportBody }, bodyLimit: reportBytes, logLevel }, async ({ body }) => {
+    await options.store.report(body)
+    return {}
+  })
+  scope.post<{ Body: UsageBatch }>('/usage', { schema: { body: usageBatchSchema }, logLevel }, async ({ body, gatewayName }) => await options.store.applyUsage(body, gatewayName))
+}
+
+function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30_000 }: LinkOptions): void {
+  const streams = new Set<AbortController>()
+  // Before the server waits for its open connections, of which a stream would never end by itself.
+  scope.addHook('preClose', async () => streams.forEach(stream => stream.abort()))
+  scope.get<{ Querystring: Static<typeof feedQuery> }>('/feed', { schema: { querystring: feedQuery }, exposeHeadRoute: false }, async (request, reply) => {
+    const token = tokenOf(request)!
+    const stream = endedWith(reply, { isGood: async () => await gatewayWith(token) !== undefined, recheckMs })
+    streams.add(stream)
+    reply.raw.once('close', () => streams.delete(stream))
+    // Proxies that gather an answer before they pass it on leave this one alone.
+    reply.type('text/event-stream').header('x-accel-buffering', 'no')
+    return await reply.send(Readable.from(events(store.feed, { ...request.query, seq: Number(request.query.seq) }, stream.signal)))
+  })
+}
+
+async function requireGateway (request: FastifyRequest, { gatewayWith }: LinkOptions): Promise<string> {
+  const token = tokenOf(request)
+  const name = token && await gatewayWith(token)
+  if (name !== undefined) return name
+  throw new Failure('UNAUTHORIZED', { message: 'Send the token of a gateway in the header Authorization, after Bearer.', headers: { 'www-authenticate': 'Bearer' } })
+}
+
+/** RFC 6750, section 2.1. */
+function tokenOf ({ headers: { authorization = '' } }: FastifyRequest): string | undefined {
+  return /^Bearer +([\w.~+/=-]{1,200})$/i.exec(authorization)?.[1]
+}
+
+/** What ends a stream: its client has gone, or its token is no longer good. */
+function endedWith (reply: FastifyReply, { isGood, recheckMs }: { readonly isGood: () => Promise<boolean>, readonly recheckMs: number }): AbortController {
+  const stream = new AbortController()
+  const recheck = setInterval(async () => {
+    if (!await isGood().catch(() => false)) stream.abort()
+  }, recheckMs)
+  reply.raw.once('close', () => {
+    clearInterval(recheck)
+    stream.abort()
+  })
+  return stream
+}
+
+/** Asks the feed for a batch only when the one before was taken, so that a slow gateway costs no memory here. */
+async function * events (feed: ChangeFeed, from: Position, signal: AbortSignal): AsyncGenerator<string> {
+  try {
+    for await (const batch of feed.follow(from, signal)) yield eventOf(batch)
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The name of the token with which a gateway came; in the scope of {@link linkRoutes} alone. */
+    gatewayName: string
+  }
+}

@@ -1,0 +1,56 @@
+import { join } from 'node:path'
+import type { FastifyPluginAsync } from 'fastify'
+import type { Config } from '../config.js'
+import { controlDatabaseUrl } from '../config/control-secrets.js'
+import { localFeed } from '../control/local-feed.js'
+import { openControlStore, type ControlStore } from '../control/store.js'
+import type { Check, Checks } from '../gateway/health.js'
+import type { ControlLink, LinkedStore } from '../link/link.js'
+import { localLink } from '../link/local.js'
+import { linkRoutes } from '../link/routes.js'
+import type { Closers } from './closers.js'
+import type { ServiceParts } from './parts.js'
+import { gatewayName } from './gateway-name.js'
+
+/** The control plane of this process: what manages organizations and keys, and what gateways elsewhere follow. */
+export interface ControlSide {
+  readonly store: ControlStore
+  /** The link of a gateway in this process. */
+  readonly link: ControlLink
+  readonly checks: Checks
+  /** What the pipeline serves of it. */
+  readonly scopes: readonly FastifyPluginAsync[]
+}
+
+/** Opens the control database. It knows nothing of datastores or of the copy of the keys. */
+export async function openControlSide (config: Config, { environment, now }: ServiceParts, closers: Closers): Promise<ControlSide> {
+  const url = controlDatabaseUrl(config, environment)
+  const store = closers.add(await openControlStore({ file: join(config.dataDirectory, 'control.db'), url, plans: Object.keys(config.plans), now }))
+  const linked = linkedStore(store)
+  return {
+    store,
+    link: localLink(linked, gatewayName(config.control)),
+    checks: { controlDatabase: () => checkOf(store) },
+    scopes: [
+      async scope => { await scope.register(linkRoutes, { prefix: '/control/v1/link', store: linked, gatewayWith: token => gatewayWith(store, token) }) }
+    ]
+  }
+}
+
+function linkedStore (store: ControlStore): LinkedStore {
+  return {
+    feed: localFeed(store),
+    report: report => store.gateways.report(report),
+    applyUsage: async () => { throw new Error('usage is not kept yet') }
+  }
+}
+
+async function gatewayWith (store: ControlStore, token: string): Promise<string | undefined> {
+  const found = await store.tokens.whoHas(token)
+  return found?.role === 'gateway' ? found.name : undefined
+}
+
+async function checkOf (store: ControlStore): Promise<Check> {
+  await store.changesAfter({ feedId: '', seq: 0 }, 1)
+  return { status: 'ok' }
+}

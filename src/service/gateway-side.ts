@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import type { Config } from '../config.js'
+import type { GatewayOptions } from '../gateway.js'
+import { capabilityStatements } from '../gateway/capability-statement.js'
+import { KeyedRequests } from '../idempotency/keyed-requests.js'
+import type { ControlLink } from '../link/link.js'
+import { mappings } from '../mappings/registry.js'
+import { openApiDocument } from '../openapi/document.js'
+import { passthrough } from '../passthrough/routes.js'
+import { resources } from '../resources/routes.js'
+import type { Closers } from './closers.js'
+import { openDatastores } from './datastores.js'
+import { guardedStores } from './guarded-stores.js'
+import { openKeys, type OpenKeys } from './keys.js'
+import type { ServiceParts } from './parts.js'
+import { openReports } from './reports.js'
+
+/** What serves `/v1`: everything that the pipeline is made of, and what else a start needs of it. */
+export interface GatewaySide {
+  readonly options: GatewayOptions
+  readonly keys: OpenKeys
+  /** Names of the datastores that are sandboxes: for trying out only. */
+  readonly sandboxes: readonly string[]
+}
+
+/** Opens the copy of the keys, the datastores and what is remembered of requests. Of the control plane it knows the link alone. No datastore need answer. */
+export async function openGatewaySide (config: Config, { link, ...parts }: ServiceParts & { readonly link: ControlLink }, closers: Closers): Promise<GatewaySide> {
+  const { environment, version, now, log } = parts
+  const news: { tell?: () => void } = {}
+  const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => news.tell?.() }))
+  const datastores = await openDatastores(config, { environment, now }, closers)
+  if (datastores.sandboxes.length > 0) log.warn({ datastores: datastores.sandboxes }, 'these datastores are embedded sandboxes, for trying out and never for real records')
+  const reporter = closers.add(openReports(config, { link, keys, checks: datastores.checks, version, now, log }))
+  news.tell = () => reporter.tell()
+  const keyedRequests = closers.add(new KeyedRequests({ file: join(config.dataDirectory, 'idempotency.db'), now }))
+  const url = config.publicUrl ?? `http://${config.host}:${config.port}`
+  const storeFor = guardedStores(config, datastores, { url, now })
+  const statements = capabilityStatements(mappings, { version, url, date: now() })
+  const options: GatewayOptions = {
+    logger: log,
+    now,
+    version,
+    plans: config.plans,
+    bodyBytes: config.limits.bodyBytes,
+    authenticate: keys.authenticate,
+    checks: { keys: keys.check, ...datastores.checks },
+    capabilityStatement: statements.whole,
+    fhirStatement: statements.fhir,
+    document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }),
+    fhir: scope => passthrough(scope, { storeFor, url, bodyBytes: config.limits.bundleBytes }),
+    routes: [scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]
+  }
+  return { options, keys, sandboxes: datastores.sandboxes }
+}

@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs'
+import closeWithGrace from 'close-with-grace'
+import { destination, pino } from 'pino'
+import type { Config } from '../config.js'
+import { ConfigError, loadConfig } from '../config/load.js'
+import { logOptions } from '../gateway/log.js'
+import { openService, type Service } from '../service.js'
+import { announcement } from './announcement.js'
+import { createDemo } from './demo.js'
+
+/** How long requests that are under way may still take when the process is asked to end. */
+const graceMs = 25_000
+
+/** The version of the package. */
+export const version: string = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
+
+/** What a person said at the start, in place of the variables. */
+export interface StartOptions {
+  readonly config?: string
+  readonly role?: string
+}
+
+/** What a start takes from its surroundings; `out` is for what people read. */
+export interface StartSurroundings {
+  readonly environment: NodeJS.ProcessEnv
+  readonly out: (text: string) => void
+}
+
+/**
+ * Starts the service and lets it run until the process is asked to end. The log goes to standard error as JSON lines.
+ * @throws {Error} whose message says to a person what stands in the way
+ */
+export async function startProcess ({ config, role }: StartOptions, { environment, out }: StartSurroundings): Promise<void> {
+  try {
+    await run({ ...environment, ...(config === undefined ? {} : { CLINIGATE_CONFIG: config }), ...(role === undefined ? {} : { CLINIGATE_ROLE: role }) }, out)
+  } catch (error) {
+    throw new Error(explain(error), { cause: error })
+  }
+}
+
+async function run (environment: NodeJS.ProcessEnv, out: StartSurroundings['out']): Promise<void> {
+  const config = loadConfig(environment)
+  const log = pino(logOptions(config.logLevel), destination(2))
+  const service = await openService(config, { environment, version, now: () => new Date(), log })
+  try {
+    out(await begin(service, config))
+  } catch (error) {
+    await service.close()
+    throw error
+  }
+  closeWithGrace({ delay: graceMs, logger: log }, async ({ err, signal }) => {
+    if (err) log.fatal({ err }, 'closing after an error that nobody caught')
+    else log.info({ signal }, 'closing')
+    await service.close()
+  })
+}
+
+/** @returns what to tell the person who started it */
+async function begin ({ app, control, sandboxes, catchUp }: Service, config: Config): Promise<string> {
+  const address = await app.listen({ host: config.host, port: config.port })
+  const demo = control && await createDemo(control, config.plans)
+  await catchUp()
+  return announcement({ version, address, sandboxes, demo }, config)
+}
+
+function explain (error: unknown): string {
+  if (error instanceof ConfigError) return error.message
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE') return 'the port is taken by another process; choose another one with PORT'
+  if (code === 'EACCES') return 'the address or the data directory is not allowed to this user; check HOST, PORT and CLINIGATE_DATA'
+  return message
+}
