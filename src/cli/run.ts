@@ -5,6 +5,7 @@ import { addAdopt } from './adopt.js'
 import { addAudit } from './audit.js'
 import { addKeys } from './keys.js'
 import { addOrgs } from './orgs.js'
+import { addStart } from './start.js'
 import { controlIn, type Surroundings } from './surroundings.js'
 import { addValidate, FaultsFound } from './validate/command.js'
 
@@ -15,6 +16,7 @@ export async function run (args: readonly string[], surroundings: Surroundings):
     .configureOutput({ writeOut: surroundings.out, writeErr: surroundings.err })
     .exitOverride()
   const control = controlIn(surroundings)
+  addStart(program, surroundings)
   addOrgs(program, control)
   addKeys(program, control)
   addAudit(program, surroundings)
