@@ -4,15 +4,15 @@ import type { Control } from './surroundings.js'
 interface OrganizationOptions { readonly name: string, readonly plan: string, readonly overage: 'on' | 'off', readonly datastore?: string }
 
 /** Adds the commands on organizations. */
-export function addOrgs (program: Command, { print, by }: Control): void {
+export function addOrgs (program: Command, { print }: Control): void {
   const orgs = program.command('orgs').description('organizations, each a tenant of its own')
   orgs.command('create').description('make an organization and print its tenant id')
     .requiredOption('--name <name>', 'its name, for people')
     .requiredOption('--plan <plan>', 'a plan of the configuration, such as sandbox or pro')
     .addOption(overage().default('on'))
     .option('--datastore <name>', 'a datastore of its own for live data, on the plan enterprise, as the gateways are configured')
-    .action(({ name, plan, overage, datastore }: OrganizationOptions) => print(async store => {
-      const { tenantId } = await store.createOrganization({ name, plan, overage: overage === 'on', datastore }, by)
+    .action(({ name, plan, overage, datastore }: OrganizationOptions) => print(async desk => {
+      const { tenantId } = await desk.createOrganization({ name, plan, overage: overage === 'on', datastore })
       return { tenantId }
     }))
   orgs.command('update').description('change what is named and print the organization')
@@ -21,10 +21,10 @@ export function addOrgs (program: Command, { print, by }: Control): void {
     .option('--plan <plan>', 'its new plan')
     .addOption(overage())
     .option('--datastore <name>', 'the datastore of its own; an empty name takes it back')
-    .action((tenantId: string, { name, plan, overage, datastore }: Partial<OrganizationOptions>) => print(store =>
-      store.changeOrganization(tenantId, { name, plan, overage: overage && overage === 'on', datastore: datastore === '' ? null : datastore }, by)))
+    .action((tenantId: string, { name, plan, overage, datastore }: Partial<OrganizationOptions>) => print(desk =>
+      desk.changeOrganization(tenantId, { name, plan, overage: overage && overage === 'on', datastore: datastore === '' ? null : datastore })))
   orgs.command('list').description('print all organizations')
-    .action(() => print(store => store.listOrganizations()))
+    .action(() => print(desk => desk.listOrganizations()))
 }
 
 function overage (): Option {

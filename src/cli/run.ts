@@ -7,18 +7,21 @@ import { addKeys } from './keys.js'
 import { addOrgs } from './orgs.js'
 import { addStart } from './start.js'
 import { controlIn, type Surroundings } from './surroundings.js'
+import { addTokens } from './tokens.js'
 import { addValidate, FaultsFound } from './validate/command.js'
 
 /** Runs one command and says how it ended: 0 done, 1 not possible, 2 not understood. Results go to `out`, most of them as JSON, all else to `err`. */
 export async function run (args: readonly string[], surroundings: Surroundings): Promise<number> {
   const program = new Command('clinigate')
     .description('Organizations and keys of a clinigate gateway, and checks of records. Works while the gateway runs, which follows within a second.')
+    .option('--control-url <url>', 'manage the control plane there with the token in CONTROL_TOKEN (default: CONTROL_URL, or else the database that the configuration names)')
     .configureOutput({ writeOut: surroundings.out, writeErr: surroundings.err })
     .exitOverride()
-  const control = controlIn(surroundings)
+  const control = controlIn(surroundings, () => program.opts<{ controlUrl?: string }>().controlUrl)
   addStart(program, surroundings)
   addOrgs(program, control)
   addKeys(program, control)
+  addTokens(program, control)
   addAudit(program, surroundings)
   addAdopt(program, surroundings)
   addValidate(program, surroundings)

@@ -2,7 +2,10 @@ import { join } from 'node:path'
 import type { Config } from '../config.js'
 import { controlDatabaseUrl } from '../config/control-secrets.js'
 import { loadConfig } from '../config/load.js'
+import { deskFor } from '../control/desk.js'
+import { ControlRefused } from '../control/refused.js'
 import { openControlStore, type ControlStore } from '../control/store.js'
+import { remoteDesk, type CommandDesk, type RemotePlace } from './remote-desk.js'
 
 /** Where a command runs: what the process knows of its surroundings. */
 export interface Surroundings {
@@ -21,23 +24,36 @@ export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
 
 /** What a command works with. */
 export interface Control {
-  /** Opens the control store for the work and prints what it gives as JSON: one thing on one line, a list for people to read. */
-  readonly print: (work: (store: ControlStore) => Promise<object>) => Promise<void>
-  /** Who does it, for the audit trail. */
-  readonly by: string
+  /** Does the work at a desk and prints what it gives as JSON: one thing on one line, a list for people to read. */
+  readonly print: (work: (desk: CommandDesk) => Promise<object>) => Promise<void>
 }
 
-/** The control store that the configuration names. */
-export function controlIn (surroundings: Surroundings): Control {
+/**
+ * The control plane: an operator's desk at the store that the configuration names or, where a URL is given, the desk of the
+ * token in CONTROL_TOKEN at the management API there.
+ */
+export function controlIn (surroundings: Surroundings, urlOption: () => string | undefined): Control {
   const { environment, user, out } = surroundings
   return {
-    by: `cli:${user}`,
     print: async work => {
-      const result = await withControlStore(loadConfig(environment), surroundings, work)
+      const url = urlOption() ?? environment.CONTROL_URL
+      const result = url
+        ? await work(remoteDesk(placeOf(url, environment)))
+        : await withControlStore(loadConfig(environment), surroundings, store => work(deskFor(store, { name: `cli:${user}`, role: 'operator' })))
       out(JSON.stringify(result, null, Array.isArray(result) ? 2 : 0) + '\n')
     }
   }
 }
+
+function placeOf (url: string, { CONTROL_TOKEN: token }: Surroundings['environment']): RemotePlace {
+  if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) throw new ControlRefused('invalid', 'The URL of the control plane is one such as https://control.example.org.')
+  const { protocol, hostname } = new URL(url)
+  if (protocol === 'http:' && !loopback.has(hostname)) throw new ControlRefused('invalid', 'The token would go over the network in the clear; use https.')
+  if (!token) throw new ControlRefused('invalid', 'Put a management token into the variable CONTROL_TOKEN; an operator makes one in the dashboard or with clinigate tokens create.')
+  return { url: url.replace(/\/+$/, ''), token }
+}
+
+const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** Opens the control store that the configuration names, for the work. */
 export async function withControlStore<T> (config: Config, { environment, now }: Surroundings, work: (store: ControlStore) => Promise<T>): Promise<T> {
