@@ -1,0 +1,143 @@
+/** What the change feed of a control store promises to a gateway that follows it, tried on a database of the test's choice. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Test } from 'tap'
+import type { DatabasePlace } from '../../src/control/database.js'
+import { localFeed } from '../../src/control/local-feed.js'
+import { openControlStore } from '../../src/control/store.js'
+import { authenticator } from '../../src/keys/authenticate.js'
+import { KeyCache } from '../../src/keys/cache.js'
+import { Follower } from '../../src/keys/follower.js'
+import { Replica } from '../../src/keys/replica.js'
+import type { MakeDatabase } from './databases.js'
+
+const now = () => new Date()
+const cli = fileURLToPath(new URL('../../src/cli/index.ts', import.meta.url))
+const log = { info () {}, warn () {} }
+
+/** A command of another process on the same control database. */
+async function clinigate ({ file, url }: DatabasePlace, ...args: string[]) {
+  const env = { ...process.env, CLINIGATE_DATA: dirname(file), CONTROL_DATABASE_URL: url ?? '' }
+  const child = spawn(process.execPath, [...process.execArgv, cli, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  let out = ''
+  child.stdout.setEncoding('utf8').on('data', text => { out += text })
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`clinigate ${args.join(' ')} ended with ${code}`)
+  return JSON.parse(out)
+}
+
+/** The parts of a gateway that check keys, with their copy beside the control database, or where it is said. */
+async function gatewayOn (t: Test, place: DatabasePlace, copy = copyBeside(place)) {
+  const store = await openControlStore({ ...place, plans: ['pro'], now })
+  const replica = new Replica(copy)
+  const cache = new KeyCache({ lookup: hash => replica.find(hash) })
+  const follower = new Follower({ feed: localFeed(store), replica, cache, now, log })
+  const check = authenticator({ replica, cache, maxStalenessMinutes: null })
+  const stop = async () => { await follower.stop(); replica.close(); await store.close() }
+  t.teardown(stop)
+  return { store, replica, follower, stop, call: (secret: string) => check(['x-api-key', secret], now()) }
+}
+
+const copyBeside = ({ file }: DatabasePlace) => join(dirname(file), 'keys.db')
+
+/** What a key gets, over and over, until it gets something else; and when that was. */
+async function whenRefused (call: () => Promise<unknown>): Promise<{ at: number, code: string }> {
+  for (;;) {
+    try {
+      await call()
+    } catch (error) {
+      return { at: Date.now(), code: (error as { code: string }).code }
+    }
+    await pause(2)
+  }
+}
+
+/** Runs the whole contract. */
+export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promise<void> {
+  await t.test('a key that another process makes opens, and one that it revokes is refused within a second', { timeout: 60_000 }, async t => {
+    const place = await makeDatabase(t)
+    const gateway = await gatewayOn(t, place)
+    const { tenantId } = await clinigate(place, 'orgs', 'create', '--name', 'Clinic', '--plan', 'pro')
+    const { keyId, secret } = await clinigate(place, 'keys', 'create', '--tenant', tenantId, '--mode', 'live')
+    await pause(250)
+    t.match(await gateway.call(secret), { keyId, tenantId, plan: 'pro', mode: 'live' })
+
+    const refused = whenRefused(() => gateway.call(secret))
+    const { revokedAt } = await clinigate(place, 'keys', 'revoke', keyId)
+    const { at, code } = await refused
+    t.equal(code, 'KEY_REVOKED')
+    const delayMs = at - Date.parse(revokedAt)
+    t.ok(delayMs < 1_000, `refused ${delayMs} ms after the revocation`)
+    t.comment(`refused ${delayMs} ms after the revocation`)
+  })
+
+  await t.test('every one of many revocations is in force within a second, while others write', { timeout: 60_000 }, async t => {
+    const place = await makeDatabase(t)
+    const gateway = await gatewayOn(t, place)
+    const other = await openControlStore({ ...place, plans: ['pro'], now })
+    t.teardown(() => other.close())
+    const { tenantId } = await other.createOrganization({ name: 'Clinic', plan: 'pro' }, 'test')
+    const keys = []
+    for (let i = 0; i < 30; i++) keys.push(await other.createKey({ tenantId, mode: 'test', name: `${i}` }, 'test'))
+    await pause(250)
+    const delays: number[] = []
+    for (const { keyId, secret } of keys) {
+      await gateway.call(secret)
+      const revokedAt = Date.now()
+      await other.revokeKey(keyId, 'test')
+      await other.createKey({ tenantId, mode: 'test', name: 'noise' }, 'test')
+      delays.push((await whenRefused(() => gateway.call(secret))).at - revokedAt)
+    }
+    delays.sort((a, b) => a - b)
+    t.comment(`revocation in force after ${delays[15]} ms median, ${delays[29]} ms at most`)
+    t.ok(delays[29]! < 1_000)
+  })
+
+  await t.test('a copy that is deleted is built again and validates as before', async t => {
+    const place = await makeDatabase(t)
+    const first = await gatewayOn(t, place)
+    const { tenantId } = await first.store.createOrganization({ name: 'Clinic', plan: 'pro' }, 'test')
+    const good = await first.store.createKey({ tenantId, mode: 'test', name: 'good' }, 'test')
+    const revoked = await first.store.createKey({ tenantId, mode: 'test', name: 'revoked' }, 'test')
+    await first.store.revokeKey(revoked.keyId, 'test')
+    await first.stop()
+    for (const suffix of ['', '-wal', '-shm']) rmSync(copyBeside(place) + suffix, { force: true })
+
+    const second = await gatewayOn(t, place)
+    await t.rejects(second.call(good.secret), { code: 'BACKEND_UNAVAILABLE' }, 'nobody is let in, nor called unknown, before it is complete')
+    await second.follower.caughtUp
+    t.match(await second.call(good.secret), { keyId: good.keyId })
+    await t.rejects(second.call(revoked.secret), { code: 'KEY_REVOKED' })
+  })
+
+  await t.test('a control store that is replaced takes its keys with it', async t => {
+    const place = await makeDatabase(t)
+    const first = await gatewayOn(t, place)
+    const { tenantId } = await first.store.createOrganization({ name: 'Clinic', plan: 'pro' }, 'test')
+    const { secret } = await first.store.createKey({ tenantId, mode: 'test', name: 'old' }, 'test')
+    await pause(250)
+    await first.call(secret)
+    await first.stop()
+    const second = await gatewayOn(t, await makeDatabase(t), copyBeside(place))
+    await second.follower.caughtUp
+    await t.rejects(second.call(secret), { code: 'INVALID_KEY' })
+  })
+
+  await t.test('a silent feed still says from time to time that the copy is up to date', async t => {
+    const store = await openControlStore({ ...await makeDatabase(t), plans: ['pro'], now })
+    t.teardown(() => store.close())
+    const stopping = new AbortController()
+    const times: number[] = []
+    await t.rejects(async () => {
+      for await (const batch of localFeed(store, { heartbeatMs: 50 }).follow({ feedId: '', seq: 0 }, stopping.signal)) {
+        t.same([batch.changes, batch.isLatest], [[], true])
+        if (times.push(Date.now()) === 4) stopping.abort()
+      }
+    }, { name: 'AbortError' })
+    t.ok(times[3]! - times[1]! >= 80, 'and not more often than asked')
+  })
+}
