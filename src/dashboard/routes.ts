@@ -10,54 +10,60 @@
  */
 import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'
-import type { Config, Plans } from '../config.js'
-import type { ControlStore } from '../control/store.js'
+import { accountRoutes } from './account.js'
 import { assetRoutes } from './assets.js'
-import { cookiesFor, type Cookies } from './cookies.js'
+import { cookiesFor } from './cookies.js'
 import { errorPage, missingPage } from './errors.js'
+import { invitationRoutes } from './invitation.js'
 import { pageReplies } from './page.js'
 import { pages } from './pages.js'
+import type { DashboardOptions, DashboardParts } from './parts.js'
+import { passwordRoutes } from './password.js'
 import { formTokens, noStore, sameSite, securityHeaders } from './security.js'
 import { members, sessions } from './session.js'
-
-/** What the dashboard is made of; register it with the prefix `/dashboard`. */
-export interface DashboardOptions {
-  readonly control: ControlStore
-  readonly settings: Config['dashboard']
-  readonly plans: Plans
-  readonly now: () => Date
-  /** Where browsers find this process: its scheme decides on Secure cookies. */
-  readonly url: string
-  /** The secret of the dashboard's client at the OpenID provider. */
-  readonly clientSecret?: string
-}
-
-/** The same with what all parts of the dashboard share. */
-export interface DashboardParts extends DashboardOptions { readonly cookies: Cookies }
+import { signInRoutes } from './sign-in.js'
+import { signInLimits, type CountAttempt } from './sign-in-limits.js'
 
 /** No form of the dashboard is longer. */
 const bodyBytes = 65_536
 
+/** Everything below `/dashboard`, in the order in which a request meets it. */
 export async function dashboard (scope: FastifyInstance, options: DashboardOptions): Promise<void> {
-  const { control, now, url, settings: { sessionIdleMinutes: idleMinutes, sessionHours: hours } } = options
-  const parts: DashboardParts = { ...options, cookies: cookiesFor(url) }
+  const { url } = options
   await scope.register(securityHeaders, { url })
   await scope.register(assetRoutes)
-  await scope.register(async personal => {
-    personal.setErrorHandler(errorPage)
-    await personal.register(noStore)
-    await personal.register(sameSite, { url })
-    await personal.register(formbody, { bodyLimit: bodyBytes })
-    await personal.register(sessions, { control, now, cookies: parts.cookies, bounds: { idleMinutes, hours } })
-    await personal.register(pageReplies, parts)
-    await personal.register(forMembers, parts)
-  })
+  await scope.register(personal, { ...options, cookies: cookiesFor(url) })
 }
 
-/** The pages of those who signed in. */
-async function forMembers (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
+/** What is for one person, or for one visitor who is still to sign in. */
+async function personal (scope: FastifyInstance, options: DashboardParts): Promise<void> {
+  const { url, settings: { sessionIdleMinutes: idleMinutes, sessionHours: hours } } = options
+  scope.setErrorHandler(errorPage)
+  await scope.register(noStore)
+  await scope.register(sameSite, { url })
+  await scope.register(formbody, { bodyLimit: bodyBytes })
+  await scope.register(sessions, { ...options, bounds: { idleMinutes, hours } })
+  await scope.register(pageReplies, options)
+  const parts = { ...options, countAttempt: await signInLimits(scope) }
+  await scope.register(forVisitors, parts)
+  await scope.register(forMembers, parts)
+}
+
+interface PersonalParts extends DashboardParts { readonly countAttempt: CountAttempt }
+
+/** The ways in. */
+async function forVisitors (scope: FastifyInstance, parts: PersonalParts): Promise<void> {
+  await scope.register(formTokens, { ...parts, of: 'visitors' })
+  await scope.register(signInRoutes, parts)
+  if (parts.settings.localAccounts) await scope.register(invitationRoutes, parts)
+}
+
+/** The pages of those who signed in; what is not there is missing for them alone. */
+async function forMembers (scope: FastifyInstance, parts: PersonalParts): Promise<void> {
   await scope.register(members, parts)
   await scope.register(formTokens, { ...parts, of: 'members' })
   scope.setNotFoundHandler(missingPage)
+  await scope.register(accountRoutes, parts)
+  if (parts.settings.localAccounts) await scope.register(passwordRoutes, parts)
   await scope.register(pages, parts)
 }

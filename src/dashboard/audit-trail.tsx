@@ -1,0 +1,69 @@
+import type { AuditEntry } from '../control/records.js'
+import { Cell, Empty, Heading, Row, Table, Time } from './elements.js'
+import { deedText, detailText, personText } from './audit-words.js'
+import { auditPath, organizationPath } from './paths.js'
+
+/** What a page of the audit trail shows. */
+export interface AuditPageContent {
+  /** Undefined for the trail of everything. */
+  readonly tenantId: string | undefined
+  /** The one thing that it is about. */
+  readonly entity: string | undefined
+  readonly entries: readonly AuditEntry[]
+  /** Where the older ones begin; undefined when there are none. */
+  readonly before: number | undefined
+  readonly isFirst: boolean
+}
+
+/** Who did what and when, newest first. */
+export function AuditPage (content: AuditPageContent) {
+  const { tenantId, entity, entries } = content
+  const about = entity === undefined ? 'Every change, by whom and when. Nothing is ever removed from it.' : `What was done with ${entity}.`
+  return (
+    <>
+      <Heading title='Audit trail' about={about}>
+        {entity === undefined ? '' : <a class='button' href={auditPath(tenantId)}>Show everything</a>}
+      </Heading>
+      {entries.length === 0 ? <Empty title='Nothing here'><p>Changes of organizations, keys, people and tokens appear here as they are made.</p></Empty> : <Entries {...content} />}
+      <Pages {...content} />
+    </>
+  )
+}
+
+function Entries ({ tenantId, entries }: AuditPageContent) {
+  const columns = ['When', 'Who', 'What', 'Exactly', 'Of', ...(tenantId === undefined ? ['Organization'] : [])]
+  return (
+    <Table label='Audit trail' columns={columns}>
+      {entries.map(entry => (
+        <Row>
+          <Cell of='When'><Time at={entry.at} /></Cell>
+          <Cell of='Who'><span safe>{personText(entry.actor)}</span></Cell>
+          <Cell of='What'><span safe>{deedText(entry.action)}</span></Cell>
+          <Cell of='Exactly'><span class='quiet' safe>{detailText(entry.detail)}</span></Cell>
+          <Cell of='Of'><a class='id' href={auditPath(tenantId, { entity: entry.entity })} title={entry.entity} safe>{shortId(entry.entity)}</a></Cell>
+          {tenantId === undefined ? <Cell of='Organization'><OrganizationLink tenantId={entry.tenantId} /></Cell> : ''}
+        </Row>
+      ))}
+    </Table>
+  )
+}
+
+function OrganizationLink ({ tenantId }: { readonly tenantId: string | undefined }) {
+  if (tenantId === undefined) return <span class='quiet'>none</span>
+  return <a class='id' href={organizationPath(tenantId)} title={tenantId} safe>{shortId(tenantId)}</a>
+}
+
+/** Enough of an id to tell it from its neighbours: `key-abcdefgh…`. */
+function shortId (id: string): string {
+  return id.length > 14 ? `${id.slice(0, 12)}…` : id
+}
+
+function Pages ({ tenantId, entity, before, isFirst }: AuditPageContent) {
+  if (isFirst && before === undefined) return ''
+  return (
+    <nav class='pages' aria-label='Pages of the audit trail'>
+      {isFirst ? '' : <a class='button' href={auditPath(tenantId, { entity })}>Newest</a>}
+      {before === undefined ? '' : <a class='button' href={auditPath(tenantId, { entity, before })}>Older</a>}
+    </nav>
+  )
+}

@@ -1,0 +1,74 @@
+/** One bar of a chart: parts that stand on each other, from the bottom up. */
+export interface Bar {
+  /** What is read out for it: `3 November: 120 requests`. */
+  readonly label: string
+  readonly parts: readonly number[]
+}
+
+/** What a chart shows. */
+export interface BarChart {
+  /** Tells charts on one page apart. */
+  readonly id: string
+  readonly title: string
+  /** What the chart says, in a sentence. */
+  readonly description: string
+  /** Names of the parts of each bar, which have the colours `chart-part-1`, `chart-part-2` … */
+  readonly parts: readonly string[]
+  readonly bars: readonly Bar[]
+  /** What stands under the first, the middle and the last bar. */
+  readonly marks: readonly string[]
+}
+
+const width = 1_000
+const height = 200
+
+/** Bars over time. Words stand beside the drawing, so that they keep their size when it is drawn narrow. */
+export function Chart ({ id, title, description, parts, bars, marks }: BarChart) {
+  const top = niceMaximum(Math.max(0, ...bars.map(({ parts }) => sum(parts))))
+  return (
+    <figure class='chart'>
+      <figcaption>
+        <span class='chart-top' safe>{new Intl.NumberFormat('en-US').format(top)}</span>
+        <span class='chart-legend'>{parts.map((part, at) => <span class={`chart-key chart-part-${at + 1}`} safe>{part}</span>)}</span>
+      </figcaption>
+      <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio='none' role='img' aria-labelledby={`${id}-title ${id}-description`}>
+        <title id={`${id}-title`} safe>{title}</title>
+        <desc id={`${id}-description`} safe>{description}</desc>
+        {[0, 0.5, 1].map(share => <line class='chart-line' x1='0' x2={String(width)} y1={String(height * share)} y2={String(height * share)} />)}
+        {bars.map((bar, at) => <Column bar={bar} top={top} slot={{ at, of: bars.length }} />)}
+      </svg>
+      <div class='chart-marks'>{marks.map(mark => <span safe>{mark}</span>)}</div>
+    </figure>
+  )
+}
+
+interface Slot { readonly at: number, readonly of: number }
+
+function Column ({ bar, top, slot }: { readonly bar: Bar, readonly top: number, readonly slot: Slot }) {
+  const slotWidth = width / slot.of
+  const heights = bar.parts.map(part => part / top * height)
+  return (
+    <g>
+      <title safe>{bar.label}</title>
+      <rect class='chart-slot' x={text(slot.at * slotWidth)} y='0' width={text(slotWidth)} height={String(height)} />
+      {heights.map((part, at) => part === 0
+        ? ''
+        : <rect class={`chart-part-${at + 1}`} x={text((slot.at + 0.15) * slotWidth)} y={text(height - sum(heights.slice(0, at + 1)))} width={text(0.7 * slotWidth)} height={text(part)} />)}
+    </g>
+  )
+}
+
+function text (coordinate: number): string {
+  return String(Math.round(coordinate * 100) / 100)
+}
+
+/** The first of 1, 2, 5, 10, 20, 50 … that is not less; at least 1. */
+export function niceMaximum (most: number): number {
+  if (most <= 1) return 1
+  const power = 10 ** Math.floor(Math.log10(most))
+  return [1, 2, 5, 10].map(step => step * power).find(nice => nice >= most)!
+}
+
+function sum (numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}

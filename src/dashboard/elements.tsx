@@ -1,0 +1,93 @@
+import type { PropsWithChildren } from '@kitajs/html'
+
+/** A moment: in UTC until the script shows it in the reader's zone, with the exact time on hover. `at` is ISO 8601. */
+export function Time ({ at }: { readonly at: string }) {
+  return <time datetime={at} title={exactTime(at)} safe>{`${at.slice(0, 10)} ${at.slice(11, 16)} UTC`}</time>
+}
+
+/** A moment that may not have come. */
+export function TimeOr ({ at, otherwise }: { readonly at: string | undefined, readonly otherwise: string }) {
+  return at === undefined ? <span class='quiet' safe>{otherwise}</span> : <Time at={at} />
+}
+
+function exactTime (at: string): string {
+  return `${at.slice(0, 10)} ${at.slice(11, 23).replace(/Z$/, '')} UTC`
+}
+
+/** What a badge means, which decides its colour; the words say it as well. */
+export type Tone = 'good' | 'warning' | 'bad' | 'neutral' | 'live' | 'test'
+
+/** A short state in a word or two. */
+export function Badge ({ tone, text }: { readonly tone: Tone, readonly text: string }) {
+  return <span class={`badge badge-${tone}`} safe>{text}</span>
+}
+
+/** The heading of a page, with what can be done there. */
+export function Heading ({ title, about, children }: PropsWithChildren<{ readonly title: string, readonly about?: string }>) {
+  return (
+    <header class='page-heading'>
+      <div>
+        <h1 safe>{title}</h1>
+        {about === undefined ? '' : <p class='quiet' safe>{about}</p>}
+      </div>
+      <div class='actions'>{children}</div>
+    </header>
+  )
+}
+
+/** What is said where there is nothing yet, and what to do next. */
+export function Empty ({ title, children }: PropsWithChildren<{ readonly title: string }>) {
+  return <section class='empty'><h2 safe>{title}</h2>{children}</section>
+}
+
+/** A table that becomes a list of cards where the screen is narrow; its cells are {@link Cell}s. */
+export function Table ({ label, columns, children }: PropsWithChildren<{ readonly label: string, readonly columns: readonly string[] }>) {
+  return (
+    <table class='records' role='table' aria-label={label}>
+      <thead role='rowgroup'>
+        <tr role='row'>{columns.map(column => <th role='columnheader' scope='col' safe>{column}</th>)}</tr>
+      </thead>
+      <tbody role='rowgroup'>{children}</tbody>
+    </table>
+  )
+}
+
+/** A row of a {@link Table}. */
+export function Row ({ children }: PropsWithChildren) {
+  return <tr role='row'>{children}</tr>
+}
+
+/** One cell, under the column of this name. */
+export function Cell ({ of, kind, children }: PropsWithChildren<{ readonly of: string, readonly kind?: 'number' | 'actions' }>) {
+  return <td role='cell' data-label={of} class={kind}>{children}</td>
+}
+
+/** A text that one press copies; the button appears where there is a script. */
+export function Copyable ({ text, label }: { readonly text: string, readonly label: string }) {
+  return (
+    <span class='copyable'>
+      <code safe>{text}</code>
+      <button type='button' class='copy' data-copy={text} aria-label={`Copy ${label}`} hidden>Copy</button>
+    </span>
+  )
+}
+
+/** A secret in its only showing: the script copies it, and takes it off the page when the page is left. */
+export function Secret ({ text, label }: { readonly text: string, readonly label: string }) {
+  return (
+    <div class='secret' data-secret>
+      <code safe>{text}</code>
+      <button type='button' class='copy' data-copy={text} aria-label={`Copy ${label}`} hidden>Copy</button>
+    </div>
+  )
+}
+
+/** A fact in a list of facts: a `dl` holds them. */
+export function Fact ({ name, children }: PropsWithChildren<{ readonly name: string }>) {
+  return <div><dt safe>{name}</dt><dd>{children}</dd></div>
+}
+
+/** What went wrong with a form that is shown again. */
+export function Trouble ({ message }: { readonly message: string | undefined }) {
+  return message === undefined ? '' : <p class='notice notice-bad' role='alert' safe>{message}</p>
+}
