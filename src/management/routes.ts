@@ -29,10 +29,10 @@ export async function management (scope: FastifyInstance, options: ManagementOpt
   scope.setNotFoundHandler(notFoundHandler)
   const document = new ServedDocument(() => managementDocument(options))
   scope.get('/openapi.json', async (request, reply) => await document.send(request, reply))
-  await scope.register(withToken, options)
+  await scope.register(withToken, { control: options.control })
 }
 
-async function withToken (scope: FastifyInstance, { control }: ManagementOptions): Promise<void> {
+async function withToken (scope: FastifyInstance, { control }: Pick<ManagementOptions, 'control'>): Promise<void> {
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
   await scope.register(withDesk, { control })
   await scope.register(envelope)

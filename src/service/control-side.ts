@@ -8,9 +8,11 @@ import type { Check, Checks } from '../gateway/health.js'
 import type { ControlLink, LinkedStore } from '../link/link.js'
 import { localLink } from '../link/local.js'
 import { linkRoutes } from '../link/routes.js'
+import { management } from '../management/routes.js'
 import type { Closers } from './closers.js'
 import type { ServiceParts } from './parts.js'
 import { gatewayName } from './gateway-name.js'
+import { ownUrl } from './own-url.js'
 
 /** The control plane of this process: what manages organizations and keys, and what gateways elsewhere follow. */
 export interface ControlSide {
@@ -23,7 +25,7 @@ export interface ControlSide {
 }
 
 /** Opens the control database. It knows nothing of datastores or of the copy of the keys. */
-export async function openControlSide (config: Config, { environment, now }: ServiceParts, closers: Closers): Promise<ControlSide> {
+export async function openControlSide (config: Config, { environment, now, version }: ServiceParts, closers: Closers): Promise<ControlSide> {
   const url = controlDatabaseUrl(config, environment)
   const store = closers.add(await openControlStore({ file: join(config.dataDirectory, 'control.db'), url, plans: Object.keys(config.plans), now }))
   const linked = linkedStore(store)
@@ -32,7 +34,8 @@ export async function openControlSide (config: Config, { environment, now }: Ser
     link: localLink(linked, gatewayName(config.control)),
     checks: { controlDatabase: () => checkOf(store) },
     scopes: [
-      async scope => { await scope.register(linkRoutes, { prefix: '/control/v1/link', store: linked, gatewayWith: token => gatewayWith(store, token) }) }
+      async scope => { await scope.register(linkRoutes, { prefix: '/control/v1/link', store: linked, gatewayWith: token => gatewayWith(store, token) }) },
+      async scope => { await scope.register(management, { prefix: '/control/v1', control: store, version, url: ownUrl(config) }) }
     ]
   }
 }
@@ -41,7 +44,7 @@ function linkedStore (store: ControlStore): LinkedStore {
   return {
     feed: localFeed(store),
     report: report => store.gateways.report(report),
-    applyUsage: async () => { throw new Error('usage is not kept yet') }
+    applyUsage: (batch, gateway) => store.usage.apply(batch, gateway)
   }
 }
 

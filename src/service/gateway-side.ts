@@ -11,10 +11,12 @@ import { passthrough } from '../passthrough/routes.js'
 import { resources } from '../resources/routes.js'
 import type { Closers } from './closers.js'
 import { openDatastores } from './datastores.js'
+import { ownUrl } from './own-url.js'
 import { guardedStores } from './guarded-stores.js'
 import { openKeys, type OpenKeys } from './keys.js'
 import type { ServiceParts } from './parts.js'
 import { openReports } from './reports.js'
+import { openUsage } from './usage.js'
 
 /** What serves `/v1`: everything that the pipeline is made of, and what else a start needs of it. */
 export interface GatewaySide {
@@ -31,10 +33,12 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => news.tell?.() }))
   const datastores = await openDatastores(config, { environment, now }, closers)
   if (datastores.sandboxes.length > 0) log.warn({ datastores: datastores.sandboxes }, 'these datastores are embedded sandboxes, for trying out and never for real records')
-  const reporter = closers.add(openReports(config, { link, keys, checks: datastores.checks, version, now, log }))
+  const usage = closers.add(openUsage(config, { link, now, log }))
+  const checks = { usage: usage.check, ...datastores.checks }
+  const reporter = closers.add(openReports(config, { link, keys, checks, version, now, log }))
   news.tell = () => reporter.tell()
   const keyedRequests = closers.add(new KeyedRequests({ file: join(config.dataDirectory, 'idempotency.db'), now }))
-  const url = config.publicUrl ?? `http://${config.host}:${config.port}`
+  const url = ownUrl(config)
   const storeFor = guardedStores(config, datastores, { url, now })
   const statements = capabilityStatements(mappings, { version, url, date: now() })
   const options: GatewayOptions = {
@@ -44,7 +48,8 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     plans: config.plans,
     bodyBytes: config.limits.bodyBytes,
     authenticate: keys.authenticate,
-    checks: { keys: keys.check, ...datastores.checks },
+    countUsage: usage.count,
+    checks: { keys: keys.check, ...checks },
     capabilityStatement: statements.whole,
     fhirStatement: statements.fhir,
     document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }),
