@@ -8,6 +8,7 @@ import { identity } from './envelope/identity.js'
 import { refuseMethodOverride } from './envelope/method-override.js'
 import { envelope } from './envelope/reply.js'
 import { accessLog } from './gateway/access-log.js'
+import { countUsage, type CountUsage } from './gateway/count-usage.js'
 import { health, type HealthOptions } from './gateway/health.js'
 import { requireOneHost } from './gateway/host.js'
 import { KnownPaths } from './gateway/known-paths.js'
@@ -28,6 +29,7 @@ export interface ControlPlaneOptions extends ServerParts, HealthOptions {
 export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, DocumentationOptions {
   readonly authenticate: Authenticate
   readonly plans: Plans
+  readonly countUsage: CountUsage
   /** The largest body of a request to one of the routes. */
   readonly bodyBytes: number
   /** The routes below `/v1`, whose handlers return what becomes `data`. */
@@ -94,6 +96,7 @@ interface WithKeyOptions extends GatewayOptions { readonly paths: KnownPaths }
 async function withKey (scope: FastifyInstance, { prefix: _, ...options }: WithKeyOptions & { readonly prefix: string }): Promise<void> {
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
   await scope.register(authenticate, options)
+  await scope.register(countUsage, options)
   await scope.register(perMinute, options)
   await scope.register(simple, options)
   await scope.register(options.fhir, { prefix: '/fhir' })

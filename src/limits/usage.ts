@@ -8,7 +8,7 @@ export type UsageInteraction = typeof usageInteractions[number]
 export const usageOutcomes = ['ok', 'error', 'refused', 'failed'] as const
 export type UsageOutcome = typeof usageOutcomes[number]
 
-const id = Type.String({ pattern: '^[a-z0-9-]{1,64}$' })
+const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
 
 /** What requests have in common that are counted together. */
 const use = {

@@ -22,6 +22,7 @@ export interface PassthroughOptions {
 /** `/v1/fhir`: FHIR R4 as it is, without the envelope. Nothing of a request's bytes goes on; it is understood, decided on and built anew. */
 export async function passthrough (scope: FastifyInstance, { storeFor, url, bodyBytes }: PassthroughOptions): Promise<void> {
   const fhirBase = `${url}/v1/fhir`
+  scope.decorateRequest('understood', undefined)
   const place = { fhirBase, prefix: scope.prefix }
   scope.setErrorHandler(fhirErrorHandler)
   scope.setNotFoundHandler(notFoundHandler)

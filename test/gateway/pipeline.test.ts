@@ -148,6 +148,7 @@ async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply:
     document: () => ({ openapi: '3.1.1' }),
     authenticate: async () => caller,
     plans: { pro: { requestsPerMinute: null, requestsPerMonth: null, overage: true } },
+    countUsage: () => {},
     bodyBytes: 1_024,
     fhir: async () => {},
     routes: [async scope => { scope.get('/probe', async (request, reply) => handler(request, reply)) }],

@@ -1,0 +1,92 @@
+import fp from 'fastify-plugin'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Use, UsageInteraction, UsageOutcome } from '../limits/usage.js'
+import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
+import { resourceTypes } from '../tenant-guard/resource-types.js'
+
+/** What takes note of a request, which came in at a time, ISO 8601 in UTC. */
+export type CountUsage = (use: Use, at: string) => void
+
+/**
+ * Counts every request of a known caller once, when its answer is made. One whose client did not wait for the answer counts too:
+ * the work was done. Nothing of the URL, an id or a body is in what is counted; all words are those of our routes and of R4.
+ */
+export const countUsage = fp<{ readonly countUsage: CountUsage }>(async (app, { countUsage }) => {
+  app.decorateRequest('isCounted', false)
+  app.addHook('onSend', async (request, reply) => {
+    // Authentication has refused who is nobody's; an answer that can't be sent is followed by another one.
+    if (request.caller === undefined || request.isCounted) return
+    request.isCounted = true
+    countUsage(useOf(request, reply), request.arrivedAt)
+  })
+}, { name: 'count-usage', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
+
+function useOf (request: FastifyRequest, { statusCode: status }: FastifyReply): Use {
+  const { tenantId, mode, keyId } = request.caller
+  return {
+    tenantId,
+    mode,
+    keyId,
+    ...wordsOf(request),
+    outcome: outcomeOf(status),
+    isCounted: status !== 401 && status !== 429 && status < 500,
+    // Decided when a request comes in, once the month has a limit.
+    isOverage: false
+  }
+}
+
+function outcomeOf (status: number): UsageOutcome {
+  if (status >= 500) return 'failed'
+  if (status === 401 || status === 403 || status === 429) return 'refused'
+  return status >= 400 ? 'error' : 'ok'
+}
+
+type Words = Pick<Use, 'resource' | 'interaction'>
+
+const unknown: Words = { resource: 'other', interaction: 'other' }
+
+/** By the pattern of the route, such as `/v1/patients/:id`, which a client has no part in. */
+function wordsOf (request: FastifyRequest): Words {
+  const [, , resource, ...rest] = (request.routeOptions.url ?? '').split('/')
+  if (resource === undefined) return unknown
+  if (resource === 'fhir') return fhirWordsOf(request)
+  const interactions = rest.length === 0 ? onGroup : rest.length === 1 && rest[0] === ':id' ? onRecord : {}
+  return { resource, interaction: interactions[request.method] ?? 'other' }
+}
+
+const onGroup: Readonly<Record<string, UsageInteraction>> = { GET: 'search', HEAD: 'search', POST: 'create' }
+const onRecord: Readonly<Record<string, UsageInteraction>> = { GET: 'read', HEAD: 'read', PATCH: 'update', DELETE: 'delete' }
+
+/** What was not understood is told by its type at least, where that is one of R4. */
+function fhirWordsOf ({ understood, raw, routeOptions }: FastifyRequest): Words {
+  if (understood !== undefined) return { resource: understood.type, interaction: ofKind[understood.kind] }
+  const type = raw.url!.slice('/v1/fhir/'.length).split(/[/?]/, 1)[0]!
+  return { ...unknown, ...routeOptions.url !== undefined && resourceTypes.has(type) && { resource: type } }
+}
+
+const ofKind: Readonly<Record<FhirInteraction['kind'], UsageInteraction>> = {
+  read: 'read',
+  vread: 'read',
+  history: 'history',
+  search: 'search',
+  create: 'create',
+  'conditional-create': 'create',
+  update: 'update',
+  'conditional-update': 'update',
+  patch: 'patch',
+  'conditional-patch': 'patch',
+  delete: 'delete',
+  'conditional-delete': 'delete',
+  everything: 'operation',
+  validate: 'operation',
+  terminology: 'operation',
+  batch: 'batch',
+  transaction: 'transaction'
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whether {@link countUsage} took note of it. */
+    isCounted: boolean
+  }
+}

@@ -1,0 +1,37 @@
+import { join } from 'node:path'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Config } from '../config.js'
+import type { CountUsage } from '../gateway/count-usage.js'
+import type { Check } from '../gateway/health.js'
+import { UsageLedger } from '../limits/ledger.js'
+import { UsageSender } from '../limits/usage-sender.js'
+import type { ControlLink } from '../link/link.js'
+
+/** The usage ledger of a gateway, as it is sent to its control plane. */
+export interface OpenUsage {
+  readonly count: CountUsage
+  /** Whether everything that is counted gets to the disk and to the control plane. */
+  readonly check: () => Check
+  /** The ledger keeps what was not sent. */
+  readonly close: () => Promise<void>
+}
+
+/** Sending that fails so often, for about a minute, is worth a look. */
+const noticedFailures = 7
+
+/** Opens the ledger in the data directory, whatever state that is in, and sends it from now on. */
+export function openUsage ({ dataDirectory }: Config, { link, now, log }: { readonly link: Pick<ControlLink, 'sendUsage'>, readonly now: () => Date, readonly log: FastifyBaseLogger }): OpenUsage {
+  const ledger = new UsageLedger({ file: join(dataDirectory, 'usage.db'), now, log })
+  const sender = new UsageSender({ ledger, send: link.sendUsage, log })
+  return {
+    count: (use, at) => ledger.record(use, at),
+    check: () => {
+      const { status, ...details } = ledger.check()
+      return { status: sender.failures < noticedFailures ? status : 'degraded', ...details, failedSendings: sender.failures }
+    },
+    close: async () => {
+      await sender.stop()
+      ledger.close()
+    }
+  }
+}
