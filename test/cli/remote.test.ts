@@ -1,0 +1,48 @@
+import t from 'tap'
+import { startGateway } from '../harness/gateway.js'
+import { command } from './command.js'
+
+t.test('commands do at a control plane elsewhere what they do beside it, as far as their token may', async t => {
+  const gateway = await startGateway(t)
+  const { secret } = await gateway.control.tokens.create({ role: 'operator', name: 'ci' }, 'test')
+  const remote = async (...args: string[]) => {
+    const { code, out, err } = await command({ CONTROL_TOKEN: secret }, ...args, '--control-url', gateway.url)
+    t.equal(code, 0, err)
+    return JSON.parse(out)
+  }
+  const { tenantId } = await remote('orgs', 'create', '--name', 'Clinic', '--plan', 'pro')
+  t.match(await remote('orgs', 'update', tenantId, '--overage', 'off'), { tenantId, overage: false })
+  t.match(await remote('orgs', 'list'), [{ tenantId, name: 'Clinic', overage: false }])
+  const made = await remote('keys', 'create', '--tenant', tenantId, '--mode', 'test', '--expires', '2099-01-01')
+  await gateway.catchUp()
+  t.equal((await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': made.secret } })).status, 200, 'the key works')
+  const rolled = await remote('keys', 'roll', made.keyId, '--overlap', '30m')
+  t.match(rolled, { keyId: /^key-/, secret: /^svc_test_/, previous: { keyId: made.keyId } })
+  t.match(await remote('keys', 'expire', rolled.keyId, '--at', '2098-01-01'), { expiresAt: '2098-01-01T00:00:00.000Z' })
+  t.match(await remote('keys', 'revoke', rolled.keyId), { revokedAt: String })
+  t.match(await remote('keys', 'list', '--tenant', tenantId), { length: 2 })
+  const admin = await remote('tokens', 'create', '--role', 'admin', '--tenant', tenantId, '--name', 'of the clinic')
+  t.match(await remote('tokens', 'list', '--tenant', tenantId), [{ tokenId: admin.tokenId, role: 'admin' }])
+  t.ok(Array.isArray(await remote('gateways')))
+
+  const asAdmin = await command({ CONTROL_TOKEN: admin.secret, CONTROL_URL: gateway.url }, 'orgs', 'create', '--name', 'x', '--plan', 'pro')
+  t.match(asAdmin, { code: 1, out: '', err: /Only operators/ })
+  t.match(await remote('tokens', 'revoke', admin.tokenId), { revokedAt: String })
+  t.match(await command({ CONTROL_TOKEN: admin.secret, CONTROL_URL: gateway.url }, 'orgs', 'list'), { code: 1, err: /Authorization: Bearer/ })
+})
+
+t.test('a place that can\'t be managed is told, and the token stays out of it', async t => {
+  const CONTROL_TOKEN = 'cg_control_x'
+  const cases: Array<[string, RegExp, Record<string, string>?]> = [
+    ['http://127.0.0.1:1', /does not answer/],
+    ['http://control.example.org', /use https/],
+    ['ftp://127.0.0.1', /one such as https/],
+    ['http://user:password@127.0.0.1', /one such as https/],
+    ['http://127.0.0.1:1', /CONTROL_TOKEN/, {}]
+  ]
+  for (const [url, says, environment = { CONTROL_TOKEN }] of cases) {
+    const ended = await command(environment, 'orgs', 'list', '--control-url', url)
+    t.match(ended, { code: 1, out: '', err: says })
+    t.notMatch(ended.err, CONTROL_TOKEN)
+  }
+})
