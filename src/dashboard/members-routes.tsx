@@ -55,7 +55,7 @@ async function showAll (request: FastifyRequest<PeopleRequest>, reply: FastifyRe
 
 async function invite ({ desk, body, params: { tenantId } }: FastifyRequest<PeopleRequest>, reply: FastifyReply, { url }: DashboardParts): Promise<FastifyReply> {
   const { token, ...invitation } = await desk.invite({ tenantId, email: field(body, 'email'), role: field(body, 'role') as Role, once: field(body, 'once') })
-  const link = `${url}${home}/invitation/${token}`
+  const link = `${url}${home}/invitations/${token}`
   return await reply.code(201).page('Invitation made', <InvitationPage invitation={invitation} link={link} />, await factsOf({ desk }, tenantId))
 }
 
