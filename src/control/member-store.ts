@@ -1,6 +1,7 @@
 import type { ExpressionBuilder, Kysely, Transaction } from 'kysely'
 import type { Role } from './actor.js'
 import type { ControlContext } from './context.js'
+import { isDevice, newDevice } from './known-device.js'
 import { goodEmail, goodRole, toMember, type Member, type ProviderIdentity } from './members.js'
 import { goodName } from './organizations.js'
 import { goodPassword, hashPassword, isPassword, oneTimePassword } from './passwords.js'
@@ -52,6 +53,19 @@ export class MemberStore {
     const candidates = rows.length > 0 ? rows : [undefined]
     const opened = await Promise.all(candidates.map(async row => await isPassword(password, row?.passwordHash) ? [toMember(row!)] : []))
     return opened.flat()
+  }
+
+  /** What the browser keeps with which a member signed in by password; undefined for others. */
+  async newDevice (memberId: string): Promise<string | undefined> {
+    const { passwordHash } = await memberRow(this.#context.db, memberId)
+    return passwordHash === null ? undefined : newDevice(passwordHash)
+  }
+
+  /** Whether somebody with this address has signed in with the browser that keeps this text. */
+  async isKnownDevice (email: string, text: string): Promise<boolean> {
+    const rows = await this.#context.db.selectFrom('members').select('passwordHash').where('email', '=', email.trim().toLowerCase())
+      .where('passwordHash', 'is not', null).limit(10).execute()
+    return rows.some(({ passwordHash }) => isDevice(text, passwordHash!))
   }
 
   /** Notes that a member signed in. */

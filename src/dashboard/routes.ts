@@ -28,7 +28,7 @@ import { signInLimits, type CountAttempt } from './sign-in-limits.js'
 const bodyBytes = 65_536
 
 /** Everything below `/dashboard`, in the order in which a request meets it. */
-export async function dashboard (scope: FastifyInstance, options: DashboardOptions): Promise<void> {
+export async function dashboard (scope: FastifyInstance, { prefix: _, ...options }: DashboardOptions & { readonly prefix: string }): Promise<void> {
   const { url } = options
   await scope.register(securityHeaders, { url })
   await scope.register(assetRoutes)

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'
 import type { Config } from '../config.js'
-import { controlDatabaseUrl } from '../config/control-secrets.js'
+import { controlDatabaseUrl, oidcClientSecret } from '../config/control-secrets.js'
 import { localFeed } from '../control/local-feed.js'
 import { openControlStore, type ControlStore } from '../control/store.js'
+import { dashboard } from '../dashboard/routes.js'
 import type { Check, Checks } from '../gateway/health.js'
 import type { ControlLink, LinkedStore } from '../link/link.js'
 import { localLink } from '../link/local.js'
@@ -29,13 +30,15 @@ export async function openControlSide (config: Config, { environment, now, versi
   const url = controlDatabaseUrl(config, environment)
   const store = closers.add(await openControlStore({ file: join(config.dataDirectory, 'control.db'), url, plans: Object.keys(config.plans), now }))
   const linked = linkedStore(store)
+  const own = ownUrl(config)
   return {
     store,
     link: localLink(linked, gatewayName(config.control)),
     checks: { controlDatabase: () => checkOf(store) },
     scopes: [
       async scope => { await scope.register(linkRoutes, { prefix: '/control/v1/link', store: linked, gatewayWith: token => gatewayWith(store, token) }) },
-      async scope => { await scope.register(management, { prefix: '/control/v1', control: store, version, url: ownUrl(config) }) }
+      async scope => { await scope.register(management, { prefix: '/control/v1', control: store, version, url: own }) },
+      async scope => { await scope.register(dashboard, { prefix: '/dashboard', control: store, settings: config.dashboard, plans: config.plans, routing: config.routing, gatewayUrl: own, now, url: own, clientSecret: oidcClientSecret(config, environment) }) }
     ]
   }
 }

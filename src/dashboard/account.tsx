@@ -1,0 +1,86 @@
+import type { FastifyInstance } from 'fastify'
+import type { Member } from '../control/members.js'
+import type { ListedSession } from '../control/session-store.js'
+import { hashSecret } from '../keys/secret.js'
+import { Badge, Cell, Fact, Heading, Row, Table, Time } from './elements.js'
+import { field } from './form.js'
+import { PostForm } from './forms.js'
+import type { DashboardParts } from './parts.js'
+import { signOut } from './session.js'
+
+const path = '/dashboard/account'
+
+/** Who the member is, where the member is signed in, and the way out. */
+export async function accountRoutes (scope: FastifyInstance, { control, cookies }: DashboardParts): Promise<void> {
+  scope.get('/account', async ({ member, session }, reply) => {
+    const sessions = await control.sessions.listOf(member.memberId)
+    const organization = member.tenantId === undefined ? undefined : await control.findOrganization(member.tenantId)
+    const facts = { member, organization: organization?.name, sessions, own: hashSecret(session.sessionId), csrf: reply.generateCsrf() }
+    return await reply.page('Your account', <AccountPage {...facts} />)
+  })
+  scope.post('/account/sessions/end', async ({ member, body }, reply) => {
+    await control.sessions.endOf(member.memberId, { idHash: field(body, 'session') })
+    return reply.done(path, 'The session has ended.')
+  })
+  scope.post('/account/sessions/end-others', async ({ member, session }, reply) => {
+    await control.sessions.endOf(member.memberId, { except: session.sessionId })
+    return reply.done(path, 'All your other sessions have ended.')
+  })
+  scope.post('/sign-out', async (request, reply) => {
+    await signOut(request, reply, cookies)
+    return reply.done('/dashboard/sign-in', 'You are signed out.')
+  })
+}
+
+interface AccountProps {
+  readonly member: Member
+  readonly organization: string | undefined
+  readonly sessions: readonly ListedSession[]
+  /** The hash of the id of this browser's session. */
+  readonly own: string
+  readonly csrf: string
+}
+
+function AccountPage ({ member, organization, sessions, own, csrf }: AccountProps) {
+  return (
+    <>
+      <Heading title='Your account'>
+        {member.isFromProvider ? '' : <a class='button' href='/dashboard/password'>Change password</a>}
+      </Heading>
+      <dl class='facts'>
+        <Fact name='Name'><span safe>{member.name}</span></Fact>
+        <Fact name='Email'><span safe>{member.email}</span></Fact>
+        <Fact name='Role'><span safe>{member.role}</span></Fact>
+        {organization === undefined ? '' : <Fact name='Organization'><span safe>{organization}</span></Fact>}
+        <Fact name='Signs in'><span safe>{member.isFromProvider ? 'with the organization’s own sign-in' : 'with a password'}</span></Fact>
+      </dl>
+      <section>
+        <h2>Sessions</h2>
+        <p class='quiet'>Where you are signed in. End those that you do not know, and change your password.</p>
+        <Table label='Sessions' columns={['Signed in', 'Last active', '']}>
+          {sessions.map(session => <SessionRow session={session} isOwn={session.idHash === own} csrf={csrf} />)}
+        </Table>
+        {sessions.length > 1 ? <PostForm action={`${path}/sessions/end-others`} csrf={csrf} inline><button type='submit' class='button'>End all other sessions</button></PostForm> : ''}
+      </section>
+    </>
+  )
+}
+
+function SessionRow ({ session: { idHash, createdAt, seenAt }, isOwn, csrf }: { readonly session: ListedSession, readonly isOwn: boolean, readonly csrf: string }) {
+  return (
+    <Row>
+      <Cell of='Signed in'><Time at={createdAt} /></Cell>
+      <Cell of='Last active'><Time at={seenAt} /></Cell>
+      <Cell of='' kind='actions'>{isOwn ? <Badge tone='good' text='This browser' /> : <EndForm idHash={idHash} csrf={csrf} />}</Cell>
+    </Row>
+  )
+}
+
+function EndForm ({ idHash, csrf }: { readonly idHash: string, readonly csrf: string }) {
+  return (
+    <PostForm action={`${path}/sessions/end`} csrf={csrf} inline>
+      <input type='hidden' name='session' value={idHash} />
+      <button type='submit' class='button'>End</button>
+    </PostForm>
+  )
+}
