@@ -34,6 +34,8 @@ export interface KeyWish {
 export interface TestGateway extends Pick<Service, 'app' | 'close'> {
   readonly control: NonNullable<Service['control']>
   readonly url: string
+  /** Where it keeps its databases. */
+  readonly dataDirectory: string
   readonly inject: Service['app']['inject']
   /** Every line of the log so far. */
   readonly logged: () => ReadonlyArray<Record<string, unknown>>
@@ -72,10 +74,10 @@ export async function startGateway (t: Test, settings: GatewaySettings = {}): Pr
   }
   const { control } = service
   if (control === undefined) throw new Error('a gateway of a test makes its keys itself, so its role is all')
-  return { ...madeWith({ ...service, control }), url, inject: service.app.inject.bind(service.app), logged: () => lines.map(line => JSON.parse(line)), linesSince }
+  return { ...madeWith({ ...service, control }), url, dataDirectory: join(directory, 'data'), inject: service.app.inject.bind(service.app), logged: () => lines.map(line => JSON.parse(line)), linesSince }
 }
 
-function madeWith ({ app, control, catchUp, close }: Service & Pick<TestGateway, 'control'>): Omit<TestGateway, 'url' | 'inject' | 'logged' | 'linesSince'> {
+function madeWith ({ app, control, catchUp, close }: Service & Pick<TestGateway, 'control'>): Omit<TestGateway, 'url' | 'dataDirectory' | 'inject' | 'logged' | 'linesSince'> {
   const createOrganization = async (plan = 'pro') => (await control.createOrganization({ name: 'a test organization', plan }, 'test')).tenantId
   return {
     app,

@@ -1,0 +1,141 @@
+import { test } from 'tap'
+import type { Role } from '../../src/control/actor.js'
+import type { Page } from '../harness/dashboard.js'
+import { signedIn, type Visitor } from '../harness/dashboard.js'
+import { dashboardRoutes, type DashboardRoute } from '../harness/dashboard-routes.js'
+import { dumpOf } from '../harness/dump.js'
+import { startGateway, type TestGateway } from '../harness/gateway.js'
+import { newOnce } from '../../src/control/context.js'
+
+/** What belongs to one organization, by the names that routes have for it. */
+type Ids = Readonly<Record<'tenantId' | 'keyId' | 'memberId' | 'invitationId' | 'tokenId', string>>
+
+const neverWere: Ids = {
+  tenantId: 'org-neverneverneverneverneverne',
+  keyId: 'key-neverneverneverneverneverne',
+  memberId: 'mem-neverneverneverneverneverne',
+  invitationId: 'inv-neverneverneverneverneverne',
+  tokenId: 'tok-neverneverneverneverneverne'
+}
+
+/** Routes with something else than an id in them: what they open is known only to whom it was given. */
+const byLink = /^\/dashboard\/(invitations\/:token|account\/sessions\/:\w+)(\/|$)/
+
+test('every id in a path is one that the probes know, but for the links of invitations', async t => {
+  const { control } = await startGateway(t)
+  const names = (await dashboardRoutes(control)).filter(({ path }) => !byLink.test(path)).flatMap(({ path }) => [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!))
+  t.ok(names.length > 20)
+  t.same([...new Set(names)].filter(name => !(name in neverWere)), [])
+})
+
+for (const role of ['admin', 'viewer'] as const) {
+  test(`${role}s of another organization learn nothing and change nothing on any page: what is not theirs is as what never was`, async t => {
+    const gateway = await startGateway(t)
+    const { control } = gateway
+    const others = await newIds(gateway)
+    const stranger = await signedIn(gateway, { role, tenantId: await gateway.createOrganization() })
+    const csrf = await stranger.token()
+    const probes = (await dashboardRoutes(control)).filter(({ path }) => path.includes(':') && !byLink.test(path))
+    t.ok(probes.length > 20)
+    for (const route of probes) {
+      const before = dumpOf(gateway)
+      const real = await ask(stranger, { route, ids: others, csrf })
+      const never = await ask(stranger, { route, ids: neverWere, csrf })
+      t.equal(real.status, 404, `${route.method} ${route.path}`)
+      t.same(comparable(real), comparable(never), `${route.method} ${route.path}: the same answer`)
+      t.same(dumpOf(gateway), before, `${route.method} ${route.path}: nothing changed`)
+    }
+  })
+}
+
+test('the probes are real: the organization\'s own admin is let through with the same ids', async t => {
+  const gateway = await startGateway(t)
+  const probes = (await dashboardRoutes(gateway.control)).filter(({ path }) => path.includes(':') && !byLink.test(path))
+  for (const route of probes) {
+    const ids = await newIds(gateway)
+    const admin = await signedIn(gateway, { role: 'admin', tenantId: ids.tenantId })
+    const { status } = await ask(admin, { route, ids, csrf: await admin.token() })
+    const isOperatorsOwn = route.method === 'POST' && route.path === '/dashboard/organizations/:tenantId'
+    t.ok(isOperatorsOwn ? status === 403 : [200, 201, 303, 409].includes(status), `${route.method} ${route.path}: ${status}`)
+  }
+})
+
+test('what concerns the service as a whole is refused to everybody but operators', async t => {
+  const gateway = await startGateway(t)
+  const ids = await newIds(gateway)
+  const operatorsOwn = (await dashboardRoutes(gateway.control)).filter(({ path }) => /^\/dashboard\/(organizations$|organizations\/new|operators|tokens$|audit$|gateways)/.test(path))
+  t.ok(operatorsOwn.length >= 8)
+  for (const role of ['admin', 'viewer'] as const) {
+    const member = await signedIn(gateway, { role, tenantId: ids.tenantId })
+    const csrf = await member.token()
+    for (const route of operatorsOwn) {
+      const before = dumpOf(gateway)
+      const { status, headers } = await ask(member, { route, ids, csrf })
+      const isList = route.method === 'GET' && route.path === '/dashboard/organizations'
+      if (isList) t.equal(headers.location, `/dashboard/organizations/${ids.tenantId}`)
+      else t.equal(status, 403, `${role}: ${route.method} ${route.path}`)
+      t.same(dumpOf(gateway), before)
+    }
+  }
+})
+
+test('a viewer sees every page of the organization, no form on it, and is refused every change', async t => {
+  const gateway = await startGateway(t)
+  const ids = await newIds(gateway)
+  const viewer = await signedIn(gateway, { role: 'viewer', tenantId: ids.tenantId })
+  const csrf = await viewer.token()
+  const own = (await dashboardRoutes(gateway.control)).filter(({ path }) => path.includes(':') && !byLink.test(path))
+  for (const route of own) {
+    const before = dumpOf(gateway)
+    const { status, html } = await ask(viewer, { route, ids, csrf })
+    const isForm = route.method === 'GET' && /\/(new|roll|revoke|remove|password)$/.test(route.path)
+    t.equal(status, route.method === 'POST' || isForm ? 403 : 200, `${route.method} ${route.path}`)
+    t.same([...html.matchAll(/<form[^>]*action="([^"]*)"/g)].map(([, action]) => action), ['/dashboard/sign-out'], `${route.path}: no form`)
+    t.same([...html.matchAll(/href="([^"]*\/(?:new|roll|revoke|remove|password))"/g)], [], `${route.path}: no way to one`)
+    t.same(dumpOf(gateway), before, `${route.method} ${route.path}: nothing changed`)
+  }
+})
+
+test('whoever is not signed in is led to the sign-in from every page for members, whatever the id', async t => {
+  const gateway = await startGateway(t)
+  const ids = await newIds(gateway)
+  const { control } = gateway
+  const probes = (await dashboardRoutes(control)).filter(({ path }) => path.includes(':') && !byLink.test(path))
+  for (const { method, path } of probes) {
+    const before = dumpOf(gateway)
+    const answer = await gateway.inject({ method, url: pathWith(path, ids), ...(method === 'POST' ? { headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: '' } : {}) })
+    t.equal(answer.statusCode, 303, `${method} ${path}`)
+    t.match(answer.headers.location, /^\/dashboard\/sign-in/)
+    t.same(dumpOf(gateway), before)
+  }
+})
+
+/** An organization that has one of everything. */
+async function newIds ({ control, createOrganization }: TestGateway): Promise<Ids> {
+  const tenantId = await createOrganization()
+  const { keyId } = await control.createKey({ tenantId, mode: 'live', name: 'a key' }, 'test')
+  const role: Role = 'viewer'
+  const { memberId } = await control.members.fromProvider({ issuer: 'https://login.example.org', subject: keyId, email: 'ann@example.org', name: 'Ann', role, tenantId })
+  const { invitationId } = await control.invitations.create({ tenantId, email: 'bob@example.org', role }, 'test')
+  const { tokenId } = await control.tokens.create({ tenantId, name: 'a token', role }, 'test')
+  return { tenantId, keyId, memberId, invitationId, tokenId }
+}
+
+interface Probe { readonly route: DashboardRoute, readonly ids: Ids, readonly csrf: string }
+
+/** Asks as a browser would, with a form that is good for every route. */
+async function ask (visitor: Visitor, { route: { method, path }, ids, csrf }: Probe): Promise<Page> {
+  const url = pathWith(path, ids)
+  if (method === 'GET') return await visitor.get(url)
+  return await visitor.send(url, { _csrf: csrf, once: newOnce(), name: 'changed', plan: 'pro', email: 'eve@example.org', role: 'viewer', mode: 'test', scopes: '*', overlap: '1h', lastDay: '2199-01-31', overage: 'off', datastore: '' })
+}
+
+function pathWith (path: string, ids: Ids): string {
+  return path.replace(/:(\w+)/g, (_, name: keyof Ids) => ids[name])
+}
+
+/** All of an answer that a person could compare; the token in the form to sign out is different each time. */
+function comparable ({ status, html, headers }: Page): unknown {
+  const { date, 'x-request-id': id, 'x-timestamp': time, 'content-length': length, 'set-cookie': cookie, ...others } = headers
+  return { status, html: html.replace(/(name="_csrf" value=")[^"]*/g, '$1'), others, cookie: cookie !== undefined }
+}
