@@ -1,0 +1,5 @@
+import t from 'tap'
+import { inMemory } from './databases.js'
+import { testPeople } from './people-contract.js'
+
+t.test('on SQLite', t => testPeople(t, inMemory))
