@@ -1,7 +1,7 @@
 /** A real PostgreSQL server of the tests' own, beside whatever the machine runs: in a temporary directory, on a free port of loopback. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, chownSync, copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -29,13 +29,16 @@ export interface PostgresServer {
   readonly start: () => Promise<void>
 }
 
-/** Starts a server, which ends with the test. */
-export async function startPostgres (t: Test): Promise<PostgresServer> {
+/** Files in PEM by which a server speaks TLS. */
+export interface Certificate { readonly cert: string, readonly key: string }
+
+/** Starts a server, which ends with the test; with a certificate it speaks TLS too. */
+export async function startPostgres (t: Test, certificate?: Certificate): Promise<PostgresServer> {
   const owner = await unprivileged()
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-postgres-'))
   const port = await freePort()
   let server: ChildProcess | undefined
-  const start = async () => { server = await started(directory, port, owner) }
+  const start = async () => { server = await started({ directory, port, owner }) }
   const stop = async () => {
     if (server !== undefined && server.exitCode === null) await ended(server)
   }
@@ -44,6 +47,7 @@ export async function startPostgres (t: Test): Promise<PostgresServer> {
     rmSync(directory, { recursive: true, force: true })
   })
   await initialize(directory, owner)
+  if (certificate !== undefined) speakTls(join(directory, 'data'), certificate, owner)
   await start()
   const urlOf = (database: string) => `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`
   const ask = (statement: string, values?: readonly unknown[]) => askOnce(urlOf('postgres'), statement, values)
@@ -83,7 +87,19 @@ const settings = {
   lc_messages: 'C'
 }
 
-async function started (directory: string, port: number, owner: Owner): Promise<ChildProcess> {
+/** PostgreSQL takes a key only where nobody else can read it. */
+function speakTls (data: string, { cert, key }: Certificate, { uid, gid }: Owner): void {
+  for (const [name, from] of [['server.crt', cert], ['server.key', key]] as const) {
+    copyFileSync(from, join(data, name))
+    chmodSync(join(data, name), 0o600)
+    if (uid !== undefined) chownSync(join(data, name), uid, gid!)
+  }
+  appendFileSync(join(data, 'postgresql.conf'), 'ssl = on\n')
+}
+
+interface Place { readonly directory: string, readonly port: number, readonly owner: Owner }
+
+async function started ({ directory, port, owner }: Place): Promise<ChildProcess> {
   const args = ['-D', join(directory, 'data'), '-p', String(port), ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
   const server = spawn(program('postgres'), args, { ...owner, cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] })
   const kill = () => server.kill('SIGQUIT')

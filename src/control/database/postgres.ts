@@ -64,7 +64,13 @@ function steadyPool (config: pg.PoolConfig): PostgresPool {
   pool.on('error', ignore)
   pool.on('connect', client => client.on('error', ignore))
   return {
-    connect: async () => steadyClient(await pool.connect().catch(error => { throw unavailable(error) })),
+    connect: async () => {
+      try {
+        return steadyClient(await pool.connect())
+      } catch (error) {
+        throw unavailable(error)
+      }
+    },
     end: () => pool.end()
   }
 }
