@@ -52,8 +52,9 @@ class RemoteLink implements ControlLink {
 
   async * #follow ({ feedId, seq }: Position, signal: AbortSignal): AsyncGenerator<Batch> {
     const query = new URLSearchParams({ feedId, seq: String(seq) })
-    const body = await this.#send({ method: 'GET', path: `/feed?${query}`, signal })
     const { silenceMs } = this.#options
+    // Bytes alone are no sign of life; batches are, and are waited for below.
+    const body = await this.#send({ method: 'GET', path: `/feed?${query}`, signal, bodyTimeout: 0 })
     const silence = setTimeout(() => body.destroy(silent()), silenceMs)
     try {
       let heardAt = performance.now()
@@ -80,7 +81,7 @@ class RemoteLink implements ControlLink {
     return text
   }
 
-  async #send ({ path, ...request }: Pick<Dispatcher.RequestOptions, 'method' | 'path' | 'body' | 'signal'>): Promise<Dispatcher.ResponseData['body']> {
+  async #send ({ path, ...request }: Pick<Dispatcher.RequestOptions, 'method' | 'path' | 'body' | 'signal' | 'bodyTimeout'>): Promise<Dispatcher.ResponseData['body']> {
     const { statusCode, body } = await this.#pool.request({ ...request, path: this.#path + path, headers: this.#headers(request.method) })
     // Destroying it in the middle is an error that concerns nobody.
     body.on('error', () => {})

@@ -48,8 +48,13 @@ function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30
   scope.get<{ Querystring: Static<typeof feedQuery> }>('/feed', { schema: { querystring: feedQuery }, exposeHeadRoute: false }, async (request, reply) => {
     const token = tokenOf(request)!
     const stream = endedWith(reply, { isGood: async () => await gatewayWith(token) !== undefined, recheckMs })
+    const { log, gatewayName: gateway } = request
     streams.add(stream)
-    reply.raw.once('close', () => streams.delete(stream))
+    log.info({ gateway }, 'a gateway follows the changes')
+    reply.raw.once('close', () => {
+      streams.delete(stream)
+      log.info({ gateway }, 'a gateway no longer follows the changes')
+    })
     // Proxies that gather an answer before they pass it on leave this one alone.
     reply.type('text/event-stream').header('x-accel-buffering', 'no')
     return await reply.send(Readable.from(events(store.feed, { ...request.query, seq: Number(request.query.seq) }, stream.signal)))

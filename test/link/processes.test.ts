@@ -1,0 +1,162 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import t from 'tap'
+import { hashSecret } from '../../src/keys/secret.js'
+import { Replica } from '../../src/keys/replica.js'
+import { until } from './control-plane.js'
+import { eachOf, keysAt, percentiles, startControl, startGateway, startProcess, statusAt } from './processes.js'
+
+t.test('two gateways and one control plane: a revocation is in force on both within a second', { timeout: 240_000 }, async t => {
+  const control = await startControl(t)
+  const gateways = await Promise.all(['one', 'two'].map(name => startGateway(t, control, { CLINIGATE_GATEWAY_NAME: name })))
+  const keys: Array<{ readonly keyId: string, readonly secret: string }> = []
+  for (let i = 0; i < 200; i++) keys.push(await control.store.createKey({ tenantId: control.tenantId, mode: 'test', name: `${i}`, scopes: ['read'] }, 'test'))
+  // Each is used on each gateway before, so that it is in the caches.
+  for (const gateway of gateways) {
+    await until(async () => await statusAt(gateway, keys.at(-1)!.secret) === 200)
+    await eachOf(keys, 4, async ({ secret }) => { if (await statusAt(gateway, secret) !== 200) throw new Error('a good key was refused') })
+  }
+  const times: number[] = []
+  for (const { keyId, secret } of keys) {
+    const clicked = performance.now()
+    await control.store.revokeKey(keyId, 'test')
+    await Promise.all(gateways.map(gateway => until(async () => await statusAt(gateway, secret) === 401)))
+    times.push(performance.now() - clicked)
+  }
+  const { median, p99 } = percentiles(times)
+  t.comment(`200 revocations, from the call to the refusal on both gateways: median ${median.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`)
+  t.ok(p99 < 5_000, 'the bound is a second on a machine that does nothing else')
+
+  const last = keys.at(-1)!.keyId
+  await until(async () => (await control.store.gateways.reach(last))?.gateways.every(({ isReached }) => isReached))
+  t.match(await control.store.gateways.list(), [{ name: 'one', isConnected: true, changesBehind: 0, checks: { keys: 'ok' } }, { name: 'two', isConnected: true, changesBehind: 0 }])
+  t.comment('the control plane knew it', (await control.store.gateways.reach(last))?.gateways.map(({ name, afterMs }) => `${name}: after ${afterMs} ms`).join(', '))
+})
+
+t.test('each role says what it is, has only what it needs, and keeps no secret', { timeout: 120_000 }, async t => {
+  const control = await startControl(t)
+  const { secret } = await control.store.createKey({ tenantId: control.tenantId, mode: 'live', name: 'a key' }, 'test')
+  const gateway = await startGateway(t, control)
+  await until(async () => await statusAt(gateway, secret) === 200)
+
+  t.match(control.said.out, /control plane.* listens on .*\n[^]*svc_test_\w+/, 'the demo organization is the control plane\'s')
+  t.notMatch(gateway.said.out, /svc_test|First start/)
+  t.match(gateway.said.out, /gateway.* listens on .*\n.*keys come from the control plane at http:/)
+  t.same(readdirSync(control.data).filter(file => !/^control\.db|secret|^dashboard/.test(file)), [], 'no datastore, no copy, no /v1')
+  t.notMatch(readdirSync(gateway.data).join(), /control\.db/)
+  t.equal((await fetch(`${control.url}/v1/patients`, { headers: { 'x-api-key': secret } })).status, 404)
+  t.equal((await fetch(`${control.url}/v1/metadata`)).status, 404)
+  t.equal((await fetch(`${control.url}/docs`)).status, 404)
+  t.equal((await fetch(`${control.url}/health`)).status, 200)
+  t.equal((await fetch(`${gateway.url}/control/v1/link/feed?feedId=&seq=0`, { headers: { authorization: `Bearer ${control.token}` } })).status, 404)
+
+  t.equal(await gateway.end(), 0)
+  t.equal(await control.end(), 0)
+  for (const { data, said } of [control, gateway]) {
+    for (const shown of [secret, control.token]) {
+      t.notMatch(said.err + said.out, shown)
+      for (const file of readdirSync(data)) t.notOk(readFileSync(join(data, file)).includes(shown), file)
+    }
+  }
+})
+
+t.test('a gateway serves on while the control plane is dead, says how old its keys are, and goes on where it stood', { timeout: 180_000 }, async t => {
+  const control = await startControl(t)
+  const { secret, keyId } = await control.store.createKey({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
+  const gateway = await startGateway(t, control)
+  await until(async () => await statusAt(gateway, secret) === 200)
+
+  const statuses = new Set<number>()
+  let isOver = false
+  const asking = (async () => { while (!isOver) statuses.add(await statusAt(gateway, secret)) })()
+  await control.end('SIGKILL')
+  await until(async () => !(await keysAt(gateway)).isConnected)
+  const { status, ageSeconds } = await keysAt(gateway)
+  t.match([status, ageSeconds], ['degraded', Number])
+  await until(async () => (await keysAt(gateway)).ageSeconds! > ageSeconds!)
+  isOver = true
+  await asking
+  t.same([...statuses], [200], 'nothing that was valid was refused')
+
+  // A gateway that is started meanwhile has its old copy; a new one refuses every key rather than guess.
+  await gateway.end('SIGKILL')
+  const restarted = await gateway.again()
+  t.equal(await statusAt(restarted, secret), 200)
+  const fresh = await startGateway(t, control)
+  t.equal(await statusAt(fresh, secret), 503)
+
+  await control.store.revokeKey(keyId, 'test')
+  t.equal(await statusAt(restarted, secret), 200, 'nobody could tell the gateway')
+  await control.again()
+  const back = performance.now()
+  await Promise.all([restarted, fresh].map(gateway => until(async () => await statusAt(gateway, secret) === 401)))
+  t.ok(performance.now() - back < 60_000, 'sooner than the cache would have let go of it')
+  t.match(restarted.said.err, /the feed of key changes is back/)
+  t.match(JSON.parse(fresh.said.err.split('\n').find(line => line.includes('feed of key changes failed'))!), { err: { code: 'ECONNREFUSED' } })
+})
+
+t.test('a gateway that is killed in the middle of applying comes back whole', { timeout: 300_000 }, async t => {
+  const control = await startControl(t)
+  const { store, tenantId } = control
+  const made: Array<{ readonly keyId: string, readonly secret: string }> = []
+  let isOver = false
+  // Changes stream in all the time: keys are made, and every third is revoked.
+  const changing = (async () => {
+    while (!isOver) {
+      const key = await store.createKey({ tenantId, mode: 'test', name: 'a key' }, 'test')
+      made.push(key)
+      if (made.length % 3 === 0) await store.revokeKey(key.keyId, 'test')
+      await pause(0)
+    }
+  })()
+  let gateway = await startGateway(t, control)
+  for (let round = 0; round < 8; round++) {
+    await pause(Math.random() * 400)
+    await gateway.end('SIGKILL')
+    // What a kill left is a copy of some moment: each of its keys with an organization, and none that was revoked before it good.
+    const replica = new Replica(join(gateway.data, 'keys.db'))
+    const { seq } = replica.position()
+    const held = made.filter(({ secret }) => replica.find(hashSecret(secret)) !== undefined).length
+    replica.close()
+    t.ok(held <= seq, `round ${round}: ${held} keys at change ${seq}`)
+    gateway = await gateway.again()
+  }
+  isOver = true
+  await changing
+  const { through } = await store.changesAfter({ feedId: '', seq: 0 }, 1_000_000)
+  await until(async () => (await store.gateways.list()).some(({ changesBehind }) => changesBehind === 0), 30)
+  await gateway.end('SIGKILL')
+
+  const replica = new Replica(join(gateway.data, 'keys.db'))
+  t.after(() => replica.close())
+  t.equal(replica.position().seq, through)
+  const all = await store.listKeys(tenantId)
+  t.equal(all.length, made.length)
+  const wrong = made.filter(({ keyId, secret }) => {
+    const found = replica.find(hashSecret(secret))
+    const truth = all.find(key => key.keyId === keyId)!
+    return found?.caller.keyId !== keyId || found.revokedAt !== (truth.revokedAt && Date.parse(truth.revokedAt))
+  })
+  t.same(wrong, [], `each of ${made.length} keys is as the control plane has it`)
+})
+
+t.test('a gateway that stood still for longer than a silence may last does not take old messages for news', { timeout: 120_000 }, async t => {
+  const control = await startControl(t)
+  const { secret, keyId } = await control.store.createKey({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
+  const gateway = await startGateway(t, control)
+  await until(async () => await statusAt(gateway, secret) === 200)
+  gateway.child.kill('SIGSTOP')
+  await pause(17_000)
+  await control.end('SIGKILL')
+  await control.store.revokeKey(keyId, 'test')
+  gateway.child.kill('SIGCONT')
+  const { ageSeconds } = await keysAt(gateway)
+  t.ok(ageSeconds! >= 15, `heartbeats that lay in the connection count from when they were sent: ${ageSeconds} s`)
+  await control.again()
+  await until(async () => await statusAt(gateway, secret) === 401)
+})
+
+t.test('a mistyped role stops the start with the roles that there are', async t => {
+  await t.rejects(startProcess(t, { CLINIGATE_ROLE: 'gatway' }), /CLINIGATE_ROLE: must be one of all, gateway, control/)
+})
