@@ -1,5 +1,4 @@
 import { connect } from 'node:net'
-import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import fastify from 'fastify'
 import t from 'tap'
