@@ -1,0 +1,166 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { newOnce } from '../../src/control/context.js'
+import { conditionOf } from '../../src/dashboard/keys-state.js'
+import { signedIn, type Page, type Visitor } from '../harness/dashboard.js'
+import { startGateway, type TestGateway } from '../harness/gateway.js'
+
+const good = { mode: 'test', scopes: '*', lastDay: '' }
+const secretForm = /svc_(test|live)_[0-9A-Za-z]{49}/
+
+async function adminOf (gateway: TestGateway): Promise<{ readonly admin: Visitor, readonly tenantId: string, readonly path: string }> {
+  const tenantId = await gateway.createOrganization()
+  return { admin: await signedIn(gateway, { role: 'admin', tenantId }), tenantId, path: `/dashboard/organizations/${tenantId}/keys` }
+}
+
+function secretOn ({ html }: Page): string {
+  const found = secretForm.exec(html)?.[0]
+  if (found === undefined) throw new Error('the page shows no secret')
+  return found
+}
+
+/** The file of the database and what SQLite keeps beside it, and every line of the log, as they are. */
+function traces (gateway: TestGateway): string {
+  const files = readdirSync(gateway.dataDirectory).map(name => readFileSync(join(gateway.dataDirectory, name), 'latin1'))
+  return [...files, JSON.stringify(gateway.logged())].join('\n')
+}
+
+test('a new key opens the API with the secret that its page shows, by the very line that stands beside it', async t => {
+  const gateway = await startGateway(t)
+  const { admin, path } = await adminOf(gateway)
+  const made = await admin.post(path, { ...good, once: newOnce(), name: ' intake form ' }, `${path}/new`)
+  t.equal(made.status, 201)
+  t.equal(made.headers['cache-control'], 'no-store')
+  const secret = secretOn(made)
+  t.match(made.text, `/v1/patients -H 'x-api-key: ${secret}'`)
+  await gateway.catchUp()
+  t.equal((await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })).statusCode, 200)
+  const list = await admin.get(path)
+  t.match(list.text, /intake form good test read and write …\w{4} /)
+})
+
+test('a secret is shown once: not on any page after it, nor in the database, a session, a cookie or the log', async t => {
+  const gateway = await startGateway(t)
+  const { admin, tenantId, path } = await adminOf(gateway)
+  const form = { ...good, once: newOnce(), name: 'shown once' }
+  const made = await admin.post(path, form, `${path}/new`)
+  const secret = secretOn(made)
+  const keyId = /\/dashboard\/keys\/(key-[a-z0-9]+)/.exec(made.html)![1]!
+  const rolled = await admin.post(`/dashboard/keys/${keyId}/roll`, { overlap: '1h' })
+  const token = await admin.post(`/dashboard/organizations/${tenantId}/tokens`, { once: newOnce(), name: 'a program', role: 'viewer' })
+  const invitation = await admin.post(`/dashboard/organizations/${tenantId}/members/invitations`, { once: newOnce(), email: 'bob@example.org', role: 'viewer' })
+  const secrets = [secret, secretOn(rolled), /cg_control_\w{49}/.exec(token.html)![0], /\/invitations\/(\w{43})/.exec(invitation.html)![1]!]
+  t.equal(new Set(secrets).size, 4)
+  const again = await Promise.all([path, `/dashboard/keys/${keyId}`, `/dashboard/keys/${keyId}/reach`, `/dashboard/organizations/${tenantId}/tokens`, `/dashboard/organizations/${tenantId}/members`, `/dashboard/organizations/${tenantId}/audit`].map(async page => (await admin.get(page)).html))
+  const left = [...again, traces(gateway), JSON.stringify([...admin.cookies])].join('\n')
+  for (const one of secrets) t.notOk(left.includes(one))
+  t.ok(left.includes(keyId))
+})
+
+test('a form that is sent twice makes one key, token, invitation or organization, and says so, without another secret', async t => {
+  const gateway = await startGateway(t)
+  const { tenantId, path } = await adminOf(gateway)
+  const operator = await signedIn(gateway, { role: 'operator' })
+  const organization = `/dashboard/organizations/${tenantId}`
+  const forms = [[path, { ...good, name: 'one' }], [`${organization}/tokens`, { name: 'one', role: 'viewer' }], [`${organization}/members/invitations`, { email: 'one@example.org', role: 'viewer' }], ['/dashboard/organizations', { name: 'one', plan: 'pro' }], ['/dashboard/tokens', { name: 'one', role: 'gateway' }], ['/dashboard/operators/invitations', { email: 'one@example.org', role: 'operator' }]] as const
+  for (const [to, fields] of forms) {
+    const _csrf = await operator.token()
+    const form = { ...fields, _csrf, once: newOnce() }
+    const answers = await Promise.all([operator.send(to, form), operator.send(to, form)])
+    t.same(answers.map(({ status }) => status).sort(), [answers.find(({ status }) => status < 400)!.status, 409].sort(), to)
+    const late = await operator.send(to, form)
+    t.equal(late.status, 409)
+    t.match(late.text, /This was sent before/)
+    t.notMatch(late.html, secretForm)
+  }
+  t.equal((await gateway.control.listKeys(tenantId)).length, 1)
+  t.equal((await gateway.control.tokens.list(tenantId)).length, 1)
+  t.equal((await gateway.control.invitations.list(tenantId)).length, 1)
+  t.equal((await gateway.control.listOrganizations()).length, 2)
+})
+
+test('what marks a form as one is the organization\'s own: another one that knows it makes its key as ever', async t => {
+  const gateway = await startGateway(t)
+  const [one, other] = [await adminOf(gateway), await adminOf(gateway)]
+  const form = { ...good, once: newOnce(), name: 'the same mark' }
+  t.equal((await one.admin.post(one.path, form)).status, 201)
+  t.equal((await other.admin.post(other.path, form)).status, 201)
+})
+
+test('a form that can\'t be fulfilled is shown again with what was typed and what to do', async t => {
+  const gateway = await startGateway(t)
+  const { admin, tenantId, path } = await adminOf(gateway)
+  for (const [wrong, words] of [[{ name: ' ' }, /A name has 1 to 200 characters/], [{ mode: 'prod' }, /mode of a key is test or live/], [{ scopes: 'all' }, /scopes of a key are/], [{ lastDay: '2020-01-01' }, /moment in the future/], [{ lastDay: 'soon' }, /Write the last day as/]] as const) {
+    const answer = await admin.post(path, { ...good, once: newOnce(), name: 'typed before', ...wrong })
+    t.equal(answer.status, 422)
+    t.match(answer.text, words)
+    if (!('name' in wrong)) t.match(answer.html, /value="typed before"/)
+    t.match(answer.html, /role="alert"/)
+  }
+  t.equal((await gateway.control.listKeys(tenantId)).length, 0)
+})
+
+test('a key works through its last day, until midnight UTC', async t => {
+  const gateway = await startGateway(t)
+  const { admin, tenantId, path } = await adminOf(gateway)
+  t.equal((await admin.post(path, { ...good, once: newOnce(), name: 'until', lastDay: '2199-12-31' })).status, 201)
+  const [key] = await gateway.control.listKeys(tenantId)
+  t.equal(key!.expiresAt, '2200-01-01T00:00:00.000Z')
+  t.equal((await admin.post(`/dashboard/keys/${key!.keyId}/expiry`, { lastDay: '2199-01-30' })).status, 303)
+  t.equal((await gateway.control.findKey(key!.keyId)).expiresAt, '2199-01-31T00:00:00.000Z')
+  t.equal((await admin.post(`/dashboard/keys/${key!.keyId}/expiry`, { lastDay: '' })).status, 422)
+})
+
+test('rolling keeps the old key for the overlap that was chosen, and now means at once', async t => {
+  const gateway = await startGateway(t)
+  const { admin, tenantId } = await adminOf(gateway)
+  for (const [overlap, status] of [['7d', 200], ['now', 401]] as const) {
+    const old = await gateway.createKey({ tenantId })
+    const rolled = await admin.post(`/dashboard/keys/${old.keyId}/roll`, { overlap }, `/dashboard/keys/${old.keyId}/roll`)
+    t.equal(rolled.status, 201)
+    await gateway.catchUp()
+    const open = async (secret: string) => (await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })).statusCode
+    t.equal(await open(old.secret), status, `the old one after ${overlap}`)
+    t.equal(await open(secretOn(rolled)), 200, 'the new one')
+    const twice = await admin.post(`/dashboard/keys/${old.keyId}/roll`, { overlap })
+    t.equal(twice.status, 409)
+    t.match(twice.text, overlap === 'now' ? /was revoked; make a new one/ : /was rolled before/)
+  }
+  const { keyId } = await gateway.createKey({ tenantId })
+  t.equal((await admin.post(`/dashboard/keys/${keyId}/roll`, { overlap: '1y' })).status, 422)
+})
+
+test('revoking asks first, with the name and the last use, and then tells on which gateways it is in force', async t => {
+  const gateway = await startGateway(t)
+  const { admin, tenantId } = await adminOf(gateway)
+  const { keyId, secret } = await gateway.createKey({ tenantId })
+  const asked = await admin.get(`/dashboard/keys/${keyId}/revoke`)
+  t.match(asked.text, /Revoke “a test key”\?.*last used: never/)
+  t.equal((await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })).statusCode, 200)
+  const revoked = await admin.post(`/dashboard/keys/${keyId}/revoke`)
+  t.equal(revoked.headers.location, `/dashboard/keys/${keyId}/reach`)
+  const reach = await admin.get(`/dashboard/keys/${keyId}/reach`)
+  t.match(reach.text, /“a test key” is revoked.*in force \d+ ms/)
+  t.equal((await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })).statusCode, 401)
+})
+
+test('a change that a connected gateway has not taken yet is shown as on its way, with a link to look again; one that is cut off as such', async t => {
+  const gateway = await startGateway(t)
+  const { admin, tenantId } = await adminOf(gateway)
+  const { keyId } = await gateway.createKey({ tenantId })
+  const behind = { name: 'gateway-behind', version: '1', startedAt: new Date().toISOString(), position: { feedId: 'other', seq: 0 }, checks: {} }
+  await gateway.control.gateways.report({ ...behind, gatewayId: 'behind' })
+  const page = await admin.get(`/dashboard/keys/${keyId}/reach`)
+  t.match(page.text, /gateway-behind on its way – .*Look again/)
+})
+
+test('a key is told to expire soon two weeks before, and a rolled one as rolled until it ends', async t => {
+  const now = new Date('2026-06-15T12:00:00Z')
+  t.equal(conditionOf({}, now), 'good')
+  t.equal(conditionOf({ expiresAt: '2026-06-29T12:00:00.001Z' }, now), 'good')
+  t.equal(conditionOf({ expiresAt: '2026-06-29T12:00:00.000Z' }, now), 'expiring')
+  t.equal(conditionOf({ expiresAt: '2026-06-15T12:00:00.000Z' }, now), 'expired')
+  t.equal(conditionOf({ expiresAt: '2026-06-16T12:00:00.000Z', successor: 'key-b' }, now), 'rolled')
+  t.equal(conditionOf({ expiresAt: '2026-06-16T12:00:00.000Z', successor: 'key-b', revokedAt: '2026-06-15T11:00:00.000Z' }, now), 'revoked')
+})
