@@ -23,6 +23,8 @@ export interface PostgresServer {
   readonly createDatabase: () => Promise<string>
   /** One statement of the server's owner. */
   readonly ask: (statement: string, values?: readonly unknown[]) => Promise<pg.QueryResultRow[]>
+  /** The same in one of its databases. */
+  readonly askIn: (database: string, statement: string) => Promise<pg.QueryResultRow[]>
   /** Ends the server and all of its connections. */
   readonly stop: () => Promise<void>
   /** Starts it again, on the same port. */
@@ -51,13 +53,14 @@ export async function startPostgres (t: Test, certificate?: Certificate): Promis
   await start()
   const urlOf = (database: string) => `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`
   const ask = (statement: string, values?: readonly unknown[]) => askOnce(urlOf('postgres'), statement, values)
+  const askIn = (database: string, statement: string) => askOnce(urlOf(database), statement)
   let made = 0
   const createDatabase = async () => {
     const name = `test_${++made}`
     await ask(`CREATE DATABASE ${name}`)
     return urlOf(name)
   }
-  return { urlOf, createDatabase, ask, stop, start }
+  return { urlOf, createDatabase, ask, askIn, stop, start }
 }
 
 interface Owner { readonly uid?: number, readonly gid?: number }

@@ -10,8 +10,8 @@ const triedEveryMs = 5_000
 const answerMs = 2_000
 
 /**
- * Hears what other processes announce, over a connection of its own that is made again whenever it breaks. Each time it tells
- * of a change, since one may have been missed. (LISTEN: https://www.postgresql.org/docs/current/sql-listen.html)
+ * Hears what other processes announce, over a connection of its own that is made again whenever it breaks. Then it tells
+ * of a change, since one may have been missed, and those who wait should know that the server is gone. (LISTEN: https://www.postgresql.org/docs/current/sql-listen.html)
  */
 export class PostgresListener implements ChangeSource {
   readonly #settings: pg.ClientConfig
@@ -34,16 +34,13 @@ export class PostgresListener implements ChangeSource {
   async #run (tell: () => void): Promise<void> {
     const { signal } = this.#stopping
     for (let failures = 0; !signal.aborted; failures++) {
-      await this.#listen(() => {
-        failures = 0
-        tell()
-      })
+      await this.#listen(() => { failures = 0 }, tell)
       await pause(Math.min(firstPauseMs * 2 ** failures, longestPauseMs), undefined, { signal }).catch(() => {})
     }
   }
 
   /** Ends when the connection breaks or nobody needs it any more. */
-  async #listen (tell: () => void): Promise<void> {
+  async #listen (onConnected: () => void, tell: () => void): Promise<void> {
     const client = new pg.Client(this.#settings)
     const over = new AbortController()
     const end = (): void => over.abort()
@@ -52,13 +49,15 @@ export class PostgresListener implements ChangeSource {
     try {
       await client.connect()
       await client.query(`LISTEN ${channel}`)
+      onConnected()
       tell()
       for (;;) {
         await pause(triedEveryMs, undefined, { signal: over.signal })
         await client.query('SELECT 1')
       }
     } catch {
-      // Why it broke, whoever looks then hears from the pool.
+      // Whoever looks now hears from the pool why it broke, or that it alone did.
+      tell()
     } finally {
       this.#stopping.signal.removeEventListener('abort', end)
       await Promise.race([client.end().catch(() => {}), pause(answerMs, undefined, { ref: false })])
