@@ -1,4 +1,5 @@
 import type { ExpressionBuilder, Kysely, Transaction } from 'kysely'
+import { hashSecret } from '../keys/secret.js'
 import type { Role } from './actor.js'
 import type { ControlContext } from './context.js'
 import { isDevice, newDevice } from './known-device.js'
@@ -97,7 +98,7 @@ export class MemberStore {
     })
   }
 
-  /** Sets the password that a member chose, who must know the present one; all other sessions of the member end. */
+  /** Sets the password that a member chose, who must know the present one; all sessions of the member end but the one with the id `keepSession`. */
   async changePassword (memberId: string, { current, wanted }: { readonly current: string, readonly wanted: string }, keepSession?: string): Promise<void> {
     const { db } = this.#context
     const { passwordHash } = await memberRow(db, memberId)
@@ -218,5 +219,5 @@ async function requireAnotherOperator (trx: Transaction<Tables>, memberId: strin
 }
 
 async function endSessions (trx: Transaction<Tables>, memberId: string, keep?: string): Promise<void> {
-  await trx.deleteFrom('sessions').where('memberId', '=', memberId).$if(keep !== undefined, query => query.where('idHash', '!=', keep!)).execute()
+  await trx.deleteFrom('sessions').where('memberId', '=', memberId).$if(keep !== undefined, query => query.where('idHash', '!=', hashSecret(keep!))).execute()
 }

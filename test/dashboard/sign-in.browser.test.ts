@@ -1,0 +1,54 @@
+import { test } from 'tap'
+import { newSession } from '../harness/dashboard.js'
+import { startBrowser } from '../harness/browser.js'
+import { startGateway } from '../harness/gateway.js'
+import { looksRight, openWindow } from '../harness/looks.js'
+
+test('the pages around the sign-in look right narrow and wide, light and dark, and work without a mouse', async t => {
+  const gateway = await startGateway(t, { config: { dashboard: { oidc: { issuer: 'http://127.0.0.1:9', clientId: 'clinigate', label: 'Sign in with the clinic' } } } })
+  const { page, complaints } = await openWindow(await startBrowser(t))
+  const { password } = (await gateway.control.members.createFirstOperator('operator@clinigate.local', 'test'))!
+  const at = (path: string) => `${gateway.url}/dashboard${path}`
+
+  await page.goto(at(''))
+  t.equal(new URL(page.url()).pathname, '/dashboard/sign-in', 'a stranger is led to the sign-in')
+  await looksRight(t, page, 'sign-in')
+
+  await page.focus('#email')
+  await page.keyboard.type('operator@clinigate.local')
+  await page.keyboard.press('Tab')
+  await page.keyboard.type('not the password')
+  await page.keyboard.press('Enter')
+  await page.waitForSelector('[role=alert]')
+  t.equal(await page.inputValue('#email'), 'operator@clinigate.local', 'what was typed is still there')
+  t.equal(await page.inputValue('#password'), '', 'but never a password')
+  await looksRight(t, page, 'sign-in-refused')
+
+  await page.fill('#password', password)
+  await page.keyboard.press('Enter')
+  await page.waitForURL(at('/password'))
+  await looksRight(t, page, 'password')
+  await page.fill('#current', password)
+  await page.fill('#wanted', 'a sentence that only I know')
+  await page.fill('#again', 'a sentence that only I know')
+  await page.keyboard.press('Enter')
+  await page.waitForSelector('[role=status]')
+  await newSession(gateway, (await gateway.control.members.list())[0]!.memberId)
+  await page.goto(at('/account'))
+  t.equal(await page.locator('text=This browser').count(), 1)
+  const times = await page.locator('time').first().getAttribute('title')
+  t.match(times, /\(\d{4}-\d{2}-\d{2}T.*Z\)$/, 'the exact time is on hover')
+  await looksRight(t, page, 'account')
+  await page.goto(at('/nothing-here'))
+  await looksRight(t, page, 'not-found')
+
+  await page.click('text=Sign out')
+  await page.waitForURL(at('/sign-in'))
+  await looksRight(t, page, 'signed-out')
+
+  const tenantId = await gateway.createOrganization()
+  const { token } = await gateway.control.invitations.create({ tenantId, email: 'ann@example.org', role: 'viewer' }, 'test')
+  await page.goto(at(`/invitations/${token}`))
+  await looksRight(t, page, 'invitation')
+  t.same(complaints, [])
+})
