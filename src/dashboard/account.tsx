@@ -60,7 +60,7 @@ function AccountPage ({ member, organization, sessions, own, csrf }: AccountProp
         <Table label='Sessions' columns={['Signed in', 'Last active', '']}>
           {sessions.map(session => <SessionRow session={session} isOwn={session.idHash === own} csrf={csrf} />)}
         </Table>
-        {sessions.length > 1 ? <PostForm action={`${path}/sessions/end-others`} csrf={csrf} inline><button type='submit' class='button'>End all other sessions</button></PostForm> : ''}
+        {sessions.length > 1 ? <EndOthers csrf={csrf} /> : ''}
       </section>
     </>
   )
@@ -73,6 +73,14 @@ function SessionRow ({ session: { idHash, createdAt, seenAt }, isOwn, csrf }: { 
       <Cell of='Last active'><Time at={seenAt} /></Cell>
       <Cell of='' kind='actions'>{isOwn ? <Badge tone='good' text='This browser' /> : <EndForm idHash={idHash} csrf={csrf} />}</Cell>
     </Row>
+  )
+}
+
+function EndOthers ({ csrf }: { readonly csrf: string }) {
+  return (
+    <PostForm action={`${path}/sessions/end-others`} csrf={csrf} inline>
+      <button type='submit' class='button'>End all other sessions</button>
+    </PostForm>
   )
 }
 
