@@ -73,10 +73,10 @@ t.test('two processes that write at once give numbers that become visible in ord
   const [reading, ...writing] = await Promise.all([1, 2, 3].map(() => processOn(t, url)))
   const reader = readerOf(t, reading!)
   // A second reader, which never waits to be told, has every chance to look in a bad moment.
-  let isOver = false
+  const writers = { areDone: false }
   const polled: number[] = []
   const polling = (async () => {
-    for (let position = { feedId: '', seq: 0 }; !isOver || polled.length < 200;) {
+    for (let position = { feedId: '', seq: 0 }; !writers.areDone || polled.length < 200;) {
       const batch = await reading!.changesAfter(position, 7)
       if (batch.after !== (batch.startsOver ? 0 : position.seq)) throw new Error('the batch does not follow')
       polled.push(...batch.changes.map(({ seq }) => seq))
@@ -87,7 +87,7 @@ t.test('two processes that write at once give numbers that become visible in ord
     for (let i = 0; i < 20; i++) await store.createOrganization({ name: `${name} ${i}`, plan: 'pro' }, 'ann')
   }
   await Promise.all(writing.flatMap((store, at) => Array.from({ length: 5 }, (_, i) => write(store, `${at}.${i}`))))
-  isOver = true
+  writers.areDone = true
   await polling
   await reader.reached(200)
   const all = Array.from({ length: 200 }, (_, i) => i + 1)
