@@ -1,15 +1,14 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-
-const root = join(import.meta.dirname, '..')
+import { buildMain } from './harness/built.js'
 
 // As `npm start` does, since compiling in the process would take longer than all the rest.
-execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', root], { stdio: 'inherit' })
+const built = dirname(buildMain())
 
 function dataDirectory (t: Test): string {
   const path = mkdtempSync(join(tmpdir(), 'clinigate-main-'))
@@ -19,8 +18,12 @@ function dataDirectory (t: Test): string {
 
 /** The process as a user starts it; it is ended with the test. */
 function start (t: Test, environment: Record<string, string>, ...args: string[]) {
+  return startFile(t, 'main.js', environment, args)
+}
+
+function startFile (t: Test, file: string, environment: Record<string, string>, args: readonly string[]) {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, [join(root, 'dist', 'main.js'), ...args], { env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', ...environment } })
+  const child = spawn(process.execPath, [join(built, file), ...args], { env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', ...environment } })
   const said = { out: '', err: '' }
   child.stdout.on('data', chunk => { said.out += chunk })
   child.stderr.on('data', chunk => { said.err += chunk })
@@ -46,6 +49,9 @@ t.test('the first start shows a test key and a live key that work at once, and n
   t.match(keys, [/^svc_test_/, /^svc_live_/])
   t.equal(keys.length, 2)
   t.match(first.said.out, /sandbox.*for trying out/)
+  const [, password = ''] = /operator@\S+\n +password +(\S+)\n/.exec(first.said.out) ?? []
+  t.ok(password.length > 10, 'and the password of an operator')
+  t.match((await fetch(`${address}/dashboard`)).url, `${address}/dashboard/sign-in`)
   for (const key of keys) {
     const made = await fetch(`${address}/v1/patients`, { method: 'POST', headers: { 'x-api-key': key, 'content-type': 'application/json' }, body: '{ "firstName": "Ada", "lastName": "Byron" }' })
     t.equal(made.status, 201)
@@ -54,7 +60,7 @@ t.test('the first start shows a test key and a live key that work at once, and n
   }
   t.equal(await first.stop(), 0)
   for (const line of first.said.err.trim().split('\n')) t.match(JSON.parse(line), { level: Number, msg: String }, 'the log is JSON lines')
-  for (const key of keys) {
+  for (const key of [...keys, password]) {
     t.notMatch(first.said.err, key, 'no key in the log')
     for (const file of readdirSync(data)) t.notOk(readFileSync(join(data, file)).includes(key), `no key in ${file}`)
   }
@@ -62,6 +68,7 @@ t.test('the first start shows a test key and a live key that work at once, and n
   const second = start(t, { CLINIGATE_DATA: data })
   const again = await second.address()
   t.strictSame(keysIn(second.said.out), [])
+  t.notMatch(second.said.out, 'password')
   t.equal((await fetch(`${again}/v1/patients`, { headers: { 'x-api-key': keys[0]! } })).status, 200, 'the keys and records outlast the process')
   t.equal(await second.stop('SIGINT'), 0)
 })
@@ -84,13 +91,42 @@ t.test('a port that is taken stops the start with what to do, and 1', async t =>
   t.strictSame(keysIn(said.out), [], 'no key is lost on a start that failed')
 })
 
+t.test('a gateway without a control plane, or with a database of its own, does not start', async t => {
+  const wrong = [
+    [{}, [/CONTROL_URL.*the role gateway needs it/, /CLINIGATE_GATEWAY_TOKEN.*the role gateway needs it/]],
+    [{ CONTROL_URL: 'http://127.0.0.1:1', CLINIGATE_GATEWAY_TOKEN: 'x', CONTROL_DATABASE_URL: 'postgres://x@127.0.0.1/x' }, [/has no database of the control plane/]]
+  ] as const
+  for (const [variables, said] of wrong) {
+    const refused = start(t, { CLINIGATE_DATA: dataDirectory(t), ...variables }, '--role', 'gateway')
+    t.equal(await refused.ended, 1)
+    for (const sentence of said) t.match(refused.said.err, sentence)
+  }
+})
+
+t.test('clinigate start is the same start, in every role', async t => {
+  const data = dataDirectory(t)
+  const control = startFile(t, 'cli/index.js', { CLINIGATE_DATA: data }, ['start', '--role', 'control'])
+  const address = await control.address()
+  t.equal(keysIn(control.said.out).length, 2)
+  t.match(control.said.out, `The dashboard is at ${address}/dashboard`)
+  const gateway = startFile(t, 'cli/index.js', { CLINIGATE_DATA: dataDirectory(t), CONTROL_URL: address, CLINIGATE_GATEWAY_TOKEN: 'not a token' }, ['start', '--role', 'gateway'])
+  const gatewayAddress = await gateway.address()
+  t.equal((await fetch(`${gatewayAddress}/v1/patients`, { headers: { 'x-api-key': keysIn(control.said.out)[0]! } })).status, 503, 'no key is taken while none is known')
+  while (!gateway.said.err.includes('refuses this gateway')) await new Promise(resolve => setTimeout(resolve, 50))
+  t.notMatch(gateway.said.err, 'not a token')
+  t.strictSame([await gateway.stop(), await control.stop()], [0, 0])
+  const wrong = startFile(t, 'cli/index.js', {}, ['start', '--role', 'both'])
+  t.equal(await wrong.ended, 2)
+  t.match(wrong.said.err, /all, gateway, control/)
+})
+
 t.test('what it understands is told, and what it does not is refused', async t => {
   const run = async (...args: string[]) => {
     const { said, ended } = start(t, {}, ...args)
     return { code: await ended, ...said }
   }
   const [help, version, unknown] = await Promise.all([run('--help'), run('--version'), run('--prot')])
-  t.match(help, { code: 0, out: /--config/ })
+  t.match(help, { code: 0, out: /--role <role>[^]*--config/ })
   t.match(version, { code: 0, out: /^\d+\.\d+\.\d+\n$/ })
   t.match(unknown, { code: 1, out: '', err: /--prot/ })
 })

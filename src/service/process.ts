@@ -6,7 +6,7 @@ import { ConfigError, loadConfig } from '../config/load.js'
 import { logOptions } from '../gateway/log.js'
 import { openService, type Service } from '../service.js'
 import { announcement } from './announcement.js'
-import { createDemo } from './demo.js'
+import { firstStart } from './first-start.js'
 
 /** How long requests that are under way may still take when the process is asked to end. */
 const graceMs = 25_000
@@ -58,9 +58,9 @@ async function run (environment: NodeJS.ProcessEnv, out: StartSurroundings['out'
 /** @returns what to tell the person who started it */
 async function begin ({ app, control, sandboxes, catchUp }: Service, config: Config): Promise<string> {
   const address = await app.listen({ host: config.host, port: config.port })
-  const demo = control && await createDemo(control, config.plans)
+  const made = control && await firstStart(control, config)
   await catchUp()
-  return announcement({ version, address, sandboxes, demo }, config)
+  return announcement({ version, address, sandboxes, ...made }, config)
 }
 
 function explain (error: unknown): string {

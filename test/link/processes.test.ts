@@ -43,8 +43,8 @@ t.test('each role says what it is, has only what it needs, and keeps no secret',
   const gateway = await startGateway(t, control)
   await until(async () => await statusAt(gateway, secret) === 200)
 
-  t.match(control.said.out, /control plane.* listens on .*\n[^]*svc_test_\w+/, 'the demo organization is the control plane\'s')
-  t.notMatch(gateway.said.out, /svc_test|First start/)
+  t.match(control.said.out, /control plane.* listens on .*\nThe dashboard is at [^]*password [^]*svc_test_\w+/, 'the operator and the demo organization are the control plane\'s')
+  t.notMatch(gateway.said.out, /svc_test|First start|dashboard/)
   t.match(gateway.said.out, /gateway.* listens on .*\n.*keys come from the control plane at http:/)
   t.same(readdirSync(control.data).filter(file => !/^control\.db|secret|^dashboard/.test(file)), [], 'no datastore, no copy, no /v1')
   t.notMatch(readdirSync(gateway.data).join(), /control\.db/)

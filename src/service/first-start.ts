@@ -1,0 +1,27 @@
+import type { Config } from '../config.js'
+import type { ControlStore } from '../control/store.js'
+
+/** What the first start of a control plane makes, with the only showing of its secrets. */
+export interface FirstStart {
+  /** Who may do everything in the dashboard, where people sign in with passwords kept here. */
+  readonly operator?: { readonly email: string, readonly password: string }
+  /** An organization to try things out with. */
+  readonly demo?: { readonly tenantId: string, readonly testKey: string, readonly liveKey: string }
+}
+
+const by = 'first start'
+
+/** Makes an operator where there is none, and the organization `demo` with its keys where there is no organization, so that a browser and the first request need no other command. */
+export async function firstStart (control: ControlStore, { plans, dashboard }: Config): Promise<FirstStart> {
+  const operator = dashboard.localAccounts ? await control.members.createFirstOperator('operator@clinigate.local', by) : undefined
+  return { operator, demo: await createDemo(control, plans) }
+}
+
+async function createDemo (control: ControlStore, plans: Config['plans']): Promise<FirstStart['demo']> {
+  if ((await control.listOrganizations()).length > 0) return undefined
+  const plan = Object.hasOwn(plans, 'pro') ? 'pro' : Object.keys(plans)[0]!
+  const { tenantId } = await control.createOrganization({ name: 'demo', plan }, by)
+  const { secret: testKey } = await control.createKey({ tenantId, mode: 'test', name: 'demo test key' }, by)
+  const { secret: liveKey } = await control.createKey({ tenantId, mode: 'live', name: 'demo live key' }, by)
+  return { tenantId, testKey, liveKey }
+}
