@@ -127,6 +127,12 @@ export const configSchema = Type.Object({
   }, { additionalProperties: false, default: {} }),
   limits: Type.Object({
     bodyBytes: Type.Integer({ description: 'Largest request body of a simple resource', unit: 'bytes', minimum: 1_024, maximum: 67_108_864, default: 1_048_576, examples: [1_048_576] }),
+    redisUrlFile: Type.Optional(Type.String({
+      description: 'File with the `redis://` or `rediss://` URL of the server on which several gateways count requests per minute together; absent: each counts for itself',
+      secretEnv: 'REDIS_URL',
+      minLength: 1,
+      examples: ['/run/secrets/redis-url']
+    })),
     bundleBytes: Type.Integer({ description: 'Largest request body of raw FHIR, where a Bundle may come', unit: 'bytes', minimum: 1_024, maximum: 268_435_456, default: 16_777_216, examples: [16_777_216] })
   }, { additionalProperties: false, default: {} })
 }, { additionalProperties: false, title: 'clinigate configuration' })

@@ -17,6 +17,7 @@ import { serverOptions, type ServerParts } from './gateway/settings.js'
 import { authenticate, type Authenticate } from './keys/authenticate.js'
 import { effectOf, requireScope } from './keys/scopes.js'
 import { perMinute } from './limits/per-minute.js'
+import type { SharedCounts } from './limits/shared-counts.js'
 import { documentation, type DocumentationOptions } from './openapi/routes.js'
 
 /** What is served without a key: the health, and the scopes of the control plane where this process has one. */
@@ -29,6 +30,8 @@ export interface ControlPlaneOptions extends ServerParts, HealthOptions {
 export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, DocumentationOptions {
   readonly authenticate: Authenticate
   readonly plans: Plans
+  /** What several gateways count together; absent where each counts for itself. */
+  readonly shared?: SharedCounts
   readonly countUsage: CountUsage
   /** The largest body of a request to one of the routes. */
   readonly bodyBytes: number

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from './config.js'
-import { gatewayToken } from './config/control-secrets.js'
+import { gatewayToken } from './config/secrets.js'
 import type { ControlStore } from './control/store.js'
 import { buildControlPlane, buildGateway } from './gateway.js'
 import { Closers } from './service/closers.js'

@@ -1,6 +1,6 @@
 /**
  * `npm test [-- files]`: every test, with a real FHIR server for those named `*.hapi.test.ts`.
- * `--fast` leaves out those, `*.postgres.test.ts`, `*.browser.test.ts` and `*.fuzz.test.ts`. The last line is `N passed, N failed`.
+ * `--fast` leaves out those, `*.postgres.test.ts`, `*.redis.test.ts`, `*.browser.test.ts` and `*.fuzz.test.ts`. The last line is `N passed, N failed`.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -48,7 +48,7 @@ function chosenFiles () {
     .map(file => relative(root, join(import.meta.dirname, file)))
     .sort()
   const chosen = positionals.length > 0 ? positionals : all()
-  return fast ? chosen.filter(file => !/\.(hapi|postgres|browser|fuzz)\.test\.ts$/.test(file)) : chosen
+  return fast ? chosen.filter(file => !/\.(hapi|postgres|redis|browser|fuzz)\.test\.ts$/.test(file)) : chosen
 }
 
 /** Runs tap over the files and adds up what it wrote down. @returns its exit code; a run without any test is a failure */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Config } from '../config.js'
-import { controlDatabaseUrl } from '../config/control-secrets.js'
+import { controlDatabaseUrl } from '../config/secrets.js'
 import { loadConfig } from '../config/load.js'
 import { deskFor } from '../control/desk.js'
 import { ControlRefused } from '../control/refused.js'

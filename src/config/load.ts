@@ -4,7 +4,7 @@ import { configSchema, plansSchema, type Config, type Plans } from '../config.js
 import { nearest } from '../envelope/nearest.js'
 import { applyEnvironment, knownVariables, type Environment } from './environment.js'
 import { mistakesOf } from './mistakes.js'
-import { controlMistakes } from './control-secrets.js'
+import { secretMistakes } from './secrets.js'
 import { readCredentials, readText } from './credentials.js'
 import { readSecretBytes } from './cursor-secret.js'
 
@@ -28,7 +28,7 @@ export function loadConfig (environment: Environment): Config {
   mistakes.push(...found)
   const config = settings as unknown as Config
   // Rules across several settings only make sense on settings that have their form.
-  if (found.length === 0) mistakes.push(...datastoreMistakes(config, environment), ...routingMistakes(config), ...cursorMistakes(config), ...controlMistakes(config, environment))
+  if (found.length === 0) mistakes.push(...datastoreMistakes(config, environment), ...routingMistakes(config), ...cursorMistakes(config), ...secretMistakes(config, environment))
   const plans = readPlans(typeof settings.plansFile === 'string' ? settings.plansFile : shippedPlans, mistakes)
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return deepFreeze({ ...config, plans })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'
 import type { Config } from '../config.js'
-import { controlDatabaseUrl, oidcClientSecret } from '../config/control-secrets.js'
+import { controlDatabaseUrl, oidcClientSecret } from '../config/secrets.js'
 import { localFeed } from '../control/local-feed.js'
 import { openControlStore, type ControlStore } from '../control/store.js'
 import { dashboard } from '../dashboard/routes.js'

@@ -16,6 +16,7 @@ import { guardedStores } from './guarded-stores.js'
 import { openKeys, type OpenKeys } from './keys.js'
 import type { ServiceParts } from './parts.js'
 import { openReports } from './reports.js'
+import { openSharedCounts, sharedCheck } from './shared-counts.js'
 import { openUsage } from './usage.js'
 
 /** What serves `/v1`: everything that the pipeline is made of, and what else a start needs of it. */
@@ -34,7 +35,8 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const datastores = await openDatastores(config, { environment, now }, closers)
   if (datastores.sandboxes.length > 0) log.warn({ datastores: datastores.sandboxes }, 'these datastores are embedded sandboxes, for trying out and never for real records')
   const usage = closers.add(openUsage(config, { link, now, log }))
-  const checks = { usage: usage.check, ...datastores.checks }
+  const shared = await openSharedCounts(config, { environment, log }, closers)
+  const checks = { usage: usage.check, ...(shared ? { sharedCounts: () => sharedCheck(shared) } : {}), ...datastores.checks }
   const reporter = closers.add(openReports(config, { link, keys, checks, version, now, log }))
   news.tell = () => reporter.tell()
   const keyedRequests = closers.add(new KeyedRequests({ file: join(config.dataDirectory, 'idempotency.db'), now }))
@@ -46,6 +48,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     now,
     version,
     plans: config.plans,
+    shared,
     bodyBytes: config.limits.bodyBytes,
     authenticate: keys.authenticate,
     countUsage: usage.count,

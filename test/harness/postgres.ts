@@ -2,12 +2,12 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, chmodSync, chownSync, copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import type { Test } from 'tap'
+import { freePort } from './free-port.js'
 
 const run = promisify(execFile)
 
@@ -145,13 +145,4 @@ function program (name: string): string {
   const found = folders.map(folder => join(folder, name)).find(existsSync)
   if (found === undefined) throw new Error(`There is no ${name} on this machine. Install PostgreSQL, for example: apt-get install postgresql`)
   return found
-}
-
-async function freePort (): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

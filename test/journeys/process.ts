@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { freePort } from '../harness/free-port.js'
 
 /** A gateway as a newcomer starts it, with the test key that it printed. */
 export interface StartedGateway { readonly url: string, readonly key: string, readonly env: NodeJS.ProcessEnv }
@@ -45,13 +45,4 @@ async function stop (child: ChildProcess): Promise<void> {
   if (child.exitCode !== null) return
   process.kill(-child.pid!, 'SIGTERM')
   await once(child, 'exit')
-}
-
-async function freePort (): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

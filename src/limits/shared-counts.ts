@@ -1,0 +1,56 @@
+import { Redis } from 'ioredis'
+import type { FastifyBaseLogger } from 'fastify'
+
+/** Counts that several gateways share, and whether they can be asked at the moment. */
+export interface SharedCounts {
+  readonly redis: Redis
+  /** False for a while after a failure, so that no request waits for a server that is known to be gone. */
+  readonly isUsable: () => boolean
+  /** Says that asking failed. */
+  readonly failed: (error: unknown) => void
+  readonly close: () => void
+}
+
+/** What counts are opened with; `clock` is in milliseconds and never goes back. */
+export interface SharedCountsParts {
+  /** `redis://` or `rediss://`, password included: never logged. */
+  readonly url: string
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
+  readonly clock?: () => number
+}
+
+/** A request waits no longer for the shared count than this; counting here is better than waiting. */
+const patienceMs = 250
+const restMs = 1_000
+
+/** Connects to Redis, and again whenever the connection is lost. Nothing waits in a queue while it is. */
+export function sharedCounts ({ url, log, clock = () => performance.now() }: SharedCountsParts): SharedCounts {
+  const redis = new Redis(url, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    connectTimeout: 2_000,
+    commandTimeout: patienceMs,
+    // Commands of one turn of the event loop go out together.
+    enableAutoPipelining: true,
+    retryStrategy: attempt => Math.min(100 * 2 ** attempt, 5_000)
+  })
+  let isDown = false
+  let restsUntil = 0
+  redis.on('ready', () => {
+    if (isDown) log.info('the shared counts are back; requests are counted over all gateways again')
+    isDown = false
+    restsUntil = 0
+  })
+  const failed = (error: unknown) => {
+    if (!isDown) log.warn({ reason: (error as NodeJS.ErrnoException).code ?? (error as Error).name }, 'the shared counts can\'t be reached; each gateway counts for itself')
+    isDown = true
+    restsUntil = clock() + restMs
+  }
+  redis.on('error', failed)
+  return {
+    redis,
+    isUsable: () => redis.status === 'ready' && clock() >= restsUntil,
+    failed,
+    close: () => redis.disconnect()
+  }
+}
