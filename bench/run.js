@@ -1,5 +1,5 @@
 // Side-by-side benchmarks: each round takes every target in turn, so that a noisy machine is as unfair to one as to the other.
-// After them the start-up and the mappings, each a program of its own.
+// After them the start-up, the mappings and the copy of the keys, each a program of its own.
 // Usage: npm run bench [-- --seconds 5 --rounds 3]
 import autocannon from 'autocannon'
 import { execFileSync } from 'node:child_process'
@@ -45,7 +45,7 @@ try {
 } finally {
   stopAll()
 }
-for (const script of ['start-up.js', 'mappings.js']) {
+for (const script of ['start-up.js', 'mappings.js', 'keys.js']) {
   console.log(`\n${script}\n`)
   execFileSync(process.execPath, [join(import.meta.dirname, script)], { stdio: 'inherit' })
 }
