@@ -15,6 +15,7 @@ import { assetRoutes } from './assets.js'
 import { cookiesFor } from './cookies.js'
 import { errorPage, missingPage } from './errors.js'
 import { invitationRoutes } from './invitation.js'
+import { oidcRoutes } from './oidc.js'
 import { pageReplies } from './page.js'
 import { pages } from './pages.js'
 import type { DashboardOptions, DashboardParts } from './parts.js'
@@ -56,6 +57,7 @@ async function forVisitors (scope: FastifyInstance, parts: PersonalParts): Promi
   await scope.register(formTokens, { ...parts, of: 'visitors' })
   await scope.register(signInRoutes, parts)
   if (parts.settings.localAccounts) await scope.register(invitationRoutes, parts)
+  if (parts.settings.oidc !== undefined) await scope.register(oidcRoutes, { ...parts, provider: parts.settings.oidc })
 }
 
 /** The pages of those who signed in; what is not there is missing for them alone. */

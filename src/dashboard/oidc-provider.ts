@@ -1,0 +1,95 @@
+import * as oidc from 'openid-client'
+import type { Claims, ProviderSettings } from './oidc-claims.js'
+
+/** What a browser keeps between its leaving for the provider and its coming back. */
+export interface Journey {
+  readonly state: string
+  readonly nonce: string
+  readonly verifier: string
+  /** Where it is led in the end. */
+  readonly next: string
+}
+
+interface ProviderOptions {
+  readonly settings: ProviderSettings
+  readonly clientSecret: string | undefined
+  /** Where the provider sends browsers back to. */
+  readonly callbackUrl: string
+}
+
+/** How long the provider may take for one answer. */
+const patienceSeconds = 10
+
+/**
+ * One OpenID provider: the code flow with PKCE, state and nonce. Its metadata is asked for when somebody first signs in, and again
+ * after a failure, so that a provider that is down stops neither the start nor other ways in.
+ */
+export class Provider {
+  readonly #options: ProviderOptions
+  #found: Promise<oidc.Configuration> | undefined
+
+  constructor (options: ProviderOptions) {
+    this.#options = options
+  }
+
+  /** Where to send a browser, and what it must keep. */
+  async begin (next: string): Promise<{ readonly url: URL, readonly journey: Journey }> {
+    const configuration = await this.#configuration()
+    const journey = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier: oidc.randomPKCECodeVerifier(), next }
+    const url = oidc.buildAuthorizationUrl(configuration, {
+      redirect_uri: this.#options.callbackUrl,
+      scope: this.#options.settings.scope,
+      state: journey.state,
+      nonce: journey.nonce,
+      code_challenge: await oidc.calculatePKCECodeChallenge(journey.verifier),
+      code_challenge_method: 'S256'
+    })
+    return { url, journey }
+  }
+
+  /** What the provider says of the person with whom a browser came back; `query` is what it brought. Throws where anything of it is not as it must be. */
+  async finish (query: string, { state, nonce, verifier }: Journey): Promise<Claims> {
+    const configuration = await this.#configuration()
+    const url = new URL(this.#options.callbackUrl)
+    url.search = query
+    const tokens = await oidc.authorizationCodeGrant(configuration, url, { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true })
+    const claims = tokens.claims()!
+    if (configuration.serverMetadata().userinfo_endpoint === undefined || this.#saysAll(claims)) return claims
+    return { ...await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub), ...claims }
+  }
+
+  /** Many providers put into the ID token only who it is, and the rest behind their UserInfo endpoint. */
+  #saysAll (claims: Claims): boolean {
+    return ['email', this.#options.settings.roleClaim].every(name => Object.hasOwn(claims, name))
+  }
+
+  #configuration (): Promise<oidc.Configuration> {
+    this.#found ??= this.#discover().catch(error => {
+      this.#found = undefined
+      throw error
+    })
+    return this.#found
+  }
+
+  async #discover (): Promise<oidc.Configuration> {
+    const { settings: { issuer, clientId }, clientSecret } = this.#options
+    const server = new URL(issuer)
+    const execute = [oidc.enableNonRepudiationChecks, ...(isLoopback(server) ? [oidc.allowInsecureRequests] : [])]
+    return await oidc.discovery(server, clientId, undefined, authenticationWith(clientSecret), { execute, timeout: patienceSeconds })
+  }
+}
+
+/** The way of client_secret that the server takes, `client_secret_basic` where it says nothing: RFC 8414, section 2. */
+function authenticationWith (secret: string | undefined): oidc.ClientAuth {
+  if (secret === undefined) return oidc.None()
+  const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)]
+  return (server, ...rest) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+    return (methods.includes('client_secret_basic') ? basic : post)(server, ...rest)
+  }
+}
+
+/** Without TLS nobody else can listen or answer there, so that trying out needs no certificate. */
+function isLoopback ({ protocol, hostname }: URL): boolean {
+  return protocol === 'http:' && (hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname))
+}

@@ -1,0 +1,170 @@
+import { test, type Test } from 'tap'
+import { startGateway } from '../harness/gateway.js'
+import { visitor, type Visitor } from '../harness/dashboard.js'
+import { startProvider, type Person, type TestProvider } from '../harness/oidc.js'
+
+const publicUrl = 'http://127.0.0.1:4999'
+const callbackUrl = `${publicUrl}/dashboard/oidc/callback`
+const secret = 'the-client-secret-of-the-dashboard'
+
+async function scene (t: Test, wish: Partial<Parameters<typeof startProvider>[1]> = { secret }, settings: object = {}) {
+  const provider = await startProvider(t, { callbackUrl, ...wish })
+  const oidc = { issuer: provider.issuer, clientId: 'clinigate', scope: 'openid email profile clinic', ...settings }
+  const gateway = await startGateway(t, { config: { publicUrl, dashboard: { oidc } }, environment: wish.secret === undefined ? {} : { OIDC_CLIENT_SECRET: wish.secret } })
+  return { provider, gateway, tenantId: await gateway.createOrganization() }
+}
+
+/** Goes to the provider as a person and comes back with what it gave. @returns path and query of the callback */
+async function journey (browser: Visitor, provider: TestProvider, person: Person, change: (url: URL) => void = () => {}): Promise<string> {
+  provider.person.current = person
+  const start = await browser.get('/dashboard/oidc/start')
+  const url = new URL(String(start.headers.location))
+  change(url)
+  const back = await provider.visit(url.href)
+  if (!back.href.startsWith(callbackUrl)) throw new Error(`the provider led to ${back.pathname}`)
+  return back.pathname + back.search
+}
+
+const ann = { sub: 'ann', email: 'Ann@Example.org', email_verified: true, name: 'Ann <b>Example</b>' }
+
+test('who signs in at the provider becomes a member of the organization and role that it names', async t => {
+  const { provider, gateway, tenantId } = await scene(t)
+  const browser = visitor(gateway)
+  const asked = new URL(String((await browser.get('/dashboard/oidc/start')).headers.location)).searchParams
+  t.match(Object.fromEntries(asked), { response_type: 'code', code_challenge_method: 'S256', redirect_uri: callbackUrl, client_id: 'clinigate' })
+  t.ok(asked.get('state')!.length >= 32 && asked.get('nonce')!.length >= 32 && asked.get('code_challenge')!.length === 43)
+  const back = await journey(browser, provider, { ...ann, role: 'admin', organization: tenantId })
+  const arrived = await browser.get(back)
+  t.equal(arrived.status, 303)
+  t.equal(arrived.headers.location, '/dashboard')
+  t.notOk(browser.cookies.has('clinigate-provider'), 'what the journey needed is gone')
+  const account = await browser.get('/dashboard/account')
+  t.match(account.text, /Ann <b>Example<\/b>.*ann@example\.org.*admin/)
+  t.notMatch(account.html, '<b>Example')
+  const [member] = await gateway.control.members.list(tenantId)
+  t.match(member, { role: 'admin', isFromProvider: true, mustChangePassword: false })
+  t.match((await browser.get('/dashboard/password')).text, /kept by your organization/)
+})
+
+test('a callback that was used before opens nothing, though all that the browser had is sent again', async t => {
+  const { provider, gateway, tenantId } = await scene(t)
+  const browser = visitor(gateway)
+  const back = await journey(browser, provider, { ...ann, role: 'viewer', organization: tenantId })
+  const kept = browser.cookies.get('clinigate-provider')!
+  t.equal((await browser.get(back)).status, 303)
+  t.equal((await browser.get(back)).status, 400, 'the browser has forgotten')
+  const thief = visitor(gateway)
+  thief.cookies.set('clinigate-provider', kept)
+  t.equal((await thief.get(back)).status, 400, 'the provider has not')
+  t.notOk(thief.cookies.has('clinigate-session'))
+})
+
+test('a callback with another state, another nonce, another verifier or of another browser opens nothing', async t => {
+  const { provider, gateway, tenantId } = await scene(t)
+  const person = { ...ann, role: 'admin', organization: tenantId }
+  const attempts: ReadonlyArray<readonly [string, (browser: Visitor) => Promise<string>]> = [
+    ['state', async browser => (await journey(browser, provider, person)).replace(/state=[^&]*/, 'state=of-somebody-else')],
+    ['no state', async browser => (await journey(browser, provider, person)).replace(/&?state=[^&]*/, '')],
+    ['nonce', async browser => await journey(browser, provider, person, url => url.searchParams.set('nonce', 'of-another-sign-in'))],
+    ['no nonce', async browser => await journey(browser, provider, person, url => url.searchParams.delete('nonce'))],
+    ['verifier', async browser => {
+      const back = await journey(browser, provider, person)
+      const { verifier, ...kept } = JSON.parse(Buffer.from(browser.cookies.get('clinigate-provider')!, 'base64url').toString())
+      browser.cookies.set('clinigate-provider', Buffer.from(JSON.stringify({ ...kept, verifier: [...verifier].reverse().join('') })).toString('base64url'))
+      return back
+    }],
+    ['issuer', async browser => (await journey(browser, provider, person)).replace(/iss=[^&]*/, 'iss=https%3A%2F%2Fevil.example.org')],
+    ['another browser', async browser => {
+      const back = await journey(browser, provider, person)
+      browser.cookies.clear()
+      return back
+    }]
+  ]
+  for (const [what, attempt] of attempts) {
+    const browser = visitor(gateway)
+    const answer = await browser.get(await attempt(browser))
+    t.equal(answer.status, 400, what)
+    t.match(answer.text, /Sign-in failed/)
+    t.notOk(browser.cookies.has('clinigate-session'), `${what}: no session`)
+  }
+  t.same(await gateway.control.members.list(tenantId), [], 'nobody became a member')
+})
+
+test('whoever the provider gives no role, no organization or an unknown one gets a page that says so, and no account', async t => {
+  const { provider, gateway, tenantId } = await scene(t)
+  const other = await gateway.createOrganization()
+  const refused: ReadonlyArray<readonly [Person, RegExp]> = [
+    [{ ...ann, role: 'doctor', organization: tenantId }, /not given a role/],
+    [{ ...ann, organization: tenantId }, /not given a role/],
+    [{ ...ann, role: 'constructor', organization: tenantId }, /not given a role/],
+    [{ ...ann, role: 'admin' }, /not given to an organization/],
+    [{ ...ann, role: 'admin', organization: [tenantId, other] }, /not given to an organization/],
+    [{ ...ann, role: 'admin', organization: 'org-that-never-was' }, /does not exist/],
+    [{ sub: 'ann', role: 'admin', organization: tenantId }, /did not say your email/],
+    [{ ...ann, email_verified: false, role: 'admin', organization: tenantId }, /not verified your email/]
+  ]
+  for (const [person, message] of refused) {
+    const browser = visitor(gateway)
+    const answer = await browser.get(await journey(browser, provider, person))
+    t.equal(answer.status, 403)
+    t.match(answer.text, message)
+    t.notOk(browser.cookies.has('clinigate-session'))
+  }
+  t.same([...await gateway.control.members.list(tenantId), ...await gateway.control.members.list(other), ...await gateway.control.members.list()], [])
+})
+
+test('the mightiest role counts, an operator needs no organization, and a role that is taken away ends the sessions at the next sign-in', async t => {
+  const { provider, gateway, tenantId } = await scene(t, { secret, method: 'client_secret_post', tellsInIdToken: true }, { roles: { boss: 'operator', staff: 'viewer' } })
+  const browser = visitor(gateway)
+  await browser.get(await journey(browser, provider, { ...ann, role: ['staff', 'boss', 'other'] }))
+  t.match(await gateway.control.members.list(), [{ role: 'operator', email: 'ann@example.org' }])
+  t.equal((await browser.get('/dashboard/operators')).status, 200)
+  t.notOk(provider.asked.some(request => request.includes('/me')), 'an ID token that says all needs no UserInfo')
+  const elsewhere = visitor(gateway)
+  await elsewhere.get(await journey(elsewhere, provider, { ...ann, role: 'staff', organization: tenantId }))
+  t.match(await gateway.control.members.list(tenantId), [{ role: 'viewer' }])
+  t.equal((await browser.get('/dashboard/operators')).headers.location, '/dashboard/sign-in?next=%2Fdashboard%2Foperators')
+})
+
+test('an address that has a password here is not taken over by a provider', async t => {
+  const { provider, gateway } = await scene(t)
+  await gateway.control.members.createFirstOperator('ann@example.org', 'test')
+  const browser = visitor(gateway)
+  const answer = await browser.get(await journey(browser, provider, { ...ann, role: 'operator' }))
+  t.equal(answer.status, 403)
+  t.match(answer.text, /is a member already/)
+  t.equal((await gateway.control.members.list()).length, 1)
+})
+
+test('a provider that is down stops neither the start nor passwords, and is found again when it is back', async t => {
+  const first = await startProvider(t, { callbackUrl })
+  const port = Number(new URL(first.issuer).port)
+  await first.stop()
+  const gateway = await startGateway(t, { config: { publicUrl, dashboard: { oidc: { issuer: first.issuer, clientId: 'clinigate', scope: 'openid email profile clinic', label: 'Sign in with the clinic' } } } })
+  const browser = visitor(gateway)
+  const start = await browser.get('/dashboard/oidc/start')
+  t.equal(start.status, 503)
+  t.match(start.text, /does not answer/)
+  const page = await browser.get('/dashboard/sign-in')
+  t.match(page.text, /Email.*Password.*Sign in with the clinic/)
+  const provider = await startProvider(t, { callbackUrl, port })
+  const tenantId = await gateway.createOrganization()
+  t.equal((await browser.get(await journey(browser, provider, { ...ann, role: 'admin', organization: tenantId }))).status, 303, 'a public client, by PKCE alone')
+  await provider.stop()
+  provider.person.current = { ...ann, role: 'admin', organization: tenantId }
+  const late = visitor(gateway)
+  t.equal((await late.get('/dashboard/oidc/callback?code=x&state=y')).status, 400)
+})
+
+test('nothing of a journey is logged, and the client secret is nowhere', async t => {
+  const { provider, gateway, tenantId } = await scene(t)
+  const browser = visitor(gateway)
+  const back = await journey(browser, provider, { ...ann, role: 'admin', organization: tenantId })
+  const { state, nonce, verifier } = JSON.parse(Buffer.from(browser.cookies.get('clinigate-provider')!, 'base64url').toString())
+  const code = new URLSearchParams(back.split('?')[1]).get('code')!
+  await browser.get(back)
+  await browser.get(back)
+  const log = JSON.stringify(gateway.logged())
+  t.match(log, '"route":"/dashboard/oidc/callback"')
+  for (const hidden of [state, nonce, verifier, code, secret, 'ann@example.org', browser.cookies.get('clinigate-session')!]) t.notOk(log.includes(hidden))
+})

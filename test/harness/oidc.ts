@@ -1,0 +1,89 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Provider, type Configuration } from 'oidc-provider'
+import type { Test } from 'tap'
+
+/** A person as a provider knows it; `sub` names it. */
+export type Person = Readonly<Record<string, unknown>> & { readonly sub: string }
+
+/** A real OpenID provider in this process, whose people sign in without being asked. */
+export interface TestProvider {
+  readonly issuer: string
+  /** Who sits at the browser from now on. */
+  readonly person: { current: Person }
+  /** Follows a browser through the provider. @returns the address at which it leaves */
+  readonly visit: (url: string) => Promise<URL>
+  /** Every request that the provider got so far, as method and path. */
+  readonly asked: readonly string[]
+  readonly stop: () => Promise<void>
+}
+
+interface ProviderWish {
+  readonly callbackUrl: string
+  /** Absent: a free one. */
+  readonly port?: number
+  readonly secret?: string
+  readonly method?: 'client_secret_basic' | 'client_secret_post'
+  /** Whether the ID token holds all claims, and not only the UserInfo endpoint. */
+  readonly tellsInIdToken?: boolean
+}
+
+export async function startProvider (t: Test, wish: ProviderWish): Promise<TestProvider> {
+  const person: { current: Person } = { current: { sub: 'nobody' } }
+  const asked: string[] = []
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(wish.port ?? 0, '127.0.0.1', resolve))
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const provider = new Provider(issuer, configuration(wish, person))
+  const handle = provider.callback()
+  server.on('request', (request, response) => {
+    asked.push(`${request.method} ${request.url!.split('?')[0]}`)
+    if (!request.url!.startsWith('/interaction/')) return handle(request, response)
+    void provider.interactionFinished(request, response, { login: { accountId: person.current.sub } }, { mergeWithLastSubmission: false })
+  })
+  const stop = () => close(server)
+  t.after(stop)
+  return { issuer, person, asked, stop, visit: url => follow(url, issuer) }
+}
+
+function configuration ({ callbackUrl, secret, method = 'client_secret_basic', tellsInIdToken = false }: ProviderWish, person: { readonly current: Person }): Configuration {
+  return {
+    clients: [{ client_id: 'clinigate', redirect_uris: [callbackUrl], ...(secret === undefined ? { token_endpoint_auth_method: 'none' } : { client_secret: secret, token_endpoint_auth_method: method }) }],
+    clientAuthMethods: ['none', method],
+    scopes: ['openid', 'email', 'profile', 'clinic'],
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'], clinic: ['role', 'organization'] },
+    conformIdTokenClaims: !tellsInIdToken,
+    cookies: { keys: ['for tests'] },
+    features: { devInteractions: { enabled: false } },
+    interactions: { url: (_, { uid }) => `/interaction/${uid}` },
+    findAccount: (_, accountId) => ({ accountId, claims: async () => ({ ...person.current, sub: accountId }) }),
+    loadExistingGrant: async ctx => {
+      const grant = new ctx.oidc.provider.Grant({ clientId: 'clinigate', accountId: ctx.oidc.session!.accountId! })
+      grant.addOIDCScope('openid email profile clinic')
+      await grant.save()
+      return grant
+    }
+  }
+}
+
+async function follow (start: string, issuer: string): Promise<URL> {
+  const cookies = new Map<string, string>()
+  let url = new URL(start)
+  for (let hops = 0; url.origin === issuer; hops++) {
+    if (hops > 10) throw new Error('the provider leads in a circle')
+    const answer = await fetch(url, { redirect: 'manual', headers: { cookie: [...cookies].map(pair => pair.join('=')).join('; ') } })
+    for (const line of answer.headers.getSetCookie()) {
+      const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!
+      cookies.set(name!, value!)
+    }
+    const location = answer.headers.get('location')
+    if (location === null) throw new Error(`the provider answered ${answer.status}: ${(await answer.text()).slice(0, 300)}`)
+    url = new URL(location, url)
+  }
+  return url
+}
+
+function close (server: Server): Promise<void> {
+  server.closeAllConnections()
+  return new Promise(resolve => server.close(() => resolve()))
+}
