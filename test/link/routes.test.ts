@@ -1,4 +1,4 @@
-import { connect } from 'node:net'
+import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import fastify from 'fastify'
 import t from 'tap'
@@ -88,7 +88,7 @@ t.test('a gateway that goes away leaves nothing behind', async t => {
   await app.register(linkRoutes, { store: { ...nothing, feed }, gatewayWith: async () => 'one' })
   t.after(() => app.close())
   await app.listen({ host: '127.0.0.1', port: 0 })
-  const sockets = Array.from({ length: 20 }, () => connect(app.addresses()[0]!.port, '127.0.0.1'))
+  const sockets = Array.from({ length: 20 }, () => connect((app.server.address() as AddressInfo).port, '127.0.0.1'))
   for (const socket of sockets) socket.on('error', () => {}).write('GET /feed?feedId=&seq=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n')
   await until(() => open === 20)
   for (const socket of sockets) socket.resetAndDestroy()
@@ -111,7 +111,7 @@ t.test('a gateway that reads slowly costs no memory: no batch is made before the
   await app.register(linkRoutes, { store: { ...nothing, feed }, gatewayWith: async () => 'one' })
   t.after(() => app.close())
   await app.listen({ host: '127.0.0.1', port: 0 })
-  const socket = connect(app.addresses()[0]!.port, '127.0.0.1')
+  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
   t.after(() => socket.destroy())
   socket.pause().write('GET /feed?feedId=&seq=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n')
   await until(() => made > 5)
