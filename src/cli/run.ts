@@ -4,6 +4,7 @@ import { ControlRefused } from '../control/refused.js'
 import { addAdopt } from './adopt.js'
 import { addAudit } from './audit.js'
 import { addKeys } from './keys.js'
+import { addOperators } from './operators.js'
 import { addOrgs } from './orgs.js'
 import { addStart } from './start.js'
 import { controlIn, type Surroundings } from './surroundings.js'
@@ -22,6 +23,7 @@ export async function run (args: readonly string[], surroundings: Surroundings):
   addOrgs(program, control)
   addKeys(program, control)
   addTokens(program, control)
+  addOperators(program, control)
   addAudit(program, surroundings)
   addAdopt(program, surroundings)
   addValidate(program, surroundings)

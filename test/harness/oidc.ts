@@ -39,7 +39,7 @@ export async function startProvider (t: Test, wish: ProviderWish): Promise<TestP
   server.on('request', (request, response) => {
     asked.push(`${request.method} ${request.url!.split('?')[0]}`)
     if (!request.url!.startsWith('/interaction/')) return handle(request, response)
-    void provider.interactionFinished(request, response, { login: { accountId: person.current.sub } }, { mergeWithLastSubmission: false })
+    provider.interactionFinished(request, response, { login: { accountId: person.current.sub } }, { mergeWithLastSubmission: false }).catch(error => response.destroy(error))
   })
   const stop = () => close(server)
   t.after(stop)
