@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Desk } from '../control/desk.js'
 import { AuditPage } from './audit-trail.js'
 import { onlyOperators, queried } from './organization-requests.js'
 import type { PageFacts } from './page.js'
@@ -22,7 +23,13 @@ async function show ({ desk, query, params: { tenantId } }: FastifyRequest<Audit
   const found = await desk.auditTrail({ tenantId, entity, before, limit: pageLength + 1 })
   const entries = found.slice(0, pageLength)
   const older = found.length > pageLength ? entries.at(-1)!.seq : undefined
-  return await reply.page('Audit trail', <AuditPage tenantId={tenantId} entity={entity} entries={entries} before={older} isFirst={before === undefined} />, facts)
+  return await reply.page('Audit trail', <AuditPage tenantId={tenantId} entity={entity} entries={entries} names={await namesFor(desk, tenantId)} before={older} isFirst={before === undefined} />, facts)
+}
+
+/** The names of all organizations, where lines are about several. */
+async function namesFor (desk: Desk, tenantId: string | undefined): Promise<ReadonlyMap<string, string>> {
+  const organizations = tenantId === undefined ? await desk.listOrganizations() : []
+  return new Map(organizations.map(({ tenantId, name }) => [tenantId, name]))
 }
 
 /** The number of a line; what is none asks for the newest. */

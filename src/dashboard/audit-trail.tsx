@@ -13,6 +13,8 @@ export interface AuditPageContent {
   /** Where the older ones begin; undefined when there are none. */
   readonly before: number | undefined
   readonly isFirst: boolean
+  /** Names of organizations by tenant id, for the trail of everything. */
+  readonly names: ReadonlyMap<string, string>
 }
 
 /** Who did what and when, newest first. */
@@ -30,32 +32,36 @@ export function AuditPage (content: AuditPageContent) {
   )
 }
 
-function Entries ({ tenantId, entries }: AuditPageContent) {
-  const columns = ['When', 'Who', 'What', 'Exactly', 'Of', ...(tenantId === undefined ? ['Organization'] : [])]
+function Entries ({ tenantId, entries, names }: AuditPageContent) {
+  const columns = ['When', 'Who', 'What', ...(tenantId === undefined ? ['Organization'] : [])]
   return (
     <Table label='Audit trail' columns={columns}>
       {entries.map(entry => (
         <Row>
           <Cell of='When'><Time at={entry.at} /></Cell>
           <Cell of='Who'><span safe>{personText(entry.actor)}</span></Cell>
-          <Cell of='What'><span safe>{deedText(entry.action)}</span></Cell>
-          <Cell of='Exactly'><span class='quiet' safe>{detailText(entry.detail)}</span></Cell>
-          <Cell of='Of'><a class='id' href={auditPath(tenantId, { entity: entry.entity })} title={entry.entity} safe>{shortId(entry.entity)}</a></Cell>
-          {tenantId === undefined ? <Cell of='Organization'><OrganizationLink tenantId={entry.tenantId} /></Cell> : ''}
+          <Cell of='What'><Deed tenantId={tenantId} entry={entry} /></Cell>
+          {tenantId === undefined ? <Cell of='Organization'><OrganizationLink tenantId={entry.tenantId} names={names} /></Cell> : ''}
         </Row>
       ))}
     </Table>
   )
 }
 
-function OrganizationLink ({ tenantId }: { readonly tenantId: string | undefined }) {
-  if (tenantId === undefined) return <span class='quiet'>none</span>
-  return <a class='id' href={organizationPath(tenantId)} title={tenantId} safe>{shortId(tenantId)}</a>
+/** What was done, as a link to all that was done with the same thing. */
+function Deed ({ tenantId, entry: { action, entity, detail } }: { readonly tenantId: string | undefined, readonly entry: AuditEntry }) {
+  const exactly = detailText(detail)
+  return (
+    <div>
+      <a href={auditPath(tenantId, { entity })} title={`All that was done with ${entity}`} safe>{deedText(action)}</a>
+      {exactly === '' ? '' : <span class='beneath' safe>{exactly}</span>}
+    </div>
+  )
 }
 
-/** Enough of an id to tell it from its neighbours: `key-abcdefgh…`. */
-function shortId (id: string): string {
-  return id.length > 14 ? `${id.slice(0, 12)}…` : id
+function OrganizationLink ({ tenantId, names }: { readonly tenantId: string | undefined, readonly names: ReadonlyMap<string, string> }) {
+  if (tenantId === undefined) return <span class='quiet'>none</span>
+  return <a href={organizationPath(tenantId)} safe>{names.get(tenantId) ?? tenantId}</a>
 }
 
 function Pages ({ tenantId, entity, before, isFirst }: AuditPageContent) {

@@ -62,6 +62,11 @@ export function Cell ({ of, kind, children }: PropsWithChildren<{ readonly of: s
   return <td role='cell' data-label={of} class={kind}>{children}</td>
 }
 
+/** What can be done with the thing of a row. */
+export function Links ({ children }: PropsWithChildren) {
+  return <div class='links'>{children}</div>
+}
+
 /** A text that one press copies; the button appears where there is a script. */
 export function Copyable ({ text, label }: { readonly text: string, readonly label: string }) {
   return (

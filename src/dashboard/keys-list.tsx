@@ -50,18 +50,17 @@ function Ended ({ judged }: { readonly judged: readonly Judged[] }) {
   )
 }
 
-const columns = ['Name', 'State', 'Mode', 'Scopes', 'Secret', 'Created', 'Last used', 'Expires'] as const
+const columns = ['Name', 'State', 'Mode', 'Scopes', 'Created', 'Last used', 'Expires'] as const
 
 function KeyTable ({ label, judged }: { readonly label: string, readonly judged: readonly Judged[] }) {
   return (
     <Table label={label} columns={columns}>
       {judged.map(({ key, condition }) => (
         <Row>
-          <Cell of='Name'><a href={keyPath(key.keyId)} safe>{key.name}</a></Cell>
+          <Cell of='Name'><div><a href={keyPath(key.keyId)} safe>{key.name}</a><code class='beneath' safe>{`…${key.hint}`}</code></div></Cell>
           <Cell of='State'><Condition condition={condition} /></Cell>
           <Cell of='Mode'><Badge tone={key.mode} text={key.mode} /></Cell>
           <Cell of='Scopes'><span safe>{scopesText(key.scopes)}</span></Cell>
-          <Cell of='Secret'><code safe>{`…${key.hint}`}</code></Cell>
           <Cell of='Created'><Time at={key.createdAt} /></Cell>
           <Cell of='Last used'><TimeOr at={key.lastUsedAt} otherwise='never' /></Cell>
           <Cell of='Expires'><TimeOr at={key.expiresAt} otherwise='never' /></Cell>

@@ -1,6 +1,6 @@
 import type { Role } from '../control/actor.js'
 import type { Invitation, Member } from '../control/members.js'
-import { Badge, Cell, Empty, Heading, Row, Table, Time, TimeOr, Trouble } from './elements.js'
+import { Badge, Cell, Empty, Heading, Links, Row, Table, Time, TimeOr, Trouble } from './elements.js'
 import { PostForm, RadioField, Send, TextField, type Choice } from './forms.js'
 import { invitationPath, memberPath, peoplePath } from './paths.js'
 
@@ -51,7 +51,7 @@ function Members ({ csrf, tenantId, members, mayChange }: MemberList) {
           <Cell of='Role'><Badge tone='neutral' text={member.role} /></Cell>
           <Cell of='Last sign-in'><TimeOr at={member.lastSignInAt} otherwise='never' /></Cell>
           <Cell of='Member since'><Time at={member.createdAt} /></Cell>
-          {mayChange ? <Cell of='Actions' kind='actions'><MemberActions csrf={csrf} tenantId={tenantId} member={member} /></Cell> : ''}
+          {mayChange ? <Cell of='Actions'><MemberActions csrf={csrf} tenantId={tenantId} member={member} /></Cell> : ''}
         </Row>
       ))}
     </Table>
@@ -62,17 +62,17 @@ function MemberActions ({ csrf, tenantId, member }: { readonly csrf: string, rea
   const { memberId, name, role, isFromProvider } = member
   const other = role === 'admin' ? 'viewer' : 'admin'
   return (
-    <>
+    <Links>
       {tenantId === undefined || isFromProvider
         ? ''
         : (
           <PostForm action={memberPath(memberId, 'role')} csrf={csrf} inline>
-            <button type='submit' name='role' value={other} class='link' aria-label={`Make ${name} ${other}`} safe>{`Make ${other}`}</button>
+            <button type='submit' name='role' value={other} class='link' aria-label={`Make ${other}: ${name}`} safe>{`Make ${other}`}</button>
           </PostForm>
           )}
-      {isFromProvider ? '' : <a href={memberPath(memberId, 'password')} aria-label={`Reset the password of ${name}`}>Reset password</a>}
+      {isFromProvider ? '' : <a href={memberPath(memberId, 'password')} aria-label={`Reset password of ${name}`}>Reset password</a>}
       <a href={memberPath(memberId, 'remove')} aria-label={`Remove ${name}`}>Remove</a>
-    </>
+    </Links>
   )
 }
 
@@ -90,7 +90,7 @@ function Invitations ({ csrf, invitations, mayChange }: MemberList) {
             <Cell of='Link works until'><Time at={expiresAt} /></Cell>
             {mayChange
               ? (
-                <Cell of='Actions' kind='actions'>
+                <Cell of='Actions'>
                   <PostForm action={invitationPath(invitationId, 'withdraw')} csrf={csrf} inline>
                     <button type='submit' class='link' aria-label={`Withdraw the invitation of ${email}`}>Withdraw</button>
                   </PostForm>

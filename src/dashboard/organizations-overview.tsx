@@ -28,7 +28,7 @@ export function OverviewPage (overview: Overview) {
   const { organization, hasKeys, isOperator, mayChange } = overview
   return (
     <>
-      <Heading title={organization.name} />
+      <Heading title={isOperator ? 'Overview' : organization.name} />
       {hasKeys ? '' : <NextSteps tenantId={organization.tenantId} mayChange={mayChange} />}
       <UsageAtAGlance {...overview} />
       <Facts {...overview} />
@@ -143,7 +143,7 @@ function ChangeForm ({ csrf, organization, plans }: Overview) {
       <h2>Change</h2>
       <PostForm action={organizationPath(organization.tenantId)} csrf={csrf}>
         <TextField label='Name' name='name' value={organization.name} isRequired maxLength={200} />
-        <SelectField label='Plan' name='plan' choices={planChoices(plans).map(({ value, label, hint }) => ({ value, label: `${label}: ${hint}` }))} value={organization.plan} />
+        <SelectField label='Plan' name='plan' choices={planChoices(plans)} value={organization.plan} />
         <TextField label='Datastore of its own' name='datastore' value={organization.datastore} hint='For the plan enterprise: the name of a configured datastore. Empty: as the gateways are configured.' maxLength={64} />
         <Send label='Save' />
       </PostForm>

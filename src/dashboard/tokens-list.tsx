@@ -55,7 +55,7 @@ function Tokens ({ tokens, now, mayChange }: TokenList) {
           <Cell of='Created'><Time at={token.createdAt} /></Cell>
           <Cell of='By'><span safe>{personText(token.createdBy)}</span></Cell>
           <Cell of='Expires'><TimeOr at={token.expiresAt} otherwise='never' /></Cell>
-          {mayChange ? <Cell of='Actions' kind='actions'>{hasEnded(token, now) ? '' : <a href={tokenPath(token.tokenId, 'revoke')} aria-label={`Revoke ${token.name}`}>Revoke</a>}</Cell> : ''}
+          {mayChange ? <Cell of='Actions'>{hasEnded(token, now) ? '' : <a href={tokenPath(token.tokenId, 'revoke')} aria-label={`Revoke ${token.name}`}>Revoke</a>}</Cell> : ''}
         </Row>
       ))}
     </Table>

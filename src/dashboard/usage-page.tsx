@@ -1,6 +1,6 @@
 import type { Mode } from '../keys/caller.js'
 import type { UsageTotal } from '../control/usage-totals.js'
-import { Cell, Empty, Heading, Row, Table } from './elements.js'
+import { Empty, Heading } from './elements.js'
 import { Chart } from './chart.js'
 import { countOf, countText } from './numbers.js'
 import { keyPath, organizationPath } from './paths.js'
@@ -103,15 +103,16 @@ interface CountRow { readonly name: string, readonly href?: string, readonly tot
 
 function CountTable ({ label, first, rows }: { readonly label: string, readonly first: string, readonly rows: readonly CountRow[] }) {
   return (
-    <Table label={label} columns={[first, 'Requests', 'Errors', 'Refused']}>
-      {rows.map(({ name, href, total }) => (
-        <Row>
-          <Cell of={first}>{href === undefined ? <span safe>{name}</span> : <a href={href} safe>{name}</a>}</Cell>
-          <Cell of='Requests' kind='number'><span safe>{countText(total.requests)}</span></Cell>
-          <Cell of='Errors' kind='number'><span safe>{countText(troubles(total))}</span></Cell>
-          <Cell of='Refused' kind='number'><span safe>{countText(total.refused)}</span></Cell>
-        </Row>
-      ))}
-    </Table>
+    <table class='counts' aria-label={label}>
+      <thead><tr>{[first, 'Requests', 'Errors', 'Refused'].map(column => <th scope='col' safe>{column}</th>)}</tr></thead>
+      <tbody>
+        {rows.map(({ name, href, total }) => (
+          <tr>
+            <th scope='row'>{href === undefined ? <span safe>{name}</span> : <a href={href} safe>{name}</a>}</th>
+            {[total.requests, troubles(total), total.refused].map(count => <td safe>{countText(count)}</td>)}
+          </tr>
+        ))}
+      </tbody>
+    </table>
   )
 }

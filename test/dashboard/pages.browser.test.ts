@@ -1,0 +1,82 @@
+import type { Page } from 'playwright-core'
+import { test } from 'tap'
+import { startBrowser } from '../harness/browser.js'
+import { signedIn, type SignInWish } from '../harness/dashboard.js'
+import { dashboardRoutes } from '../harness/dashboard-routes.js'
+import { setScene, type TestClock } from '../harness/dashboard-scene.js'
+import { startGateway, type TestGateway } from '../harness/gateway.js'
+import { looksRight, openWindow } from '../harness/looks.js'
+
+const timeout = 600_000
+
+async function comeIn (page: Page, gateway: TestGateway, wish: SignInWish): Promise<void> {
+  const { cookies } = await signedIn(gateway, wish)
+  await page.context().addCookies([...cookies].map(([name, value]) => ({ name, value, url: gateway.url, httpOnly: true, sameSite: 'Lax' })))
+}
+
+test('every page looks right when there is much to show', { timeout }, async t => {
+  const clock: TestClock = { shiftMs: 0 }
+  const gateway = await startGateway(t, { now: () => new Date(Date.now() + clock.shiftMs) })
+  const scene = await setScene(gateway.control, clock)
+  const { page } = await openWindow(await startBrowser(t))
+  await comeIn(page, gateway, { role: 'operator', name: 'Ada Byron' })
+  const gets = (await dashboardRoutes(gateway.control)).filter(({ method, path }) => method === 'GET' && !/assets|sign-in|choose|account|:token|\/password$|oidc/.test(path.replace('/:memberId/password', '')))
+  t.ok(gets.length >= 20)
+  for (const { path } of gets) {
+    await page.goto(gateway.url + path.replace(/:(\w+)/g, (_, name: keyof typeof scene) => scene[name]))
+    await looksRight(t, page, nameOf(path))
+  }
+  await page.goto(`${gateway.url}/dashboard/keys/${scene.revokedKeyId}/reach`)
+  await looksRight(t, page, 'key-revoked-reach')
+  t.same(complaints, [])
+})
+
+test('every page looks right when there is nothing to show yet, and says what to do next', { timeout }, async t => {
+  const gateway = await startGateway(t)
+  const tenantId = await gateway.createOrganization()
+  const { page } = await openWindow(await startBrowser(t))
+  await comeIn(page, gateway, { role: 'admin', tenantId })
+  for (const name of ['', '/keys', '/tokens', '/usage']) {
+    await page.goto(`${gateway.url}/dashboard/organizations/${tenantId}${name}`)
+    t.ok(await page.locator('.empty a, .empty ~ section form').count() > 0, `${name} leads on`)
+    await looksRight(t, page, `empty${name.replace('/', '-') || '-organization'}`)
+  }
+  t.same(complaints, [])
+})
+
+test('every page looks right to who may only look', { timeout }, async t => {
+  const clock: TestClock = { shiftMs: 0 }
+  const gateway = await startGateway(t, { now: () => new Date(Date.now() + clock.shiftMs) })
+  const { tenantId, keyId } = await setScene(gateway.control, clock)
+  const { page } = await openWindow(await startBrowser(t))
+  await comeIn(page, gateway, { role: 'viewer', tenantId, name: 'Vera Lind' })
+  for (const path of [`organizations/${tenantId}`, `organizations/${tenantId}/keys`, `keys/${keyId}`, `organizations/${tenantId}/members`, `organizations/${tenantId}/tokens`]) {
+    await page.goto(`${gateway.url}/dashboard/${path}`)
+    await looksRight(t, page, `viewer-${path.split('/').at(-1)!.replace(/^(org|key)-.*/, '$1')}`)
+  }
+  t.same(complaints, [])
+})
+
+test('what is shown once, and what could not be done, look right', { timeout }, async t => {
+  const gateway = await startGateway(t)
+  const tenantId = await gateway.createOrganization()
+  const { keyId } = await gateway.createKey({ tenantId })
+  const { page } = await openWindow(await startBrowser(t))
+  await comeIn(page, gateway, { role: 'operator' })
+  const send = async (path: string, fill: () => Promise<unknown>, name: string) => {
+    await page.goto(`${gateway.url}/dashboard/${path}`)
+    await fill()
+    await page.locator('main form button[type=submit]').last().click()
+    await looksRight(t, page, name)
+  }
+  await send(`organizations/${tenantId}/keys/new`, () => page.fill('#name', 'Intake form'), 'key-made')
+  await send(`keys/${keyId}/roll`, async () => {}, 'key-rolled')
+  await send(`organizations/${tenantId}/members`, () => page.fill('#email', 'ann@example.org'), 'invitation-made')
+  await send('tokens', () => page.fill('#name', 'gateway-eu-1'), 'token-made')
+  await send(`organizations/${tenantId}/keys/new`, () => page.fill('#name', ' '), 'key-refused')
+  t.same(complaints, [])
+})
+
+function nameOf (path: string): string {
+  return path.replace('/dashboard', '').replace(/\/:\w+/g, '').replaceAll('/', '-').replace(/^-/, '') + (path.endsWith('Id') ? '-one' : '') || 'home'
+}
