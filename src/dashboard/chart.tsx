@@ -1,6 +1,6 @@
 /** One bar of a chart: parts that stand on each other, from the bottom up. */
 export interface Bar {
-  /** What is read out for it: `3 November: 120 requests`. */
+  /** What is read out for it: `3 Nov: 120 requests`. */
   readonly label: string
   readonly parts: readonly number[]
 }
@@ -62,11 +62,12 @@ function text (coordinate: number): string {
   return String(Math.round(coordinate * 100) / 100)
 }
 
-/** The first of 1, 2, 5, 10, 20, 50 … that is not less; at least 1. */
+/** A round number that is not less, with little room above: 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30 …; at least 1. */
 export function niceMaximum (most: number): number {
   if (most <= 1) return 1
   const power = 10 ** Math.floor(Math.log10(most))
-  return [1, 2, 5, 10].map(step => step * power).find(nice => nice >= most)!
+  const steps = power === 1 ? [1, 2, 3, 4, 5, 6, 8, 10] : [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]
+  return steps.map(step => step * power).find(nice => nice >= most)!
 }
 
 function sum (numbers: readonly number[]): number {

@@ -23,14 +23,14 @@ export function beginOf (month: Month): Date {
 }
 
 const monthNames = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' })
-const dayNames = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' })
+const dayNames = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
 /** As people write it: `November 2026`. */
 export function monthText (month: Month): string {
   return monthNames.format(beginOf(month))
 }
 
-/** The day of a moment as people write it: `3 November`. */
+/** The day of a moment as people write it: `3 Nov`. */
 export function dayText (at: string): string {
   return dayNames.format(new Date(at))
 }

@@ -18,7 +18,7 @@ test('every page looks right when there is much to show', { timeout }, async t =
   const clock: TestClock = { shiftMs: 0 }
   const gateway = await startGateway(t, { now: () => new Date(Date.now() + clock.shiftMs) })
   const scene = await setScene(gateway.control, clock)
-  const { page } = await openWindow(await startBrowser(t))
+  const { page, complaints } = await openWindow(await startBrowser(t))
   await comeIn(page, gateway, { role: 'operator', name: 'Ada Byron' })
   const gets = (await dashboardRoutes(gateway.control)).filter(({ method, path }) => method === 'GET' && !/assets|sign-in|choose|account|:token|\/password$|oidc/.test(path.replace('/:memberId/password', '')))
   t.ok(gets.length >= 20)
@@ -34,7 +34,7 @@ test('every page looks right when there is much to show', { timeout }, async t =
 test('every page looks right when there is nothing to show yet, and says what to do next', { timeout }, async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
-  const { page } = await openWindow(await startBrowser(t))
+  const { page, complaints } = await openWindow(await startBrowser(t))
   await comeIn(page, gateway, { role: 'admin', tenantId })
   for (const name of ['', '/keys', '/tokens', '/usage']) {
     await page.goto(`${gateway.url}/dashboard/organizations/${tenantId}${name}`)
@@ -48,7 +48,7 @@ test('every page looks right to who may only look', { timeout }, async t => {
   const clock: TestClock = { shiftMs: 0 }
   const gateway = await startGateway(t, { now: () => new Date(Date.now() + clock.shiftMs) })
   const { tenantId, keyId } = await setScene(gateway.control, clock)
-  const { page } = await openWindow(await startBrowser(t))
+  const { page, complaints } = await openWindow(await startBrowser(t))
   await comeIn(page, gateway, { role: 'viewer', tenantId, name: 'Vera Lind' })
   for (const path of [`organizations/${tenantId}`, `organizations/${tenantId}/keys`, `keys/${keyId}`, `organizations/${tenantId}/members`, `organizations/${tenantId}/tokens`]) {
     await page.goto(`${gateway.url}/dashboard/${path}`)
@@ -61,7 +61,7 @@ test('what is shown once, and what could not be done, look right', { timeout }, 
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const { keyId } = await gateway.createKey({ tenantId })
-  const { page } = await openWindow(await startBrowser(t))
+  const { page, complaints } = await openWindow(await startBrowser(t))
   await comeIn(page, gateway, { role: 'operator' })
   const send = async (path: string, fill: () => Promise<unknown>, name: string) => {
     await page.goto(`${gateway.url}/dashboard/${path}`)
