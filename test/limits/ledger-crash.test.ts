@@ -1,0 +1,103 @@
+/** `npx tap test/limits/ledger-crash.test.ts --test-arg=--kills=200` ends the process more often. */
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { openControlStore } from '../../src/control/store.js'
+import { UsageSender } from '../../src/limits/usage-sender.js'
+import { openLedger, requestsIn } from './usage-samples.js'
+
+const kills = Number(process.argv.find(arg => arg.startsWith('--kills='))?.slice('--kills='.length) ?? 6)
+
+function folderFor (t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'clinigate-crash-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Starts a process that counts; resolves when it does. */
+async function counting (t: Test, folder: string, ...args: string[]): Promise<ChildProcess> {
+  rmSync(join(folder, 'said'), { force: true })
+  const child = spawn(process.execPath, [...process.execArgv, join(import.meta.dirname, 'ledger-recorder.ts'), folder, ...args], { stdio: ['ignore', 'ignore', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  while (!existsSync(join(folder, 'said'))) {
+    if (child.exitCode !== null) throw new Error('the process that counts has ended')
+    await pause(5)
+  }
+  return child
+}
+
+async function killed (child: ChildProcess): Promise<void> {
+  const closed = once(child, 'close')
+  child.kill('SIGKILL')
+  await closed
+}
+
+interface Said { readonly what: string, readonly count: number, readonly time: number }
+
+function said (folder: string): readonly Said[] {
+  // What was being written as the process or the room on the disk ended is no whole line.
+  return [...readFileSync(join(folder, 'said'), 'utf8').matchAll(/^(\S+) (\d+) ([\d.]+);$/gm)].map(([, what, count, time]) => ({ what: what!, count: Number(count), time: Number(time) }))
+}
+
+/** The fewest and most requests that may be on disk: all but those of the last second, and no more than were begun. */
+function bounds (folder: string): { readonly least: number, readonly most: number } {
+  const lines = said(folder)
+  const end = lines.at(-1)!.time
+  return {
+    least: Math.max(...lines.filter(({ what, time }) => what === '>' && time <= end - 1_000).map(({ count }) => count), 0),
+    most: Math.max(...lines.filter(({ what }) => what === '<').map(({ count }) => count), 0)
+  }
+}
+
+t.test(`of ${kills} processes that are killed while they count and send, at most the last second is lost, and nothing is counted twice`, { timeout: 60_000 + kills * 6_000 }, async t => {
+  const folder = folderFor(t)
+  const file = join(folder, 'usage.db')
+  let before = 0
+  for (let i = 0; i < kills; i++) {
+    const child = await counting(t, folder, 'sends')
+    await pause(Math.random() * 1_800)
+    await killed(child)
+    const { least, most } = bounds(folder)
+    const held = requestsIn(file)
+    if (held - before < least || held - before > most) t.fail('the ledger holds what it must', { held: held - before, least, most })
+    before = held
+  }
+  t.ok(before > 0)
+
+  const control = await openControlStore({ file: join(folder, 'control.db'), plans: [], now: () => new Date() })
+  t.teardown(() => control.close())
+  const taken = async () => (await control.usage.totals({ tenantId: 'org-a', from: new Date('2020-01-01'), to: new Date('2100-01-01') })).totals[0]!.requests
+  const atRest = await taken()
+  t.ok(atRest > 0 && atRest <= before, 'the control plane never has more than the ledger')
+  const ledger = openLedger(t, file)
+  const sender = new UsageSender({ ledger, send: batch => control.usage.apply(batch, 'one'), log: { info () {}, warn () {} }, everyMs: 1 })
+  while (ledger.nextBatch() !== undefined) await pause(20)
+  await sender.stop()
+  t.equal(await taken(), before, 'a later process sends the rest, and both agree to the last request')
+})
+
+t.test('a full disk stops no counting, and once there is room everything is on it', { timeout: 60_000 }, async t => {
+  const folder = folderFor(t)
+  const child = await counting(t, folder)
+  // No file of the process may grow beyond this any more, as on a full disk.
+  const limit = (bytes: string) => execFileSync('prlimit', ['--pid', String(child.pid), `--fsize=${bytes}:unlimited`])
+  limit('4096')
+  const file = join(folder, 'usage.db')
+  await pause(1_500)
+  const held = requestsIn(file)
+  await pause(1_000)
+  t.equal(requestsIn(file), held, 'nothing can be written')
+  limit('unlimited')
+  while (said(folder).findLast(({ what }) => what === 'ok' || what === 'degraded')?.what !== 'ok' || requestsIn(file) === held) await pause(50)
+  await killed(child)
+  const { least, most } = bounds(folder)
+  t.ok(least > held)
+  const inEnd = requestsIn(file)
+  t.ok(inEnd >= least && inEnd <= most, 'nothing is missing or counted twice', { inEnd, least, most })
+  t.ok(said(folder).some(({ count, time }, i, all) => count > (all[i - 1]?.count ?? 0) + 500 && time > (all[i - 1]?.time ?? 0) + 1_000), 'it counted all the while, though it could not say so')
+  t.match(readFileSync(join(folder, 'log'), 'utf8'), /the usage ledger can't be written|SQLITE_/)
+})

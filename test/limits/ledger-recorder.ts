@@ -1,0 +1,51 @@
+/**
+ * A process that counts as fast as it can, for tests that end it: `ledger-recorder.ts <folder>`. Before it counts requests it says
+ * how many there will be (`<`), and afterwards how many there are (`>`), with the time, in the file `said`. With a second argument
+ * it sends them to a control plane as well, which is a database in the folder.
+ */
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { UsageLedger } from '../../src/limits/ledger.js'
+import { UsageSender } from '../../src/limits/usage-sender.js'
+import { aUse } from './usage-samples.js'
+
+const [folder, sends] = process.argv.slice(2) as [string, string?]
+const now = () => new Date()
+const log = { info: tell, warn: tell, error: tell }
+const ledger = new UsageLedger({ file: join(folder, 'usage.db'), now, log })
+
+if (sends !== undefined) {
+  const { openControlStore } = await import('../../src/control/store.js')
+  const control = await openControlStore({ file: join(folder, 'control.db'), plans: [], now })
+  const sender = new UsageSender({ ledger, send: batch => control.usage.apply(batch, 'one'), log, everyMs: 1 })
+  process.once('exit', () => sender.stop())
+}
+
+// Where a limit stands for a full disk, an error is to follow as there, and no end of the process.
+process.on('SIGXFSZ', () => {})
+
+let requests = 0
+say('>')
+setInterval(() => {
+  const more = 1 + Math.floor(Math.random() * 100)
+  say('<', requests + more)
+  for (let i = 0; i < more; i++) ledger.record(aUse({ keyId: `key-${(requests + i) % 37}`, resource: i % 2 === 0 ? 'patients' : 'labs' }), now().toISOString())
+  requests += more
+  say('>')
+}, 1)
+setInterval(() => say(ledger.check().status), 100)
+
+function say (what: string, count = requests): void {
+  tryTo(() => appendFileSync(join(folder, 'said'), `\n${what} ${count} ${performance.now()};`))
+}
+
+function tell (detail: unknown): void {
+  tryTo(() => appendFileSync(join(folder, 'log'), `${JSON.stringify(detail)}\n`))
+}
+
+/** The disk may be full. */
+function tryTo (work: () => void): void {
+  try {
+    work()
+  } catch {}
+}

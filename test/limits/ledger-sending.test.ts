@@ -1,0 +1,166 @@
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { openControlStore } from '../../src/control/store.js'
+import type { UsageLedger } from '../../src/limits/ledger.js'
+import type { SendUsage, UsageBatch } from '../../src/limits/usage.js'
+import { UsageSender } from '../../src/limits/usage-sender.js'
+import { aUse, at, ledgerPlace, openLedger, requestsIn } from './usage-samples.js'
+
+const log = { info () {}, warn () {} }
+
+/** A real control plane, and how many requests it was told of. */
+async function controlPlane (t: Test) {
+  const directory = mkdtempSync(join(tmpdir(), 'clinigate-control-'))
+  const store = await openControlStore({ file: join(directory, 'control.db'), plans: [], now: () => new Date(at) })
+  t.teardown(async () => {
+    await store.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  const send: SendUsage = batch => store.usage.apply(batch, 'one')
+  const requests = async () => (await store.usage.totals({ tenantId: 'org-a', from: new Date('2030-01-01'), to: new Date('2030-01-02') })).totals[0]!.requests
+  return { send, requests }
+}
+
+function sending (t: Test, ledger: UsageLedger, send: SendUsage, patienceMs = 10_000): UsageSender {
+  const sender = new UsageSender({ ledger, send, log, everyMs: 1, patienceMs })
+  t.teardown(() => sender.stop())
+  return sender
+}
+
+async function until (isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!await isSo()) await pause(5)
+}
+
+function count (ledger: UsageLedger, requests = 1): void {
+  for (let i = 0; i < requests; i++) ledger.record(aUse({ keyId: `key-${i % 7}` }), at)
+  ledger.flush()
+}
+
+t.test('everything that is counted comes to the control plane, once', async t => {
+  const { send, requests } = await controlPlane(t)
+  const file = ledgerPlace(t)
+  const ledger = openLedger(t, file)
+  sending(t, ledger, send)
+  for (let i = 1; i <= 20; i++) {
+    count(ledger, i)
+    await pause(3)
+  }
+  await until(() => ledger.nextBatch() === undefined)
+  t.equal(await requests(), 210)
+  t.equal(requestsIn(file), 210)
+})
+
+t.test('while the control plane is away, one batch waits and is tried again and again; then all of it arrives', async t => {
+  const { send, requests } = await controlPlane(t)
+  const ledger = openLedger(t, ledgerPlace(t))
+  let isAway = true
+  const tried: UsageBatch[] = []
+  const sender = sending(t, ledger, async (batch, signal) => {
+    tried.push(batch)
+    if (isAway) throw new Error('the control plane is away')
+    return await send(batch, signal)
+  })
+  count(ledger, 3)
+  await until(() => sender.failures === 2)
+  count(ledger, 4)
+  t.same(tried, [tried[0], tried[0]])
+  t.equal(await requests(), 0)
+  isAway = false
+  await until(() => ledger.nextBatch() === undefined)
+  t.equal(sender.failures, 0)
+  t.equal(await requests(), 7)
+})
+
+t.test('a batch whose receipt is lost is sent again and applied once', async t => {
+  const { send, requests } = await controlPlane(t)
+  const ledger = openLedger(t, ledgerPlace(t))
+  let losses = 0
+  sending(t, ledger, async (batch, signal) => {
+    const receipt = await send(batch, signal)
+    if (losses++ < 2) throw new Error('the connection broke')
+    return receipt
+  })
+  count(ledger, 5)
+  await until(() => ledger.nextBatch() === undefined)
+  t.equal(losses, 3)
+  t.equal(await requests(), 5)
+})
+
+t.test('a control plane that does not answer is given up after a time and asked again', async t => {
+  const { send, requests } = await controlPlane(t)
+  const ledger = openLedger(t, ledgerPlace(t))
+  let isSilent = true
+  sending(t, ledger, async (batch, signal) => {
+    if (!isSilent) return await send(batch, signal)
+    isSilent = false
+    return await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  }, 50)
+  count(ledger)
+  await until(() => ledger.nextBatch() === undefined)
+  t.equal(await requests(), 1)
+})
+
+t.test('stopping ends a sending that is under way; what was not acknowledged is sent by the next process, once', async t => {
+  const { send, requests } = await controlPlane(t)
+  const file = ledgerPlace(t)
+  const ledger = openLedger(t, file)
+  let isApplied = false
+  const sender = sending(t, ledger, async (batch, signal) => {
+    await send(batch, signal)
+    isApplied = true
+    return await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  })
+  count(ledger, 3)
+  await until(() => isApplied)
+  await sender.stop()
+  count(ledger, 4)
+  ledger.close()
+  const next = openLedger(t, file)
+  sending(t, next, send)
+  await until(() => next.nextBatch() === undefined)
+  t.equal(await requests(), 7)
+})
+
+t.test('of two senders of the same ledger at once, and one that is late, nothing is counted twice and nothing is lost', async t => {
+  const { send, requests } = await controlPlane(t)
+  const file = ledgerPlace(t)
+  const [one, other] = [openLedger(t, file), openLedger(t, file)]
+  let late: UsageBatch | undefined
+  sending(t, one, send)
+  sending(t, other, async (batch, signal) => {
+    late ??= batch
+    await pause(Math.random() * 10)
+    return await send(batch, signal)
+  })
+  for (let i = 0; i < 30; i++) {
+    count(one, 2)
+    count(other, 1)
+    await pause(2)
+  }
+  await until(() => one.nextBatch() === undefined)
+  t.equal(await requests(), 90)
+  if (late !== undefined) await send(late, AbortSignal.abort())
+  t.equal(await requests(), 90)
+  t.equal(requestsIn(file), 90)
+})
+
+t.test('a copied ledger is told by the control plane, and both go on with nothing lost', async t => {
+  const { send, requests } = await controlPlane(t)
+  const file = ledgerPlace(t)
+  const first = openLedger(t, file)
+  count(first, 1)
+  first.settle(await send(first.nextBatch()!, AbortSignal.timeout(1_000)))
+  first.close()
+  copyFileSync(file, `${file}.copy`)
+  const ledgers = [openLedger(t, file), openLedger(t, `${file}.copy`)]
+  for (const ledger of ledgers) sending(t, ledger, send)
+  for (let i = 0; i < 10; i++) {
+    for (const ledger of ledgers) count(ledger, 1)
+    await pause(5)
+  }
+  await until(() => ledgers.every(ledger => ledger.nextBatch() === undefined))
+  t.equal(await requests(), 21)
+})

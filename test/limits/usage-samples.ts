@@ -1,0 +1,42 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { UsageLedger, type LedgerOptions } from '../../src/limits/ledger.js'
+import { ledgerLines } from '../../src/limits/ledger-file.js'
+import type { Use } from '../../src/limits/usage.js'
+
+/** What any request may be counted under. */
+export const aUse = (what: Partial<Use> = {}): Use => ({
+  tenantId: 'org-a',
+  mode: 'live',
+  keyId: 'key-a',
+  resource: 'patients',
+  interaction: 'read',
+  outcome: 'ok',
+  isCounted: true,
+  isOverage: false,
+  ...what
+})
+
+export const at = '2030-01-01T10:20:30.400Z'
+
+/** A place for a ledger, which goes with the test. */
+export function ledgerPlace (t: Test): string {
+  const directory = mkdtempSync(join(tmpdir(), 'clinigate-ledger-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  return join(directory, 'usage.db')
+}
+
+/** A ledger that writes when the test says so. */
+export function openLedger (t: Test, file: string, options: Partial<LedgerOptions> = {}): UsageLedger {
+  const quiet = () => {}
+  const ledger = new UsageLedger({ file, now: () => new Date(at), log: { info: quiet, warn: quiet, error: quiet }, flushMs: 3_600_000, ...options })
+  t.teardown(() => ledger.close())
+  return ledger
+}
+
+/** How many requests are in a ledger's file. */
+export function requestsIn (file: string): number {
+  return ledgerLines(file).reduce((sum, { count }) => sum + count, 0)
+}
