@@ -4,6 +4,7 @@ import type { Backend } from '../backends/backend.js'
 import { HttpBackend } from '../backends/http-backend.js'
 import { loadConfig } from '../config/load.js'
 import type { Config } from '../config.js'
+import { DatabaseUnavailable } from '../control/database-unavailable.js'
 import { ControlRefused } from '../control/refused.js'
 import { Failure } from '../envelope/failures.js'
 import { nearest } from '../envelope/nearest.js'
@@ -68,6 +69,7 @@ function knownName (command: Command, config: Config, name: string): string {
 /** What keeps a command from its work, for an operator. Names no record. */
 function explain (error: unknown): string {
   if (error instanceof ControlRefused && error.reason === 'missing') return `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?`
+  if (error instanceof DatabaseUnavailable) return error.remedy
   if (!(error instanceof Failure)) return (error as Error).message
   const { status, reason, code } = (error.cause ?? {}) as { status?: number, reason?: string, code?: string }
   const known = [status === undefined ? undefined : `status ${status}`, code, reason].filter(part => part !== undefined).join(', ')

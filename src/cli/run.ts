@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config/load.js'
+import { DatabaseUnavailable } from '../control/database-unavailable.js'
 import { ControlRefused } from '../control/refused.js'
 import { addAdopt } from './adopt.js'
 import { addAudit } from './audit.js'
@@ -52,6 +53,7 @@ const remedies: Readonly<Record<string, string>> = {
 function explain (error: unknown): string {
   if (error instanceof ControlRefused && error.reason === 'missing') return `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?`
   if (error instanceof ControlRefused || error instanceof ConfigError) return error.message
+  if (error instanceof DatabaseUnavailable) return error.remedy
   const { code, message } = error as { code?: string, message: string }
   return remedies[code ?? ''] ?? message
 }

@@ -3,6 +3,7 @@ import closeWithGrace from 'close-with-grace'
 import { destination, pino } from 'pino'
 import type { Config } from '../config.js'
 import { ConfigError, loadConfig } from '../config/load.js'
+import { DatabaseUnavailable } from '../control/database-unavailable.js'
 import { logOptions } from '../gateway/log.js'
 import { openService, type Service } from '../service.js'
 import { announcement } from './announcement.js'
@@ -65,6 +66,7 @@ async function begin ({ app, control, sandboxes, catchUp }: Service, config: Con
 
 function explain (error: unknown): string {
   if (error instanceof ConfigError) return error.message
+  if (error instanceof DatabaseUnavailable) return error.remedy
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE') return 'the port is taken by another process; choose another one with PORT'
   if (code === 'EACCES') return 'the address or the data directory is not allowed to this user; check HOST, PORT and CLINIGATE_DATA'

@@ -1,4 +1,4 @@
-import { DatabaseUnavailable } from './unavailable.js'
+import { DatabaseUnavailable } from '../database-unavailable.js'
 
 /** What a URL may say of TLS, and what is done: with TLS, the certificate and its host are always verified. */
 const modes: Readonly<Record<string, string>> = {
@@ -19,7 +19,7 @@ export function verifyingUrl (url: string): string {
   if (wished === null && !parameters.has('ssl') && !parameters.has('uselibpqcompat')) return url
   const mode = modes[wished ?? '']
   if (mode === undefined || parameters.has('ssl') || parameters.has('uselibpqcompat')) {
-    throw new DatabaseUnavailable('Say in CONTROL_DATABASE_URL with sslmode alone whether the connection uses TLS: verify-full, or disable within a network that you trust.', 'sslmode')
+    throw new DatabaseUnavailable('Say in CONTROL_DATABASE_URL with sslmode alone whether the connection uses TLS: verify-full, or disable within a network that you trust.')
   }
   parameters.set('sslmode', mode)
   return parsed.href

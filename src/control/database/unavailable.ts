@@ -1,12 +1,5 @@
 import { DatabaseError } from 'pg'
-
-/** The control database can't be asked now; the message tells the operator what to do, and holds nothing of the URL. */
-export class DatabaseUnavailable extends Error {
-  constructor (message: string, readonly reason: string) {
-    super(`${message} (${reason})`)
-    this.name = 'DatabaseUnavailable'
-  }
-}
+import { DatabaseUnavailable } from '../database-unavailable.js'
 
 /** By the code of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html), of Node's network or of TLS; the first that fits counts. */
 const remedies: ReadonlyArray<readonly [RegExp, string]> = [
@@ -29,8 +22,8 @@ const remedies: ReadonlyArray<readonly [RegExp, string]> = [
 export function unavailable (error: unknown): DatabaseUnavailable {
   if (error instanceof DatabaseUnavailable) return error
   const reason = reasonOf(error as NodeJS.ErrnoException)
-  const [, message] = remedies.find(([pattern]) => pattern.test(reason))!
-  return new DatabaseUnavailable(message, reason)
+  const [, remedy] = remedies.find(([pattern]) => pattern.test(reason))!
+  return new DatabaseUnavailable(`${remedy} (${reason})`)
 }
 
 /** A failure of a query as it may be told and logged: what PostgreSQL repeats of the row that it refused is taken out. */
