@@ -39,7 +39,7 @@ function Entries ({ tenantId, entries, names }: AuditPageContent) {
       {entries.map(entry => (
         <Row>
           <Cell of='When'><Time at={entry.at} /></Cell>
-          <Cell of='Who'><span safe>{personText(entry.actor)}</span></Cell>
+          <Cell of='Who' kind='person'><span safe>{personText(entry.actor)}</span></Cell>
           <Cell of='What'><Deed tenantId={tenantId} entry={entry} /></Cell>
           {tenantId === undefined ? <Cell of='Organization'><OrganizationLink tenantId={entry.tenantId} names={names} /></Cell> : ''}
         </Row>

@@ -58,7 +58,7 @@ export function Row ({ children }: PropsWithChildren) {
 }
 
 /** One cell, under the column of this name. */
-export function Cell ({ of, kind, children }: PropsWithChildren<{ readonly of: string, readonly kind?: 'number' | 'actions' }>) {
+export function Cell ({ of, kind, children }: PropsWithChildren<{ readonly of: string, readonly kind?: 'number' | 'actions' | 'person' }>) {
   return <td role='cell' data-label={of} class={kind}>{children}</td>
 }
 

@@ -1,7 +1,7 @@
 import type { Reach } from '../control/gateway-store.js'
 import type { Key } from '../control/keys.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time } from './elements.js'
-import { countText } from './numbers.js'
+import { durationText } from './numbers.js'
 import { keyPath } from './paths.js'
 
 /** On which gateways the latest change of a key is in force. */
@@ -40,7 +40,7 @@ function Gateways ({ gateways }: Pick<Reach, 'gateways'>) {
         <Row>
           <Cell of='Gateway'><span safe>{name}</span></Cell>
           <Cell of='State'><ReachBadge isConnected={isConnected} isReached={isReached} /></Cell>
-          <Cell of='In force after'><span safe>{afterMs === undefined ? '–' : `${countText(afterMs)} ms`}</span></Cell>
+          <Cell of='In force after'><span safe>{afterMs === undefined ? '–' : durationText(afterMs)}</span></Cell>
         </Row>
       ))}
     </Table>

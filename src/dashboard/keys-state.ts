@@ -33,6 +33,6 @@ export const conditionBadges: Readonly<Record<KeyCondition, { readonly tone: Ton
 
 /** What the scopes of a key let it do. */
 export function scopesText (scopes: readonly Scope[]): string {
-  if (scopes.includes('*') || scopes.length === 2) return 'read and write'
-  return scopes[0] === 'read' ? 'only read' : 'only write'
+  if (scopes.includes('*') || scopes.length === 2) return 'read, write'
+  return scopes[0] === 'read' ? 'read' : 'write'
 }

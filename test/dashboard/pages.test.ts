@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { niceMaximum } from '../../src/dashboard/chart.js'
+import { durationText } from '../../src/dashboard/numbers.js'
 import { detailText, personText } from '../../src/dashboard/audit-words.js'
 import { newOnce } from '../../src/control/context.js'
 import { signedIn } from '../harness/dashboard.js'
@@ -173,4 +174,8 @@ test('the audit trail names people as people do', async t => {
     ['ann@example.org', 'root at the command line', 'token tok-a', 'the provider login.example.org', 'first start', ''])
   t.equal(detailText({ name: 'a', overage: false, expiresAt: '2030-01-31T00:00:00.000Z', datastore: null, tenantId: 'org-a' }), 'name: a, overage: off, expires: 2030-01-31 00:00 UTC')
   t.same([null, 'text', {}].map(detailText), ['', '', ''])
+})
+
+test('how long a change took is told in milliseconds, and in larger words when it took long', async t => {
+  t.same([0, 812, 9_999, 10_000, 59_600, 600_000, 82_800_208].map(durationText), ['0 ms', '812 ms', '9,999 ms', '10 seconds', '60 seconds', '10 minutes', '23 hours'])
 })
