@@ -50,7 +50,7 @@ const routing = Type.Object({
 
 const control = Type.Object({
   databaseUrlFile: Type.Optional(Type.String({
-    description: 'File with the `postgres://` URL of the control plane\'s database; absent: an SQLite file in the data directory',
+    description: 'File with the `postgres://` URL of the control plane\'s database, with `?sslmode=verify-full` when it is on another machine; absent: an SQLite file in the data directory',
     secretEnv: 'CONTROL_DATABASE_URL',
     minLength: 1,
     examples: ['/run/secrets/control-database-url']
