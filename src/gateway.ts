@@ -16,6 +16,8 @@ import { metadata, type MetadataOptions } from './gateway/metadata.js'
 import { serverOptions, type ServerParts } from './gateway/settings.js'
 import { authenticate, type Authenticate } from './keys/authenticate.js'
 import { effectOf, requireScope } from './keys/scopes.js'
+import type { MonthCounts } from './limits/month-counts.js'
+import { monthlyQuota } from './limits/monthly-quota.js'
 import { perMinute } from './limits/per-minute.js'
 import type { SharedCounts } from './limits/shared-counts.js'
 import { documentation, type DocumentationOptions } from './openapi/routes.js'
@@ -30,6 +32,8 @@ export interface ControlPlaneOptions extends ServerParts, HealthOptions {
 export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, DocumentationOptions {
   readonly authenticate: Authenticate
   readonly plans: Plans
+  /** What of each organization's month has been used. */
+  readonly months: MonthCounts
   /** What several gateways count together; absent where each counts for itself. */
   readonly shared?: SharedCounts
   readonly countUsage: CountUsage
@@ -101,6 +105,7 @@ async function withKey (scope: FastifyInstance, { prefix: _, ...options }: WithK
   await scope.register(authenticate, options)
   await scope.register(countUsage, options)
   await scope.register(perMinute, options)
+  await scope.register(monthlyQuota, options)
   await scope.register(simple, options)
   await scope.register(options.fhir, { prefix: '/fhir' })
 }

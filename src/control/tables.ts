@@ -1,7 +1,7 @@
 import type { Mode } from '../keys/caller.js'
 import type { Change } from '../keys/change-feed.js'
 import type { Role } from './actor.js'
-import type { UsageHourRow, UsageSourceRow } from './usage-tables.js'
+import type { UsageHourRow, UsageMonthRow, UsageSourceRow } from './usage-tables.js'
 
 /** The control plane's tables, whose names have underscores in SQL. Times are ISO 8601 text in UTC, switches 0 or 1, so that SQLite and PostgreSQL hold the same. */
 export interface Tables {
@@ -17,6 +17,7 @@ export interface Tables {
   gateways: GatewayRow
   usageSources: UsageSourceRow
   usageHours: UsageHourRow
+  usageMonths: UsageMonthRow
 }
 
 /** A customer, that is a tenant. */

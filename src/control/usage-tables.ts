@@ -1,4 +1,4 @@
-import type { UsageLine } from '../limits/usage.js'
+import type { MonthTotal, UsageLine } from '../limits/usage.js'
 
 /** How far the ledger of a gateway was taken: its last batch. */
 export interface UsageSourceRow {
@@ -15,4 +15,9 @@ export interface UsageHourRow extends Omit<UsageLine, 'isCounted' | 'isOverage' 
   isCounted: number
   isOverage: number
   count: number
+}
+
+/** How many requests of a pool counted in a month, and how many of them came past the allowance. */
+export interface UsageMonthRow extends MonthTotal {
+  overage: number
 }

@@ -1,8 +1,8 @@
 import { sql, type Transaction } from 'kysely'
-import type { UsageBatch, UsageLine, UsageReceipt } from '../limits/usage.js'
+import { monthOf, type MonthTotal, type UsageBatch, type UsageLine, type UsageReceipt } from '../limits/usage.js'
 import type { ControlContext } from './context.js'
 import type { Tables } from './tables.js'
-import type { UsageHourRow } from './usage-tables.js'
+import type { UsageHourRow, UsageMonthRow } from './usage-tables.js'
 import { usageTotals, type UsageAnswer, type UsageQuestion } from './usage-totals.js'
 
 /** Rows of one statement; databases bound the parameters of one. */
@@ -31,8 +31,9 @@ export class UsageStore {
         .where('ledgerId', '=', ledgerId).where('number', '=', number - 1).executeTakeFirstOrThrow()
       if (moved.numUpdatedRows === 0n) return await standing(trx, ledgerId)
       await add(trx, lines)
+      const months = await addMonths(trx, lines)
       await touchKeys(trx, lines)
-      return { number, batchId }
+      return { number, batchId, months }
     })
   }
 
@@ -53,6 +54,35 @@ async function add (trx: Transaction<Tables>, lines: readonly UsageLine[]): Prom
         .doUpdateSet(eb => ({ count: eb('usageHours.count', '+', eb.ref('excluded.count')) })))
       .execute()
   }
+}
+
+/** @returns the totals as they are since */
+async function addMonths (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<MonthTotal[]> {
+  const totals: MonthTotal[] = []
+  for (const rows of parts(monthsOf(lines))) {
+    const added = await trx.insertInto('usageMonths').values(rows)
+      .onConflict(conflict => conflict.columns(['tenantId', 'mode', 'month']).doUpdateSet(eb => ({
+        counted: eb('usageMonths.counted', '+', eb.ref('excluded.counted')),
+        overage: eb('usageMonths.overage', '+', eb.ref('excluded.overage'))
+      })))
+      .returning(['tenantId', 'mode', 'month', 'counted']).execute()
+    totals.push(...added.map(total => ({ ...total, counted: Number(total.counted) })))
+  }
+  return totals
+}
+
+/** One row for each pool and month of what counted, in an order that is the same for all. */
+function monthsOf (lines: readonly UsageLine[]): UsageMonthRow[] {
+  const rows = new Map<string, { -readonly [K in keyof UsageMonthRow]: UsageMonthRow[K] }>()
+  for (const { tenantId, mode, hour, count, isOverage } of lines.filter(line => line.isCounted)) {
+    const month = monthOf(hour)
+    const place = `${tenantId} ${mode} ${month}`
+    const row = rows.get(place) ?? { tenantId, mode, month, counted: 0, overage: 0 }
+    row.counted += count
+    row.overage += isOverage ? count : 0
+    rows.set(place, row)
+  }
+  return [...rows].sort(([one], [other]) => one < other ? -1 : 1).map(([, row]) => row)
 }
 
 /** One row for each place in the table, in an order that is the same for all, since otherwise two gateways could wait for each other for ever. */

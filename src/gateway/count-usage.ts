@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Use, UsageInteraction, UsageOutcome } from '../limits/usage.js'
+import type {} from '../limits/monthly-quota.js'
+import { isCounted, type Use, type UsageInteraction, type UsageOutcome } from '../limits/usage.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import { resourceTypes } from '../tenant-guard/resource-types.js'
 
@@ -29,9 +30,8 @@ function useOf (request: FastifyRequest, { statusCode: status }: FastifyReply): 
     keyId,
     ...wordsOf(request),
     outcome: outcomeOf(status),
-    isCounted: status !== 401 && status !== 429 && status < 500,
-    // Decided when a request comes in, once the month has a limit.
-    isOverage: false
+    isCounted: isCounted(status),
+    isOverage: isCounted(status) && request.quota?.isOverage === true
   }
 }
 

@@ -13,6 +13,8 @@ export interface Caller {
   readonly plan: string
   /** The name of its organization's own datastore, on the plan enterprise. */
   readonly datastore?: string
+  /** Whether its organization lets live requests past the month's allowance be served and billed. */
+  readonly overage: boolean
   readonly mode: Mode
   readonly scopes: readonly Scope[]
 }

@@ -8,8 +8,6 @@ export interface KeyRecord {
   readonly hash: string
   /** Whom a request with this key comes from, if the key is still good. */
   readonly caller: Caller
-  /** Whether live requests past the month's allowance are served. */
-  readonly overage: boolean
   readonly expiresAt?: number
   readonly revokedAt?: number
 }
@@ -214,10 +212,10 @@ function toRecord (row: FoundRow): KeyRecord {
       tenantId: row.tenant_id,
       plan: row.plan,
       ...(row.datastore === null ? {} : { datastore: row.datastore }),
+      overage: row.overage === 1,
       mode: row.mode,
       scopes: row.scopes.split(',') as Scope[]
     }),
-    overage: row.overage === 1,
     expiresAt: row.expires_at ?? undefined,
     revokedAt: row.revoked_at ?? undefined
   }

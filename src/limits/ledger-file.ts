@@ -1,7 +1,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import Database from 'better-sqlite3'
 import { base32, randomText } from '../keys/random-text.js'
-import { linesPerBatch, type UsageBatch, type UsageLine, type UsageReceipt } from './usage.js'
+import { linesPerBatch, monthOf, type Pool, type UsageBatch, type UsageLine, type UsageReceipt } from './usage.js'
 
 /** Raised whenever the tables change. */
 const layout = 1
@@ -12,6 +12,8 @@ const dayMs = 24 * 3_600_000
 const batchesKeptMs = 3 * dayMs
 /** How long hourly totals are kept: a bill of thirteen months ago can still be made anew. */
 const totalsKeptMs = 400 * dayMs
+/** A month's allowance is asked for while the month lasts; some days more, since clocks differ. */
+const monthsKeptMs = 40 * dayMs
 /** Old batches are made totals a few at a time, so that nobody waits for it. */
 const foldedAtOnce = 20
 
@@ -31,10 +33,17 @@ const tables = `
   CREATE INDEX totals_by_age ON totals (hour);
   CREATE TABLE batches (number INTEGER PRIMARY KEY, batch_id TEXT NOT NULL, content BLOB NOT NULL, acknowledged_at INTEGER) STRICT;
   CREATE INDEX batches_by_age ON batches (acknowledged_at);
+  CREATE TABLE months (
+    tenant_id TEXT NOT NULL, mode TEXT NOT NULL, month TEXT NOT NULL,
+    own INTEGER NOT NULL DEFAULT 0, told INTEGER NOT NULL DEFAULT 0, others INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant_id, mode, month)) STRICT, WITHOUT ROWID;
   PRAGMA user_version = ${layout};`
 
 /** Lines to be written once, whatever goes wrong meanwhile; the name tells one deposit from another. */
 export interface Deposit { readonly name: string, readonly lines: readonly UsageLine[] }
+
+/** How many requests of a pool counted in a month: at this gateway, and at all others as far as the control plane has told. */
+export interface MonthCount { readonly own: number, readonly others: number }
 
 /** The file is no ledger, or no longer a sound one. */
 export class LedgerBroken extends Error {
@@ -59,7 +68,10 @@ export class LedgerFile {
   add ({ name, lines }: Deposit): void {
     this.#inTransaction(() => {
       if (this.#series().written === name) return
-      for (const line of lines) this.#statements.await.run(rowOf(line))
+      for (const line of lines) {
+        this.#statements.await.run(rowOf(line))
+        if (line.isCounted) this.#statements.own.run(inMonth(line))
+      }
       this.#statements.mark.run(name)
     })
   }
@@ -78,12 +90,18 @@ export class LedgerFile {
     this.#inTransaction(() => {
       if (!this.#continues(receipt)) this.#beginSeries()
       else {
-        this.#statements.acknowledge.run(now.getTime(), receipt.number)
-        if (this.#statements.withdraw.run(receipt.number).changes > 0 && !this.#holds(receipt.number + 1)) this.#beginSeries()
+        this.#acknowledge(receipt, now)
+        if (this.#withdraw(receipt) && !this.#holds(receipt.number + 1)) this.#beginSeries()
       }
       for (const row of this.#statements.old.all(now.getTime() - batchesKeptMs, foldedAtOnce) as BatchRow[]) this.#fold(row)
       this.#statements.forget.run(new Date(now.getTime() - totalsKeptMs).toISOString())
+      this.#statements.forgetMonths.run(monthOf(new Date(now.getTime() - monthsKeptMs).toISOString()))
     })
+  }
+
+  /** What of a pool counted in a month, as far as it is on this disk. */
+  monthOf ({ tenantId, mode }: Pool, month: string): MonthCount {
+    return (this.#statements.month.get(tenantId, mode, month) as MonthCount | undefined) ?? { own: 0, others: 0 }
   }
 
   close (): void {
@@ -112,6 +130,23 @@ export class LedgerFile {
     this.#statements.keep.run(batch.number, batch.batchId, packed(batch.lines))
     this.#statements.count.run(batch.number)
     return batch
+  }
+
+  /** What was told of a month and what all have told of it say what the others counted. */
+  #acknowledge ({ number, months = [] }: UsageReceipt, now: Date): void {
+    for (const { content } of this.#statements.unacknowledged.all(number) as BatchRow[]) this.#tell(unpacked(content), 1)
+    this.#statements.acknowledge.run(now.getTime(), number)
+    for (const { counted, ...pool } of months) this.#statements.learn.run({ ...pool, counted })
+  }
+
+  /** @returns whether the control plane no longer has what it had */
+  #withdraw ({ number }: UsageReceipt): boolean {
+    for (const { content } of this.#statements.acknowledgedAfter.all(number) as BatchRow[]) this.#tell(unpacked(content), -1)
+    return this.#statements.withdraw.run(number).changes > 0
+  }
+
+  #tell (lines: readonly UsageLine[], sign: 1 | -1): void {
+    for (const line of lines) if (line.isCounted) this.#statements.told.run({ ...inMonth(line), count: sign * line.count })
   }
 
   #continues ({ number, batchId }: UsageReceipt): boolean {
@@ -158,6 +193,8 @@ interface LineRow extends Omit<UsageLine, 'isCounted' | 'isOverage'> { readonly 
 const packed = (lines: readonly UsageLine[]): Buffer => deflateRawSync(JSON.stringify(lines), { level: 1 })
 const unpacked = (content: Buffer): readonly UsageLine[] => JSON.parse(inflateRawSync(content).toString())
 
+const inMonth = ({ tenantId, mode, hour, count }: UsageLine) => ({ tenantId, mode, month: monthOf(hour), count })
+
 const rowOf = (line: UsageLine): LineRow => ({ ...line, isCounted: Number(line.isCounted), isOverage: Number(line.isOverage) })
 const lineOf = (row: LineRow): UsageLine => ({ ...row, isCounted: row.isCounted === 1, isOverage: row.isOverage === 1 })
 
@@ -192,7 +229,18 @@ function prepare (database: Database.Database) {
       WHERE number > 0 AND acknowledged_at IS NOT NULL`),
     renumber: database.prepare('UPDATE batches SET number = number + 1 - (SELECT min(number) FROM batches WHERE number > 0) WHERE number > 0'),
     drop: database.prepare('DELETE FROM batches WHERE number = ?'),
-    forget: database.prepare('DELETE FROM totals WHERE hour < ?')
+    forget: database.prepare('DELETE FROM totals WHERE hour < ?'),
+    unacknowledged: database.prepare('SELECT * FROM batches WHERE acknowledged_at IS NULL AND number <= ?'),
+    acknowledgedAfter: database.prepare('SELECT * FROM batches WHERE acknowledged_at IS NOT NULL AND number > ?'),
+    month: database.prepare('SELECT own, others FROM months WHERE tenant_id = ? AND mode = ? AND month = ?'),
+    own: database.prepare(`
+      INSERT INTO months (tenant_id, mode, month, own) VALUES (:tenantId, :mode, :month, :count) ON CONFLICT DO UPDATE SET own = own + :count`),
+    told: database.prepare(`
+      INSERT INTO months (tenant_id, mode, month, told) VALUES (:tenantId, :mode, :month, :count) ON CONFLICT DO UPDATE SET told = told + :count`),
+    learn: database.prepare(`
+      INSERT INTO months (tenant_id, mode, month, others) VALUES (:tenantId, :mode, :month, :counted)
+      ON CONFLICT DO UPDATE SET others = max(0, :counted - told)`),
+    forgetMonths: database.prepare('DELETE FROM months WHERE month < ?')
   }
 }
 

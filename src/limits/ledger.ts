@@ -3,9 +3,9 @@ import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import type { FastifyBaseLogger } from 'fastify'
-import { LedgerBroken, LedgerFile, type Deposit } from './ledger-file.js'
+import { LedgerBroken, LedgerFile, type Deposit, type MonthCount } from './ledger-file.js'
 import { Tally } from './tally.js'
-import type { UsageBatch, UsageReceipt, Use } from './usage.js'
+import type { Pool, UsageBatch, UsageReceipt, Use } from './usage.js'
 
 /** What the ledger of a gateway needs; `now` is the wall clock. */
 export interface LedgerOptions {
@@ -82,6 +82,12 @@ export class UsageLedger {
     this.#work(file => file.settle(receipt, this.#options.now()))
   }
 
+  /** What of a pool counted in a month, what is still in memory included; a disk that can't be read counts nothing. */
+  monthOf (pool: Pool, month: string): MonthCount {
+    const { own, others } = this.#readMonth(pool, month)
+    return { own: own + this.#tally.countedIn(pool, month), others }
+  }
+
   /** How the ledger is. */
   check (): LedgerCheck {
     const broken = this.#brokenFiles()
@@ -107,6 +113,14 @@ export class UsageLedger {
     this.#deposit = deposit
     file.add(deposit)
     this.#deposit = undefined
+  }
+
+  #readMonth (pool: Pool, month: string): MonthCount {
+    try {
+      return this.#work(file => file.monthOf(pool, month))
+    } catch {
+      return { own: 0, others: 0 }
+    }
   }
 
   #work<T> (work: (file: LedgerFile) => T): T {

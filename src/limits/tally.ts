@@ -1,4 +1,4 @@
-import type { Use, UsageLine } from './usage.js'
+import { monthOf, type Pool, type Use, type UsageLine } from './usage.js'
 
 /** Counts requests by what they have in common, in memory that is bounded. */
 export class Tally {
@@ -28,6 +28,15 @@ export class Tally {
     if (line === undefined) return this.#begin(name, { ...use, hour: hourOf(at), count: times, lastAt: at })
     line.count += times
     if (at > line.lastAt) line.lastAt = at
+  }
+
+  /** How many requests of a pool that count in a month are held. */
+  countedIn ({ tenantId, mode }: Pool, month: string): number {
+    let counted = 0
+    for (const line of this.#lines.values()) {
+      if (line.isCounted && line.tenantId === tenantId && line.mode === mode && monthOf(line.hour) === month) counted += line.count
+    }
+    return counted
   }
 
   /** Takes out lines, the oldest first, at most so many. */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import type { UsageLedger } from './ledger.js'
-import { linesPerBatch, type SendUsage } from './usage.js'
+import { linesPerBatch, type SendUsage, type UsageReceipt } from './usage.js'
 
 const firstPauseMs = 500
 const longestPauseMs = 60_000
@@ -10,6 +10,8 @@ const longestPauseMs = 60_000
 export interface UsageSenderParts {
   readonly ledger: Pick<UsageLedger, 'nextBatch' | 'settle'>
   readonly send: SendUsage
+  /** Told of each receipt, once the ledger has noted it down. */
+  readonly onSettled?: (receipt: UsageReceipt) => void
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
   /** How long counts gather before they are sent, in milliseconds. */
   readonly everyMs?: number
@@ -26,7 +28,7 @@ export class UsageSender {
 
   /** Starts at once. */
   constructor (parts: UsageSenderParts) {
-    this.#parts = { everyMs: 2_000, patienceMs: 30_000, ...parts }
+    this.#parts = { everyMs: 2_000, patienceMs: 30_000, onSettled: () => {}, ...parts }
     this.#running = this.#run()
   }
 
@@ -51,12 +53,13 @@ export class UsageSender {
 
   /** @returns how long to wait afterwards, in milliseconds */
   async #sendNext (stopping: AbortSignal): Promise<number> {
-    const { ledger, send, log, everyMs, patienceMs } = this.#parts
+    const { ledger, send, onSettled, log, everyMs, patienceMs } = this.#parts
     try {
       const batch = ledger.nextBatch()
       if (batch === undefined) return everyMs
       const receipt = await send(batch, AbortSignal.any([stopping, AbortSignal.timeout(patienceMs)]))
       ledger.settle(receipt)
+      onSettled(receipt)
       if (receipt.number !== batch.number || receipt.batchId !== batch.batchId) throw new Error(`the control plane stands at batch ${receipt.number} and not at ${batch.number}`)
       if (this.#failures > 0) log.info('usage is sent to the control plane again')
       this.#failures = 0

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import type { Mode } from '../keys/caller.js'
 
 /** What a request wanted, in known words: those of http://hl7.org/fhir/R4/http.html as far as they are told apart here; `other` was not understood. */
 export const usageInteractions = ['read', 'search', 'history', 'create', 'update', 'patch', 'delete', 'batch', 'transaction', 'operation', 'other'] as const
@@ -67,7 +68,27 @@ export interface UsageBatch extends Pick<Static<typeof usageBatchSchema>, 'ledge
 export interface UsageReceipt {
   readonly number: number
   readonly batchId: string
+  /** What all gateways together have told of the months of the organizations in an applied batch. */
+  readonly months?: readonly MonthTotal[]
 }
+
+/** An organization's requests of one mode, of which a month's allowance is a number. */
+export interface Pool {
+  readonly tenantId: string
+  readonly mode: Mode
+}
+
+/** How many requests of a pool counted in a month, in UTC, such as `2030-01`. */
+export interface MonthTotal extends Pool {
+  readonly month: string
+  readonly counted: number
+}
+
+/** Whether a request with this answer counts against the month: what was refused with 401 or 429, or failed on our side, does not. */
+export const isCounted = (status: number): boolean => status !== 401 && status !== 429 && status < 500
+
+/** The month of a moment that is ISO 8601 in UTC. */
+export const monthOf = (at: string): string => at.slice(0, 7)
 
 /**
  * Gives a batch to the control plane. Repeating it does no harm: each is applied exactly once, whoever sends it how often.

@@ -2,7 +2,7 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import { Type, type Static, type TSchema } from 'typebox'
 import type { GatewayReport } from '../control/gateway-store.js'
 import type { Batch, KeyState, OrganizationState } from '../keys/change-feed.js'
-import type { UsageReceipt } from '../limits/usage.js'
+import { linesPerBatch, type MonthTotal, type UsageReceipt } from '../limits/usage.js'
 import { LinkFailed } from './failed.js'
 
 /** What goes over the wire, told in full: a name that is not here may mean something that must not be passed over. */
@@ -60,7 +60,14 @@ export const reportBody = Type.Object({
 } satisfies Told<GatewayReport>, closed)
 
 /** What is answered to a batch of usage. */
-const receipt = Type.Object({ number: seq, batchId: idOrNone } satisfies Told<UsageReceipt>, closed)
+const monthTotal = Type.Object({
+  tenantId: id,
+  mode: Type.Enum(['test', 'live']),
+  month: Type.String({ pattern: '^\\d{4}-\\d\\d$' }),
+  counted: seq
+} satisfies Told<MonthTotal>, closed)
+
+const receipt = Type.Object({ number: seq, batchId: idOrNone, months: Type.Optional(Type.Array(monthTotal, { maxItems: linesPerBatch })) } satisfies Told<UsageReceipt>, closed)
 
 const ajv = new Ajv()
 // A time that the engine could not read would be a key without an end.

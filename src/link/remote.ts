@@ -96,8 +96,8 @@ class RemoteLink implements ControlLink {
   }
 }
 
-/** A receipt is short. */
-const longestAnswer = 10_000
+/** A receipt has at most a line of some hundred characters for each line of a batch. */
+const longestAnswer = 1_000_000
 
 const silent = () => new LinkFailed('nothing was heard from the control plane for too long; the connection is opened anew')
 

@@ -52,6 +52,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     bodyBytes: config.limits.bodyBytes,
     authenticate: keys.authenticate,
     countUsage: usage.count,
+    months: usage.months,
     checks: { keys: keys.check, ...checks },
     capabilityStatement: statements.whole,
     fhirStatement: statements.fhir,

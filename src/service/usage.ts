@@ -4,12 +4,14 @@ import type { Config } from '../config.js'
 import type { CountUsage } from '../gateway/count-usage.js'
 import type { Check } from '../gateway/health.js'
 import { UsageLedger } from '../limits/ledger.js'
+import { MonthCounts } from '../limits/month-counts.js'
 import { UsageSender } from '../limits/usage-sender.js'
 import type { ControlLink } from '../link/link.js'
 
 /** The usage ledger of a gateway, as it is sent to its control plane. */
 export interface OpenUsage {
   readonly count: CountUsage
+  readonly months: MonthCounts
   /** Whether everything that is counted gets to the disk and to the control plane. */
   readonly check: () => Check
   /** The ledger keeps what was not sent. */
@@ -22,9 +24,11 @@ const noticedFailures = 7
 /** Opens the ledger in the data directory, whatever state that is in, and sends it from now on. */
 export function openUsage ({ dataDirectory }: Config, { link, now, log }: { readonly link: Pick<ControlLink, 'sendUsage'>, readonly now: () => Date, readonly log: FastifyBaseLogger }): OpenUsage {
   const ledger = new UsageLedger({ file: join(dataDirectory, 'usage.db'), now, log })
-  const sender = new UsageSender({ ledger, send: link.sendUsage, log })
+  const months = new MonthCounts({ ledger })
+  const sender = new UsageSender({ ledger, send: link.sendUsage, log, onSettled: ({ months: totals = [] }) => months.learn(totals) })
   return {
     count: (use, at) => ledger.record(use, at),
+    months,
     check: () => {
       const { status, ...details } = ledger.check()
       return { status: sender.failures < noticedFailures ? status : 'degraded', ...details, failedSendings: sender.failures }

@@ -40,11 +40,11 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     t.notOk(Object.hasOwn(operator!, 'tenantId'))
     t.same(await control.members.whoHas('op@example.org', password), [])
     t.same(await control.members.whoHas('nobody@example.org', first!.password), [])
-    await t.rejects(control.members.changePassword(operator!.memberId, { current: password, wanted: password }), { reason: 'invalid' })
-    await t.rejects(control.members.changePassword(operator!.memberId, { current: first!.password, wanted: 'short' }), { reason: 'invalid' })
+    await t.rejects(control.members.changePassword(operator!.memberId, { current: password, wanted: password }), { name: 'ControlRefused', reason: 'invalid' })
+    await t.rejects(control.members.changePassword(operator!.memberId, { current: first!.password, wanted: 'short' }), { name: 'ControlRefused', reason: 'invalid' })
     await control.members.changePassword(operator!.memberId, { current: first!.password, wanted: password })
     t.match(await control.members.whoHas('op@example.org', password), [{ mustChangePassword: false }])
-    await t.rejects(control.members.remove(operator!.memberId, 'test'), { reason: 'conflict' }, 'the last operator stays')
+    await t.rejects(control.members.remove(operator!.memberId, 'test'), { name: 'ControlRefused', reason: 'conflict' }, 'the last operator stays')
   })
 
   await t.test('an invitation serves once, to one person, for a week', async t => {
@@ -52,7 +52,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     const { token, invitationId } = await control.invitations.create({ tenantId, email: 'Ann@Example.org', role: 'viewer' }, 'test')
     t.match(await control.invitations.findByToken(token), { invitationId, email: 'ann@example.org', role: 'viewer' })
     t.equal(await control.invitations.findByToken(invitationId), undefined)
-    await t.rejects(control.invitations.accept(token, { name: 'Ann', password: 'short' }), { reason: 'invalid' })
+    await t.rejects(control.invitations.accept(token, { name: 'Ann', password: 'short' }), { name: 'ControlRefused', reason: 'invalid' })
     const [one, two] = await Promise.allSettled([1, 2].map(() => control.invitations.accept(token, { name: 'Ann', password })))
     t.same([one!.status, two!.status].sort(), ['fulfilled', 'rejected'])
     t.match(await control.members.list(tenantId), [{ email: 'ann@example.org', name: 'Ann', role: 'viewer', mustChangePassword: false }])
@@ -62,9 +62,9 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     t.same((await control.invitations.list(tenantId)).map(({ email }) => email), ['bob@example.org'])
     pass(7 * dayMs)
     t.same(await control.invitations.list(tenantId), [])
-    for (const gone of [late.token, back.token]) await t.rejects(control.invitations.accept(gone, { name: 'x', password }), { reason: 'missing' })
+    for (const gone of [late.token, back.token]) await t.rejects(control.invitations.accept(gone, { name: 'x', password }), { name: 'ControlRefused', reason: 'missing' })
     const again = await control.invitations.create({ tenantId, email: 'ann@example.org', role: 'admin' }, 'test')
-    await t.rejects(control.invitations.accept(again.token, { name: 'Ann', password }), { reason: 'conflict' })
+    await t.rejects(control.invitations.accept(again.token, { name: 'Ann', password }), { name: 'ControlRefused', reason: 'conflict' })
   })
 
   await t.test('one person may belong to several organizations, each with a password of its own', async t => {
@@ -117,9 +117,9 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     t.ok(await control.sessions.find('session-a'))
     t.match(await control.members.fromProvider({ ...identity, role: 'admin' }), { memberId: made.memberId, role: 'admin' })
     t.equal(await control.sessions.find('session-a'), undefined, 'another role ends what was open')
-    await t.rejects(control.members.fromProvider({ ...identity, subject: 'bob', tenantId: 'org-nothing' }), { reason: 'missing' })
-    await t.rejects(control.members.fromProvider({ ...identity, subject: 'bob', tenantId: undefined }), { reason: 'invalid' }, 'only operators belong to no organization')
-    await t.rejects(control.members.resetPassword(made.memberId, 'test'), { reason: 'conflict' })
+    await t.rejects(control.members.fromProvider({ ...identity, subject: 'bob', tenantId: 'org-nothing' }), { name: 'ControlRefused', reason: 'missing' })
+    await t.rejects(control.members.fromProvider({ ...identity, subject: 'bob', tenantId: undefined }), { name: 'ControlRefused', reason: 'invalid' }, 'only operators belong to no organization')
+    await t.rejects(control.members.resetPassword(made.memberId, 'test'), { name: 'ControlRefused', reason: 'conflict' })
     t.same(await control.members.whoHas('ann@example.org', ''), [])
   })
 

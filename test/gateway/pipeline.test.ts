@@ -9,6 +9,7 @@ import { Failure } from '../../src/envelope/failures.js'
 import { buildGateway, type GatewayOptions } from '../../src/gateway.js'
 import { logOptions } from '../../src/gateway/log.js'
 import type { Caller } from '../../src/keys/caller.js'
+import { MonthCounts } from '../../src/limits/month-counts.js'
 import { startGateway } from '../harness/gateway.js'
 import { answersIn } from '../harness/raw-http.js'
 
@@ -138,7 +139,7 @@ t.test('the log names the route and the key, and holds no secret, id, name or qu
 
 /** The pipeline around one route that does what the test says. */
 async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply: FastifyReply) => unknown, options: Partial<GatewayOptions> = {}) {
-  const caller: Caller = { keyId: 'k', keyName: 'k', tenantId: 't', plan: 'pro', mode: 'test', scopes: ['*'] }
+  const caller: Caller = { keyId: 'k', keyName: 'k', tenantId: 't', plan: 'pro', overage: true, mode: 'test', scopes: ['*'] }
   const app = await buildGateway({
     now: () => new Date(0),
     version: '1',
@@ -149,6 +150,7 @@ async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply:
     authenticate: async () => caller,
     plans: { pro: { requestsPerMinute: null, requestsPerMonth: null, overage: true } },
     countUsage: () => {},
+    months: new MonthCounts({ ledger: { monthOf: () => ({ own: 0, others: 0 }) } }),
     bodyBytes: 1_024,
     fhir: async () => {},
     routes: [async scope => { scope.get('/probe', async (request, reply) => handler(request, reply)) }],

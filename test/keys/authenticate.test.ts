@@ -50,7 +50,7 @@ function withOrganization (t: Test, maxStalenessMinutes: number | null = null) {
 t.test('a good key says who calls', async t => {
   const keys = withOrganization(t)
   const { secret } = keys.addKey('live', { scopes: ['read'] })
-  t.strictSame(await keys.check(secret), { keyId: 'key-2', keyName: 'a key', tenantId: 'org-a', plan: 'pro', mode: 'live', scopes: ['read'] })
+  t.strictSame(await keys.check(secret), { keyId: 'key-2', keyName: 'a key', tenantId: 'org-a', plan: 'pro', overage: true, mode: 'live', scopes: ['read'] })
 })
 
 t.test('a request without a key is UNAUTHORIZED', async t => {

@@ -5,7 +5,7 @@ import type { KeyRecord } from '../../src/keys/replica.js'
 const start = Date.parse('2030-01-01T00:00:00Z')
 
 function record (hash: string, rest: Partial<KeyRecord> = {}): KeyRecord {
-  return { hash, overage: true, caller: { keyId: hash, keyName: '', tenantId: 'org-a', plan: 'pro', mode: 'test', scopes: ['*'] }, ...rest }
+  return { hash, caller: { keyId: hash, keyName: '', tenantId: 'org-a', plan: 'pro', overage: true, mode: 'test', scopes: ['*'] }, ...rest }
 }
 
 /** A cache over keys that the test changes, with a clock that it turns and a count of look-ups. */

@@ -71,7 +71,7 @@ t.test('read opens GET and HEAD, write opens changes, * opens both, and an unkno
 })
 
 t.test('a call beyond the scope is INSUFFICIENT_SCOPE and says which scope it needs', async t => {
-  const caller: Caller = { keyId: 'k', keyName: 'n', tenantId: 't', plan: 'pro', mode: 'test', scopes: ['read'] }
+  const caller: Caller = { keyId: 'k', keyName: 'n', tenantId: 't', plan: 'pro', overage: true, mode: 'test', scopes: ['read'] }
   requireScope(caller, 'read')
   t.throws(() => requireScope(caller, 'write'), { code: 'INSUFFICIENT_SCOPE', status: 403, message: /the scope write/ })
 })

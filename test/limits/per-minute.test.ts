@@ -77,7 +77,7 @@ t.test('a plan that the configuration no longer has gives no service', async t =
 /** The limiter alone, with a window that a test can wait for; the header names the organization. */
 async function limited (windowMs: number) {
   const app = Fastify()
-  const caller = (tenantId: string): Caller => ({ tenantId, keyId: 'k', keyName: 'k', plan: 'sandbox', mode: 'test', scopes: ['*'] })
+  const caller = (tenantId: string): Caller => ({ tenantId, keyId: 'k', keyName: 'k', plan: 'sandbox', overage: false, mode: 'test', scopes: ['*'] })
   app.setErrorHandler(errorHandler)
   await app.register(identity, { now: () => new Date(0) })
   await app.register(envelope)

@@ -23,4 +23,13 @@ export async function up (db: Kysely<any>): Promise<void> {
     .addColumn('count', 'bigint', column => column.notNull())
     .addPrimaryKeyConstraint('usageHoursPkey', ['tenantId', 'hour', 'mode', 'keyId', 'resource', 'interaction', 'outcome', 'isCounted', 'isOverage'])
     .execute()
+  // What gateways need to know of each other's counts, without adding up a month each time.
+  await db.schema.createTable('usageMonths')
+    .addColumn('tenantId', 'text', column => column.notNull())
+    .addColumn('mode', 'text', column => column.notNull())
+    .addColumn('month', 'text', column => column.notNull())
+    .addColumn('counted', 'bigint', column => column.notNull())
+    .addColumn('overage', 'bigint', column => column.notNull())
+    .addPrimaryKeyConstraint('usageMonthsPkey', ['tenantId', 'mode', 'month'])
+    .execute()
 }

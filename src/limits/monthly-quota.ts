@@ -1,0 +1,88 @@
+import fp from 'fastify-plugin'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Plan, Plans } from '../config.js'
+import { Failure } from '../envelope/failures.js'
+import type { Caller } from '../keys/caller.js'
+import type { MonthCounts, Taken } from './month-counts.js'
+import { planNamed } from './plans.js'
+import { isCounted, monthOf } from './usage.js'
+
+/** Where the month is counted. */
+export interface MonthlyQuotaOptions { readonly plans: Plans, readonly months: Pick<MonthCounts, 'take'> }
+
+/** What a request had of its organization's month; absent where the plan has no limit. */
+export interface Quota {
+  readonly limit: number
+  readonly taken: Taken
+  /** Whether it came past the allowance and is billed; decided once, when it came in. */
+  readonly isOverage: boolean
+  /** When the next month begins, in milliseconds since 1970. */
+  readonly resetsAt: number
+}
+
+/**
+ * Holds an organization to its plan's number of requests in a calendar month, in UTC, test and live apart. Live requests past it
+ * are served and billed where plan and organization have it so; all others are refused with MONTHLY_QUOTA_EXCEEDED or
+ * SANDBOX_QUOTA_EXCEEDED. The headers tell what is left; an answer that doesn't count gives its request back.
+ */
+export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months }) => {
+  app.decorateRequest('quota')
+  app.addHook('onRequest', async request => {
+    const { caller, arrivedAt } = request
+    const plan = planNamed(plans, caller.plan)
+    if (plan.requestsPerMonth === null) return
+    const taken = months.take(caller, monthOf(arrivedAt))
+    const isOverage = taken.used > plan.requestsPerMonth
+    request.quota = { limit: plan.requestsPerMonth, taken, isOverage, resetsAt: nextMonth(arrivedAt) }
+    if (isOverage && !isServedPast(caller, plan)) throw exceeded(request.quota, request)
+  })
+  app.addHook('onSend', async ({ quota }, reply) => {
+    if (quota === undefined) return
+    if (!isCounted(reply.statusCode)) quota.taken.giveBack()
+    tell(quota, reply)
+  })
+}, { name: 'monthly-quota', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
+
+/** Test traffic is never billed, so it ends where its pool does. */
+function isServedPast ({ mode, overage }: Caller, plan: Plan): boolean {
+  return mode === 'live' && plan.overage && overage
+}
+
+function exceeded (quota: Quota, { caller: { mode }, arrivedAt }: FastifyRequest): Failure {
+  return new Failure(mode === 'live' ? 'MONTHLY_QUOTA_EXCEEDED' : 'SANDBOX_QUOTA_EXCEEDED', { headers: { 'retry-after': String(secondsUntil(quota, arrivedAt)) } })
+}
+
+function tell ({ limit, taken: { used }, resetsAt }: Quota, reply: FastifyReply): void {
+  const remaining = Math.max(0, limit - used)
+  const seconds = secondsUntil({ resetsAt }, reply.request.arrivedAt)
+  reply.headers({
+    'x-quota-limit': limit,
+    'x-quota-used': used,
+    'x-quota-remaining': remaining,
+    'x-quota-reset': new Date(resetsAt).toISOString(),
+    'ratelimit-policy': listed(reply.getHeader('ratelimit-policy'), `"month";q=${limit}`),
+    ratelimit: listed(reply.getHeader('ratelimit'), `"month";r=${remaining};t=${seconds}`)
+  })
+  if (used > limit) reply.header('x-quota-overage', used - limit)
+}
+
+/** A member more in a list of RFC 9651. */
+function listed (before: unknown, member: string): string {
+  return before === undefined ? member : `${String(before)}, ${member}`
+}
+
+function nextMonth (at: string): number {
+  const date = new Date(at)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
+}
+
+function secondsUntil ({ resetsAt }: Pick<Quota, 'resetsAt'>, at: string): number {
+  return Math.max(1, Math.ceil((resetsAt - Date.parse(at)) / 1_000))
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Known from the hook of {@link monthlyQuota} on, where the caller's plan has a limit. */
+    quota?: Quota
+  }
+}
