@@ -1,7 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from './config.js'
-import { gatewayToken } from './config/secrets.js'
 import type { ControlStore } from './control/store.js'
 import { buildControlPlane, buildGateway } from './gateway.js'
 import { Closers } from './service/closers.js'
@@ -45,8 +44,8 @@ const roles: Readonly<Record<Config['role'], (config: Config, parts: ServicePart
   },
 
   gateway: async (config, parts, closers) => {
-    const { remoteLink } = await import('./link/remote.js')
-    const link = closers.add(remoteLink({ url: config.control.url!, token: gatewayToken(config, parts.environment)! }))
+    const { openRemoteControl } = await import('./service/remote-control.js')
+    const link = closers.add(openRemoteControl(config, parts))
     const { options, sandboxes } = await openGateway(config, { ...parts, link }, closers)
     return { app: closers.add(await buildGateway(options)), sandboxes, catchUp: async () => {} }
   },

@@ -1,11 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { openControlStore, type ControlStore } from '../../src/control/store.js'
 import { buildMain } from '../harness/built.js'
+import { freePort } from '../harness/free-port.js'
 import { temporary, until } from './control-plane.js'
 
 const main = buildMain()
@@ -85,14 +84,4 @@ export async function eachOf<T> (things: readonly T[], atOnce: number, act: (thi
   await Promise.all(Array.from({ length: atOnce }, async () => {
     for (let thing = left.shift(); thing !== undefined; thing = left.shift()) await act(thing)
   }))
-}
-
-async function freePort (): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  await pause(0)
-  return port
 }

@@ -1,0 +1,18 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Config } from '../config.js'
+import { gatewayToken } from '../config/secrets.js'
+import type { Environment } from '../config/environment.js'
+import type { ControlLink } from '../link/link.js'
+import { remoteLink } from '../link/remote.js'
+
+/** The link to the control plane that the configuration of a gateway names; nothing is asked of it yet. */
+export function openRemoteControl (config: Config, { environment, log }: { readonly environment: Environment, readonly log: FastifyBaseLogger }): ControlLink {
+  const url = config.control.url!
+  if (isInTheClear(url)) log.warn('control.url begins with http: whoever is between could read the token and add keys; use https beyond a network of your own')
+  return remoteLink({ url, token: gatewayToken(config, environment)! })
+}
+
+function isInTheClear (url: string): boolean {
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'http:' && !['localhost', '127.0.0.1', '[::1]'].includes(hostname)
+}
