@@ -50,9 +50,9 @@ function AccountPage ({ member, organization, sessions, own, csrf }: AccountProp
       <dl class='facts'>
         <Fact name='Name'><span safe>{member.name}</span></Fact>
         <Fact name='Email'><span safe>{member.email}</span></Fact>
-        <Fact name='Role'><span safe>{member.role}</span></Fact>
+        <Fact name='Role'><span>{member.role}</span></Fact>
         {organization === undefined ? '' : <Fact name='Organization'><span safe>{organization}</span></Fact>}
-        <Fact name='Signs in'><span safe>{member.isFromProvider ? 'with the organization’s own sign-in' : 'with a password'}</span></Fact>
+        <Fact name='Signs in'><span>{member.isFromProvider ? 'with the organization’s own sign-in' : 'with a password'}</span></Fact>
       </dl>
       <section>
         <h2>Sessions</h2>

@@ -52,8 +52,8 @@ interface InvitationPageProps extends Typed {
 function InvitationPage ({ action, invitation: { email, role }, organization, csrf, name = '', trouble }: InvitationPageProps) {
   return (
     <>
-      <h1 safe>{title}</h1>
-      <p>You were invited to <strong safe>{organization ?? 'run this service'}</strong> as <strong safe>{role}</strong>.</p>
+      <h1>{title}</h1>
+      <p>You were invited to <strong safe>{organization ?? 'run this service'}</strong> as <strong>{role}</strong>.</p>
       <Trouble message={trouble} />
       <PostForm action={action} csrf={csrf}>
         <div class='field'>

@@ -32,7 +32,7 @@ export async function passwordRoutes (scope: FastifyInstance, parts: DashboardPa
 function PasswordPage ({ member, csrf, trouble }: { readonly member: Member, readonly csrf: string, readonly trouble?: string }) {
   return (
     <div class='narrow'>
-      <h1 safe>{title}</h1>
+      <h1>{title}</h1>
       {member.mustChangePassword ? <p>The present one was made for you and has served. Choose one that only you know.</p> : ''}
       <Trouble message={trouble} />
       {member.isFromProvider ? <p>Your password is kept by your organization's sign-in. Change it there.</p> : <PasswordForm email={member.email} csrf={csrf} />}

@@ -75,10 +75,10 @@ export async function signedIn (gateway: Pick<TestGateway, 'inject' | 'control'>
   return { ...browser, member }
 }
 
-/** A new session of a member. @returns its id */
-export async function newSession ({ control }: Pick<TestGateway, 'control'>, memberId: string, now = new Date()): Promise<string> {
+/** A new session of a member, which goes on for an hour unless the test says otherwise. @returns its id */
+export async function newSession ({ control }: Pick<TestGateway, 'control'>, memberId: string, { now = new Date(), minutes = 60 } = {}): Promise<string> {
   const id = newSessionId()
-  await control.sessions.save(id, { memberId, content: { startedAt: now.toISOString(), _csrf: randomUUID() }, expiresAt: new Date(now.getTime() + 3_600_000) })
+  await control.sessions.save(id, { memberId, content: { startedAt: now.toISOString(), _csrf: randomUUID() }, expiresAt: new Date(now.getTime() + minutes * 60_000) })
   return id
 }
 

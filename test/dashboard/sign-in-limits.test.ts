@@ -1,0 +1,38 @@
+import { test } from 'tap'
+import { visitor, type Page, type Visitor } from '../harness/dashboard.js'
+import { startGateway } from '../harness/gateway.js'
+
+const password = 'a sentence that only I know'
+
+const signIn = async (browser: Visitor, fields: { password?: string } = {}): Promise<Page> =>
+  await browser.post('/dashboard/sign-in', { email: 'ann@example.org', password, ...fields }, '/dashboard/sign-in')
+
+test('whoever guesses is stopped, for an account and from an address, and does not stop a browser that is known', async t => {
+  const gateway = await startGateway(t)
+  const { token } = await gateway.control.invitations.create({ email: 'ann@example.org', role: 'operator' }, 'test')
+  await gateway.control.invitations.accept(token, { name: 'Ann', password })
+  const ann = visitor(gateway)
+  t.equal((await signIn(ann)).status, 303)
+  t.ok(ann.cookies.has('clinigate-device'))
+  const guesser = visitor(gateway)
+  const _csrf = await guesser.token('/dashboard/sign-in')
+  const guess = async (fields: Record<string, string> = {}) => await guesser.send('/dashboard/sign-in', { _csrf, email: 'ann@example.org', password: 'x', ...fields })
+  const guesses = await Promise.all(Array.from({ length: 14 }, async () => (await guess()).status))
+  t.same(guesses.sort(), [...Array(9).fill(422), ...Array(5).fill(429)], 'ten attempts with the one before, though all came at once')
+  const stopped = await guess({ password })
+  t.match(stopped, { status: 429, text: /Too many attempts.*Wait 15 minutes/ }, 'the right one is not looked at')
+  const seconds = Number(stopped.headers['retry-after'])
+  t.ok(seconds > 600 && seconds <= 900)
+  t.equal((await guess({ email: 'Ann@example.org' })).status, 429, 'however it is written')
+  ann.cookies.delete('clinigate-session')
+  t.equal((await signIn(ann)).status, 303, 'the known browser goes on')
+  for (let i = 0; i < 34; i++) await guess()
+  t.equal((await guess({ email: 'somebody.else@example.org' })).status, 429, 'fifty from one address are all, whatever the account')
+  ann.cookies.delete('clinigate-session')
+  t.equal((await signIn(ann)).status, 303, 'from the same address, the known browser goes on')
+  const stolen = visitor(gateway)
+  stolen.cookies.set('clinigate-device', ann.cookies.get('clinigate-device')!)
+  const statuses: number[] = []
+  for (let i = 0; i < 12; i++) statuses.push((await signIn(stolen, { password: 'x' })).status)
+  t.same(statuses.slice(-2), [429, 429], 'a known browser guesses no more than others')
+})
