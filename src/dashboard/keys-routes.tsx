@@ -17,7 +17,8 @@ import { overlaps, RollPage } from './keys-roll.js'
 import { SecretPage } from './keys-secret.js'
 import { endOfLastDay } from './last-day.js'
 import { mayChange, organizationOf, organizationToChange, type OrganizationRequest } from './organization-requests.js'
-import { keyPath } from './paths.js'
+import type { PageFacts } from './page.js'
+import { keyPath, organizationPath } from './paths.js'
 import type { DashboardParts } from './parts.js'
 
 interface KeyRequest { Params: { readonly keyId: string } }
@@ -70,9 +71,14 @@ async function createAgain (request: FastifyRequest<OrganizationRequest>, reply:
 
 async function showOne (request: FastifyRequest<KeyRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardParts, readonly refusal?: ControlRefused }): Promise<FastifyReply> {
   const key = await request.desk.findKey(request.params.keyId)
-  const organization = await request.desk.findOrganization(key.tenantId)
+  const facts = await factsOf(request.desk, key)
   if (refusal !== undefined) reply.code(statusOf(refusal))
-  return await reply.page(key.name, <KeyPage csrf={reply.generateCsrf()} shown={key} now={parts.now()} mayChange={mayChange(request)} trouble={refusal?.message} />, { organization })
+  return await reply.page(key.name, <KeyPage csrf={reply.generateCsrf()} shown={key} now={parts.now()} mayChange={mayChange(request)} trouble={refusal?.message} />, facts)
+}
+
+/** What the frame of a page about a key shows. */
+async function factsOf (desk: Desk, { tenantId }: Pick<Key, 'tenantId'>): Promise<PageFacts> {
+  return { organization: await desk.findOrganization(tenantId), under: organizationPath(tenantId, 'keys') }
 }
 
 interface Question { readonly title: string, readonly page: (asked: { readonly csrf: string, readonly shown: Key }) => JSX.Element }
@@ -81,14 +87,14 @@ interface Question { readonly title: string, readonly page: (asked: { readonly c
 async function ask ({ desk, params }: FastifyRequest<KeyRequest>, reply: FastifyReply, { title, page: Page }: Question): Promise<FastifyReply> {
   const key = await desk.findKey(params.keyId)
   requireAdmin(desk.actor)
-  return await reply.page(title, <Page csrf={reply.generateCsrf()} shown={key} />, { organization: await desk.findOrganization(key.tenantId) })
+  return await reply.page(title, <Page csrf={reply.generateCsrf()} shown={key} />, await factsOf(desk, key))
 }
 
 async function roll ({ desk, params, body }: FastifyRequest<KeyRequest>, reply: FastifyReply, { gatewayUrl }: DashboardParts): Promise<FastifyReply> {
   const made = await desk.rollKey(params.keyId, overlapMs(field(body, 'overlap')))
   const { previous } = made
   const shown = { keyId: made.keyId, name: previous.name, mode: previous.mode, secret: made.secret, gatewayUrl, previous: { keyId: previous.keyId, expiresAt: previous.revokedAt === undefined ? previous.expiresAt : undefined } }
-  return await reply.code(201).page('Key rolled', <SecretPage {...shown} />, { organization: await desk.findOrganization(previous.tenantId) })
+  return await reply.code(201).page('Key rolled', <SecretPage {...shown} />, await factsOf(desk, previous))
 }
 
 /** A choice that is not offered is no time at all, which the control plane refuses. */
@@ -107,9 +113,9 @@ async function expire ({ desk, params, body }: FastifyRequest<KeyRequest>, reply
 
 async function showReach ({ desk, params }: FastifyRequest<KeyRequest>, reply: FastifyReply): Promise<FastifyReply> {
   const key = await desk.findKey(params.keyId)
-  const organization = await desk.findOrganization(key.tenantId)
+  const facts = await factsOf(desk, key)
   const reach = await settledReach(desk, key.keyId)
-  return await reply.page('Reach', <ReachPage shown={key} reach={reach} />, { organization })
+  return await reply.page('Reach', <ReachPage shown={key} reach={reach} />, facts)
 }
 
 /** Gateways take a change within a second: whoever looks at once is shown the end of it rather than the way there. */

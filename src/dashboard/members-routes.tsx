@@ -40,7 +40,7 @@ export async function memberRoutes (scope: FastifyInstance, parts: DashboardPart
 
 /** What the frame of a page about these people shows; refused where the person who asks may not see them. */
 async function factsOf ({ desk }: Pick<FastifyRequest, 'desk'>, tenantId: string | undefined): Promise<PageFacts> {
-  return tenantId === undefined ? {} : { organization: await desk.findOrganization(tenantId) }
+  return { under: peoplePath(tenantId), ...(tenantId === undefined ? {} : { organization: await desk.findOrganization(tenantId) }) }
 }
 
 async function showAll (request: FastifyRequest<PeopleRequest>, reply: FastifyReply, refusal?: ControlRefused): Promise<FastifyReply> {

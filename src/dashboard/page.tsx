@@ -3,8 +3,13 @@ import type { FastifyReply } from 'fastify'
 import type { Cookies } from './cookies.js'
 import { Layout, type PageOrganization } from './layout.js'
 
-/** What a page may say of itself; `organization` puts the links of that organization above it for operators. */
-export interface PageFacts { readonly organization?: PageOrganization }
+/** What a page may say of itself. */
+export interface PageFacts {
+  /** Puts the links of this organization above the page for operators. */
+  readonly organization?: PageOrganization
+  /** The link to mark as the present one, where the page's own path does not lie below it. */
+  readonly under?: string
+}
 
 /** Longest time from a deed to the page that tells of it. */
 const noticeSeconds = 60
@@ -14,7 +19,7 @@ export const pageReplies = fp<{ readonly cookies: Cookies }>(async (app, { cooki
   app.decorateReply('page', async function (title: string, content: JSX.Element, facts: PageFacts = {}): Promise<FastifyReply> {
     const said = this.request.cookies?.[notice]
     if (said !== undefined) this.clearCookie(notice, flags)
-    const html = await <Layout title={title} content={await content} path={pathOf(this)} viewer={viewerOf(this)} organization={facts.organization} notice={said} />
+    const html = await <Layout title={title} content={await content} path={facts.under ?? pathOf(this)} viewer={viewerOf(this)} organization={facts.organization} notice={said} />
     return this.type('text/html; charset=utf-8').send(html)
   })
   app.decorateReply('done', function (path: string, text?: string): FastifyReply {

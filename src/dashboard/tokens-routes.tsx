@@ -34,7 +34,7 @@ export async function tokenRoutes (scope: FastifyInstance, parts: DashboardParts
 
 /** What the frame of a page about these tokens shows; refused where the person who asks may not see them. */
 async function factsOf ({ desk }: Pick<FastifyRequest, 'desk'>, tenantId: string | undefined): Promise<PageFacts> {
-  return tenantId === undefined ? {} : { organization: await desk.findOrganization(tenantId) }
+  return { under: tokensPath(tenantId), ...(tenantId === undefined ? {} : { organization: await desk.findOrganization(tenantId) }) }
 }
 
 async function showAll (request: FastifyRequest<TokensRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardParts, readonly refusal?: ControlRefused }): Promise<FastifyReply> {

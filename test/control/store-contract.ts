@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import type { Change, Position } from '../../src/keys/change-feed.js'
 import { hashSecret, readSecret } from '../../src/keys/secret.js'
 import type { Mode, Scope } from '../../src/keys/caller.js'
+import { newOnce } from '../../src/control/context.js'
 import { openControlStore, type ControlStore } from '../../src/control/store.js'
 import type { MakeDatabase } from './databases.js'
 
@@ -46,6 +47,41 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     t.match(one, { name: 'Clinic', plan: 'pro', overage: true, createdAt: '2030-01-01T00:00:00.000Z' })
     t.equal(other.overage, false)
     t.strictSame(await store.findOrganization(other.tenantId), other)
+  })
+
+  await t.test('a wish that is sent twice, also at the same time, makes one thing, and the second one is refused and writes nothing', async t => {
+    const { store } = await opened(t)
+    const [first, second] = [newOnce(), newOnce()]
+    const refused = { name: 'ControlRefused', reason: 'conflict' }
+    const { tenantId } = await store.createOrganization({ name: 'Clinic', plan: 'pro', once: first }, 'ann')
+    const other = await store.createOrganization({ name: 'Clinic', plan: 'pro', once: second }, 'ann')
+    const wishes = [first, second].flatMap(once => [
+      () => store.createKey({ tenantId, mode: 'live', name: 'app', once }, 'ann'),
+      () => store.createKey({ tenantId: other.tenantId, mode: 'live', name: 'app', once }, 'ann'),
+      () => store.tokens.create({ tenantId, name: 'program', role: 'viewer', once }, 'ann'),
+      () => store.invitations.create({ tenantId, email: 'bob@example.org', role: 'viewer', once }, 'ann')
+    ])
+    for (const wish of wishes) {
+      const answers = await Promise.allSettled([wish(), wish()])
+      t.same(answers.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+      const written = await store.auditTrail({ limit: 100 })
+      await t.rejects(wish(), refused)
+      t.same(await store.auditTrail({ limit: 100 }), written)
+    }
+    await t.rejects(store.createOrganization({ name: 'Another', plan: 'pro', once: first }, 'ann'), refused)
+    await t.rejects(store.createOrganization({ name: 'Clinic', plan: 'pro', once: 'short' }, 'ann'), { name: 'ControlRefused', reason: 'invalid' })
+    t.equal((await store.listKeys(tenantId)).length, 2)
+    t.equal((await store.listOrganizations()).length, 2)
+  })
+
+  await t.test('the keys of each organization that open something are counted: neither revoked nor expired ones', async t => {
+    const { store, pass, tenantId, keyId } = await withKey(t)
+    await store.createKey({ tenantId, mode: 'test', name: 'until soon', expiresAt: new Date(start + hourMs) }, 'ann')
+    t.same(await store.countGoodKeys(), new Map([[tenantId, 2]]))
+    pass(hourMs)
+    t.same(await store.countGoodKeys(), new Map([[tenantId, 1]]))
+    await store.revokeKey(keyId, 'ann')
+    t.same(await store.countGoodKeys(), new Map())
   })
 
   await t.test('an unknown plan, a name that can\'t be seen and an unknown tenant are refused and nothing is written', async t => {
