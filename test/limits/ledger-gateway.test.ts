@@ -89,20 +89,26 @@ t.test('what is refused by scope, limit or a failing datastore is counted as tha
 })
 
 t.test('a request whose client does not wait for the answer is counted once, as it ended', async t => {
-  const arrived: Array<() => void> = []
-  const datastore = createServer((_, response) => { arrived.push(() => response.writeHead(200, fhir).end('{"resourceType":"Bundle","type":"searchset"}')) }).listen(0, '127.0.0.1')
+  let arrive = () => {}
+  const arrived = new Promise<void>(resolve => { arrive = resolve })
+  const leaving = new AbortController()
+  const answering = once(leaving.signal, 'abort').then(() => pause(50))
+  const datastore = createServer(async ({ url }, response) => {
+    if (!url!.endsWith('-probe')) {
+      arrive()
+      await answering
+    }
+    response.writeHead(500).end()
+  }).listen(0, '127.0.0.1')
   t.teardown(() => datastore.close())
   await once(datastore, 'listening')
   const { url, createKey, words } = await counted(t, { fhirUrl: `http://127.0.0.1:${(datastore.address() as AddressInfo).port}/fhir` })
   const { secret } = await createKey()
-  const leaving = new AbortController()
   const left = fetch(`${url}/v1/patients`, { headers: { 'x-api-key': secret }, signal: leaving.signal }).then(() => false, () => true)
-  while (arrived.length === 0) await pause(5)
+  await arrived
   leaving.abort()
   t.ok(await left)
-  await pause(50)
-  for (const answer of arrived) answer()
-  t.strictSame(await words(1), ['patients search ok'])
+  t.strictSame(await words(1), ['patients search failed, not counted'])
 })
 
 t.test('the control plane knows within seconds what was used and when each key was last', async t => {
