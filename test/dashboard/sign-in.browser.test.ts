@@ -1,5 +1,6 @@
 import { test } from 'tap'
-import { newSession } from '../harness/dashboard.js'
+import { newSessionId } from '../../src/dashboard/session-store.js'
+import { newSession, signedIn } from '../harness/dashboard.js'
 import { startBrowser } from '../harness/browser.js'
 import { startGateway } from '../harness/gateway.js'
 import { looksRight, openWindow } from '../harness/looks.js'
@@ -50,5 +51,21 @@ test('the pages around the sign-in look right narrow and wide, light and dark, a
   const { token } = await gateway.control.invitations.create({ tenantId, email: 'ann@example.org', role: 'viewer' }, 'test')
   await page.goto(at(`/invitations/${token}`))
   await looksRight(t, page, 'invitation')
+  await page.goto(at('/oidc/start'))
+  await looksRight(t, page, 'provider-down')
+
+  const choices: string[] = []
+  for (const name of ['North', 'South']) {
+    const { tenantId } = await gateway.control.createOrganization({ name, plan: 'pro' }, 'test')
+    choices.push((await signedIn(gateway, { role: 'admin', tenantId })).member.memberId)
+  }
+  const id = newSessionId()
+  await gateway.control.sessions.save(id, { content: { choices }, expiresAt: new Date(Date.now() + 60_000) })
+  await page.context().addCookies([{ name: 'clinigate-session', value: id, url: gateway.url }])
+  await page.goto(at('/choose-organization'))
+  await looksRight(t, page, 'choose-organization')
+  await page.getByRole('button', { name: 'South' }).click()
+  await page.waitForURL(at('/organizations/**'))
+  t.match(await page.textContent('nav'), 'Keys')
   t.same(complaints, [])
 })
