@@ -4,8 +4,7 @@ import { adopt } from '../tenant-guard/walk/adopt.js'
 import { CriteriaRefused, readCriteria, type Wanted } from '../tenant-guard/walk/adopt-criteria.js'
 import { adoptionForPeople, adoptionJson, hasFailed } from './adopt-report.js'
 import { servedAmong, typesOf, withDatastore, type OpenedDatastore } from './datastore.js'
-import { withControlStore, type Surroundings } from './surroundings.js'
-import { FaultsFound } from './validate/command.js'
+import { FaultsFound, withControlStore, type Surroundings } from './surroundings.js'
 import { walkProgress } from './walk-progress.js'
 
 interface Options {

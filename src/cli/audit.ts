@@ -2,8 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { audit } from '../tenant-guard/walk/audit.js'
 import { auditForPeople, auditJson, hasFindings } from './audit-report.js'
 import { servedAmong, typesOf, withDatastore, type Named } from './datastore.js'
-import type { Surroundings } from './surroundings.js'
-import { FaultsFound } from './validate/command.js'
+import { FaultsFound, type Surroundings } from './surroundings.js'
 import { walkProgress } from './walk-progress.js'
 
 interface Options { readonly url?: string, readonly type?: readonly string[], readonly json?: true, readonly limit: number }

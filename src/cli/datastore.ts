@@ -14,8 +14,7 @@ import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
 import { Ledger } from '../tenant-guard/walk/walk-ledger.js'
 import { servedTypes } from '../tenant-guard/walk/walk-look-up.js'
 import { patiently } from '../tenant-guard/walk/walk-patience.js'
-import type { Surroundings } from './surroundings.js'
-import { FaultsFound } from './validate/command.js'
+import { FaultsFound, type Surroundings } from './surroundings.js'
 
 /** What a command that walks over a datastore works with. */
 export interface OpenedDatastore {

@@ -5,7 +5,7 @@ import { ControlRefused } from '../control/refused.js'
 /** What commands do at a desk, here or at a control plane elsewhere. */
 export type CommandDesk = Pick<Desk, 'listOrganizations' | 'createOrganization' | 'changeOrganization' |
   'listKeys' | 'createKey' | 'rollKey' | 'revokeKey' | 'expireKey' |
-  'listTokens' | 'createToken' | 'revokeToken' | 'listGateways' | 'listMembers' | 'resetPassword'>
+  'listTokens' | 'createToken' | 'revokeToken' | 'listGateways' | 'listMembers' | 'resetPassword' | 'bill'>
 
 /** Where a control plane elsewhere is, and who asks. */
 export interface RemotePlace { readonly url: string, readonly token: string }
@@ -31,6 +31,7 @@ export function remoteDesk (place: RemotePlace): CommandDesk {
     createToken: ({ tenantId, ...draft }) => post(of(tenantId, 'tokens'), draft),
     revokeToken: tokenId => post(`tokens/${id(tokenId)}/revoke`),
     listGateways: () => get('gateways'),
+    bill: (tenantId, month) => get(`organizations/${id(tenantId)}/bills/${id(month)}`),
     listMembers: tenantId => get(tenantId === undefined ? 'operators' : of(tenantId, 'members')),
     resetPassword: memberId => post(`members/${id(memberId)}/reset-password`)
   }

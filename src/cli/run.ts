@@ -8,9 +8,10 @@ import { addKeys } from './keys.js'
 import { addOperators } from './operators.js'
 import { addOrgs } from './orgs.js'
 import { addStart } from './start.js'
-import { controlIn, type Surroundings } from './surroundings.js'
+import { controlIn, FaultsFound, type Surroundings } from './surroundings.js'
 import { addTokens } from './tokens.js'
-import { addValidate, FaultsFound } from './validate/command.js'
+import { addUsage } from './usage.js'
+import { addValidate } from './validate/command.js'
 
 /** Runs one command and says how it ended: 0 done, 1 not possible, 2 not understood. Results go to `out`, most of them as JSON, all else to `err`. */
 export async function run (args: readonly string[], surroundings: Surroundings): Promise<number> {
@@ -24,6 +25,7 @@ export async function run (args: readonly string[], surroundings: Surroundings):
   addOrgs(program, control)
   addKeys(program, control)
   addTokens(program, control)
+  addUsage(program, control, surroundings)
   addOperators(program, control)
   addAudit(program, surroundings)
   addAdopt(program, surroundings)

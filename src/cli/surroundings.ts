@@ -22,10 +22,15 @@ export interface Surroundings {
 /** The three standard streams of a process. */
 export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
 
+/** A command did its work and found faults, which it has told; the process ends with 1. */
+export class FaultsFound extends Error {}
+
 /** What a command works with. */
 export interface Control {
   /** Does the work at a desk and prints what it gives as JSON: one thing on one line, a list for people to read. */
   readonly print: (work: (desk: CommandDesk) => Promise<object>) => Promise<void>
+  /** Does the work at a desk and leaves what is to be printed to it. */
+  readonly work: <T>(work: (desk: CommandDesk) => Promise<T>) => Promise<T>
 }
 
 /**
@@ -34,12 +39,15 @@ export interface Control {
  */
 export function controlIn (surroundings: Surroundings, urlOption: () => string | undefined): Control {
   const { environment, user, out } = surroundings
+  const atDesk: Control['work'] = async work => {
+    const url = urlOption() ?? environment.CONTROL_URL
+    if (url) return await work(remoteDesk(placeOf(url, environment)))
+    return await withControlStore(loadConfig(environment), surroundings, store => work(deskFor(store, { name: `cli:${user}`, role: 'operator' })))
+  }
   return {
+    work: atDesk,
     print: async work => {
-      const url = urlOption() ?? environment.CONTROL_URL
-      const result = url
-        ? await work(remoteDesk(placeOf(url, environment)))
-        : await withControlStore(loadConfig(environment), surroundings, store => work(deskFor(store, { name: `cli:${user}`, role: 'operator' })))
+      const result = await atDesk(work)
       out(JSON.stringify(result, null, Array.isArray(result) ? 2 : 0) + '\n')
     }
   }

@@ -14,6 +14,12 @@ export function parseTime (text: string): Date {
 
 const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
+/** A month such as `2030-01`. */
+export function parseMonth (text: string): string {
+  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(text)) throw new InvalidArgumentError('Write a month as 2030-01.')
+  return text
+}
+
 /** A time such as `30m`, `1h` or `7d`, in milliseconds. */
 export function parseDuration (text: string): number {
   const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []

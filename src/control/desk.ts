@@ -1,4 +1,5 @@
 import type { Actor, Role } from './actor.js'
+import type { Bill } from './bill.js'
 import { missingThing, requireAdmin, requireOperator, requireSees } from './permissions.js'
 import type { Gateway, Reach } from './gateway-store.js'
 import type { Key, KeyDraft, NewKey } from './keys.js'
@@ -175,6 +176,12 @@ export class Desk {
   async usage (question: UsageQuestion): Promise<UsageAnswer> {
     requireSees(this.actor, question.tenantId, 'organization')
     return this.#store.usage.totals(question)
+  }
+
+  /** What an organization owes for a month such as `2030-01`. */
+  async bill (tenantId: string, month: string): Promise<Bill> {
+    await this.findOrganization(tenantId)
+    return this.#store.usage.bill(tenantId, month)
   }
 
   async listGateways (): Promise<Gateway[]> {

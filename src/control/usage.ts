@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import { monthOf, type MonthTotal, type UsageBatch, type UsageLine, type UsageReceipt } from '../limits/usage.js'
+import { billOf, type Bill } from './bill.js'
 import type { ControlContext } from './context.js'
 import type { Tables } from './tables.js'
 import type { UsageHourRow, UsageMonthRow } from './usage-tables.js'
@@ -35,6 +36,11 @@ export class UsageStore {
       await touchKeys(trx, lines)
       return { number, batchId, months }
     })
+  }
+
+  /** What an organization owes for a month such as `2030-01`. @throws {ControlRefused} */
+  bill (tenantId: string, month: string): Promise<Bill> {
+    return billOf(this.#context.db, tenantId, month)
   }
 
   /** What an organization used in a time, bounded. @throws {ControlRefused} */

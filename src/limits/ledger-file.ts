@@ -170,13 +170,14 @@ export class LedgerFile {
   }
 }
 
-/** Everything that is in the ledger of a gateway, which may go on meanwhile; lines that have all but the count in common may be several. */
-export function ledgerLines (file: string): readonly UsageLine[] {
-  const database = new Database(file, { readonly: true })
+/** Everything that is in the ledger of a gateway, which may go on meanwhile, or what of it the control plane does not have; lines that have all but the count in common may be several. */
+export function ledgerLines (file: string, which: 'all' | 'unsent' = 'all'): readonly UsageLine[] {
+  const database = new Database(file, { readonly: true, fileMustExist: true })
+  const [tables, condition] = which === 'all' ? [['waiting', 'totals'], ''] : [['waiting'], 'WHERE acknowledged_at IS NULL']
   try {
     const read = database.transaction(() => [
-      ...(database.prepare(`SELECT ${shown} FROM waiting UNION ALL SELECT ${shown} FROM totals`).all() as LineRow[]).map(lineOf),
-      ...(database.prepare('SELECT content FROM batches').pluck().all() as Buffer[]).flatMap(unpacked)
+      ...tables.flatMap(table => database.prepare(`SELECT ${shown} FROM ${table}`).all() as LineRow[]).map(lineOf),
+      ...(database.prepare(`SELECT content FROM batches ${condition}`).pluck().all() as Buffer[]).flatMap(unpacked)
     ])
     return read.deferred()
   } finally {

@@ -69,6 +69,23 @@ const records: readonly Operation[] = [
     run: (desk, { query }) => desk.auditTrail(query)
   }),
   operation({
+    id: 'readUsage',
+    method: 'GET',
+    path: '/organizations/:tenantId/usage',
+    summary: 'What an organization used, by hour, day or month, for each key, resource or interaction where that is wished.',
+    query: schemas.usageQuery,
+    answer: schemas.usage,
+    run: (desk, { ids, query: { from, to, ...question } }) => desk.usage({ ...question, tenantId: ids.tenantId!, from: new Date(from), to: new Date(to) })
+  }),
+  operation({
+    id: 'readBill',
+    method: 'GET',
+    path: '/organizations/:tenantId/bills/:month',
+    summary: 'What an organization owes for a month such as 2030-01, down to the hour.',
+    answer: schemas.bill,
+    run: (desk, { ids }) => desk.bill(ids.tenantId!, ids.month!)
+  }),
+  operation({
     id: 'listGateways',
     method: 'GET',
     path: '/gateways',

@@ -132,3 +132,42 @@ export const gateway = strict({
 
 export const actor = strict({ name: Type.String({ description: 'As the audit trail names it' }), role, tenantId: maybe(tenantId) })
 export const auditQuery = strict({ entity: maybe(text('Only what was done to this id', 64)), before: maybe(Type.Integer({ description: 'Only lines before this place', minimum: 1 })), limit: Type.Integer({ description: 'How many lines', minimum: 1, maximum: 1000, default: 100 }) })
+
+const count = Type.Integer({ minimum: 0 })
+const charge = {
+  counted: Type.Integer({ description: 'Live requests that counted' }),
+  overage: Type.Integer({ description: 'Those of them that came past the allowance' }),
+  amount: Type.String({ description: 'What they cost, an exact decimal such as 12.345' })
+}
+
+export const bill = strict({
+  tenantId,
+  month: Type.String(),
+  currency: Type.Literal('USD'),
+  ...charge,
+  hours: Type.Array(strict({ hour: time('When the hour began'), ...charge }))
+})
+
+export const usageQuery = strict({
+  from: Type.String({ description: 'The period with this moment is the first, ISO 8601 with the zone', pattern: isoTime }),
+  to: Type.String({ description: 'The period with the moment before this one is the last', pattern: isoTime }),
+  by: maybe(Type.Enum(['hour', 'day', 'month'], { description: 'Absent: all of the time is added up' })),
+  mode: maybe(mode),
+  keyId: maybe(Type.String({ maxLength: 64 })),
+  per: maybe(Type.Enum(['keyId', 'resource', 'interaction'], { description: 'A total of its own for each' }))
+})
+
+export const usage = strict({
+  totals: Type.Array(strict({
+    from: time('When the period begins'),
+    of: maybe(Type.String({ description: 'Which key, resource or interaction' })),
+    requests: count,
+    ok: count,
+    errors: Type.Integer({ minimum: 0, description: 'What the client has to correct' }),
+    refused: Type.Integer({ minimum: 0, description: 'By scope, limit or quota' }),
+    failed: Type.Integer({ minimum: 0, description: 'By a fault of the gateway or the datastore' }),
+    counted: Type.Integer({ minimum: 0, description: 'Those that count against the month\'s allowance' }),
+    overage: Type.Integer({ minimum: 0, description: 'Those of them that came past it' })
+  })),
+  isWhole: Type.Boolean({ description: 'Whether nothing had to be left out' })
+})

@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import t, { type Test } from 'tap'
 import { operations } from '../../src/management/operations.js'
 import { managementDocument } from '../../src/management/document.js'
+import type { Operation } from '../../src/management/operation.js'
 import type { TokenRole } from '../../src/control/token-store.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 import { lintDocument } from '../openapi/lint.js'
@@ -51,7 +52,10 @@ const bodies: Readonly<Record<string, object>> = {
   changeMember: { role: 'admin' }
 }
 
-const pathWith = (path: string, ids: Readonly<Record<string, string>>) => path.slice(1).replaceAll(/:(\w+)/g, (_, name: string) => ids[name]!)
+const queries: Readonly<Record<string, string>> = { readUsage: '?from=2030-01-01T00:00:00Z&to=2030-01-03T00:00:00Z&by=day' }
+
+const pathOf = ({ path, id }: Pick<Operation, 'path' | 'id'>, ids: Readonly<Record<string, string>>) =>
+  path.slice(1).replaceAll(/:(\w+)/g, (_, name: string) => name === 'month' ? '2030-01' : ids[name]!) + (queries[id] ?? '')
 
 /** Everything that the control plane stores, but sessions and times of use. */
 async function stored ({ control }: TestGateway): Promise<string> {
@@ -69,7 +73,7 @@ t.test('every operation answers an operator with what the document says', { time
     t.equal(body === undefined, bodies[id] === undefined, `${id}: the test has a body where the operation has one`)
     // A key that was revoked takes no other change, so each operation on keys has one of its own.
     const { body: { data: { keyId } } } = await operator.send('POST', `organizations/${one.ids.tenantId}/keys`, { name: id, mode: 'test' })
-    const answered = await operator.send(method, pathWith(path, { ...one.ids, keyId }), bodies[id])
+    const answered = await operator.send(method, pathOf({ path, id }, { ...one.ids, keyId }), bodies[id])
     t.ok(answered.status === 200 || answered.status === 201, `${id}: ${answered.status} ${answered.body.message ?? ''}`)
     t.ok(ajv.validate(answer, answered.body.data), `${id}: ${JSON.stringify(ajv.errors)}`)
     t.equal(answered.headers['cache-control'], 'no-store')
@@ -82,7 +86,7 @@ t.test('to an admin or viewer of another organization everything is what never w
   const before = await stored(gateway)
   for (const who of ['admin', 'viewer'] as const) {
     for (const { id, method, path } of operations.filter(({ path }) => path.includes(':'))) {
-      const [foreign, none] = [await two[who].send(method, pathWith(path, one.ids), bodies[id]), await two[who].send(method, pathWith(path, unknown), bodies[id])]
+      const [foreign, none] = [await two[who].send(method, pathOf({ path, id }, one.ids), bodies[id]), await two[who].send(method, pathOf({ path, id }, unknown), bodies[id])]
       t.equal(foreign.status, 404, `${who} ${id}`)
       const { meta: { requestId: _, timestamp: __, ...meta }, ...rest } = foreign.body
       const { meta: { requestId: ___, timestamp: ____, ...otherMeta }, ...otherRest } = none.body
@@ -98,11 +102,11 @@ t.test('a viewer looks and changes nothing, and what is the operator\'s is no ad
   const { gateway, one } = await world(t)
   const before = await stored(gateway)
   for (const { id, method, path } of operations.filter(({ method }) => method !== 'GET')) {
-    const answered = await one.viewer.send(method, pathWith(path, one.ids), bodies[id])
+    const answered = await one.viewer.send(method, pathOf({ path, id }, one.ids), bodies[id])
     t.ok([403, 404].includes(answered.status), `${id}: ${answered.status}`)
   }
   for (const { id, method, path } of operations.filter(({ id }) => /OfOperators$|^createOrganization$|^listGateways$|^listWholeAuditTrail$/.test(id))) {
-    const answered = await one.admin.send(method, pathWith(path, one.ids), bodies[id])
+    const answered = await one.admin.send(method, pathOf({ path, id }, one.ids), bodies[id])
     t.ok([403, 404].includes(answered.status), `${id}: ${answered.status}`)
   }
   t.match(await one.admin.send('PATCH', `organizations/${one.ids.tenantId}`, { plan: 'enterprise' }), { status: 403 })

@@ -5,11 +5,8 @@ import { nearest } from '../../envelope/nearest.js'
 import type { Occasion } from '../../mappings/kit/element.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
 import { mappings } from '../../mappings/registry.js'
-import type { Surroundings } from '../surroundings.js'
+import { FaultsFound, type Surroundings } from '../surroundings.js'
 import { validate, type Input } from './run.js'
-
-/** Thrown when records are faulty, which the report has said. */
-export class FaultsFound extends Error {}
 
 interface Options { readonly json?: true, readonly ndjson?: true }
 

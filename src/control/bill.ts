@@ -1,0 +1,53 @@
+import type { Kysely } from 'kysely'
+import { ControlRefused } from './refused.js'
+import type { Tables } from './tables.js'
+
+/** What one request past the month's allowance costs, in thousandths of a dollar. */
+const millsPerRequest = 3n
+
+/** What was used and what it costs; amounts are exact decimals such as `12.345`. */
+export interface Charge {
+  /** Live requests that counted. */
+  readonly counted: number
+  /** Those of them that came past the allowance, as was decided when each came in. */
+  readonly overage: number
+  readonly amount: string
+}
+
+/** What an organization owes for a month, in UTC, down to the hour; hours without a request are left out. */
+export interface Bill extends Charge {
+  readonly tenantId: string
+  /** `2030-01` */
+  readonly month: string
+  readonly currency: 'USD'
+  readonly hours: ReadonlyArray<Charge & { readonly hour: string }>
+}
+
+/** The bill of a month; test traffic is never on it. @throws {ControlRefused} for a month that is none */
+export async function billOf (db: Kysely<Tables>, tenantId: string, month: string): Promise<Bill> {
+  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw new ControlRefused('invalid', 'Write a month as 2030-01.')
+  const rows = await db.selectFrom('usageHours')
+    .where('tenantId', '=', tenantId).where('mode', '=', 'live').where('isCounted', '=', 1)
+    .where('hour', '>=', month).where('hour', '<', `${month}-99`)
+    .select(eb => ['hour', eb.fn.sum('count').as('counted'), eb.fn.sum(eb('count', '*', eb.ref('isOverage'))).as('overage')])
+    .groupBy('hour').orderBy('hour').execute()
+  const hours = rows.map(({ hour, counted, overage }) => ({ hour, ...charge(Number(counted), Number(overage)) }))
+  const sum = (name: 'counted' | 'overage') => hours.reduce((total, hour) => total + hour[name], 0)
+  return { tenantId, month, currency: 'USD', ...charge(sum('counted'), sum('overage')), hours }
+}
+
+/** A bill for a spreadsheet: a line an hour and one for the whole, RFC 4180. */
+export function billCsv ({ month, hours, ...whole }: Bill): string {
+  const line = (name: string, { counted, overage, amount }: Charge) => [name, counted, overage, amount].join(',')
+  return ['hour,counted,overage,amount_usd', ...hours.map(({ hour, ...charge }) => line(hour, charge)), line(month, whole), ''].join('\r\n')
+}
+
+/** What so many requests past the allowance cost. */
+export function amountOf (overage: number): string {
+  const mills = BigInt(overage) * millsPerRequest
+  return `${mills / 1_000n}.${String(mills % 1_000n).padStart(3, '0')}`
+}
+
+function charge (counted: number, overage: number): Charge {
+  return { counted, overage, amount: amountOf(overage) }
+}
