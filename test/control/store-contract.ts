@@ -55,7 +55,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     const refused = { name: 'ControlRefused', reason: 'conflict' }
     const { tenantId } = await store.createOrganization({ name: 'Clinic', plan: 'pro', once: first }, 'ann')
     const other = await store.createOrganization({ name: 'Clinic', plan: 'pro', once: second }, 'ann')
-    const wishes = [first, second].flatMap(once => [
+    const wishes = [first, second].flatMap((once): Array<() => Promise<unknown>> => [
       () => store.createKey({ tenantId, mode: 'live', name: 'app', once }, 'ann'),
       () => store.createKey({ tenantId: other.tenantId, mode: 'live', name: 'app', once }, 'ann'),
       () => store.tokens.create({ tenantId, name: 'program', role: 'viewer', once }, 'ann'),

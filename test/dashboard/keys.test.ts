@@ -91,8 +91,9 @@ test('what marks a form as one is the organization\'s own: another one that know
 test('a form that can\'t be fulfilled is shown again with what was typed and what to do', async t => {
   const gateway = await startGateway(t)
   const { admin, tenantId, path } = await adminOf(gateway)
+  const typed = { name: 'typed before' }
   for (const [wrong, words] of [[{ name: ' ' }, /A name has 1 to 200 characters/], [{ mode: 'prod' }, /mode of a key is test or live/], [{ scopes: 'all' }, /scopes of a key are/], [{ lastDay: '2020-01-01' }, /moment in the future/], [{ lastDay: 'soon' }, /Write the last day as/]] as const) {
-    const answer = await admin.post(path, { ...good, once: newOnce(), name: 'typed before', ...wrong })
+    const answer = await admin.post(path, { ...good, ...typed, ...wrong, once: newOnce() })
     t.equal(answer.status, 422)
     t.match(answer.text, words)
     if (!('name' in wrong)) t.match(answer.html, /value="typed before"/)

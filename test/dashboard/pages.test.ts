@@ -1,4 +1,4 @@
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { niceMaximum } from '../../src/dashboard/chart.js'
 import { durationText } from '../../src/dashboard/numbers.js'
 import { detailText, personText } from '../../src/dashboard/audit-words.js'
@@ -7,7 +7,7 @@ import { signedIn } from '../harness/dashboard.js'
 import { setScene, type TestClock } from '../harness/dashboard-scene.js'
 import { startGateway } from '../harness/gateway.js'
 
-async function clinic (t: Parameters<Parameters<typeof test>[1]>[0]) {
+async function clinic (t: Test) {
   const clock: TestClock = { shiftMs: 0 }
   const gateway = await startGateway(t, { now: () => new Date(Date.now() + clock.shiftMs) })
   return { gateway, clock, scene: await setScene(gateway.control, clock) }
