@@ -59,7 +59,7 @@ function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Dat
 function ExpiryForm ({ csrf, keyId, now }: { readonly csrf: string, readonly keyId: string, readonly now: Date }) {
   return (
     <section>
-      <h2>Let it end later</h2>
+      <h2>Set a last day</h2>
       <PostForm action={keyPath(keyId, 'expiry')} csrf={csrf}>
         <TextField label='Last day' name='lastDay' type='date' isRequired min={now.toISOString().slice(0, 10)} hint='It works through this day, until midnight UTC.' />
         <Send label='Set the last day' />

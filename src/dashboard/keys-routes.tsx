@@ -115,7 +115,7 @@ async function showReach ({ desk, params }: FastifyRequest<KeyRequest>, reply: F
   const key = await desk.findKey(params.keyId)
   const facts = await factsOf(desk, key)
   const reach = await settledReach(desk, key.keyId)
-  return await reply.page('Reach', <ReachPage shown={key} reach={reach} />, facts)
+  return await reply.page('On which gateways', <ReachPage shown={key} reach={reach} />, facts)
 }
 
 /** Gateways take a change within a second: whoever looks at once is shown the end of it rather than the way there. */
