@@ -25,7 +25,7 @@ export async function followReadme (t: Test, environment: Readonly<Record<string
 }
 
 async function administrate (t: Test, gateway: Gateway): Promise<void> {
-  const [createOrganization, createKey, revokeKey] = commandsOf('README.md', 'sh administration', 'npx')
+  const [createOrganization, createKey, revokeKey, printBill] = commandsOf('README.md', 'sh administration', 'npx')
   const { tenantId = '' } = await gateway.command(createOrganization!)
   const { keyId = '', secret = '' } = await gateway.command(createKey!.replace('<tenantId>', tenantId))
   const status = async (): Promise<number> => (await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': secret } })).status
@@ -33,6 +33,7 @@ async function administrate (t: Test, gateway: Gateway): Promise<void> {
   await gateway.command(revokeKey!.replace('<keyId>', keyId))
   await new Promise(resolve => setTimeout(resolve, 1000))
   t.equal(await status(), 401)
+  t.match(await gateway.command(printBill!.replace('<tenantId>', tenantId)), { tenantId, month: '2030-01', amount: '0.000' })
 }
 
 interface Gateway {
