@@ -1,0 +1,53 @@
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import t from 'tap'
+import { until } from '../link/control-plane.js'
+import { startControl, startGateway, statusAt } from '../link/processes.js'
+import { requestsIn } from './usage-samples.js'
+
+// Building the program and starting its processes takes its time.
+t.setTimeout(300_000)
+
+t.test('through kills of gateway and control plane, the control plane gets what the ledger holds, and that is never more than clients got', async t => {
+  const control = await startControl(t)
+  const { secret } = await control.store.createKey({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
+  let gateway = await startGateway(t, control)
+  await until(async () => await statusAt(gateway, secret) === 200)
+  // That was the first; those before had no caller yet.
+  const answered = [performance.now()]
+  const stopping = new AbortController()
+  const ask = async () => {
+    while (!stopping.signal.aborted) {
+      // An answer that the kill cut off was not got.
+      const isGot = await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': secret } }).then(answer => answer.text()).then(() => true, () => false)
+      if (isGot) answered.push(performance.now())
+      else await pause(20)
+    }
+  }
+  const asking = [ask(), ask(), ask()]
+  await pause(3_000)
+  await control.end('SIGKILL')
+  await pause(1_000)
+  const killedAt = performance.now()
+  await gateway.end('SIGKILL')
+  gateway = await gateway.again()
+  await pause(1_000)
+  await control.again()
+  await pause(1_000)
+  stopping.abort()
+  await Promise.all(asking)
+  t.equal(await gateway.end(), 0)
+
+  const held = requestsIn(join(gateway.data, 'usage.db'))
+  // A machine that is busy may be late to write; a second is the rule.
+  const mayBeLost = answered.filter(time => time > killedAt - 2_000 && time <= killedAt + 100).length
+  t.comment(`${answered.length} answers, ${held} in the ledger, ${mayBeLost} may be lost`)
+  t.ok(held <= answered.length + asking.length, 'never more than answers, but for those that were on their way')
+  t.ok(held >= answered.length - mayBeLost && held > 100)
+
+  const again = await startGateway(t, control, { CLINIGATE_DATA: gateway.data })
+  const taken = async () => (await control.store.usage.totals({ tenantId: control.tenantId, from: new Date('2020-01-01'), to: new Date('2100-01-01') })).totals[0]!.requests
+  await until(async () => await taken() === held, 60)
+  await again.end()
+  t.equal(await taken(), held)
+})
