@@ -95,7 +95,7 @@ t.test('a gateway serves on while the control plane is dead, says how old its ke
   const back = performance.now()
   await Promise.all([restarted, fresh].map(gateway => until(async () => await statusAt(gateway, secret) === 401)))
   t.ok(performance.now() - back < 60_000, 'sooner than the cache would have let go of it')
-  t.match(restarted.said.err, /the feed of key changes is back/)
+  await until(() => restarted.said.err.includes('the feed of key changes is back'))
   t.match(JSON.parse(fresh.said.err.split('\n').find(line => line.includes('feed of key changes failed'))!), { err: { code: 'ECONNREFUSED' } })
 })
 
@@ -114,7 +114,7 @@ t.test('a gateway that is killed in the middle of applying comes back whole', { 
     }
   })()
   let gateway = await startGateway(t, control)
-  for (let round = 0; round < 8; round++) {
+  for (let round = 0; round < 6; round++) {
     await pause(Math.random() * 400)
     await gateway.end('SIGKILL')
     // What a kill left is a copy of some moment: each of its keys with an organization, and none that was revoked before it good.
