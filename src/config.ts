@@ -83,6 +83,7 @@ const oidc = Type.Object({
 const dashboard = Type.Object({
   sessionIdleMinutes: Type.Integer({ description: 'A session ends when nothing was asked for so long', unit: 'minutes', minimum: 1, maximum: 1_440, default: 60, examples: [60] }),
   sessionHours: Type.Integer({ description: 'A session ends at the latest after', unit: 'hours', minimum: 1, maximum: 720, default: 12, examples: [12] }),
+  gatewayUrl: Type.Optional(Type.String({ description: 'Address under which clients reach the gateways, for the commands that the dashboard shows; absent: the address of this process', format: 'base-url', examples: ['https://api.example.org'] })),
   localAccounts: Type.Boolean({ description: 'Whether people may sign in with a password kept here', default: true, examples: [true] }),
   oidc: Type.Optional(oidc)
 }, { additionalProperties: false, default: {} })

@@ -38,7 +38,7 @@ export async function openControlSide (config: Config, { environment, now, versi
     scopes: [
       async scope => { await scope.register(linkRoutes, { prefix: '/control/v1/link', store: linked, gatewayWith: token => gatewayWith(store, token) }) },
       async scope => { await scope.register(management, { prefix: '/control/v1', control: store, version, url: own }) },
-      async scope => { await scope.register(dashboard, { prefix: '/dashboard', control: store, settings: config.dashboard, plans: config.plans, routing: config.routing, gatewayUrl: own, now, url: own, clientSecret: oidcClientSecret(config, environment) }) }
+      async scope => { await scope.register(dashboard, { prefix: '/dashboard', control: store, settings: config.dashboard, plans: config.plans, routing: config.routing, gatewayUrl: config.dashboard.gatewayUrl ?? own, now, url: own, clientSecret: oidcClientSecret(config, environment) }) }
     ]
   }
 }
