@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { DatabasePlace } from '../../src/control/database.js'
@@ -13,16 +12,17 @@ import { authenticator } from '../../src/keys/authenticate.js'
 import { KeyCache } from '../../src/keys/cache.js'
 import { Follower } from '../../src/keys/follower.js'
 import { Replica } from '../../src/keys/replica.js'
+import { buildMain } from '../harness/built.js'
 import type { MakeDatabase } from './databases.js'
 
 const now = () => new Date()
-const cli = fileURLToPath(new URL('../../src/cli/index.ts', import.meta.url))
+const cli = join(dirname(buildMain()), 'cli', 'index.js')
 const log = { info () {}, warn () {} }
 
 /** A command of another process on the same control database. */
 async function clinigate ({ file, url }: DatabasePlace, ...args: string[]) {
   const env = { ...process.env, CLINIGATE_DATA: dirname(file), CONTROL_DATABASE_URL: url ?? '' }
-  const child = spawn(process.execPath, [...process.execArgv, cli, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [cli, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   let out = ''
   child.stdout.setEncoding('utf8').on('data', text => { out += text })
   const [code] = await once(child, 'close')

@@ -100,14 +100,14 @@ function speakTls (data: string, { cert, key }: Certificate, { uid, gid }: Owner
   appendFileSync(join(data, 'postgresql.conf'), 'ssl = on\n')
 }
 
+/** Ends the server fast when its input ends, which it does however the test's process ends. */
+const watched = 'exec 3<&0; "$@" 3<&- & server=$!; { cat <&3; kill -INT $server; } >/dev/null 2>&1 & exec 3<&-; wait $server'
+
 interface Place { readonly directory: string, readonly port: number, readonly owner: Owner }
 
 async function started ({ directory, port, owner }: Place): Promise<ChildProcess> {
   const args = ['-D', join(directory, 'data'), '-p', String(port), ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
-  const server = spawn(program('postgres'), args, { ...owner, cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] })
-  const kill = () => server.kill('SIGQUIT')
-  process.once('exit', kill)
-  server.once('close', () => process.off('exit', kill))
+  const server = spawn('sh', ['-c', watched, 'sh', program('postgres'), ...args], { ...owner, cwd: directory, stdio: ['pipe', 'ignore', 'pipe'] })
   await new Promise<void>((resolve, reject) => {
     let said = ''
     server.once('error', reject)
@@ -123,7 +123,7 @@ async function started ({ directory, port, owner }: Place): Promise<ChildProcess
 /** At once, whoever is connected. */
 async function ended (server: ChildProcess): Promise<void> {
   const closed = once(server, 'close')
-  server.kill('SIGINT')
+  server.stdin!.end()
   await closed
 }
 
