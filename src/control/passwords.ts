@@ -9,6 +9,8 @@ const keyLength = 32
 
 /** Each takes 128 MiB, so that a crowd at the door must wait instead of filling the memory. */
 const inTurns = pLimit(2)
+/** Some 15 seconds of work; who would come after that is asked to come again, or the queue would grow without end. */
+const mostWaiting = 100
 
 /** What is stored in place of a password: the costs, a salt and the hash, with `$` between. */
 export async function hashPassword (password: string): Promise<string> {
@@ -41,9 +43,10 @@ export function oneTimePassword (): string {
 
 const decoy = ['scrypt', cost.N, cost.r, cost.p, Buffer.alloc(16).toString('base64'), Buffer.alloc(keyLength).toString('base64')].join('$')
 
-function derive (password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {
+async function derive (password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {
   // Twice what the algorithm takes, since the engine refuses at the very number.
   const maxmem = 256 * options.N! * options.r!
+  if (inTurns.pendingCount >= mostWaiting) throw new ControlRefused('conflict', 'Too many people sign in at this moment; try again in a minute.')
   return inTurns(() => new Promise((resolve, reject) => {
     scrypt(password.normalize('NFC'), salt, keyLength, { ...options, maxmem }, (error, hash) => error ? reject(error) : resolve(hash))
   }))
