@@ -93,13 +93,18 @@ function periodOf (moment: Date, by: UsagePeriod): Date {
   return new Date(Date.UTC(year, month, by === 'month' ? 1 : day, by === 'hour' ? hour : 0))
 }
 
+/** Hours are written without parts of a second; the end of the time is none that is left out for that. */
+function wholeSecond (end: Date): string {
+  return `${new Date(Math.ceil(end.getTime() / 1_000) * 1_000).toISOString().slice(0, 19)}Z`
+}
+
 type Hours = ExpressionBuilder<Tables, 'usageHours'>
 
 function sums (db: Kysely<Tables>, question: UsageQuestion, begin: string): Promise<SumRow[]> {
   const { tenantId, to, mode, keyId, per } = question
   const counted = (eb: Hours, outcome: UsageOutcome) => eb.fn.sum(eb.case().when('outcome', '=', outcome).then(eb.ref('count')).else(0).end())
   return db.selectFrom('usageHours')
-    .where('tenantId', '=', tenantId).where('hour', '>=', begin).where('hour', '<', `${to.toISOString().slice(0, 19)}Z`)
+    .where('tenantId', '=', tenantId).where('hour', '>=', begin).where('hour', '<', wholeSecond(to))
     .$if(mode !== undefined, query => query.where('mode', '=', mode!))
     .$if(keyId !== undefined, query => query.where('keyId', '=', keyId!))
     .select(eb => [

@@ -1,6 +1,7 @@
 import type { Plan, Plans } from '../config.js'
 import type { Organization } from '../control/organizations.js'
 import type { UsageTotal } from '../control/usage-totals.js'
+import { Allowance } from './allowance.js'
 import { Badge, Copyable, Fact, Heading, Time } from './elements.js'
 import { PostForm, SelectField, Send, TextField } from './forms.js'
 import { countOf, countText } from './numbers.js'
@@ -18,6 +19,7 @@ export interface Overview {
   readonly datastores: { readonly test: string, readonly live: string | undefined }
   readonly today: UsageTotal
   readonly month: UsageTotal
+  readonly now: Date
   readonly hasKeys: boolean
   readonly mayChange: boolean
   readonly isOperator: boolean
@@ -61,7 +63,7 @@ function NextSteps ({ tenantId, mayChange }: { readonly tenantId: string, readon
   )
 }
 
-function UsageAtAGlance ({ organization, plan, today, month }: Overview) {
+function UsageAtAGlance ({ organization, plan, today, month, now }: Overview) {
   const allowance = plan?.requestsPerMonth ?? undefined
   return (
     <section>
@@ -70,7 +72,7 @@ function UsageAtAGlance ({ organization, plan, today, month }: Overview) {
         <Figure label='Today' total={today} />
         <Figure label='This month' total={month} />
       </div>
-      {allowance === undefined ? '' : <Allowance counted={month.counted} allowance={allowance} />}
+      {allowance === undefined ? '' : <Allowance counted={month.counted} overage={month.overage} allowance={allowance} isServedPast={plan!.overage && organization.overage} now={now} />}
       <p><a href={organizationPath(organization.tenantId, 'usage')}>All usage</a></p>
     </section>
   )
@@ -84,16 +86,6 @@ function Figure ({ label, total }: { readonly label: string, readonly total: Usa
       <span class='figure-number' safe>{countText(total.requests)}</span>
       <span class='quiet' safe>{troubles}</span>
     </div>
-  )
-}
-
-function Allowance ({ counted, allowance }: { readonly counted: number, readonly allowance: number }) {
-  const words = `${countText(counted)} of ${countText(allowance)} requests of the plan used this month`
-  return (
-    <p class='allowance'>
-      <meter min='0' max={String(allowance)} high={String(allowance * 0.9)} value={String(Math.min(counted, allowance))} aria-label={words} />
-      <span safe>{words}</span>
-    </p>
   )
 }
 

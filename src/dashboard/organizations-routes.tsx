@@ -53,6 +53,7 @@ async function showOne (request: FastifyRequest<OrganizationRequest>, reply: Fas
     plan: Object.hasOwn(plans, plan) ? plans[plan] : undefined,
     datastores: datastoresOf(organization, routing),
     ...use,
+    now: now(),
     hasKeys: keys.length > 0,
     mayChange: mayChange(request),
     isOperator: request.member.role === 'operator'

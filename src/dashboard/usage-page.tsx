@@ -28,6 +28,7 @@ export function UsagePage (usage: UsageOfMonth) {
       <Heading title='Usage' about='Requests that a key of this organization sent. Days are those of UTC; the latest requests show within seconds.' />
       <Choices {...usage} />
       {isEmpty ? <NoUse {...usage} /> : <Use {...usage} />}
+      {usage.mode === 'live' && !isEmpty ? <Bill {...usage} /> : ''}
     </>
   )
 }
@@ -45,6 +46,16 @@ function Choices ({ tenantId, month, thisMonth, mode }: UsageOfMonth) {
         {month < thisMonth ? <a href={path({ month: monthAfter(month, 1) })} aria-label={`Later: ${monthText(monthAfter(month, 1))}`}>›</a> : <span class='segment quiet' aria-hidden='true'>›</span>}
       </nav>
     </div>
+  )
+}
+
+function Bill ({ tenantId, month }: UsageOfMonth) {
+  const path = (format: 'csv' | 'json') => `${organizationPath(tenantId, 'bill')}?${new URLSearchParams({ month, format })}`
+  return (
+    <section>
+      <h2>Bill</h2>
+      <p>What live requests of this month cost, down to the hour: <a href={path('csv')}>CSV</a>, <a href={path('json')}>JSON</a>.</p>
+    </section>
   )
 }
 

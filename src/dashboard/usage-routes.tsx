@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { billCsv } from '../control/bill.js'
 import type { Mode } from '../keys/caller.js'
 import { organizationOf, queried, type OrganizationRequest } from './organization-requests.js'
 import type { DashboardParts } from './parts.js'
@@ -8,6 +9,17 @@ import { UsagePage } from './usage-page.js'
 /** The page of an organization's usage. */
 export async function usageRoutes (scope: FastifyInstance, { now }: DashboardParts): Promise<void> {
   scope.get<OrganizationRequest>('/organizations/:tenantId/usage', async (request, reply) => await show(request, reply, now()))
+  scope.get<OrganizationRequest>('/organizations/:tenantId/bill', async (request, reply) => await download(request, reply, now()))
+}
+
+/** The bill of a month as a file: for a spreadsheet, or as JSON. */
+async function download ({ desk, params, query }: FastifyRequest<OrganizationRequest>, reply: FastifyReply, now: Date): Promise<FastifyReply> {
+  const wished = queried(query.month)
+  const month = isMonth(wished) ? wished : monthOf(now)
+  const bill = await desk.bill(params.tenantId, month)
+  const [type, text] = query.format === 'json' ? ['application/json', JSON.stringify(bill, null, 2)] : ['text/csv', billCsv(bill)]
+  const name = `bill-${month}.${query.format === 'json' ? 'json' : 'csv'}`
+  return await reply.type(`${type}; charset=utf-8`).header('content-disposition', `attachment; filename="${name}"`).send(text)
 }
 
 async function show (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, now: Date): Promise<FastifyReply> {

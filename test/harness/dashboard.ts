@@ -64,14 +64,16 @@ export interface SignInWish {
   readonly tenantId?: string
   readonly email?: string
   readonly name?: string
+  /** When the session begins. */
+  readonly now?: Date
 }
 
 /** Somebody who is signed in, without the third of a second that a password takes. */
-export async function signedIn (gateway: Pick<TestGateway, 'inject' | 'control'>, { role, tenantId, email = `${role}@example.org`, name = `A test ${role}` }: SignInWish): Promise<Visitor & { readonly member: Member }> {
+export async function signedIn (gateway: Pick<TestGateway, 'inject' | 'control'>, { role, tenantId, email = `${role}@example.org`, name = `A test ${role}`, now }: SignInWish): Promise<Visitor & { readonly member: Member }> {
   const { control } = gateway
   const member = await control.members.fromProvider({ issuer: 'https://login.example.org', subject: randomUUID(), email, name, role, ...(tenantId === undefined ? {} : { tenantId }) })
   const browser = visitor(gateway)
-  browser.cookies.set('clinigate-session', await newSession(gateway, member.memberId))
+  browser.cookies.set('clinigate-session', await newSession(gateway, member.memberId, { now }))
   return { ...browser, member }
 }
 
