@@ -1,7 +1,7 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ControlStore } from '../control/store.js'
 import { ControlRefused, type RefusalReason } from '../control/refused.js'
-import { jsonBodies } from '../envelope/body.js'
+import { bodyTypes, jsonBodies, parseBody } from '../envelope/body.js'
 import { errorHandler, notFoundHandler } from '../envelope/error-handlers.js'
 import { Failure, type FailureCode } from '../envelope/failures.js'
 import { queryOf } from '../envelope/query.js'
@@ -40,7 +40,9 @@ async function withToken (scope: FastifyInstance, { control }: Pick<ManagementOp
   await scope.register(changing)
 }
 
+/** Some clients send an empty object with whatever changes something. */
 async function readable (scope: FastifyInstance): Promise<void> {
+  scope.addContentTypeParser(bodyTypes, { parseAs: 'buffer', bodyLimit: bodyBytes }, async (_: FastifyRequest, body: Buffer) => body.length === 0 ? undefined : parseBody(body))
   for (const operation of operations.filter(({ body }) => body === undefined)) addRoute(scope, operation)
 }
 
