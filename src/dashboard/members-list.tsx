@@ -13,22 +13,24 @@ export interface MemberList {
   readonly members: readonly Member[]
   readonly invitations: readonly Invitation[]
   readonly mayChange: boolean
-  /** Whether people sign in with a password of theirs, so that an invitation serves. */
+  /** Not where people sign in at a provider alone: who may is decided there. */
+  readonly mayInvite: boolean
+  /** What was written into the form before. */
   readonly email?: string
   readonly trouble?: string
 }
 
 /** The people of an organization, or the operators, and who is invited. */
 export function MembersPage (list: MemberList) {
-  const { tenantId, members, invitations, mayChange, trouble } = list
+  const { tenantId, members, invitations, mayInvite, trouble } = list
   const about = tenantId === undefined ? 'Operators manage all organizations.' : 'Who may sign in for this organization.'
   return (
     <>
       <Heading title={tenantId === undefined ? 'Operators' : 'Members'} about={about} />
       <Trouble message={trouble} />
-      {members.length === 0 ? <Empty title='Nobody yet'><p>Invite the first person below; the link that you get is for them.</p></Empty> : <Members {...list} />}
+      {members.length === 0 ? <Empty title='Nobody yet'><p>{mayInvite ? 'Invite the first person below; the link that you get is for them.' : 'People show here after they first signed in.'}</p></Empty> : <Members {...list} />}
       {invitations.length === 0 ? '' : <Invitations {...list} />}
-      {mayChange ? <InvitationForm {...list} /> : ''}
+      {mayInvite ? <InvitationForm {...list} /> : ''}
     </>
   )
 }

@@ -22,13 +22,10 @@ interface PeopleRequest { Params: { readonly tenantId?: string } }
 
 /** The pages of members and operators, and of who is invited. */
 export async function memberRoutes (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
-  for (const [path, guard] of [['/organizations/:tenantId/members', {}], ['/operators', { onRequest: onlyOperators }]] as const) {
-    scope.get<PeopleRequest>(path, guard, async (request, reply) => await showAll(request, reply))
-    scope.post<PeopleRequest>(`${path}/invitations`, guard, async (request, reply) => {
-      await factsOf(request, request.params.tenantId)
-      requireAdmin(request.desk.actor)
-      return await orAgain(() => invite(request, reply, parts), refusal => showAll(request, reply, refusal))
-    })
+  for (const people of [{ path: '/organizations/:tenantId/members', guard: {} }, { path: '/operators', guard: { onRequest: onlyOperators } }]) {
+    scope.get<PeopleRequest>(people.path, people.guard, async (request, reply) => await showAll(request, reply, parts))
+    // Where people sign in at a provider alone, it decides who may, and the link of an invitation would lead nowhere.
+    if (parts.settings.localAccounts) invitationRoute(scope, parts, people)
   }
   scope.post<InvitationRequest>('/invitations/:invitationId/withdraw', async (request, reply) => await withdraw(request, reply))
   scope.post<MemberRequest>('/members/:memberId/role', async (request, reply) => await changeRole(request, reply))
@@ -38,17 +35,27 @@ export async function memberRoutes (scope: FastifyInstance, parts: DashboardPart
   scope.post<MemberRequest>('/members/:memberId/password', async (request, reply) => await resetPassword(request, reply))
 }
 
+interface People { readonly path: string, readonly guard: { readonly onRequest?: typeof onlyOperators } }
+
+function invitationRoute (scope: FastifyInstance, parts: DashboardParts, { path, guard }: People): void {
+  scope.post<PeopleRequest>(`${path}/invitations`, guard, async (request, reply) => {
+    await factsOf(request, request.params.tenantId)
+    requireAdmin(request.desk.actor)
+    return await orAgain(() => invite(request, reply, parts), refusal => showAll(request, reply, { ...parts, refusal }))
+  })
+}
+
 /** What the frame of a page about these people shows; refused where the person who asks may not see them. */
 async function factsOf ({ desk }: Pick<FastifyRequest, 'desk'>, tenantId: string | undefined): Promise<PageFacts> {
   return { under: peoplePath(tenantId), ...(tenantId === undefined ? {} : { organization: await desk.findOrganization(tenantId) }) }
 }
 
-async function showAll (request: FastifyRequest<PeopleRequest>, reply: FastifyReply, refusal?: ControlRefused): Promise<FastifyReply> {
+async function showAll (request: FastifyRequest<PeopleRequest>, reply: FastifyReply, { settings, refusal }: Pick<DashboardParts, 'settings'> & { readonly refusal?: ControlRefused }): Promise<FastifyReply> {
   if (refusal?.reason === 'conflict') throw refusal
   const { desk, body, params: { tenantId } } = request
   const facts = await factsOf(request, tenantId)
   const [members, invitations] = await Promise.all([desk.listMembers(tenantId), desk.listInvitations(tenantId)])
-  const list = { csrf: reply.generateCsrf(), once: newOnce(), tenantId, members, invitations, mayChange: mayChange(request), email: field(body, 'email'), trouble: refusal?.message }
+  const list = { csrf: reply.generateCsrf(), once: newOnce(), tenantId, members, invitations, mayChange: mayChange(request), mayInvite: mayChange(request) && settings.localAccounts, email: field(body, 'email'), trouble: refusal?.message }
   if (refusal !== undefined) reply.code(statusOf(refusal))
   return await reply.page(tenantId === undefined ? 'Operators' : 'Members', <MembersPage {...list} />, facts)
 }

@@ -22,8 +22,9 @@ test('script in any text field comes out as text on every page that shows it', a
       t.ok([200, 303, 403].includes(status), `${path}: ${status}`)
       t.same(strangers(html), [], path)
     }
-    const { text, status } = await operator.get(url)
-    t.ok(status === 303 || text.includes('<script>alert(1)</script>'), `${path} shows the text itself`)
+    const { text, status, headers } = await operator.get(url)
+    // A file to be kept is no page, and a bill has no names in it.
+    t.ok(status === 303 || headers['content-disposition'] || text.includes('<script>alert(1)</script>'), `${path} shows the text itself`)
   }
 })
 

@@ -1,0 +1,20 @@
+import { test } from 'tap'
+import { newOnce } from '../../src/control/context.js'
+import { signedIn } from '../harness/dashboard.js'
+import { startGateway } from '../harness/gateway.js'
+
+test('where people sign in at a provider alone, nobody is invited by a link that would lead nowhere', async t => {
+  const oidc = { issuer: 'https://login.example.org', clientId: 'clinigate' }
+  for (const localAccounts of [true, false]) {
+    const gateway = await startGateway(t, { config: { dashboard: { localAccounts, oidc } } })
+    const tenantId = await gateway.createOrganization()
+    const admin = await signedIn(gateway, { role: 'admin', tenantId })
+    const path = `/dashboard/organizations/${tenantId}/members`
+    const { html, status } = await admin.get(path)
+    t.equal(status, 200)
+    t.equal(html.includes(`action="${path}/invitations"`), localAccounts)
+    const sent = await admin.send(`${path}/invitations`, { _csrf: await admin.token(), email: 'bob@example.org', role: 'viewer', once: newOnce() })
+    t.equal(sent.status, localAccounts ? 201 : 404)
+    t.equal((await gateway.control.invitations.list(tenantId)).length, localAccounts ? 1 : 0)
+  }
+})
