@@ -1,10 +1,9 @@
-import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { dirname } from 'node:path'
 import t, { type Test } from 'tap'
 import { startBuiltGateway } from '../fuzz/gateway.js'
 import { realBackend } from '../harness/backend.js'
 import { buildMain } from '../harness/built.js'
+import { freePort } from '../harness/free-port.js'
 
 /** Where a client finds raw FHIR, and its key. */
 export interface Place { readonly base: string, readonly key: string }
@@ -40,6 +39,7 @@ export async function testClient (title: string, { run, hasPatch = true, skip }:
   // Building the program and starting Java or Python take their time on a machine that does much else.
   t.setTimeout(480_000)
   await t.test(title, { skip: skip ?? false, timeout: 480_000 }, async t => {
+    // It must know its port beforehand, since its links have it.
     const gateway = await startBuiltGateway({ dist: dirname(buildMain()), fhirUrl: realBackend().url, port: await freePort() })
     t.after(gateway.stop)
     const report = await run({ base: `${gateway.url}/v1/fhir`, key: gateway.key }, t)
@@ -58,14 +58,4 @@ export async function testClient (title: string, { run, hasPatch = true, skip }:
     } satisfies Report)
     t.equal(gateway.log(), '', 'the gateway has no error in its log')
   })
-}
-
-/** The gateway must know its port beforehand, since its links have it. */
-async function freePort (): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
