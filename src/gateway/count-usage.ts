@@ -50,6 +50,7 @@ function wordsOf (request: FastifyRequest): Words {
   const [, , resource, ...rest] = (request.routeOptions.url ?? '').split('/')
   if (resource === undefined) return unknown
   if (resource === 'fhir') return fhirWordsOf(request)
+  if (resource === 'usage') return { resource, interaction: 'read' }
   const interactions = rest.length === 0 ? onGroup : rest.length === 1 && rest[0] === ':id' ? onRecord : {}
   return { resource, interaction: interactions[request.method] ?? 'other' }
 }

@@ -42,6 +42,12 @@ export class MonthCounts {
     }
   }
 
+  /** How many requests of a pool have counted in a month by now. */
+  used (pool: Pool, month: string): number {
+    const { own, others } = this.#held.get(nameOf(pool, month)) ?? this.#ledger.monthOf(pool, month)
+    return own + others
+  }
+
   /** Learns what all gateways together counted, once the ledger has noted it down. */
   learn (totals: readonly MonthTotal[]): void {
     for (const { month, ...pool } of totals) {

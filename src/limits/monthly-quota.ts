@@ -71,7 +71,8 @@ function listed (before: unknown, member: string): string {
   return before === undefined ? member : `${String(before)}, ${member}`
 }
 
-function nextMonth (at: string): number {
+/** When the month after that of a moment, ISO 8601, begins in UTC, in milliseconds since 1970. */
+export function nextMonth (at: string): number {
   const date = new Date(at)
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
 }

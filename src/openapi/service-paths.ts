@@ -1,7 +1,7 @@
-import { anyone, enveloped, failuresOf, type JsonSchema } from '../envelope/documented-answers.js'
+import { anyone, enveloped, everywhere, failuresOf, type JsonSchema } from '../envelope/documented-answers.js'
 
 /** The tag of what concerns the gateway itself. */
-export const serviceTag = { name: 'service', description: 'How the gateway is and what it offers. Needs no key.' }
+export const serviceTag = { name: 'service', description: 'How the gateway is, what it offers, and what of the month is used.' }
 
 const open = { tags: [serviceTag.name], security: [] }
 const json = (schema: JsonSchema): JsonSchema => ({ 'application/json': { schema } })
@@ -28,7 +28,23 @@ const capabilities: JsonSchema = {
 
 const openApi: JsonSchema = { type: 'object', properties: { openapi: { type: 'string' } }, required: ['openapi'] }
 
-/** The paths that need no key. */
+const usage: JsonSchema = {
+  type: 'object',
+  properties: {
+    month: { type: 'string', description: 'In UTC.', examples: ['2030-01'] },
+    mode: { type: 'string', enum: ['test', 'live'] },
+    plan: { type: 'string' },
+    limit: { type: ['integer', 'null'], description: 'The allowance of the month; null is unlimited.' },
+    used: { type: 'integer', minimum: 0 },
+    remaining: { type: ['integer', 'null'], minimum: 0 },
+    overage: { type: 'integer', minimum: 0, description: 'Live requests past the allowance.' },
+    overageAmount: { type: 'string', description: 'What they cost in USD, an exact decimal.', examples: ['0.003'] },
+    resetsAt: { type: 'string', format: 'date-time', description: 'When the next month begins.' }
+  },
+  required: ['month', 'mode', 'plan', 'limit', 'used', 'remaining', 'overage', 'overageAmount', 'resetsAt']
+}
+
+/** The paths beside the resources. */
 export const servicePaths: Readonly<Record<string, JsonSchema>> = {
   '/health': {
     get: {
@@ -47,6 +63,15 @@ export const servicePaths: Readonly<Record<string, JsonSchema>> = {
         200: { description: 'In the envelope, or bare for a client that would rather have FHIR.', content: { ...json(enveloped(capabilities)), 'application/fhir+json': { schema: capabilities } } },
         ...failuresOf([...anyone, 'NOT_ACCEPTABLE'])
       }
+    }
+  },
+  '/v1/usage': {
+    get: {
+      operationId: 'readUsage',
+      tags: [serviceTag.name],
+      summary: 'Tell what of the month is used',
+      description: 'By the organization of the key, with all its keys of the same mode.',
+      responses: { 200: { description: 'The month so far.', content: json(enveloped(usage)) }, ...failuresOf(everywhere) }
     }
   },
   '/openapi.json': {

@@ -4,6 +4,7 @@ import type { Config } from '../config.js'
 import type { GatewayOptions } from '../gateway.js'
 import { capabilityStatements } from '../gateway/capability-statement.js'
 import { KeyedRequests } from '../idempotency/keyed-requests.js'
+import { usageRoute } from '../limits/usage-route.js'
 import type { ControlLink } from '../link/link.js'
 import { mappings } from '../mappings/registry.js'
 import { openApiDocument } from '../openapi/document.js'
@@ -58,7 +59,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     fhirStatement: statements.fhir,
     document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }),
     fhir: scope => passthrough(scope, { storeFor, url, bodyBytes: config.limits.bundleBytes }),
-    routes: [scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]
+    routes: [scope => usageRoute(scope, { plans: config.plans, months: usage.months }), scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]
   }
   return { options, keys, sandboxes: datastores.sandboxes }
 }

@@ -51,6 +51,23 @@ t.test('the month is told on every answer, and past it live requests are served 
   t.match(await ask(), { statusCode: 404, headers: { 'x-quota-overage': '2' } })
 })
 
+t.test('a caller can ask for its month, and finds what the headers say', async t => {
+  const { gateway } = await gatewayAt(t, '2030-01-15T12:00:00Z')
+  const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
+  const ask = asks(gateway, secret)
+  for (let i = 0; i < 4; i++) await ask()
+  const answer = await ask('usage')
+  t.same(answer.json().data, {
+    month: '2030-01', mode: 'live', plan: 'pro', limit: 3, used: 5, remaining: 0, overage: 2, overageAmount: '0.006', resetsAt: '2030-02-01T00:00:00.000Z'
+  })
+  t.match(answer.headers, { 'x-quota-used': '5', 'x-quota-overage': '2' })
+  const writing = await gateway.createKey({ tenantId, scopes: ['write'] })
+  t.equal((await asks(gateway, writing.secret)('usage')).statusCode, 403)
+  t.equal((await ask('usage?month=2030-02')).statusCode, 400)
+  const unlimited = await gateway.createKey({ plan: 'enterprise' })
+  t.match((await asks(gateway, unlimited.secret)('usage')).json().data, { mode: 'test', limit: null, remaining: null, overage: 0 })
+})
+
 t.test('a plan without overage and every test pool end where they end, each with its own code', async t => {
   const { gateway } = await gatewayAt(t, '2030-01-15T12:00:00Z')
   for (const [plan, mode, code] of [['sandbox', 'live', 'MONTHLY_QUOTA_EXCEEDED'], ['pro', 'test', 'SANDBOX_QUOTA_EXCEEDED']] as const) {
