@@ -32,7 +32,7 @@ interface Place {
 }
 
 /** Routes that no record stands behind. */
-const openRoutes = ['/docs', '/health', '/openapi.json', '/v1/fhir/metadata', '/v1/metadata', ...['CodeSystem', 'ConceptMap', 'ValueSet'].map(type => `/v1/fhir/${type}/:operation(^\\$.*$)`)]
+const openRoutes = ['/docs', '/health', '/openapi.json', '/v1/fhir/metadata', '/v1/metadata', '/v1/usage', ...['CodeSystem', 'ConceptMap', 'ValueSet'].map(type => `/v1/fhir/${type}/:operation(^\\$.*$)`)]
 /** Raw FHIR, which the attacks probe. */
 const rawRoutes = ['/v1/fhir', '/v1/fhir*']
 
@@ -187,5 +187,6 @@ function unprobedRoutes (app: FastifyInstance): string[] {
     const path = parents.slice(0, (indent.length - 1) / 4 + 1).join('')
     return methods === undefined || probed.get(path) === methods ? [] : [path.replace(/^\/docs\/.*/, '/docs')]
   })
-  return [...new Set(routes)].sort()
+  // The control plane has probes of its own, and no record behind it.
+  return [...new Set(routes)].filter(path => !/^\/(control|dashboard)(\/|$)/.test(path)).sort()
 }
