@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import { createServer as createHttps } from 'node:https'
 import type { ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { probePath } from '../../src/backends/http-backend.js'
 
 /** What a loopback server was sent, in order. */
 export interface Seen { readonly method: string, readonly url: string, readonly headers: IncomingMessage['headers'], readonly body: string }
@@ -13,6 +14,8 @@ export interface FaultyServer {
   readonly port: number
   readonly seen: Seen[]
   behave (...behaviours: Behaviour[]): void
+  /** For a whole gateway, which looks after its datastores by itself: what it asks to that end is answered and not seen. */
+  answerProbes (): void
   close (): Promise<void>
 }
 
@@ -25,8 +28,10 @@ export function json (status: number, body: unknown, headers: Record<string, str
 
 export async function startFaultyServer (tls?: ServerOptions): Promise<FaultyServer> {
   const seen: Seen[] = []
+  let answersProbes = false
   let behaviours: Behaviour[] = [json(200, { resourceType: 'Patient', id: '1' })]
   const listener: RequestListener = async (request, response) => {
+    if (answersProbes && request.url!.endsWith(`/${probePath}`)) return json(404, { resourceType: 'OperationOutcome' })(response, request)
     let body = ''
     for await (const chunk of request) body += chunk
     seen.push({ method: request.method!, url: request.url!, headers: request.headers, body })
@@ -41,6 +46,7 @@ export async function startFaultyServer (tls?: ServerOptions): Promise<FaultySer
     port,
     seen,
     behave: (...next) => { behaviours = next; seen.length = 0 },
+    answerProbes: () => { answersProbes = true },
     close: () => new Promise(resolve => { server.close(() => resolve()); server.closeAllConnections() })
   }
 }

@@ -13,6 +13,7 @@ const valueSet = { resourceType: 'ValueSet', url: genders }
 
 /** A gateway to a server of which the test decides everything. */
 async function carriedTo (t: Test, server: FaultyServer, datastore: object = {}): Promise<{ readonly send: Fhir['send'], readonly logged: () => unknown }> {
+  server.answerProbes()
   const datastores = { there: { url: `${server.url}/deep/fhir`, auth: { type: 'bearer', tokenEnv: 'THERE_TOKEN' }, ...datastore } }
   const gateway = await startGateway(t, {
     plans: unlimitedPlans, environment: { THERE_TOKEN: 'tok3n' }, config: { publicUrl: new URL(fhirBase).origin, datastores, routing: { test: 'there', live: 'there' } }
