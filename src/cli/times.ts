@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { isMonth } from '../control/bill.js'
 
 const isoTime = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
@@ -16,7 +17,7 @@ const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600
 
 /** A month such as `2030-01`. */
 export function parseMonth (text: string): string {
-  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(text)) throw new InvalidArgumentError('Write a month as 2030-01.')
+  if (!isMonth(text)) throw new InvalidArgumentError('Write a month as 2030-01.')
   return text
 }
 

@@ -23,9 +23,12 @@ export interface Bill extends Charge {
   readonly hours: ReadonlyArray<Charge & { readonly hour: string }>
 }
 
+/** Whether a text names a month, such as `2030-01`. */
+export const isMonth = (text: string): boolean => /^\d{4}-(0[1-9]|1[0-2])$/.test(text)
+
 /** The bill of a month; test traffic is never on it. @throws {ControlRefused} for a month that is none */
 export async function billOf (db: Kysely<Tables>, tenantId: string, month: string): Promise<Bill> {
-  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw new ControlRefused('invalid', 'Write a month as 2030-01.')
+  if (!isMonth(month)) throw new ControlRefused('invalid', 'Write a month as 2030-01.')
   const rows = await db.selectFrom('usageHours')
     .where('tenantId', '=', tenantId).where('mode', '=', 'live').where('isCounted', '=', 1)
     .where('hour', '>=', month).where('hour', '<', `${month}-99`)

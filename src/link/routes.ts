@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
+import { bearerToken } from '../envelope/bearer.js'
 import { jsonBodies } from '../envelope/body.js'
 import { errorHandler } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
@@ -46,7 +47,7 @@ function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30
   // Before the server waits for its open connections, of which a stream would never end by itself.
   scope.addHook('preClose', async () => streams.forEach(stream => stream.abort()))
   scope.get<{ Querystring: Static<typeof feedQuery> }>('/feed', { schema: { querystring: feedQuery }, exposeHeadRoute: false }, async (request, reply) => {
-    const token = tokenOf(request)!
+    const token = bearerToken(request.raw.rawHeaders)!
     const stream = endedWith(reply, { isGood: async () => await gatewayWith(token) !== undefined, recheckMs })
     const { log, gatewayName: gateway } = request
     streams.add(stream)
@@ -62,15 +63,10 @@ function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30
 }
 
 async function requireGateway (request: FastifyRequest, { gatewayWith }: LinkOptions): Promise<string> {
-  const token = tokenOf(request)
+  const token = bearerToken(request.raw.rawHeaders)
   const name = token && await gatewayWith(token)
   if (name !== undefined) return name
   throw new Failure('UNAUTHORIZED', { message: 'Send the token of a gateway in the header Authorization, after Bearer.', headers: { 'www-authenticate': 'Bearer' } })
-}
-
-/** RFC 6750, section 2.1. */
-function tokenOf ({ headers: { authorization = '' } }: FastifyRequest): string | undefined {
-  return /^Bearer +([\w.~+/=-]{1,200})$/i.exec(authorization)?.[1]
 }
 
 /** What ends a stream: its client has gone, or its token is no longer good. */

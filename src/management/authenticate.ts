@@ -2,13 +2,14 @@ import fp from 'fastify-plugin'
 import { deskFor, type Desk } from '../control/desk.js'
 import type { ControlStore } from '../control/store.js'
 import { tokenActor } from '../control/token-store.js'
+import { bearerToken } from '../envelope/bearer.js'
 import { Failure } from '../envelope/failures.js'
 
 /** Lets only requests with a good management token into the scope, and gives each the desk of whom the token speaks for. */
 export const withDesk = fp<{ readonly control: ControlStore }>(async (app, { control }) => {
   app.decorateRequest('managementDesk')
   app.addHook('onRequest', async request => {
-    const token = await control.tokens.whoHas(bearerOf(request.raw.rawHeaders) ?? '')
+    const token = await control.tokens.whoHas(bearerToken(request.raw.rawHeaders) ?? '')
     const actor = token && tokenActor(token)
     if (actor === undefined) {
       throw new Failure('UNAUTHORIZED', {
@@ -19,12 +20,6 @@ export const withDesk = fp<{ readonly control: ControlStore }>(async (app, { con
     request.managementDesk = deskFor(control, actor)
   })
 }, { name: 'management-desk', fastify: '5.x' })
-
-/** The token of an Authorization header; undefined where there is none, or more than one. */
-function bearerOf (rawHeaders: readonly string[]): string | undefined {
-  const values = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === 'authorization')
-  return values.length === 1 ? /^Bearer ([\w-]+)$/i.exec(values[0]!)?.[1] : undefined
-}
 
 declare module 'fastify' {
   interface FastifyRequest {
