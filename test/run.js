@@ -1,6 +1,7 @@
 /**
  * `npm test [-- files]`: every test, with a real FHIR server for those named `*.hapi.test.ts`.
- * `--fast` leaves out those, `*.postgres.test.ts`, `*.redis.test.ts`, `*.browser.test.ts` and `*.fuzz.test.ts`. The last line is `N passed, N failed`.
+ * `--fast` leaves out those, `*.postgres.test.ts`, `*.redis.test.ts`, `*.browser.test.ts` and `*.fuzz.test.ts`. The last line is `N passed, N failed`,
+ * after the names of the tests that failed. What the FHIR server itself says goes to test/hapi/target/hapi.log.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -18,7 +19,7 @@ const stopping = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort(name))
 
 const files = chosenFiles()
-const counts = { passed: 0, failed: 0, skipped: 0 }
+const counts = { passed: 0, failed: 0, skipped: 0, failures: [] }
 try {
   process.exitCode = await runAll()
 } catch (error) {
@@ -26,6 +27,7 @@ try {
   process.exitCode = 1
 }
 if (stopping.signal.aborted) process.exitCode = 128 + constants.signals[stopping.signal.reason]
+for (const failure of counts.failures) console.log(`Failed: ${failure}`)
 console.log(`\n${closingLine()}`)
 
 async function runAll () {

@@ -14,7 +14,8 @@ const stopLimitMs = 60_000
 /**
  * Builds the server when needed, starts it and waits until it serves.
  * @param {object} options
- * @param {(line: string) => void} options.log progress, and what the server itself says
+ * @param {(line: string) => void} options.log progress
+ * @param {(line: string) => void} [options.said] what the server itself says; `log` unless given
  * @param {number} [options.port] 0, the default, takes a free one
  * @param {Record<string, string | number | boolean>} [options.settings] the settings of README.md, without `hapi.`
  * @param {string[]} [options.jvm] further flags of Java
@@ -22,12 +23,12 @@ const stopLimitMs = 60_000
  * @returns {Promise<{ url: string, ended: Promise<void>, stop: () => Promise<void> }>} `url` is the FHIR base URL
  * @throws {Error} when the server does not come up within three minutes; no process is left then
  */
-export async function startHapi ({ log, port = 0, settings = {}, jvm = [], signal }) {
+export async function startHapi ({ log, said = log, port = 0, settings = {}, jvm = [], signal }) {
   await buildWhenNeeded({ log, signal })
   log('Starting HAPI')
   const java = spawn('java', javaArguments({ port, end_with_parent: true, ...settings }, jvm), { stdio: ['pipe', 'pipe', 'pipe'], signal })
   const ended = new Promise(resolve => java.once('close', () => resolve()))
-  createInterface(java.stderr).on('line', log)
+  createInterface(java.stderr).on('line', said)
   const stop = () => end(java, ended)
   try {
     return { url: await readyUrl(java), ended, stop }

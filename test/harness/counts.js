@@ -1,20 +1,21 @@
 /** Counts the tests of a run from its TAP, https://testanything.org/tap-version-14-specification.html */
 
-const subtest = /^(?<indent>(?: {4})*)# Subtest: /
+const subtest = /^(?<indent>(?: {4})*)# Subtest: (?<title>.*)/
 const point = /^(?<indent>(?: {4})*)(?<not>not )?ok \d+(?:.*? # (?<directive>SKIP|TODO)\b)?/
 
 /**
- * How many tests passed, failed and were skipped. A test is what has a title: a subtest without subtests of its own.
+ * How many tests passed, failed and were skipped, and the failed ones by name: the titles from the file inwards.
+ * A test is what has a title: a subtest without subtests of its own.
  * A group or file that failed though each test in it passed counts as one failure: it died, or ran against its plan.
  * @param {string} tap
- * @returns {{ passed: number, failed: number, skipped: number }}
+ * @returns {{ passed: number, failed: number, skipped: number, failures: string[] }}
  */
 export function countTests (tap) {
-  const counts = { passed: 0, failed: 0, skipped: 0 }
-  const open = [group('')]
+  const counts = { passed: 0, failed: 0, skipped: 0, failures: [] }
+  const open = [group('', '')]
   for (const line of withoutDiagnostics(tap)) {
     const begun = subtest.exec(line)
-    if (begun) open.push(group(begun.groups.indent))
+    if (begun) open.push(group(begun.groups.indent, begun.groups.title))
     const ended = point.exec(line)
     if (!ended) continue
     const { indent, not, directive } = ended.groups
@@ -25,13 +26,15 @@ export function countTests (tap) {
     else around[outcome === 'skipped' ? 'skips' : 'assertions']++
     if (!isTest(whole, outcome)) continue
     counts[outcome]++
-    if (outcome === 'failed') for (const outer of open) outer.failures++
+    if (outcome !== 'failed') continue
+    counts.failures.push([...open, whole].slice(1).map(({ title }) => title).join(' > '))
+    for (const outer of open) outer.failures++
   }
   return counts
 }
 
-function group (indent) {
-  return { indent, tests: 0, assertions: 0, skips: 0, failures: 0 }
+function group (indent, title) {
+  return { indent, title, tests: 0, assertions: 0, skips: 0, failures: 0 }
 }
 
 /** An assertion is no test, unless it stands for a skipped one. */

@@ -1,5 +1,10 @@
 import { test } from 'tap'
-import { countTests } from './counts.js'
+import { countTests as count } from './counts.js'
+
+function countTests (tap: string) {
+  const { failures, ...counts } = count(tap)
+  return counts
+}
 
 const point = (line: string, depth = 1) => ' '.repeat(4 * depth) + line
 
@@ -24,6 +29,12 @@ test('a file that only asserts, without a titled test, counts as one test', asyn
 
 test('a failed test counts once and not again for the groups around it', async t => {
   t.same(countTests(file(false, ...titled('good'), ...titled('bad', 'not ok'))), { passed: 1, failed: 1, skipped: 0 })
+})
+
+test('a failed test is named by its file, the groups around it and its title', async t => {
+  const inner = [point('# Subtest: group'), ...titled('good', 'ok', 2), ...titled('bad', 'not ok', 2), point('not ok 1 - group')]
+  t.same(count(file(false, ...inner)).failures, ['test/a.test.ts > group > bad'])
+  t.same(count(file(false, ...titled('good'))).failures, ['test/a.test.ts'])
 })
 
 test('a file that dies after its tests passed, or before the first one, is a failure', async t => {

@@ -1,6 +1,9 @@
 /** Finds a real FHIR server for the tests that need one. There is no fourth way: without one, those tests fail. */
+import { createWriteStream, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { startHapi } from '../hapi/launcher.js'
 
+const hapiLog = join(import.meta.dirname, '..', 'hapi', 'target', 'hapi.log')
 const image = 'hapiproject/hapi:v8.8.0-1'
 const containerStartLimitMs = 300_000
 // The image has these off; the tests need a server that can do all that a client might ask for.
@@ -20,7 +23,16 @@ export async function findBackend ({ given, log, signal }) {
   if (given) return describe({ url: given.replace(/\/+$/, ''), stop: async () => {} }, 'given by FHIR_TEST_URL')
   const container = await startContainer(log)
   if (container) return describe(container, `by the container image ${image}`)
-  return describe(await startHapi({ log, settings: { log: 'ERROR' }, signal }), 'by the Maven launcher')
+  return describe(await startLoggedHapi(log, signal), 'by the Maven launcher')
+}
+
+/** Its stack traces, hundreds in a run that asks it for the impossible, would bury what the tests say. */
+async function startLoggedHapi (log, signal) {
+  mkdirSync(dirname(hapiLog), { recursive: true })
+  const file = createWriteStream(hapiLog)
+  const hapi = await startHapi({ log, said: line => file.write(`${line}\n`), settings: { log: 'ERROR' }, signal })
+  hapi.ended.then(() => file.end())
+  return hapi
 }
 
 /** @returns undefined where no container engine answers or the image cannot be had */
