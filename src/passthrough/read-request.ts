@@ -5,7 +5,7 @@ import { Failure } from '../envelope/failures.js'
 import { pairsIn, queryOf, type QueryPair } from '../envelope/query.js'
 import { asksForContent, binaryOf, isContent } from './binary.js'
 import { readCriteria, readVersion, segmentsOf, withoutFormat, type FhirRequest } from './fhir-request.js'
-import { withOwnReferences } from './own-references.js'
+import { withOwnReferences } from '../records/own-references.js'
 import { readPreferences } from './preferences.js'
 
 /** Where raw FHIR is: its URL, and the path of the routes below which it begins. */

@@ -6,8 +6,9 @@ import { checkChange, checkRules } from '../mappings/kit/validate.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import { changesOf, type Changes } from './changes.js'
 import { demandVersion, versionsIn } from '../envelope/conditions.js'
-import { demandNone, newFields, newResource } from './new-record.js'
-import { namingFields, resolved, withUrls } from './references.js'
+import { demandNone, newFields, newResource } from '../records/new-record.js'
+import { namingFields, resolved } from '../records/references.js'
+import { withUrls } from './definition-urls.js'
 import type { Query } from './query.js'
 
 /** What every interaction works on: the resource group, and the datastore as its caller may see it. */

@@ -4,7 +4,7 @@ import { parseBody } from '../../envelope/body.js'
 import { Failure, type FailureCode, type Issue } from '../../envelope/failures.js'
 import type { Occasion } from '../../mappings/kit/element.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
-import { newFields, newResource } from '../../resources/new-record.js'
+import { newFields, newResource } from '../../records/new-record.js'
 import type { Value } from './input.js'
 
 /** Something to correct, and the line on which it stands. */

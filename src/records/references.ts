@@ -1,9 +1,7 @@
 import { Failure, fieldIssue } from '../envelope/failures.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
-import type { SearchParameter } from '../tenant-guard/interaction.js'
 import { ReferenceFailure, referencesIn } from '../tenant-guard/writes/references.js'
-import { escapedParts, unescapedComma } from './filter-value.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -23,22 +21,8 @@ export async function resolved (mapping: Mapping, store: GuardedStore, fields: F
   return Object.fromEntries(found)
 }
 
-/** The parameters of a search, each id of a definition replaced by the URL under which records refer to it. */
-export async function withUrls (mapping: Mapping, store: GuardedStore, parameters: readonly SearchParameter[]): Promise<readonly SearchParameter[]> {
-  const canonicals = new Map(Object.values(mapping.filters).map(({ param, canonicalOf }) => [param, canonicalOf]))
-  return await Promise.all(parameters.map(async ([param, value]) => {
-    const type = canonicals.get(param)
-    if (type === undefined) return [param, value] as const
-    const urls = await Promise.all(value.split(unescapedComma).map(async part => {
-      const url = await urlOf(store, type, part)
-      return url === undefined ? part : escapedParts(url)
-    }))
-    return [param, urls.join(',')] as const
-  }))
-}
-
 /** The URL of the tenant's definition with this id; undefined when the text is no id, and for a definition that is unknown or has no URL. */
-async function urlOf (store: GuardedStore, type: string, text: string): Promise<string | undefined> {
+export async function urlOf (store: GuardedStore, type: string, text: string): Promise<string | undefined> {
   const id = idForm.exec(text.startsWith(`${type}/`) ? text.slice(type.length + 1) : text)?.[0]
   if (id === undefined) return undefined
   try {
