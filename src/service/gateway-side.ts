@@ -13,7 +13,7 @@ import { resources } from '../resources/routes.js'
 import type { Closers } from './closers.js'
 import { openDatastores } from './datastores.js'
 import { ownUrl } from './own-url.js'
-import { guardedStores } from './guarded-stores.js'
+import { doors, guardedStores } from './guarded-stores.js'
 import { openKeys, type OpenKeys } from './keys.js'
 import type { ServiceParts } from './parts.js'
 import { openReports } from './reports.js'
@@ -42,7 +42,8 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   news.tell = () => reporter.tell()
   const keyedRequests = closers.add(new KeyedRequests({ file: join(config.dataDirectory, 'idempotency.db'), now }))
   const url = ownUrl(config)
-  const storeFor = guardedStores(config, datastores, { url, now })
+  const openDoor = doors(config, datastores, { url, now })
+  const storeFor = guardedStores(openDoor)
   const statements = capabilityStatements(mappings, { version, url, date: now() })
   const options: GatewayOptions = {
     logger: log,
