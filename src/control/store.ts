@@ -6,6 +6,7 @@ import type { ChangesHeard } from './changes-heard.js'
 import { openDatabase, type ControlDatabase, type DatabasePlace } from './database.js'
 import { GatewayStore } from './gateway-store.js'
 import { InvitationStore } from './invitation-store.js'
+import { JobStore } from './job-store.js'
 import { draftColumns, endOfOverlap, goodExpiry, keyState, requireGood, requireNotRolled, successorDraft, toKey, type Key, type KeyDraft, type NewKey } from './keys.js'
 import { MemberStore } from './member-store.js'
 import { organizationRow, organizationState, toOrganization, type Organization, type OrganizationChanges, type OrganizationDraft } from './organizations.js'
@@ -47,6 +48,7 @@ export class ControlStore {
   readonly tokens: TokenStore
   readonly gateways: GatewayStore
   readonly usage: UsageStore
+  readonly jobs: JobStore
 
   /** Use {@link openControlStore}. */
   constructor (database: ControlDatabase, { plans, now, newId = unguessableId }: ControlStoreOptions) {
@@ -63,6 +65,7 @@ export class ControlStore {
     this.tokens = new TokenStore(context)
     this.gateways = new GatewayStore(context)
     this.usage = new UsageStore(context)
+    this.jobs = new JobStore(context)
   }
 
   /** Makes an organization with a tenant id of its own. */

@@ -1,6 +1,7 @@
 import type { Mode } from '../keys/caller.js'
 import type { Change } from '../keys/change-feed.js'
 import type { Role } from './actor.js'
+import type { ImportIdentityRow, JobRow, JobTurnRow } from './job-tables.js'
 import type { UsageHourRow, UsageMonthRow, UsageSourceRow } from './usage-tables.js'
 
 /** The control plane's tables, whose names have underscores in SQL. Times are ISO 8601 text in UTC, switches 0 or 1, so that SQLite and PostgreSQL hold the same. */
@@ -18,6 +19,9 @@ export interface Tables {
   usageSources: UsageSourceRow
   usageHours: UsageHourRow
   usageMonths: UsageMonthRow
+  jobs: JobRow
+  jobTurn: JobTurnRow
+  importIdentities: ImportIdentityRow
 }
 
 /** A customer, that is a tenant. */

@@ -116,25 +116,42 @@ export interface Worker {
 /** A job that one worker has until its lease runs out. A later lease of the same job has a higher number. */
 export interface Lease { readonly jobId: string, readonly number: number }
 
+/** A job with the lease by which a worker has it. */
+export interface Claimed {
+  readonly job: Job
+  readonly lease: Lease
+  /** How often it was left in trouble, or its worker died, since it last came on. */
+  readonly failures: number
+}
+
+/** Part of the jobs of a scope, and how many there are in all. */
+export interface JobPage { readonly jobs: readonly Job[], readonly total: number }
+
 /** What became of a change: the work goes on, the client does not want it any more, or somebody else has it. */
 export type Saved = 'going on' | 'cancelled' | 'lost'
 
-/** The jobs of all gateways, kept by the control plane. Every question of a client names its scope; what is another's is missing. */
+/** The most that a {@link Job.checkpoint} may have, in characters of JSON. */
+export const longestCheckpoint = 65_536
+
+/** The jobs of all gateways, kept by the control plane. Every question of a client names its scope; what is another's is missing, and so is what has expired. */
 export interface Jobs {
+  /** Sent twice, with the same id, it makes one job. */
   create: (draft: JobDraft) => Promise<Job>
   find: (id: string, scope: JobScope) => Promise<Job | undefined>
-  /** Newest first. `before` is the id of the last job of the page before. */
-  list: (scope: JobScope, page: { readonly count: number, readonly before?: string }) => Promise<readonly Job[]>
+  /** Newest first. `before` is the last job of the page before. */
+  list: (scope: JobScope, page: { readonly count: number, readonly before?: Pick<Job, 'id' | 'createdAt'> }) => Promise<JobPage>
   /** Ends a job that has not ended; another one stays as it is. */
   cancel: (id: string, scope: JobScope) => Promise<Job | undefined>
   /** The oldest job that nobody works on, of an organization that has room for it. */
-  claim: (worker: Worker) => Promise<{ readonly job: Job, readonly lease: Lease } | undefined>
+  claim: (worker: Worker) => Promise<Claimed | undefined>
   /** Notes what a worker did, and keeps the job for it for another while. */
   save: (lease: Lease, change: JobChange, leaseMs: number) => Promise<Saved>
-  /** Lets go of a job that goes on elsewhere or later. */
-  release: (lease: Lease) => Promise<void>
+  /** Lets go of a job: another one may take it at once, or, after trouble, in so many milliseconds. */
+  release: (lease: Lease, trouble?: { readonly afterMs: number }) => Promise<void>
   /** Ids of jobs of a store whose time has come; they are forgotten with {@link Jobs.forget} once their files are deleted. */
   expired: (storeId: string) => Promise<readonly string[]>
+  /** Those of the ids that are jobs: files of any other one belong to nobody. */
+  existing: (ids: readonly string[]) => Promise<readonly string[]>
   forget: (ids: readonly string[]) => Promise<void>
   /** The secret by which an organization's imported records get their ids: 32 bytes in base64, made when first asked for and never changed. */
   identityKey: (scope: JobScope) => Promise<string>

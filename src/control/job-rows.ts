@@ -1,0 +1,56 @@
+import type { Job, JobDraft } from '../jobs/job.js'
+import type { JobRow } from './job-tables.js'
+
+/** The row of a job that is to be. */
+export function jobRow ({ id, owner, request, storeId, fileKey, progress }: JobDraft, { createdAt, expiresAt }: Pick<JobRow, 'createdAt' | 'expiresAt'>): JobRow {
+  // Named one by one: a whole caller that was passed on would leave its scopes here.
+  const { tenantId, mode, keyId, keyName, plan, overage, datastore } = owner
+  return {
+    id,
+    tenantId,
+    mode,
+    owner: JSON.stringify({ tenantId, mode, keyId, keyName, plan, overage, datastore }),
+    status: 'pending',
+    request: JSON.stringify(request),
+    storeId,
+    fileKey,
+    total: progress?.total ?? null,
+    processed: progress?.processed ?? 0,
+    failed: progress?.failed ?? 0,
+    files: '[]',
+    errors: '[]',
+    failure: null,
+    checkpoint: null,
+    createdAt,
+    startedAt: null,
+    completedAt: null,
+    expiresAt,
+    gateway: null,
+    leaseNumber: 0,
+    leasedUntil: null,
+    notBefore: createdAt,
+    failures: 0
+  }
+}
+
+/** A job as it is stored. */
+export function toJob (row: JobRow): Job {
+  const { id, status, storeId, fileKey, total, processed, failed, failure, checkpoint, createdAt, startedAt, completedAt, expiresAt } = row
+  return {
+    id,
+    owner: JSON.parse(row.owner),
+    status,
+    request: JSON.parse(row.request),
+    storeId,
+    fileKey,
+    progress: { ...total !== null && { total }, processed, failed },
+    files: JSON.parse(row.files),
+    errors: JSON.parse(row.errors),
+    ...failure !== null && { failure: JSON.parse(failure) },
+    ...checkpoint !== null && { checkpoint: JSON.parse(checkpoint) },
+    createdAt,
+    ...startedAt !== null && { startedAt },
+    ...completedAt !== null && { completedAt },
+    expiresAt
+  }
+}

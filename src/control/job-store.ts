@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto'
+import type { Kysely, Transaction, Updateable } from 'kysely'
+import { longestCheckpoint, type Claimed, type Job, type JobChange, type JobDraft, type JobPage, type Jobs, type JobScope, type Lease, type Saved, type Worker } from '../jobs/job.js'
+import type { ControlContext } from './context.js'
+import type { JobRow } from './job-tables.js'
+import { jobRow, toJob } from './job-rows.js'
+import type { Tables } from './tables.js'
+
+const hourMs = 3_600_000
+
+/** For how long a job that ended and its files are kept. */
+const keptMs = 24 * hourMs
+
+/** A job that has not ended by then is given up: what a client sent is not kept for ever because a gateway never came back. */
+const unfinishedMs = 7 * 24 * hourMs
+
+/** What nobody's gateway deletes is forgotten after as long again, and with the key of its files. */
+const unsweptMs = unfinishedMs
+
+/** Ids of one statement. */
+const idsAtOnce = 500
+
+/** Bulk jobs, worked on by one gateway at a time, as many control processes as may serve them. All times are of the process that is asked. */
+export class JobStore implements Jobs {
+  readonly #db: Kysely<Tables>
+  readonly #now: () => Date
+
+  constructor ({ db, now }: ControlContext) {
+    this.#db = db
+    this.#now = now
+  }
+
+  async create (draft: JobDraft): Promise<Job> {
+    const row = jobRow(draft, { createdAt: this.#at(), expiresAt: this.#at(unfinishedMs) })
+    await this.#db.insertInto('jobs').values(row).onConflict(conflict => conflict.column('id').doNothing()).execute()
+    const made = await this.find(draft.id, draft.owner)
+    if (made === undefined) throw new Error('the id of the new job is taken')
+    return made
+  }
+
+  async find (id: string, scope: JobScope): Promise<Job | undefined> {
+    const row = await this.#of(scope).selectAll().where('id', '=', id).executeTakeFirst()
+    return row && toJob(row)
+  }
+
+  async list (scope: JobScope, { count, before }: Parameters<Jobs['list']>[1]): Promise<JobPage> {
+    const { total } = await this.#of(scope).select(eb => eb.fn.countAll().as('total')).executeTakeFirstOrThrow()
+    const rows = await this.#of(scope).selectAll()
+      .$if(before !== undefined, query => query.where(eb => eb.or([
+        eb('createdAt', '<', before!.createdAt),
+        eb.and([eb('createdAt', '=', before!.createdAt), eb('id', '<', before!.id)])
+      ])))
+      .orderBy('createdAt', 'desc').orderBy('id', 'desc').limit(count).execute()
+    return { jobs: rows.map(toJob), total: Number(total) }
+  }
+
+  async cancel (id: string, scope: JobScope): Promise<Job | undefined> {
+    await this.#db.updateTable('jobs').set({ status: 'cancelled', completedAt: this.#at(), expiresAt: this.#at(keptMs) })
+      .where('id', '=', id).where('tenantId', '=', scope.tenantId).where('mode', '=', scope.mode)
+      .where('status', 'in', ['pending', 'processing']).where('expiresAt', '>', this.#at()).execute()
+    return this.find(id, scope)
+  }
+
+  claim (worker: Worker): Promise<Claimed | undefined> {
+    return this.#db.transaction().execute(async trx => {
+      // A write comes first, so that SQLite gives the right to write at once, and on PostgreSQL claims wait for each other here.
+      await trx.updateTable('jobTurn').set(eb => ({ claims: eb('claims', '+', 1) })).execute()
+      const row = await this.#next(trx, worker)
+      if (row === undefined) return undefined
+      const taken = await trx.updateTable('jobs').set({
+        status: 'processing',
+        gateway: worker.gateway,
+        leaseNumber: row.leaseNumber + 1,
+        leasedUntil: this.#at(worker.leaseMs),
+        startedAt: row.startedAt ?? this.#at(),
+        // Whoever had it said nothing more.
+        failures: row.leasedUntil === null ? row.failures : row.failures + 1
+      }).where('id', '=', row.id).where('status', '=', row.status).returningAll().executeTakeFirst()
+      return taken && { job: toJob(taken), lease: { jobId: taken.id, number: taken.leaseNumber }, failures: taken.failures }
+    })
+  }
+
+  async save ({ jobId, number }: Lease, change: JobChange, leaseMs: number): Promise<Saved> {
+    const { numUpdatedRows } = await this.#held({ jobId, number }).set(this.#columnsOf(change, leaseMs)).executeTakeFirstOrThrow()
+    if (numUpdatedRows === 1n) return 'going on'
+    const row = await this.#db.selectFrom('jobs').select('status').where('id', '=', jobId).where('leaseNumber', '=', number).executeTakeFirst()
+    if (row?.status === 'cancelled') return 'cancelled'
+    // The answer to the same end was lost on its way.
+    return row !== undefined && row.status === change.end?.status ? 'going on' : 'lost'
+  }
+
+  async release ({ jobId, number }: Lease, trouble?: { readonly afterMs: number }): Promise<void> {
+    await this.#db.updateTable('jobs').set(eb => ({
+      leasedUntil: null,
+      ...trouble !== undefined && { notBefore: this.#at(trouble.afterMs), failures: eb('failures', '+', 1) }
+    })).where('id', '=', jobId).where('leaseNumber', '=', number).where('leasedUntil', 'is not', null).execute()
+  }
+
+  async expired (storeId: string): Promise<readonly string[]> {
+    await this.#db.deleteFrom('jobs').where('expiresAt', '<', this.#at(-unsweptMs)).execute()
+    const rows = await this.#db.selectFrom('jobs').select('id').where('storeId', '=', storeId)
+      .where('expiresAt', '<=', this.#at()).where(eb => eb.or([eb('leasedUntil', 'is', null), eb('leasedUntil', '<=', this.#at())]))
+      .orderBy('expiresAt').limit(idsAtOnce).execute()
+    return rows.map(({ id }) => id)
+  }
+
+  async existing (ids: readonly string[]): Promise<readonly string[]> {
+    const rows = await Promise.all(parts(ids).map(part => this.#db.selectFrom('jobs').select('id').where('id', 'in', part).execute()))
+    return rows.flat().map(({ id }) => id)
+  }
+
+  async forget (ids: readonly string[]): Promise<void> {
+    for (const part of parts(ids)) await this.#db.deleteFrom('jobs').where('id', 'in', part).execute()
+  }
+
+  async identityKey ({ tenantId, mode }: JobScope): Promise<string> {
+    const found = () => this.#db.selectFrom('importIdentities').select('secret').where('tenantId', '=', tenantId).where('mode', '=', mode).executeTakeFirst()
+    const known = await found()
+    if (known !== undefined) return known.secret
+    // Of those who are the first at the same time, one is; all of them get its secret.
+    await this.#db.insertInto('importIdentities').values({ tenantId, mode, secret: randomBytes(32).toString('base64') }).onConflict(conflict => conflict.doNothing()).execute()
+    return (await found())!.secret
+  }
+
+  /** The jobs that a caller of this scope may know of. */
+  #of ({ tenantId, mode }: JobScope) {
+    return this.#db.selectFrom('jobs').where('tenantId', '=', tenantId).where('mode', '=', mode).where('expiresAt', '>', this.#at())
+  }
+
+  #next (trx: Transaction<Tables>, { storeId, perTenant }: Worker): Promise<JobRow | undefined> {
+    const now = this.#at()
+    return trx.selectFrom('jobs').selectAll()
+      .where('status', 'in', ['pending', 'processing']).where('storeId', '=', storeId)
+      .where(eb => eb.or([eb('leasedUntil', 'is', null), eb('leasedUntil', '<=', now)]))
+      .where('notBefore', '<=', now).where('expiresAt', '>', now)
+      // A cancelled job counts until its worker has left it.
+      .where(({ selectFrom }) => selectFrom('jobs as held').select(eb => eb.fn.countAll<number>().as('count'))
+        .whereRef('held.tenantId', '=', 'jobs.tenantId').where('held.leasedUntil', '>', now), '<', perTenant)
+      .orderBy('createdAt').orderBy('id').limit(1).executeTakeFirst()
+  }
+
+  #held ({ jobId, number }: Lease) {
+    return this.#db.updateTable('jobs').where('id', '=', jobId).where('leaseNumber', '=', number)
+      .where('status', '=', 'processing').where('leasedUntil', 'is not', null)
+  }
+
+  #columnsOf ({ progress, files, errors, checkpoint, end }: JobChange, leaseMs: number): Updateable<JobRow> {
+    const hasComeOn = progress !== undefined || checkpoint !== undefined
+    return {
+      leasedUntil: end === undefined ? this.#at(leaseMs) : null,
+      ...progress !== undefined && { total: progress.total ?? null, processed: progress.processed, failed: progress.failed },
+      ...files !== undefined && { files: JSON.stringify(files) },
+      ...errors !== undefined && { errors: JSON.stringify(errors) },
+      ...checkpoint !== undefined && { checkpoint: printed(checkpoint) },
+      ...hasComeOn && { failures: 0 },
+      ...end !== undefined && {
+        status: end.status,
+        failure: end.status === 'failed' ? JSON.stringify(end.failure) : null,
+        completedAt: this.#at(),
+        expiresAt: this.#at(keptMs)
+      }
+    }
+  }
+
+  /** The time, or what it will be in a while. */
+  #at (inMs = 0): string {
+    return new Date(this.#now().getTime() + inMs).toISOString()
+  }
+}
+
+function printed (checkpoint: unknown): string {
+  const text = JSON.stringify(checkpoint)
+  if (text.length > longestCheckpoint) throw new Error('the checkpoint of a job is too long')
+  return text
+}
+
+function parts (ids: readonly string[]): string[][] {
+  return Array.from({ length: Math.ceil(ids.length / idsAtOnce) }, (_, at) => ids.slice(at * idsAtOnce, (at + 1) * idsAtOnce))
+}
