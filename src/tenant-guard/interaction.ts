@@ -4,7 +4,7 @@ import type { FhirResource } from '../mappings/fhir.js'
  * What a request asks of a datastore, after it was understood and before it was allowed: the one form that every route
  * makes and that the policy decides on. Names are those of http://hl7.org/fhir/R4/http.html.
  */
-export type Interaction = Read | VersionRead | RelatedRead | Search | Create | CreateOnce | Update | Delete
+export type Interaction = Read | VersionRead | RelatedRead | Search | Create | CreateOnce | Update | Delete | Import
 
 export interface Read { readonly kind: 'read', readonly type: string, readonly id: string }
 
@@ -68,3 +68,6 @@ export interface Update { readonly kind: 'update', readonly type: string, readon
 
 /** `version`, when given, is the client's If-Match. */
 export interface Delete { readonly kind: 'delete', readonly type: string, readonly id: string, readonly version?: string }
+
+/** One record of an import, stored whole under an id that is the tenant's or that nobody else can have. */
+export interface Import { readonly kind: 'import', readonly type: string, readonly id: string }

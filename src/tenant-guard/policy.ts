@@ -30,6 +30,7 @@ export const policy: Readonly<Record<(Interaction | FhirInteraction)['kind'], Ru
   'conditional-patch': { scopes: ['write'], on: 'type', isolation: 'The record is found by a search with the tag; then as patch.' },
   delete: { scopes: ['write'], on: 'record', isolation: 'The stored record must carry the tenant\'s tag.' },
   'conditional-delete': { scopes: ['write'], on: 'type', isolation: 'The record is found by a search with the tag; then as delete. Several are never deleted at once.' },
+  import: { scopes: ['write'], on: 'record', isolation: 'The id is that of a record of the tenant, or made here by a secret of the organization; then as create.' },
   validate: { scopes: ['read'], on: 'type', isolation: 'The resource is stamped and its references are checked before the datastore sees it; nothing is stored.' },
   terminology: { scopes: ['read'], on: 'shared', isolation: 'Only what the operator loaded is asked, by its URL; no tenant can write there.' },
   batch: { scopes: 'entries', on: 'bundle', isolation: 'Each entry is performed as the same request alone.' },

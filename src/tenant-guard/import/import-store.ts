@@ -1,0 +1,34 @@
+import type { Failure } from '../../envelope/failures.js'
+import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import type { Door } from '../door.js'
+import { tenantGuard, type GuardedStore } from '../guard.js'
+import type { Link } from '../writes/references.js'
+import { storedAmong, type AskedRecords } from './stored-among.js'
+import { checked, refusedAmong, writeTogether, type ImportedRecord, type Together } from './write-together.js'
+
+export type { ImportedRecord, Together } from './write-together.js'
+
+/** A datastore seen by one tenant's import. */
+export interface ImportStore {
+  /** The same part of the datastore for single interactions. */
+  readonly records: GuardedStore
+  /** What a new resource refers to. @throws {Failure} for what no tenant may store */
+  links (resource: FhirResource): readonly Link[]
+  /** Those of the records that are stored and the tenant's, by their ids. */
+  stored (asked: AskedRecords): Promise<ReadonlyMap<string, StoredResource>>
+  /** Why records could not be stored together, by their places; nothing is written. */
+  refused (records: readonly ImportedRecord[]): Promise<ReadonlyMap<number, Failure>>
+  /** Stores all or none. @throws {Failure} as {@link writeTogether} */
+  write (records: readonly ImportedRecord[]): Promise<Together>
+}
+
+/** Opens one tenant's part of a datastore for an import. */
+export function importStore (door: Door): ImportStore {
+  return {
+    records: tenantGuard(door),
+    links: resource => checked(door, resource, 'new').links,
+    stored: asked => storedAmong(door, asked),
+    refused: records => refusedAmong(door, records),
+    write: records => writeTogether(door, records)
+  }
+}

@@ -1,0 +1,91 @@
+import { Failure } from '../../envelope/failures.js'
+import { printJson } from '../../json.js'
+import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import { ask, causeOf, checkedJsonOf, ownRecordIn, placeOf, report, unexpected } from '../door.js'
+import type { Door } from '../door.js'
+import { ownedAmong } from '../look-up.js'
+import { decide } from '../policy.js'
+import { linksIn, ReferenceFailure, type Link } from '../writes/references.js'
+import { marked, stamp } from '../writes/stamp.js'
+import { mayBeDone, wholeAnswer } from '../writes/writes.js'
+
+/** A record that is to be stored under an id which is the tenant's, or which nobody else can have. */
+export interface ImportedRecord {
+  readonly type: string
+  readonly id: string
+  readonly resource: FhirResource
+  /** The stored version that the record was made of; another one stored meanwhile is a conflict. */
+  readonly version?: string
+}
+
+/** What became of records that were sent together: each stored or in trouble by itself, or none sent because of some, by their places. */
+export type Together = { readonly written: ReadonlyArray<StoredResource | Failure> } | { readonly refused: ReadonlyMap<number, Failure> }
+
+/**
+ * A new resource as the guard would store it, and what it refers to.
+ * @throws {Failure} for what no tenant may store
+ */
+export function checked (door: Door, resource: FhirResource, id: string): { readonly resource: FhirResource, readonly links: readonly Link[] } {
+  decide({ kind: 'import', type: resource.resourceType, id })
+  const stamped = marked(stamp({ ...resource, id }, door.tenant), door.tenant)
+  return { resource: stamped, links: linksIn(stamped, [door.backend.baseUrl, door.fhirBase]) }
+}
+
+/** The records that refer to what is neither the tenant's nor among them, by their places, each with its failure. */
+export async function refusedAmong (door: Door, records: readonly ImportedRecord[]): Promise<ReadonlyMap<number, Failure>> {
+  return refusedOf(door, records, records.map(({ resource, id }) => checked(door, resource, id).links))
+}
+
+/**
+ * Stores all of the records or none, in one transaction, after each was checked as a write alone would be.
+ * @throws {Failure} VALIDATION_ERROR or CONFLICT when the datastore refuses them, 5xx for trouble with it
+ */
+export async function writeTogether (door: Door, records: readonly ImportedRecord[]): Promise<Together> {
+  const all = records.map(({ resource, id }) => checked(door, resource, id))
+  const refused = await refusedOf(door, records, all.map(({ links }) => links))
+  if (refused.size > 0) return { refused }
+  const entry = all.map(({ resource }, at) => ({ resource, request: requestOf(records[at]!) }))
+  const answer = await ask(door, { method: 'POST', path: '', headers: wholeAnswer, body: printJson({ resourceType: 'Bundle', type: 'transaction', entry }) })
+  if (answer.status !== 200) {
+    // What was believed to be the tenant's may have been deleted through another gateway.
+    for (const { record } of all.flatMap(({ links }) => links)) if (record !== undefined) door.ownership.forget(placeOf(door), record)
+    throw refusalOf(answer)
+  }
+  const entries = entriesIn(checkedJsonOf(answer))
+  return { written: records.map((record, at) => writtenIn(door, entries[at], record)) }
+}
+
+function requestOf ({ type, id, version }: ImportedRecord) {
+  return { method: 'PUT', url: `${type}/${id}`, ...version !== undefined && { ifMatch: `W/"${version}"` } }
+}
+
+async function refusedOf (door: Door, records: readonly ImportedRecord[], links: ReadonlyArray<readonly Link[]>): Promise<ReadonlyMap<number, Failure>> {
+  const together = new Set(records.map(({ type, id }) => `${type}/${id}`))
+  const outside = links.map(of => of.filter(({ record }) => record === undefined || !together.has(record)))
+  const owned = await ownedAmong(door, new Set(outside.flat().map(({ record }) => record).filter(record => record !== undefined)))
+  const refused = outside.map(of => of.filter(({ record }) => record === undefined || !owned.has(record)))
+  return new Map([...refused.entries()].filter(([, of]) => of.length > 0).map(([at, of]) => [at, new ReferenceFailure(of)]))
+}
+
+function refusalOf (answer: Parameters<typeof causeOf>[0]): Failure {
+  const cause = causeOf(answer)
+  if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { message: 'Somebody else changed the record at the same time. Send it again.', cause })
+  if ([400, 404, 410, 413, 422].includes(answer.status)) return new Failure('VALIDATION_ERROR', { message: 'The datastore does not accept this record as valid FHIR R4.', cause })
+  return unexpected(answer, 'a transaction of an import was not answered')
+}
+
+interface GivenEntry { readonly resource?: unknown, readonly response?: { readonly status?: unknown } }
+
+function entriesIn (value: unknown): readonly GivenEntry[] {
+  const { resourceType, type, entry } = (value ?? {}) as Record<string, unknown>
+  return resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry) ? entry as readonly GivenEntry[] : []
+}
+
+/** A write is done, whatever its answer holds. */
+function writtenIn (door: Door, given: GivenEntry | undefined, { type, id }: ImportedRecord): StoredResource | Failure {
+  const status = Number.parseInt(String(given?.response?.status), 10)
+  const record = ownRecordIn(door, given?.resource, { type, id })
+  if (record !== undefined && (status === 200 || status === 201)) return record
+  report(door, { kind: 'foreign-answer', interaction: 'import', type, records: 1 })
+  return new Failure('INTERNAL_ERROR', { message: mayBeDone, cause: { reason: 'the answer to an import is not the tenant\'s record' } })
+}
