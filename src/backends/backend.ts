@@ -20,6 +20,22 @@ export interface BackendAnswer {
   readonly body: string
 }
 
+/** An answer whose body is too large to be held. Who asks for it begins to read it, and may leave off at any time. */
+export interface BackendStream extends Pick<BackendAnswer, 'status' | 'headers'> {
+  /** Empty unless the status is 200. It breaks with the same failures as `send`. */
+  readonly body: AsyncIterable<Buffer>
+}
+
+/** A read of a file, relative to the datastore's base URL. */
+export interface StreamRequest {
+  readonly path: string
+  /** The media types that a success may come in. */
+  readonly accept: readonly string[]
+  readonly headers?: Readonly<Record<string, string>>
+  /** Nobody waits for the answer any more. */
+  readonly signal: AbortSignal
+}
+
 /**
  * One datastore. `send` answers with 501 and any status below 500 but redirects, 401, 403, 407 and 429, which are the gateway's own trouble there;
  * everything else is thrown as a Failure BACKEND_ERROR (502), BACKEND_UNAVAILABLE (503, with Retry-After) or BACKEND_TIMEOUT (504).
@@ -32,6 +48,8 @@ export interface Backend {
   /** The same server for a proxy; nobody but the guard opens a way to it. */
   readonly upstream: Upstream
   send (request: BackendRequest): Promise<BackendAnswer>
+  /** Sends a GET once, and answers before the body is there. A 200 comes in a media type that was asked for; everything else is as with `send`. */
+  stream (request: StreamRequest): Promise<BackendStream>
   /** Whether the server answers at all, for /health; never throws. */
   probe (): Promise<boolean>
   close (): Promise<void>

@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
 import type { Dispatcher } from 'undici'
 import type { Authorization } from './authentication.js'
-import type { Backend, BackendAnswer, BackendRequest } from './backend.js'
+import type { Backend, BackendAnswer, BackendRequest, BackendStream, StreamRequest } from './backend.js'
 import { exchange, ExchangeBroken } from './exchange.js'
+import { streamed } from './stream.js'
 import { answerFailure, brokenFailure, retryAfterSeconds } from './trouble.js'
 import type { Upstream } from './upstream.js'
 
@@ -48,6 +49,8 @@ export class HttpBackend implements Backend {
   readonly upstream: Upstream
   readonly #basePath: string
   readonly #pool: Pool
+  /** For files, which are of any size and must not take the connections of what is waited for. */
+  readonly #files: Pool
   readonly #options: HttpBackendOptions & typeof defaults
 
   constructor (options: HttpBackendOptions) {
@@ -57,6 +60,7 @@ export class HttpBackend implements Backend {
     this.#basePath = url.pathname.replace(/\/+$/, '')
     this.baseUrl = url.origin + this.#basePath
     this.#pool = openPool(url.origin, this.#options)
+    this.#files = openPool(url.origin, { ...this.#options, connections: fileConnections, maxResponseBytes: -1 })
     this.upstream = {
       origin: url.origin,
       basePath: this.#basePath,
@@ -72,6 +76,12 @@ export class HttpBackend implements Backend {
     return answer
   }
 
+  async stream ({ path, accept, headers, signal }: StreamRequest): Promise<BackendStream> {
+    const request: BackendRequest = { method: 'GET', path, ...headers !== undefined && { headers } }
+    const rebuilt = this.#rebuilt(request)
+    return await streamed(this.#files, { request, accept, signal, rebuilt: { ...rebuilt, headers: { ...rebuilt.headers as Record<string, string>, accept: accept.join(', ') } } })
+  }
+
   async probe (): Promise<boolean> {
     const request: BackendRequest = { method: 'GET', path: probePath }
     try {
@@ -82,8 +92,8 @@ export class HttpBackend implements Backend {
     }
   }
 
-  close (): Promise<void> {
-    return this.#pool.close()
+  async close (): Promise<void> {
+    await Promise.all([this.#pool.close(), this.#files.close()])
   }
 
   async #answered (request: BackendRequest): Promise<BackendAnswer> {
@@ -120,6 +130,8 @@ export class HttpBackend implements Backend {
     return path === '' || path.startsWith('?') ? `${this.#basePath || '/'}${path}` : `${this.#basePath}/${path}`
   }
 }
+
+const fileConnections = 8
 
 const mayBeSent = new Set(['if-match', 'if-none-exist', 'prefer', 'cache-control', 'x-request-id'])
 

@@ -21,6 +21,13 @@ export function brokenFailure (request: BackendRequest, error: unknown): unknown
 
 /** What a status means that is the gateway's own trouble with its datastore; undefined for an answer that the guard can read. */
 export function answerFailure (request: BackendRequest, answer: BackendAnswer): Failure | undefined {
+  const failure = statusFailure(request, answer)
+  if (failure !== undefined || answer.status === 501 || isReadable(answer)) return failure
+  return uncertain(request, 'BACKEND_ERROR', { status: answer.status, reason: 'the answer is not plain JSON' })
+}
+
+/** The same of an answer whose body is not read. */
+export function statusFailure (request: BackendRequest, answer: Omit<BackendAnswer, 'body'>): Failure | undefined {
   const { status } = answer
   const cause = { status }
   if (status === 503 || status === 429) return unavailable(retryAfterSeconds(answer) ?? defaultRetryAfterSeconds, cause)
@@ -29,12 +36,11 @@ export function answerFailure (request: BackendRequest, answer: BackendAnswer): 
   if (status === 501) return undefined
   if (status >= 500) return uncertain(request, 'BACKEND_ERROR', cause)
   if (status >= 300 && status < 400) return new Failure('BACKEND_ERROR', { cause: { status, reason: 'redirects are not followed' } })
-  if (!isReadable(answer)) return uncertain(request, 'BACKEND_ERROR', { status, reason: 'the answer is not plain JSON' })
   return undefined
 }
 
 /** The whole seconds of the header Retry-After, from one second to an hour. */
-export function retryAfterSeconds (answer: BackendAnswer): number | undefined {
+export function retryAfterSeconds (answer: Pick<BackendAnswer, 'headers'>): number | undefined {
   const header = answer.headers['retry-after']
   if (typeof header !== 'string' || !/^\d{1,4}$/.test(header)) return undefined
   const seconds = Number(header)

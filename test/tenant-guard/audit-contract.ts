@@ -79,6 +79,7 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
       name: backend.name,
       baseUrl: backend.baseUrl,
       upstream: backend.upstream,
+      stream: request => backend.stream(request),
       probe: () => backend.probe(),
       close: () => backend.close(),
       send: async request => {

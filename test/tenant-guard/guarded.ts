@@ -30,6 +30,7 @@ export function gatewayTo (baseUrl: string, options: Partial<HttpBackendOptions>
     baseUrl: http.baseUrl,
     upstream: http.upstream,
     send: request => { sent.push(request); return http.send(request) },
+    stream: request => { sent.push({ method: 'GET', path: request.path }); return http.stream(request) },
     probe: () => http.probe(),
     close: () => http.close()
   }
