@@ -1,15 +1,13 @@
-import type { Job, JobDraft } from '../jobs/job.js'
+import { ownerOf, type Job, type JobDraft } from '../jobs/job.js'
 import type { JobRow } from './job-tables.js'
 
 /** The row of a job that is to be. */
 export function jobRow ({ id, owner, request, storeId, fileKey, progress }: JobDraft, { createdAt, expiresAt }: Pick<JobRow, 'createdAt' | 'expiresAt'>): JobRow {
-  // Named one by one: a whole caller that was passed on would leave its scopes here.
-  const { tenantId, mode, keyId, keyName, plan, overage, datastore } = owner
   return {
     id,
-    tenantId,
-    mode,
-    owner: JSON.stringify({ tenantId, mode, keyId, keyName, plan, overage, datastore }),
+    tenantId: owner.tenantId,
+    mode: owner.mode,
+    owner: JSON.stringify(ownerOf(owner)),
     status: 'pending',
     request: JSON.stringify(request),
     storeId,

@@ -51,7 +51,7 @@ export class JobStore implements Jobs {
         eb.and([eb('createdAt', '=', before!.createdAt), eb('id', '<', before!.id)])
       ])))
       .orderBy('createdAt', 'desc').orderBy('id', 'desc').limit(count).execute()
-    return { jobs: rows.map(toJob), total: Number(total) }
+    return { jobs: rows.map(row => toJob({ ...row, checkpoint: null })), total: Number(total) }
   }
 
   async cancel (id: string, scope: JobScope): Promise<Job | undefined> {

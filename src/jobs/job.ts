@@ -9,6 +9,11 @@ export type JobStatus = 'pending' | 'processing' | 'completed' | 'failed' | 'can
 /** Whom a job works for, as the request that started it found the caller: this alone decides on datastore, tag and quota. */
 export type JobOwner = Pick<Caller, 'tenantId' | 'mode' | 'keyId' | 'keyName' | 'plan' | 'overage' | 'datastore'>
 
+/** The owner of what a caller starts. */
+export function ownerOf ({ tenantId, mode, keyId, keyName, plan, overage, datastore }: JobOwner): JobOwner {
+  return { tenantId, mode, keyId, keyName, plan, overage, ...datastore !== undefined && { datastore } }
+}
+
 /** Whose jobs are asked for: no other organization's and not those of the other mode. */
 export interface JobScope { readonly tenantId: string, readonly mode: Mode }
 

@@ -1,4 +1,5 @@
 import type { GatewayReport } from '../control/gateway-store.js'
+import type { Jobs } from '../jobs/job.js'
 import type { ChangeFeed } from '../keys/change-feed.js'
 import type { SendUsage, UsageBatch, UsageReceipt } from '../limits/usage.js'
 
@@ -8,6 +9,8 @@ export interface ControlLink {
   /** Tells the control plane how the gateway is; a later report takes the place of an earlier one. */
   readonly report: (report: GatewayReport) => Promise<void>
   readonly sendUsage: SendUsage
+  /** Fails with what a client of the gateway may read when the control plane can't be reached. */
+  readonly jobs: Jobs
   readonly close: () => Promise<void>
 }
 
@@ -17,4 +20,5 @@ export interface LinkedStore {
   readonly report: (report: GatewayReport) => Promise<void>
   /** Takes a batch from the gateway of this name. */
   readonly applyUsage: (batch: UsageBatch, gateway: string) => Promise<UsageReceipt>
+  readonly jobs: Jobs
 }

@@ -6,10 +6,10 @@ import { linesPerBatch, type MonthTotal, type UsageReceipt } from '../limits/usa
 import { LinkFailed } from './failed.js'
 
 /** What goes over the wire, told in full: a name that is not here may mean something that must not be passed over. */
-const closed = { additionalProperties: false }
+export const closed = { additionalProperties: false }
 
 /** Does not compile when a type comes to have what no schema tells of. */
-type Told<T> = Readonly<Record<keyof T, TSchema>>
+export type Told<T> = Readonly<Record<keyof T, TSchema>>
 
 const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
 const idOrNone = Type.String({ pattern: '^[\\w-]{0,64}$' })
@@ -81,7 +81,8 @@ export function checkOf<T extends TSchema> (schema: T): ValidateFunction<Static<
 const isBatch = checkOf(batch)
 const isReceipt = checkOf(receipt)
 
-const notUnderstood = 'the control plane sent what this gateway does not understand; use the same version of both, and upgrade gateways first'
+/** What is said of an answer that is not what it should be. */
+export const notUnderstood = 'the control plane sent what this gateway does not understand; use the same version of both, and upgrade gateways first'
 
 /**
  * The batch in a message from a control plane.

@@ -1,9 +1,11 @@
 import { Pool, type Dispatcher } from 'undici'
+import type { Jobs } from '../jobs/job.js'
 import type { Batch, ChangeFeed, Position } from '../keys/change-feed.js'
 import { messagesIn } from './event-stream.js'
 import { LinkFailed } from './failed.js'
 import type { ControlLink } from './link.js'
 import { readBatch, readReceipt } from './messages.js'
+import { remoteJobs } from './remote-jobs.js'
 
 /** Where the control plane is, and how long to wait for it. */
 export interface RemoteLinkOptions {
@@ -46,7 +48,9 @@ class RemoteLink implements ControlLink {
     await this.#post('/report', report)
   }
 
-  readonly sendUsage: ControlLink['sendUsage'] = async (batch, signal) => readReceipt(await this.#post('/usage', batch, signal))
+  readonly sendUsage: ControlLink['sendUsage'] = async (batch, signal) => readReceipt(await this.#post('/usage', batch, { signal }))
+
+  readonly jobs: Jobs = remoteJobs((path, content) => this.#post(path, content, { longest: longestJobs }))
 
   readonly close = (): Promise<void> => this.#pool.destroy()
 
@@ -71,12 +75,12 @@ class RemoteLink implements ControlLink {
     }
   }
 
-  async #post (path: string, content: object, signal?: AbortSignal): Promise<string> {
+  async #post (path: string, content: object, { signal, longest = longestAnswer }: { readonly signal?: AbortSignal, readonly longest?: number } = {}): Promise<string> {
     const body = await this.#send({ method: 'POST', path, body: JSON.stringify(content), signal })
     let text = ''
     for await (const chunk of body.setEncoding('utf8')) {
       text += chunk
-      if (text.length > longestAnswer) throw new LinkFailed('the answer of the control plane is too long')
+      if (text.length > longest) throw new LinkFailed('the answer of the control plane is too long')
     }
     return text
   }
@@ -98,6 +102,9 @@ class RemoteLink implements ControlLink {
 
 /** A receipt has at most a line of some hundred characters for each line of a batch. */
 const longestAnswer = 1_000_000
+
+/** A page of a hundred jobs, each with its errors and files. */
+const longestJobs = 16_777_216
 
 const silent = () => new LinkFailed('nothing was heard from the control plane for too long; the connection is opened anew')
 

@@ -8,6 +8,7 @@ import { Failure } from '../envelope/failures.js'
 import type { ChangeFeed, Position } from '../keys/change-feed.js'
 import { eventOf } from './event-stream.js'
 import { usageBatchSchema, type UsageBatch } from '../limits/usage.js'
+import { jobRoutes } from './job-routes.js'
 import type { LinkedStore } from './link.js'
 import { checkOf, feedQuery, reportBody } from './messages.js'
 
@@ -26,7 +27,7 @@ const usageBytes = 2_097_152
 /** A line for each would fill the log: every gateway sends one every few seconds. */
 const logLevel = 'warn'
 
-/** What gateways ask for: the change feed as server-sent events, a batch each, and a place for their reports and counts. */
+/** What gateways ask for: the change feed as server-sent events, a batch each, a place for their reports and counts, and the bulk jobs. */
 export async function linkRoutes (scope: FastifyInstance, options: LinkOptions): Promise<void> {
   scope.decorateRequest('gatewayName', '')
   scope.setErrorHandler(errorHandler)
@@ -40,6 +41,7 @@ export async function linkRoutes (scope: FastifyInstance, options: LinkOptions):
     return {}
   })
   scope.post<{ Body: UsageBatch }>('/usage', { schema: { body: usageBatchSchema }, logLevel }, async ({ body, gatewayName }) => await options.store.applyUsage(body, gatewayName))
+  jobRoutes(scope, options.store.jobs)
 }
 
 function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30_000 }: LinkOptions): void {

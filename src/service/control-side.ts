@@ -47,7 +47,8 @@ function linkedStore (store: ControlStore): LinkedStore {
   return {
     feed: localFeed(store),
     report: report => store.gateways.report(report),
-    applyUsage: (batch, gateway) => store.usage.apply(batch, gateway)
+    applyUsage: (batch, gateway) => store.usage.apply(batch, gateway),
+    jobs: store.jobs
   }
 }
 

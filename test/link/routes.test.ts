@@ -11,7 +11,7 @@ import { following, startControlPlane, until } from './control-plane.js'
 
 const report = { gatewayId: 'gateway-1', name: 'one', version: '1.2.3', startedAt: '2030-01-01T00:00:00.000Z', position: { feedId: '', seq: 0 }, checks: { keys: 'degraded' } }
 
-const nothing = { report: async () => {}, applyUsage: async () => ({ number: 0, batchId: '' }) }
+const nothing = { report: async () => {}, applyUsage: async () => ({ number: 0, batchId: '' }), jobs: {} as never }
 
 t.test('the link is for good tokens of gateways alone, on each of its routes', async t => {
   const { app, control, token, tokenId, tenantId } = await startControlPlane(t)

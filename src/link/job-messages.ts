@@ -1,0 +1,128 @@
+import { Type, type TSchema } from 'typebox'
+import type { Claimed, ExportRequest, ImportRequest, Job, JobChange, JobDraft, JobFile, JobOwner, JobPage, Jobs, JobScope, Lease, LineError, Progress, Worker } from '../jobs/job.js'
+import { checkOf, closed, type Told } from './messages.js'
+
+const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
+const time = Type.String({ format: 'iso-time' })
+const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+const word = Type.String({ minLength: 1, maxLength: 200 })
+const text = Type.String({ maxLength: 2_000 })
+const secret = Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$' })
+const mode = Type.Enum(['test', 'live'])
+const ids = Type.Array(id, { maxItems: 10_000 })
+const milliseconds = Type.Integer({ minimum: 0, maximum: 86_400_000 })
+const several = (item: TSchema, maxItems: number) => Type.Array(item, { maxItems })
+
+const scope = Type.Object({ tenantId: id, mode } satisfies Told<JobScope>, closed)
+
+const owner = Type.Object({
+  tenantId: id,
+  mode,
+  keyId: id,
+  keyName: Type.String({ maxLength: 200 }),
+  plan: word,
+  overage: Type.Boolean(),
+  datastore: Type.Optional(Type.String({ pattern: '^[\\w.-]{1,64}$' }))
+} satisfies Told<JobOwner>, closed)
+
+const exportRequest = Type.Object({
+  kind: Type.Literal('export'),
+  types: several(word, 500),
+  since: Type.Optional(word),
+  format: Type.Enum(['simple', 'fhir']),
+  filters: Type.Optional(Type.Record(Type.String(), several(several(Type.Tuple([word, text]), 100), 100))),
+  elements: Type.Optional(several(word, 1_000)),
+  level: Type.Enum(['system', 'patient', 'group']),
+  groupId: Type.Optional(id),
+  url: Type.String({ maxLength: 16_384 })
+} satisfies Told<ExportRequest>, closed)
+
+const importRequest = Type.Object({
+  kind: Type.Literal('import'),
+  type: Type.Optional(word),
+  dryRun: Type.Boolean(),
+  url: text
+} satisfies Told<ImportRequest>, closed)
+
+const request = Type.Union([exportRequest, importRequest])
+const progress = Type.Object({ total: Type.Optional(count), processed: count, failed: count } satisfies Told<Progress>, closed)
+const files = several(Type.Object({ name: word, resourceType: word, count, bytes: count } satisfies Told<JobFile>, closed), 1_000)
+const errors = several(Type.Object({ line: count, code: word, message: text } satisfies Told<LineError>, closed), 100)
+const failure = Type.Object({ code: word, message: text }, closed)
+
+const job = Type.Object({
+  id,
+  owner,
+  status: Type.Enum(['pending', 'processing', 'completed', 'failed', 'cancelled']),
+  request,
+  storeId: id,
+  fileKey: secret,
+  progress,
+  files,
+  errors,
+  failure: Type.Optional(failure),
+  checkpoint: Type.Optional(Type.Unknown()),
+  createdAt: time,
+  startedAt: Type.Optional(time),
+  completedAt: Type.Optional(time),
+  expiresAt: time
+} satisfies Told<Job>, closed)
+
+const draft = Type.Object({ id, owner, request, storeId: id, fileKey: secret, progress: Type.Optional(progress) } satisfies Told<JobDraft>, closed)
+const worker = Type.Object({ gateway: word, storeId: id, perTenant: Type.Integer({ minimum: 1 }), leaseMs: milliseconds } satisfies Told<Worker>, closed)
+const lease = Type.Object({ jobId: id, number: count } satisfies Told<Lease>, closed)
+const claimed = Type.Object({ job, lease, failures: count } satisfies Told<Claimed>, closed)
+const page = Type.Object({ jobs: several(job, 100), total: count } satisfies Told<JobPage>, closed)
+
+const change = Type.Object({
+  progress: Type.Optional(progress),
+  files: Type.Optional(files),
+  errors: Type.Optional(errors),
+  checkpoint: Type.Optional(Type.Unknown()),
+  end: Type.Optional(Type.Union([
+    Type.Object({ status: Type.Literal('completed') }, closed),
+    Type.Object({ status: Type.Literal('failed'), failure }, closed)
+  ]))
+} satisfies Told<JobChange>, closed)
+
+const part = Type.Object({ count: Type.Integer({ minimum: 1, maximum: 100 }), before: Type.Optional(Type.Object({ id, createdAt: time }, closed)) }, closed)
+
+/** What a question about jobs is asked with, in its order, and what is answered. */
+interface Call {
+  readonly asked: TSchema
+  readonly answered: TSchema
+}
+
+const none = Type.Object({}, closed)
+
+/** A message with the things that a question is asked with; all but the last `optional` ones are needed. */
+const given = (things: readonly TSchema[], optional = 0): TSchema =>
+  Type.Unsafe({ type: 'array', items: [...things], additionalItems: false, minItems: things.length - optional, maxItems: things.length })
+
+const answer = (schema: TSchema): TSchema => Type.Object({ answer: schema }, closed)
+const answerIfAny = (schema: TSchema): TSchema => Type.Object({ answer: Type.Optional(schema) }, closed)
+
+/** Every question that gateways ask of {@link Jobs}, by its name. */
+export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
+  create: { asked: given([draft]), answered: answer(job) },
+  find: { asked: given([id, scope]), answered: answerIfAny(job) },
+  list: { asked: given([scope, part]), answered: answer(page) },
+  cancel: { asked: given([id, scope]), answered: answerIfAny(job) },
+  claim: { asked: given([worker]), answered: answerIfAny(claimed) },
+  save: { asked: given([lease, change, milliseconds]), answered: answer(Type.Enum(['going on', 'cancelled', 'lost'])) },
+  release: { asked: given([lease, Type.Object({ afterMs: milliseconds }, closed)], 1), answered: none },
+  expired: { asked: given([id]), answered: answer(ids) },
+  existing: { asked: given([ids]), answered: answer(ids) },
+  forget: { asked: given([ids]), answered: none },
+  identityKey: { asked: given([scope]), answered: answer(secret) }
+}
+
+/** The largest question: a draft whose filters fill a URL, or a change with a checkpoint, a hundred errors and all files. */
+export const jobQuestionBytes = 1_048_576
+
+/** The check of the answer to each question. */
+export const isJobAnswer = Object.fromEntries(Object.entries(jobCalls).map(([name, { answered }]) => [name, checkOf(answered)])) as
+  Readonly<Record<keyof Jobs, ReturnType<typeof checkOf<TSchema>>>>
+
+/** The answer of the control plane, once it was checked. */
+export interface JobAnswer { readonly answer?: unknown }

@@ -1,0 +1,47 @@
+import { Failure } from '../envelope/failures.js'
+import type { Jobs, JobScope } from '../jobs/job.js'
+import { LinkFailed } from './failed.js'
+import { isJobAnswer, type JobAnswer } from './job-messages.js'
+import { notUnderstood } from './messages.js'
+
+const retryAfterSeconds = '5'
+
+/**
+ * The jobs of a control plane in another process; `post` sends a message to a path below the link's and gives the answer's text.
+ * Whatever goes wrong on the way is a Failure that a client of the gateway may read.
+ */
+export function remoteJobs (post: (path: string, content: object) => Promise<string>): Jobs {
+  const call = (name: keyof Jobs) => async (...given: readonly unknown[]): Promise<any> => {
+    try {
+      const read: unknown = JSON.parse(await post(`/jobs/${name}`, given))
+      if (isJobAnswer[name](read)) return (read as JobAnswer).answer
+    } catch (error) {
+      throw unreachable(error)
+    }
+    throw unreachable(new LinkFailed(notUnderstood))
+  }
+  return {
+    create: call('create'),
+    find: (id, scope) => call('find')(id, alone(scope)),
+    list: (scope, page) => call('list')(alone(scope), page),
+    cancel: (id, scope) => call('cancel')(id, alone(scope)),
+    claim: call('claim'),
+    save: call('save'),
+    release: call('release'),
+    expired: call('expired'),
+    existing: call('existing'),
+    forget: call('forget'),
+    identityKey: scope => call('identityKey')(alone(scope))
+  }
+}
+
+/** A scope without what else its caller is known by. */
+const alone = ({ tenantId, mode }: JobScope): JobScope => ({ tenantId, mode })
+
+function unreachable (cause: unknown): Failure {
+  return new Failure('BACKEND_UNAVAILABLE', {
+    message: 'The control plane, which keeps the bulk jobs, can\'t be reached. Wait for the seconds in Retry-After and try again; all other requests are served meanwhile.',
+    headers: { 'retry-after': retryAfterSeconds },
+    cause
+  })
+}
