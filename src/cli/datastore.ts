@@ -12,8 +12,8 @@ import { Closers } from '../service/closers.js'
 import { datastoreNames, isSandbox, openDatastore, sandboxFile } from '../service/datastores.js'
 import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
 import { Ledger } from '../tenant-guard/walk/walk-ledger.js'
-import { servedTypes } from '../tenant-guard/walk/walk-look-up.js'
-import { patiently } from '../tenant-guard/walk/walk-patience.js'
+import { servedTypes } from '../tenant-guard/served-types.js'
+import { patiently } from '../tenant-guard/patience.js'
 import { FaultsFound, type Surroundings } from './surroundings.js'
 
 /** What a command that walks over a datastore works with. */

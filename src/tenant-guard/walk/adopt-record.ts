@@ -5,7 +5,7 @@ import type { StoredResource } from '../../mappings/fhir.js'
 import { causeOf, jsonOf } from '../door.js'
 import { isId } from '../resource-types.js'
 import type { Tenant } from '../tenant.js'
-import { isUncertain, type Send } from './walk-patience.js'
+import { isUncertain, type Send } from '../patience.js'
 import { ownerOf } from './walk-owner.js'
 
 /** How one record is adopted. */

@@ -10,7 +10,7 @@ import type { Tenant } from '../tenant.js'
 import type { Ledger } from './walk-ledger.js'
 import { countOf, recordNow } from './walk-look-up.js'
 import { isExportFile } from './walk-owner.js'
-import { patiently, type Patience, type Send } from './walk-patience.js'
+import { patiently, type Patience, type Send } from '../patience.js'
 import { walk } from './walk.js'
 
 /** What is to become whose. */

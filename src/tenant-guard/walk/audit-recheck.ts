@@ -3,7 +3,7 @@ import { linksIn } from '../writes/references.js'
 import type { Fault, Ledger, SuspectOf } from './walk-ledger.js'
 import { recordsNow } from './walk-look-up.js'
 import { ownerOf } from './walk-owner.js'
-import type { Send } from './walk-patience.js'
+import type { Send } from '../patience.js'
 
 /** Where references are in doubt. */
 export interface Doubts {

@@ -3,9 +3,10 @@ import type { StoredResource } from '../../mappings/fhir.js'
 import { recheck } from './audit-recheck.js'
 import { linksIn } from '../writes/references.js'
 import type { Ledger, Suspect } from './walk-ledger.js'
-import { countOf, servedTypes } from './walk-look-up.js'
+import { servedTypes } from '../served-types.js'
+import { countOf } from './walk-look-up.js'
 import { isExportFile, ownerOf } from './walk-owner.js'
-import { patiently, type Patience, type Send } from './walk-patience.js'
+import { patiently, type Patience, type Send } from '../patience.js'
 import { walk } from './walk.js'
 
 /** What is wrong with the tags of a record. Such a record is never shown by the gateway, to anybody. */

@@ -1,35 +1,9 @@
 import type { StoredResource } from '../../mappings/fhir.js'
 import { jsonOf, unexpected } from '../door.js'
 import type { SearchParameter } from '../interaction.js'
-import { isTenantType, sharedTypes } from '../resource-types.js'
 import { encodeParameters } from '../restrict.js'
 import { searchsetOf } from '../reads/searchset.js'
-import type { Send } from './walk-patience.js'
-
-/** The resource types that a datastore says it serves. */
-export interface ServedTypes {
-  /** Those that tenants can have records of, the ones that others refer to first. */
-  readonly tenant: readonly string[]
-  /** Those that belong to nobody: conformance types and Subscription. */
-  readonly shared: readonly string[]
-}
-
-/** Others refer to these most; whoever has met them first need not remember so many references. */
-const oftenReferredTo = ['Organization', 'Location', 'Practitioner', 'PractitionerRole', 'Patient', 'Device', 'EpisodeOfCare', 'Encounter']
-
-/** Reads the types from the datastore's CapabilityStatement. */
-export async function servedTypes (send: Send): Promise<ServedTypes> {
-  const answer = await send({ method: 'GET', path: 'metadata' })
-  const { resourceType, rest } = (answer.status === 200 ? jsonOf(answer) : {}) as { resourceType?: unknown, rest?: unknown }
-  if (resourceType !== 'CapabilityStatement' || !Array.isArray(rest)) throw unexpected(answer, 'the datastore shows no CapabilityStatement')
-  const named = rest.flatMap(({ resource }) => Array.isArray(resource) ? resource.map(({ type }) => String(type)) : [])
-  const types = [...new Set(named)].sort()
-  const rank = (type: string): number => (oftenReferredTo.indexOf(type) + 1) || Infinity
-  return {
-    tenant: types.filter(isTenantType).sort((one, other) => rank(one) === rank(other) ? 0 : rank(one) - rank(other)),
-    shared: types.filter(type => sharedTypes.has(type))
-  }
-}
+import type { Send } from '../patience.js'
 
 /** How many records of a type meet the criteria; undefined when the datastore does not count them. */
 export async function countOf (send: Send, type: string, criteria: readonly SearchParameter[] = []): Promise<number | undefined> {

@@ -1,8 +1,8 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
-import type { Backend, BackendAnswer, BackendRequest } from '../../backends/backend.js'
-import { Failure } from '../../envelope/failures.js'
+import type { Backend, BackendAnswer, BackendRequest } from '../backends/backend.js'
+import { Failure } from '../envelope/failures.js'
 
-/** How an operator's command speaks to a datastore. */
+/** How work of hours speaks to a datastore. */
 export type Send = (request: BackendRequest) => Promise<BackendAnswer>
 
 /** What a patient sender needs beyond its datastore. */
