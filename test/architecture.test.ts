@@ -13,7 +13,7 @@ const layers = [
   routes,
   ['keys', 'limits', 'idempotency', 'jobs', 'records', 'tenant-guard', 'control'],
   ['backends', 'sandbox'],
-  ['mappings', 'envelope', 'config', 'json', 'json-patch'],
+  ['mappings', 'envelope', 'config', 'json', 'json-patch', 'loop'],
   ['client']
 ]
 

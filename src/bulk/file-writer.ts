@@ -21,6 +21,8 @@ export interface WriterOptions {
   readonly from: number
   /** What is to stay free on the disk, since others write there too. */
   readonly reserveBytes: number
+  /** Throws when somebody else may be writing. */
+  readonly requireHeld: () => void
 }
 
 /**
@@ -36,6 +38,7 @@ export async function openWriter (options: WriterOptions): Promise<FileWriter> {
   return await inTrouble(async () => {
     const { path, listPath, from, key } = options
     await requireRoom(options)
+    options.requireHeld()
     const file = await open(path, from === 0 ? constants.O_RDWR | constants.O_CREAT : 'r+', 0o600)
     try {
       if ((await file.stat()).size < from) throw new Error('a file of a job is shorter than the place to go on from')
@@ -130,6 +133,7 @@ class EncryptedWriter implements FileWriter {
       this.#unlooked = 0
     }
     for (let done = 0; done < bytes.length;) {
+      this.#options.requireHeld()
       const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, this.#place)
       done += bytesWritten
       this.#place += bytesWritten

@@ -44,14 +44,14 @@ export class Spool {
     return { ...made, storeId: this.storeId, files: this.of(made) }
   }
 
-  /** The files of a job of this spool. */
-  of ({ id, fileKey }: Pick<Job, 'id' | 'fileKey'>): JobFiles {
+  /** The files of a job of this spool. `requireHeld` throws when whoever has them may no longer write. */
+  of ({ id, fileKey }: Pick<Job, 'id' | 'fileKey'>, requireHeld = () => {}): JobFiles {
     const folder = this.#folder(id)
     const key = Buffer.from(fileKey, 'base64')
     const { reserveBytes } = this.#options
     const path = (name: string): string => join(folder, goodName(name))
     return {
-      write: async (name, from = 0) => await openWriter({ path: path(name), listPath: path(name) + listSuffix, key, from, reserveBytes }),
+      write: async (name, from = 0) => await openWriter({ path: path(name), listPath: path(name) + listSuffix, key, from, reserveBytes, requireHeld }),
       read: (name, range) => Readable.from(bytesOf({ path: path(name), key }, range), { objectMode: false, highWaterMark: readBytes }),
       size: async name => (await statIfThere(path(name)))?.size,
       path,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Kysely, Transaction, Updateable } from 'kysely'
+import type { Kysely, Updateable } from 'kysely'
 import { longestCheckpoint, type Claimed, type Job, type JobChange, type JobDraft, type JobPage, type Jobs, type JobScope, type Lease, type Saved, type Worker } from '../jobs/job.js'
 import type { ControlContext } from './context.js'
 import type { JobRow } from './job-tables.js'
@@ -61,8 +61,10 @@ export class JobStore implements Jobs {
     return this.find(id, scope)
   }
 
-  claim (worker: Worker): Promise<Claimed | undefined> {
-    return this.#db.transaction().execute(async trx => {
+  async claim (worker: Worker): Promise<Claimed | undefined> {
+    // Mostly there is nothing to do, which a look without a turn tells.
+    if (await this.#next(this.#db, worker) === undefined) return undefined
+    return await this.#db.transaction().execute(async trx => {
       // A write comes first, so that SQLite gives the right to write at once, and on PostgreSQL claims wait for each other here.
       await trx.updateTable('jobTurn').set(eb => ({ claims: eb('claims', '+', 1) })).execute()
       const row = await this.#next(trx, worker)
@@ -127,9 +129,9 @@ export class JobStore implements Jobs {
     return this.#db.selectFrom('jobs').where('tenantId', '=', tenantId).where('mode', '=', mode).where('expiresAt', '>', this.#at())
   }
 
-  #next (trx: Transaction<Tables>, { storeId, perTenant }: Worker): Promise<JobRow | undefined> {
+  #next (db: Kysely<Tables>, { storeId, perTenant }: Worker): Promise<JobRow | undefined> {
     const now = this.#at()
-    return trx.selectFrom('jobs').selectAll()
+    return db.selectFrom('jobs').selectAll()
       .where('status', 'in', ['pending', 'processing']).where('storeId', '=', storeId)
       .where(eb => eb.or([eb('leasedUntil', 'is', null), eb('leasedUntil', '<=', now)]))
       .where('notBefore', '<=', now).where('expiresAt', '>', now)
@@ -141,7 +143,7 @@ export class JobStore implements Jobs {
 
   #held ({ jobId, number }: Lease) {
     return this.#db.updateTable('jobs').where('id', '=', jobId).where('leaseNumber', '=', number)
-      .where('status', '=', 'processing').where('leasedUntil', 'is not', null)
+      .where('status', '=', 'processing').where('leasedUntil', 'is not', null).where('expiresAt', '>', this.#at())
   }
 
   #columnsOf ({ progress, files, errors, checkpoint, end }: JobChange, leaseMs: number): Updateable<JobRow> {

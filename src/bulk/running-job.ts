@@ -1,0 +1,167 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import { failureOf } from '../envelope/error-handlers.js'
+import { Failure } from '../envelope/failures.js'
+import type { Claimed, JobChange, Jobs } from '../jobs/job.js'
+import { Loop } from '../loop.js'
+import type { Spool } from './files.js'
+import type { DoJob } from './work.js'
+
+/** What the work on one job needs. */
+export interface RunningJobParts {
+  readonly jobs: Pick<Jobs, 'save' | 'release'>
+  readonly spool: Pick<Spool, 'of'>
+  readonly doJob: DoJob
+  /** Whether a key was revoked since. */
+  readonly isRevoked: (keyId: string) => boolean
+  readonly leaseMs: number
+  readonly log: FastifyBaseLogger
+}
+
+/** Why work is left before its end. */
+type Left = 'cancelled' | 'lost' | 'stopping' | 'revoked'
+
+const firstPauseMs = 5_000
+const longestPauseMs = 600_000
+
+/** Without coming on in between; with the pauses it takes more than two hours. */
+const mostFailures = 20
+
+const retryMs = 1_000
+
+/** The work on one job: its lease is kept as long as it lasts, and however it ends, the job is told. */
+export class RunningJob {
+  readonly #claimed: Claimed
+  readonly #parts: RunningJobParts
+  readonly #log: FastifyBaseLogger
+  readonly #leaving = new AbortController()
+  readonly #renewal: Loop
+  #left: Left | undefined
+  #heldUntil: number
+  #deadline: NodeJS.Timeout
+
+  /** Resolves when the job was let go of; never throws. */
+  readonly done: Promise<void>
+
+  /** Starts at once. `claimedAt` is when it was asked for, by the engine's clock. */
+  constructor (claimed: Claimed, parts: RunningJobParts, claimedAt: number) {
+    this.#claimed = claimed
+    this.#parts = parts
+    this.#log = parts.log.child({ job: claimed.job.id })
+    this.#heldUntil = claimedAt
+    this.#deadline = setTimeout(() => {})
+    this.#hold(claimedAt)
+    // First, since it looks at once whether the key is still good.
+    this.#renewal = new Loop(() => this.#renew())
+    this.done = this.#run()
+    this.done.then(() => this.#renewal.stop())
+  }
+
+  /** Learns at once whether the job is still wanted. */
+  look (): void {
+    this.#renewal.wake()
+  }
+
+  /** Lets the job go on elsewhere. */
+  stop (): void {
+    this.#leave('stopping')
+  }
+
+  async #run (): Promise<void> {
+    try {
+      await this.#work()
+      await this.#save({ end: { status: 'completed' } })
+      this.#log.info({ kind: this.#claimed.job.request.kind }, 'a bulk job is completed')
+    } catch (error) {
+      await this.#leftBecauseOf(error).catch(cause => this.#log.warn({ err: cause }, 'a bulk job could not be let go of; its lease runs out'))
+    } finally {
+      clearTimeout(this.#deadline)
+    }
+  }
+
+  async #work (): Promise<void> {
+    const { job, failures } = this.#claimed
+    const { doJob, spool } = this.#parts
+    // One that takes the process with it each time never comes to tell of its trouble.
+    if (failures >= mostFailures) throw new Failure('INTERNAL_ERROR')
+    const { signal } = this.#leaving
+    signal.throwIfAborted()
+    await doJob({
+      job,
+      files: spool.of(job, () => this.#requireHeld()),
+      signal,
+      save: change => this.#save(change),
+      log: this.#log
+    })
+    signal.throwIfAborted()
+  }
+
+  /** Through an absence of the control plane, for as long as the lease lasts. */
+  async #save (change: JobChange): Promise<void> {
+    const { signal } = this.#leaving
+    for (;;) {
+      signal.throwIfAborted()
+      try {
+        return await this.#saveOnce(change)
+      } catch (error) {
+        if (signal.aborted || failureOf(error).code !== 'BACKEND_UNAVAILABLE') throw error
+        await pause(retryMs, undefined, { signal })
+      }
+    }
+  }
+
+  async #saveOnce (change: JobChange): Promise<void> {
+    const { jobs, leaseMs } = this.#parts
+    const askedAt = performance.now()
+    const saved = await jobs.save(this.#claimed.lease, change, leaseMs)
+    if (saved === 'going on') return this.#hold(askedAt)
+    this.#leave(saved)
+    this.#leaving.signal.throwIfAborted()
+  }
+
+  /** @returns when to do it again */
+  async #renew (): Promise<number> {
+    const { isRevoked, leaseMs } = this.#parts
+    if (isRevoked(this.#claimed.job.owner.keyId)) this.#leave('revoked')
+    if (!this.#leaving.signal.aborted) await this.#saveOnce({}).catch(() => {})
+    return leaseMs / 6
+  }
+
+  /** Counts from when it was asked for, and less than the lease, so that this worker is gone before another one comes. */
+  #hold (since: number): void {
+    this.#heldUntil = since + this.#parts.leaseMs * 0.8
+    clearTimeout(this.#deadline)
+    this.#deadline = setTimeout(() => this.#leave('lost'), this.#heldUntil - performance.now())
+  }
+
+  /** A process that was stopped for a while goes on in the middle of what it did. */
+  #requireHeld (): void {
+    if (performance.now() > this.#heldUntil) this.#leave('lost')
+    this.#leaving.signal.throwIfAborted()
+  }
+
+  #leave (why: Left): void {
+    this.#left ??= why
+    this.#leaving.abort()
+  }
+
+  async #leftBecauseOf (error: unknown): Promise<void> {
+    const { jobs } = this.#parts
+    const { lease, failures } = this.#claimed
+    if (this.#left === 'revoked') return await this.#fail(new Failure('KEY_REVOKED', { message: 'The key that started this job was revoked, so the job was stopped. Start it again with a key that is good.' }))
+    if (this.#left !== undefined) this.#log.info({ why: this.#left }, 'a bulk job is left')
+    if (this.#left === 'lost') return
+    if (this.#left !== undefined) return await jobs.release(lease)
+    const failure = failureOf(error)
+    if (failure.status < 500 || failures + 1 >= mostFailures) return await this.#fail(failure)
+    const afterMs = Math.min(firstPauseMs * 2 ** failures, longestPauseMs)
+    this.#log.warn({ code: failure.code, err: failure.cause ?? failure, afterMs }, 'a bulk job is in trouble and is tried again later')
+    await jobs.release(lease, { afterMs })
+  }
+
+  async #fail ({ code, message }: Failure): Promise<void> {
+    this.#log.warn({ code }, 'a bulk job failed')
+    const { jobs, leaseMs } = this.#parts
+    await jobs.save(this.#claimed.lease, { end: { status: 'failed', failure: { code, message } } }, leaseMs)
+  }
+}
