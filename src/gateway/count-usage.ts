@@ -51,12 +51,20 @@ function wordsOf (request: FastifyRequest): Words {
   if (resource === undefined) return unknown
   if (resource === 'fhir') return fhirWordsOf(request)
   if (resource === 'usage') return { resource, interaction: 'read' }
+  if (resource === 'bulk') return { resource, interaction: bulkInteractionOf(rest, request.method) }
   const interactions = rest.length === 0 ? onGroup : rest.length === 1 && rest[0] === ':id' ? onRecord : {}
   return { resource, interaction: interactions[request.method] ?? 'other' }
 }
 
 const onGroup: Readonly<Record<string, UsageInteraction>> = { GET: 'search', HEAD: 'search', POST: 'create' }
 const onRecord: Readonly<Record<string, UsageInteraction>> = { GET: 'read', HEAD: 'read', PATCH: 'update', DELETE: 'delete' }
+
+/** A job is a record; to start one is an operation. */
+function bulkInteractionOf ([what, ...rest]: readonly string[], method: string): UsageInteraction {
+  if (what !== 'jobs') return 'operation'
+  if (method === 'DELETE') return 'delete'
+  return rest.length === 0 ? 'search' : 'read'
+}
 
 /** What was not understood is told by its type at least, where that is one of R4. */
 function fhirWordsOf ({ understood, raw, routeOptions }: FastifyRequest): Words {
@@ -81,6 +89,7 @@ const ofKind: Readonly<Record<FhirInteraction['kind'], UsageInteraction>> = {
   everything: 'operation',
   validate: 'operation',
   terminology: 'operation',
+  export: 'operation',
   batch: 'batch',
   transaction: 'transaction'
 }

@@ -1,5 +1,6 @@
 import type { Failure } from '../envelope/failures.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
+import type { ExportRequest } from '../jobs/job.js'
 import type { Include, Read, SearchParameter, VersionRead } from './interaction.js'
 
 /**
@@ -10,7 +11,7 @@ export type FhirInteraction =
   | FhirRead | VersionRead | History | FhirSearch
   | FhirCreate | FhirUpdate | Patch | FhirDelete
   | ConditionalCreate | ConditionalUpdate | ConditionalPatch | ConditionalDelete
-  | Everything | Validate | Terminology
+  | Everything | Validate | Terminology | Export
   | Batch | Transaction
 
 /** Which parts of records are wanted: http://hl7.org/fhir/R4/search.html#elements */
@@ -110,6 +111,16 @@ export interface Terminology {
   readonly operation: string
   /** A text for a simple type, else a Coding or CodeableConcept. */
   readonly parameters: ReadonlyArray<{ readonly name: string, readonly value: string | FhirElement }>
+}
+
+/** Many records at once, gathered by a job: http://hl7.org/fhir/uv/bulkdata/ */
+export interface Export {
+  readonly kind: 'export'
+  /** Where it was asked for; a group is named by its id. */
+  readonly type: 'Bundle' | 'Patient' | 'Group'
+  readonly id?: string
+  /** What is to be exported, but for the URL. */
+  readonly asked: Omit<ExportRequest, 'url'>
 }
 
 /** One request of a Bundle, understood. */

@@ -17,7 +17,7 @@ import { validate } from './operations/validate.js'
 type Kinds = { readonly [K in FhirInteraction['kind']]: Extract<FhirInteraction, { kind: K }> }
 type Performers = { readonly [K in keyof Kinds]: (door: Door, interaction: Kinds[K]) => Promise<FhirAnswer> }
 
-/** A proxy carries it, over the passage that the guard opens. */
+/** A proxy carries it over the passage that the guard opens, or a job gathers it. */
 const carriedElsewhere = async (): Promise<never> => { throw new Failure('METHOD_NOT_ALLOWED') }
 
 /** Who performs what, of all that the policy knows. */
@@ -37,6 +37,7 @@ const performers: Performers = {
   everything,
   validate,
   terminology: carriedElsewhere,
+  export: carriedElsewhere,
   batch: (door, asked) => batch(door, asked, interaction => perform(door, interaction)),
   transaction: (door, asked) => transaction(door, asked, interaction => perform(door, interaction))
 }

@@ -1,0 +1,88 @@
+import { isUtf8 } from 'node:buffer'
+import { Failure } from '../../envelope/failures.js'
+import { parseStored, printJson } from '../../json.js'
+import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import { ownRecord } from '../answer.js'
+import { report } from '../door.js'
+import type { Door } from '../door.js'
+import { withPublicUrls } from '../public-urls.js'
+import type { Line } from './place.js'
+import type { TypeSearch } from './searches.js'
+
+/** A datastore gave a record that is not the tenant's. Nothing of the export may be shown. */
+export class ForeignRecord extends Failure {
+  constructor () {
+    super('BACKEND_ERROR', { message: 'The datastore exported what it should not, so the export was stopped. The operator has been told.', cause: { reason: 'a record of an export is not the tenant\'s' } })
+  }
+}
+
+/** No larger record can be read one by one either. */
+const longestLine = 64 * 1024 * 1024
+
+/**
+ * The lines of NDJSON, as many at a time as are there; empty ones are left out.
+ * @throws {Failure} BACKEND_ERROR
+ */
+export async function * textsIn (body: AsyncIterable<Buffer>): AsyncGenerator<readonly string[]> {
+  let begun: Buffer[] = []
+  let length = 0
+  for await (const chunk of body) {
+    const end = chunk.lastIndexOf(0x0a)
+    begun.push(end < 0 ? chunk : chunk.subarray(0, end))
+    length += begun.at(-1)!.length
+    if (length > longestLine) throw unreadable('a line of an export is too long')
+    if (end < 0) continue
+    yield textsOf(begun)
+    begun = [chunk.subarray(end + 1)]
+    length = begun[0]!.length
+  }
+  yield textsOf(begun)
+}
+
+function textsOf (pieces: readonly Buffer[]): string[] {
+  const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
+  if (!isUtf8(bytes)) throw unreadable('an export is not UTF-8')
+  return bytes.toString().split('\n').filter(text => text.trim() !== '')
+}
+
+function unreadable (reason: string): Failure {
+  return new Failure('BACKEND_ERROR', { cause: { reason } })
+}
+
+/**
+ * The records of an export that are wanted, in the datastore's own text. Each is checked as every answer is.
+ * @throws {ForeignRecord}
+ */
+export function linesOf (door: Door, { type, isWanted }: TypeSearch, texts: readonly string[]): Line[] {
+  const records = texts.map(parsed)
+  demandOwn(door, type, records)
+  return texts.flatMap((text, at) => isWanted?.(records[at] as FhirResource) === false ? [] : [lineOf(door, text)])
+}
+
+function parsed (text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw unreadable('a line of an export is not JSON')
+  }
+}
+
+function lineOf (door: Door, text: string): Line {
+  // A text that escapes its slashes hides URLs from the replacement, and one may end with a carriage return.
+  const whole = text.includes('\\/') ? printJson(parseStored(text)) : text.trimEnd()
+  const shown = withPublicUrls(door, whole)
+  return { text: shown, exact: () => parseStored(shown) }
+}
+
+/** The same of records that were read already. */
+export function linesFrom (door: Door, { type, isWanted }: TypeSearch, records: readonly StoredResource[]): Line[] {
+  demandOwn(door, type, records)
+  return records.flatMap(record => isWanted?.(record) === false ? [] : [lineOf(door, printJson(record))])
+}
+
+function demandOwn ({ tenant, ...door }: Door, type: string, records: readonly unknown[]): void {
+  const foreign = records.filter(record => ownRecord(record, { type, tenant }) === undefined).length
+  if (foreign === 0) return
+  report({ tenant, ...door }, { kind: 'foreign-match', interaction: 'export', type, records: foreign })
+  throw new ForeignRecord()
+}

@@ -1,0 +1,23 @@
+import type { FhirElement } from '../../mappings/fhir.js'
+import { ask } from '../door.js'
+import type { Door } from '../door.js'
+import { ownedAmong } from '../look-up.js'
+import { readRecord } from '../writes/writes.js'
+
+/**
+ * The ids of the patients in a group of the tenant's that are the tenant's too. Members that have left do not count, nor do
+ * those of a group in the group.
+ * @throws {Failure} NOT_FOUND
+ */
+export async function membersOf (door: Door, groupId: string): Promise<readonly string[]> {
+  const group = readRecord(door, await ask(door, { method: 'GET', path: `Group/${groupId}` }), { type: 'Group', id: groupId })
+  const named = new Set((Array.isArray(group.member) ? group.member as FhirElement[] : []).flatMap(patientIn))
+  const owned = await ownedAmong(door, named)
+  return [...named].filter(patient => owned.has(patient)).map(patient => patient.slice('Patient/'.length))
+}
+
+function patientIn (member: FhirElement | null): string[] {
+  const reference = (member?.entity as FhirElement | undefined)?.reference
+  const [patient] = typeof reference === 'string' ? /^Patient\/[A-Za-z0-9\-.]{1,64}/.exec(reference) ?? [] : []
+  return patient === undefined || member?.inactive === true ? [] : [patient]
+}

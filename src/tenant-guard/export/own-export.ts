@@ -1,0 +1,85 @@
+import type { BackendAnswer } from '../../backends/backend.js'
+import { Failure } from '../../envelope/failures.js'
+import { ask, jsonOf, unexpected } from '../door.js'
+import type { Door } from '../door.js'
+import { conditionsAmongOwn } from '../restrict.js'
+import type { TypeSearch } from './searches.js'
+
+/** A file of the datastore's own export, relative to its base URL. */
+export interface OwnFile { readonly type: string, readonly path: string }
+
+/** What the datastore says of an export that it was asked for. */
+export type OwnState = { readonly kind: 'going on', readonly retryAfterMs: number | undefined } | { readonly kind: 'lost' } | { readonly kind: 'failed' } | { readonly kind: 'done', readonly files: readonly OwnFile[] }
+
+/** The only type that HAPI does not export, because it keeps its files as such records. */
+const notExported = 'Binary'
+
+/** Whether the datastore's own export does for a type: HAPI takes several filters of one type for alternatives, and a type without one whole. */
+export const isExportable = ({ type, searches }: TypeSearch): boolean => searches.length === 1 && type !== notExported
+
+/**
+ * Asks the datastore for an export: each type is named and has one filter, of which the tenant's tag is a condition.
+ * @returns where it tells of it, relative to the base URL; undefined when it does not offer it
+ */
+export async function beginOwn (door: Door, types: readonly TypeSearch[], since: string | undefined): Promise<string | undefined> {
+  const parameter = [
+    { name: '_outputFormat', valueString: 'application/fhir+ndjson' },
+    { name: '_type', valueString: types.map(({ type }) => type).join(',') },
+    ...since === undefined ? [] : [{ name: '_since', valueInstant: since }],
+    // Encoded, so that no comma or question mark of a value is taken for the end of it.
+    ...types.map(({ type, searches }) => ({ name: '_typeFilter', valueString: `${type}?${conditionsAmongOwn(searches[0]!, door.tenant)}` }))
+  ]
+  const answer = await ask(door, { method: 'POST', path: '$export', headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
+  if ([400, 404, 405, 422, 501].includes(answer.status)) return undefined
+  if (answer.status !== 202) throw unexpected(answer, 'an export was not begun')
+  const place = belowBase(String(answer.headers['content-location']), door)
+  if (place === undefined) throw unexpected(answer, 'the address of an export is not below the base URL that is configured')
+  return place
+}
+
+/** How far it is. */
+export async function stateOfOwn (door: Door, job: string, types: readonly string[]): Promise<OwnState> {
+  const answer = await ask(door, { method: 'GET', path: job }).catch(error => {
+    // HAPI answers so when the export itself has failed, however often it is asked.
+    if (error instanceof Failure && (error.cause as { status?: unknown } | undefined)?.status === 500) return undefined
+    throw error
+  })
+  if (answer === undefined) return { kind: 'failed' }
+  if (answer.status === 202) return { kind: 'going on', retryAfterMs: retryAfterMs(answer) }
+  if (answer.status === 404 || answer.status === 410) return { kind: 'lost' }
+  if (answer.status !== 200) throw unexpected(answer, 'an export was not told of')
+  return filesIn(door, answer, types)
+}
+
+/** Ends it, as far as it can be ended. */
+export async function endOwn (door: Door, job: string): Promise<void> {
+  await ask(door, { method: 'DELETE', path: job })
+}
+
+function filesIn (door: Door, answer: BackendAnswer, types: readonly string[]): OwnState {
+  const { output, error } = (jsonOf(answer) ?? {}) as { output?: unknown, error?: unknown }
+  if (!Array.isArray(output)) throw unexpected(answer, 'an export has no manifest')
+  // Something is missing from it.
+  if (Array.isArray(error) && error.length > 0) return { kind: 'failed' }
+  const files = output.map(({ type, url }) => ({ type: String(type), path: belowBase(String(url), door) }))
+  if (!files.every((file): file is OwnFile => file.path !== undefined)) throw unexpected(answer, 'a file of an export is not below the base URL that is configured')
+  if (!files.every(({ type }) => types.includes(type))) throw unexpected(answer, 'an export holds a type that was not asked for')
+  // One order whenever it is asked for, because a place in it is kept.
+  const rank = ({ type, path }: OwnFile): string => `${String(types.indexOf(type)).padStart(4, '0')} ${path}`
+  return { kind: 'done', files: files.sort((one, other) => rank(one) < rank(other) ? -1 : 1) }
+}
+
+/** A URL of the datastore's, relative to its base; undefined when it leads anywhere else. */
+function belowBase (url: string, { backend: { baseUrl } }: Door): string | undefined {
+  const base = `${baseUrl}/`
+  if (!URL.canParse(url, base)) return undefined
+  const { origin, username, password, pathname, search } = new URL(url, base)
+  const { origin: baseOrigin, pathname: basePath } = new URL(base)
+  const isBelow = origin === baseOrigin && username === '' && password === '' && pathname.startsWith(basePath) && pathname.length > basePath.length
+  return isBelow ? pathname.slice(basePath.length) + search : undefined
+}
+
+function retryAfterMs ({ headers }: BackendAnswer): number | undefined {
+  const seconds = Number(headers['retry-after'])
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : undefined
+}

@@ -1,0 +1,119 @@
+import { Failure } from '../../envelope/failures.js'
+import { linesOf, textsIn } from './lines.js'
+import { beginOwn, endOwn, isExportable, stateOfOwn, type OwnFile, type OwnState } from './own-export.js'
+import type { ExportPlace, OwnExportPlace, Portion } from './place.js'
+import type { Taking } from './walked-portions.js'
+
+/** What the datastore's own export is taken with. */
+export interface OwnTaking extends Taking { readonly pause: (ms: number) => Promise<unknown> }
+
+type Portions = AsyncGenerator<Portion, ExportPlace>
+
+/** A datastore that loses what it began is not asked for ever. */
+const mostBegun = 3
+
+/**
+ * The records of those types that the datastore's own export does for. Where it comes to nothing, all types are left for
+ * the walk.
+ * @returns where the walk begins
+ */
+export async function * ownPortions (taking: OwnTaking, begun: ExportPlace): Portions {
+  const searches = taking.searches.filter(isExportable)
+  const types = searches.map(({ type }) => type)
+  const { own: _, ...walkedOnly } = begun
+  if (types.length === 0) return { ...begun, own: 'done' }
+  let own = begun.own as OwnExportPlace
+  for (;;) {
+    if (own.job === undefined) {
+      const job = own.begun < mostBegun ? await beginOwn(taking.door, searches, taking.since) : undefined
+      if (job === undefined) return walkedOnly
+      own = { job, file: 0, lines: 0, begun: own.begun + 1 }
+      yield { lines: [], place: { ...begun, own }, isStep: true }
+    }
+    const state = yield * awaited(taking, { ...begun, own }, types)
+    const isTaken = state.kind === 'done' && (yield * takenFrom({ ...taking, searches }, { ...begun, own }, state.files))
+    if (isTaken) return { ...begun, own: 'done' }
+    own = { file: 0, lines: 0, begun: own.begun }
+    if (state.kind === 'failed') await endOwn(taking.door, own.job ?? '').catch(() => {})
+    const place = state.kind === 'failed' ? walkedOnly : { ...begun, own }
+    yield { lines: [], place, isStep: true, isAnew: true }
+    if (state.kind === 'failed') return walkedOnly
+  }
+}
+
+const shortestPauseMs = 500
+const longestPauseMs = 10_000
+/** An export is asked after once more when it has taken a twentieth longer. */
+const partOfTheTime = 1 / 20
+
+/** Waits for the end of the export; HAPI's Retry-After says two minutes at any time and is not waited for. */
+async function * awaited ({ door, pause }: OwnTaking, place: ExportPlace, types: readonly string[]): AsyncGenerator<Portion, OwnState> {
+  const { job } = place.own as OwnExportPlace
+  const begunAt = performance.now()
+  for (;;) {
+    const state = await stateOfOwn(door, job!, types)
+    if (state.kind !== 'going on') return state
+    yield { lines: [], place }
+    const wished = state.retryAfterMs === undefined || state.retryAfterMs > longestPauseMs ? 0 : state.retryAfterMs
+    const due = Math.max(wished, (performance.now() - begunAt) * partOfTheTime)
+    await pause(Math.min(Math.max(due, shortestPauseMs), longestPauseMs))
+  }
+}
+
+/** @returns false when a file is not there any more */
+async function * takenFrom (taking: OwnTaking, place: ExportPlace, files: readonly OwnFile[]): AsyncGenerator<Portion, boolean> {
+  const own = place.own as OwnExportPlace
+  for (const [at, file] of files.entries()) {
+    if (at < own.file) continue
+    const isThere = yield * linesOfFile(taking, file, { ...place, own: { ...own, file: at, lines: at === own.file ? own.lines : 0 } })
+    if (!isThere) return false
+    yield { lines: [], place: { ...place, own: { ...own, file: at + 1, lines: 0 } } }
+  }
+  yield { lines: [], place: { ...place, own: 'done' } }
+  return true
+}
+
+const mostTries = 5
+
+/** One file, which is gone on with where the connection broke. */
+async function * linesOfFile (taking: OwnTaking, file: OwnFile, begun: ExportPlace): AsyncGenerator<Portion, boolean> {
+  let place = begun
+  for (let tries = 1; ; tries++) {
+    try {
+      for await (const portion of fileFrom(taking, file, place)) {
+        if (portion === 'gone') return false
+        place = portion.place!
+        yield portion
+      }
+      return true
+    } catch (error) {
+      const waitSeconds = isPassing(error) ? Number(error.headers['retry-after'] ?? tries) : undefined
+      if (waitSeconds === undefined || tries === mostTries) throw error
+      await taking.pause(Math.min(waitSeconds, 60) * 1_000)
+    }
+  }
+}
+
+/** Trouble of the connection or the server, and not with what it sent. */
+function isPassing (error: unknown): error is Failure {
+  if (!(error instanceof Failure)) return false
+  const { status, reason } = (error.cause ?? {}) as { status?: number, reason?: string }
+  return error.status >= 502 && reason === undefined && (status ?? 500) >= 429
+}
+
+/** The type of what HAPI and others answer with when they are asked for NDJSON. */
+const accept = ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson']
+
+async function * fileFrom ({ door, searches, signal }: OwnTaking, { type, path }: OwnFile, place: ExportPlace): AsyncGenerator<Portion | 'gone'> {
+  const own = place.own as OwnExportPlace
+  const search = searches.find(search => search.type === type)!
+  const { requestId } = door
+  const { status, body } = await door.backend.stream({ path, accept, signal, ...requestId !== undefined && { headers: { 'x-request-id': requestId } } })
+  if (status !== 200) return yield 'gone'
+  let met = 0
+  for await (const texts of textsIn(body)) {
+    const fresh = texts.slice(Math.max(0, own.lines - met))
+    met += texts.length
+    if (fresh.length > 0) yield { type, lines: linesOf(door, search, fresh), place: { ...place, own: { ...own, lines: met } } }
+  }
+}

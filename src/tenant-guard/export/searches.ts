@@ -1,0 +1,67 @@
+import type { FhirElement } from '../../mappings/fhir.js'
+import { parameterOf } from '../../mappings/r4/search-parameters.js'
+import type { SearchParameter } from '../interaction.js'
+import { compartmentOf, isOfPatients, parametersOfPatient } from './compartment-of-patients.js'
+import type { ExportAsked } from './place.js'
+
+/** The conditions of one search, all of which a record meets. */
+export type Conditions = readonly SearchParameter[]
+
+/** How the records of one type are found. */
+export interface TypeSearch {
+  readonly type: string
+  /** Alternatives, at least one: a record is wanted that any of these searches finds. */
+  readonly searches: readonly Conditions[]
+  /** What a search can't say. */
+  readonly isWanted?: (record: FhirElement) => boolean
+}
+
+/** Members that can be named in the conditions of a search; of a larger group the records are told by looking at each. */
+const mostNamed = 50
+/** Searches that one type is looked through by at the same time. */
+const mostSearches = 8
+
+/**
+ * How the records of each type are found.
+ * @param members the ids of a group's patients
+ */
+export function searchesOf ({ level, filters = {} }: ExportAsked, types: readonly string[], members: readonly string[] = []): TypeSearch[] {
+  return types.filter(type => level === 'system' || isOfPatients(type)).map(type => {
+    const searches = inFewer(type, Object.hasOwn(filters, type) ? filters[type]! : [[]])
+    if (level === 'system') return { type, searches }
+    if (level === 'patient') return { type, searches, isWanted: compartmentOf(type) }
+    return { type, searches: narrowed(type, searches, members), isWanted: compartmentOf(type, new Set(members)) }
+  })
+}
+
+function narrowed (type: string, searches: readonly Conditions[], members: readonly string[]): readonly Conditions[] {
+  const parameters = parametersOfPatient(type)
+  if (members.length > mostNamed || parameters.length * searches.length > mostSearches) return searches
+  const named = (parameter: string): SearchParameter => [parameter, members.map(id => parameter === '_id' ? id : `Patient/${id}`).join(',')]
+  return searches.flatMap(search => parameters.map(parameter => [...search, named(parameter)]))
+}
+
+/** The same alternatives in fewer searches: those that differ in one value only are one search for either value. */
+export function inFewer (type: string, searches: readonly Conditions[]): readonly Conditions[] {
+  for (const [at, search] of searches.entries()) {
+    for (const [behind, other] of searches.slice(at + 1).entries()) {
+      const joined = joinedWith(type, search, other)
+      if (joined !== undefined) return inFewer(type, [...searches.slice(0, at), joined, ...searches.slice(at + 1).filter((_, index) => index !== behind)])
+    }
+  }
+  return searches
+}
+
+/** The kinds of search parameters that take several values everywhere. */
+const joinable = new Set(['token', 'reference', 'string', 'uri'])
+
+/** FHIR has values of one parameter as alternatives; with a modifier the meaning may be another one. */
+function joinedWith (type: string, search: Conditions, other: Conditions): Conditions | undefined {
+  if (search.length !== other.length || !search.every(([name], at) => other[at]![0] === name)) return undefined
+  const differing = search.flatMap(([, value], at) => other[at]![1] === value ? [] : [at])
+  if (differing.length === 0) return search
+  const [at] = differing
+  const kind = parameterOf(type, search[at!]![0])?.kind
+  if (differing.length > 1 || kind === undefined || !joinable.has(kind)) return undefined
+  return search.map(([name, value], index) => [name, index === at ? `${value},${other[index]![1]}` : value])
+}

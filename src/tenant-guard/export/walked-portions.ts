@@ -1,0 +1,56 @@
+import { ask } from '../door.js'
+import type { Door } from '../door.js'
+import { restrict } from '../restrict.js'
+import { stretches, type WalkPlace } from '../reads/stretches.js'
+import { linesFrom } from './lines.js'
+import { merged } from './merged.js'
+import { isExportable } from './own-export.js'
+import type { ExportPlace, Portion } from './place.js'
+import type { Conditions, TypeSearch } from './searches.js'
+
+/** What an export is taken from. */
+export interface Taking {
+  readonly door: Door
+  readonly searches: readonly TypeSearch[]
+  readonly since: string | undefined
+  readonly signal: AbortSignal
+}
+
+/** The records of those types that the datastore's own export does not hold, by tagged searches. */
+export async function * walkedPortions (taking: Taking, begun: ExportPlace): AsyncGenerator<Portion> {
+  const searches = taking.searches.filter(search => begun.own === undefined || !isExportable(search))
+  let { after } = begun
+  for (const [at, search] of searches.entries()) {
+    if (at < begun.walked) continue
+    yield * portionsOf(taking, search, { ...begun, walked: at, after })
+    after = undefined
+    const { after: _, ...place } = begun
+    yield { lines: [], place: { ...place, walked: at + 1 } }
+  }
+}
+
+async function * portionsOf ({ door, since, signal }: Taking, search: TypeSearch, begun: ExportPlace): AsyncGenerator<Portion> {
+  const { type } = search
+  const start = { after: begun.after, from: since }
+  const asOf = Date.parse(begun.asOf)
+  for await (const { records, upTo } of merged(search.searches.map(conditions => stretches(placeOf(door, type, conditions), start)))) {
+    signal.throwIfAborted()
+    const late = records.filter(({ meta }) => Date.parse(meta.lastUpdated!) >= asOf)
+    const place = upTo === undefined ? {} : { place: { ...begun, after: upTo } }
+    if (late.length === 0) {
+      yield { type, lines: linesFrom(door, search, records), ...place }
+    } else {
+      yield { type, lines: linesFrom(door, search, records.filter(record => !late.includes(record))) }
+      yield { type, lines: linesFrom(door, search, late), isLate: true, ...place }
+    }
+  }
+}
+
+function placeOf (door: Door, type: string, conditions: Conditions): WalkPlace {
+  return {
+    send: request => ask(door, request),
+    baseUrl: door.backend.baseUrl,
+    type,
+    searching: (parameters, count) => restrict({ type, parameters: [...conditions, ...parameters], count, total: 'none' }, door.tenant)
+  }
+}
