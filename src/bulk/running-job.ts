@@ -5,7 +5,7 @@ import { Failure } from '../envelope/failures.js'
 import type { Claimed, JobChange, Jobs } from '../jobs/job.js'
 import { Loop } from '../loop.js'
 import type { Spool } from './files.js'
-import type { DoJob } from './work.js'
+import { FinalFailure, WorkLeft, type DoJob } from './work.js'
 
 /** What the work on one job needs. */
 export interface RunningJobParts {
@@ -17,9 +17,6 @@ export interface RunningJobParts {
   readonly leaseMs: number
   readonly log: FastifyBaseLogger
 }
-
-/** Why work is left before its end. */
-type Left = 'cancelled' | 'lost' | 'stopping' | 'revoked'
 
 const firstPauseMs = 5_000
 const longestPauseMs = 600_000
@@ -36,7 +33,7 @@ export class RunningJob {
   readonly #log: FastifyBaseLogger
   readonly #leaving = new AbortController()
   readonly #renewal: Loop
-  #left: Left | undefined
+  #left: WorkLeft['why'] | undefined
   #heldUntil: number
   #deadline: NodeJS.Timeout
 
@@ -140,9 +137,9 @@ export class RunningJob {
     this.#leaving.signal.throwIfAborted()
   }
 
-  #leave (why: Left): void {
+  #leave (why: WorkLeft['why']): void {
     this.#left ??= why
-    this.#leaving.abort()
+    this.#leaving.abort(new WorkLeft(this.#left))
   }
 
   async #leftBecauseOf (error: unknown): Promise<void> {
@@ -153,7 +150,7 @@ export class RunningJob {
     if (this.#left === 'lost') return
     if (this.#left !== undefined) return await jobs.release(lease)
     const failure = failureOf(error)
-    if (failure.status < 500 || failures + 1 >= mostFailures) return await this.#fail(failure)
+    if (failure.status < 500 || failure instanceof FinalFailure || failures + 1 >= mostFailures) return await this.#fail(failure)
     const afterMs = Math.min(firstPauseMs * 2 ** failures, longestPauseMs)
     this.#log.warn({ code: failure.code, err: failure.cause ?? failure, afterMs }, 'a bulk job is in trouble and is tried again later')
     await jobs.release(lease, { afterMs })

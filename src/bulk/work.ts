@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { FastifyBaseLogger } from 'fastify'
+import { Failure } from '../envelope/failures.js'
 import type { Job, JobChange } from '../jobs/job.js'
 
 /** The files of one job, encrypted; names are words that are safe in a path. */
@@ -32,15 +33,26 @@ export interface Work {
   /** As it stood when it was taken: with the checkpoint that an earlier run left. */
   readonly job: Job
   readonly files: JobFiles
-  /** Cancelled, taken by somebody else, or the gateway stops: leave at once, and leave everything in a state to go on from. */
+  /** Leave at once, and leave everything in a state to go on from. The reason is a {@link WorkLeft}. */
   readonly signal: AbortSignal
   /** Notes what was done. @throws when the work is to be left */
   readonly save: (change: Omit<JobChange, 'end'>) => Promise<void>
   readonly log: FastifyBaseLogger
 }
 
+/** Work is left before its end: nobody wants it any more, somebody else has it, or the gateway stops. */
+export class WorkLeft extends Error {
+  constructor (readonly why: 'cancelled' | 'revoked' | 'lost' | 'stopping') {
+    super(`the work is left: ${why}`)
+    this.name = 'WorkLeft'
+  }
+}
+
+/** Trouble that no later attempt mends: it ends the job as failed, whoever is to blame. */
+export class FinalFailure extends Failure {}
+
 /**
  * Does a job from where it stands to its end. It may be begun any number of times. A Failure of the client's (4xx) ends the job as failed;
- * trouble of a datastore (5xx) lets it be taken up again later.
+ * trouble of a datastore (5xx) lets it be taken up again later, unless it is a {@link FinalFailure}.
  */
 export type DoJob = (work: Work) => Promise<void>
