@@ -88,6 +88,13 @@ const dashboard = Type.Object({
   oidc: Type.Optional(oidc)
 }, { additionalProperties: false, default: {} })
 
+const bulk = Type.Object({
+  directory: Type.Optional(Type.String({ description: 'Where files of bulk jobs are kept, encrypted, until a day after the job; several gateways that are to take over each other\'s jobs share one; absent: `bulk` in the data directory', minLength: 1, examples: ['/mnt/clinigate-bulk'] })),
+  jobsAtOnce: Type.Integer({ description: 'Most bulk jobs that this gateway works on at a time; others wait', minimum: 1, maximum: 100, default: 4, examples: [4] }),
+  jobsPerOrganization: Type.Integer({ description: 'Most bulk jobs of one organization at a time, over all gateways', minimum: 1, maximum: 100, default: 2, examples: [2] }),
+  reserveBytes: Type.Integer({ description: 'What bulk jobs leave free on the disk of their files; with less, they wait', unit: 'bytes', minimum: 0, default: 268_435_456, examples: [268_435_456] })
+}, { additionalProperties: false, default: {} })
+
 /** The configuration file and environment, as one schema. */
 export const configSchema = Type.Object({
   $schema: Type.Optional(Type.String({ description: 'For editors', examples: ['./clinigate.schema.json'] })),
@@ -135,7 +142,8 @@ export const configSchema = Type.Object({
       examples: ['/run/secrets/redis-url']
     })),
     bundleBytes: Type.Integer({ description: 'Largest request body of raw FHIR, where a Bundle may come', unit: 'bytes', minimum: 1_024, maximum: 268_435_456, default: 16_777_216, examples: [16_777_216] })
-  }, { additionalProperties: false, default: {} })
+  }, { additionalProperties: false, default: {} }),
+  bulk
 }, { additionalProperties: false, title: 'clinigate configuration' })
 
 /** The file of plans: what an organization may use, by the plan's name. `null` is unlimited. */

@@ -15,7 +15,7 @@ import { KnownPaths } from './gateway/known-paths.js'
 import { metadata, type MetadataOptions } from './gateway/metadata.js'
 import { serverOptions, type ServerParts } from './gateway/settings.js'
 import { authenticate, type Authenticate } from './keys/authenticate.js'
-import { effectOf, requireScope } from './keys/scopes.js'
+import { requireScopeOf } from './keys/scopes.js'
 import type { MonthCounts } from './limits/month-counts.js'
 import { monthlyQuota } from './limits/monthly-quota.js'
 import { perMinute } from './limits/per-minute.js'
@@ -114,7 +114,7 @@ async function withKey (scope: FastifyInstance, { prefix: _, ...options }: WithK
 async function simple (scope: FastifyInstance, { bodyBytes, routes, paths }: WithKeyOptions): Promise<void> {
   scope.setErrorHandler(errorHandler)
   scope.setNotFoundHandler(notFoundHandler)
-  scope.addHook('onRequest', async request => requireScope(request.caller, effectOf(request.method)))
+  scope.addHook('onRequest', async request => requireScopeOf(request))
   scope.addHook('onRequest', async request => { if (request.is404) paths.refuse(request) })
   scope.addHook('onRequest', async request => { preferredType(request) })
   await scope.register(jsonBodies, { limitBytes: bodyBytes })

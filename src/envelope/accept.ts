@@ -9,18 +9,25 @@ export const mediaTypes = ['application/json', 'application/fhir+json'] as const
 const parameters = '; charset=utf-8; fhirVersion=4.0'
 
 /**
- * The media type that the client would rather have.
+ * The media type that the client would rather have, of those that the route answers in.
  * @throws {Failure} NOT_ACCEPTABLE
  */
-export function preferredType (request: FastifyRequest): typeof mediaTypes[number] {
-  const preferred = acceptableType(request)
+export function preferredType (request: FastifyRequest): string {
+  const preferred = acceptableType(request, request.routeOptions.config.mediaTypes ?? mediaTypes)
   if (preferred === undefined) throw new Failure('NOT_ACCEPTABLE')
   return preferred
 }
 
 /** The same; undefined where the client wants none of them. */
-export function acceptableType (request: FastifyRequest): typeof mediaTypes[number] | undefined {
-  if (request.headers.accept === undefined) return mediaTypes[0]
-  const preferred = request.accepts().type(mediaTypes.map(type => type + parameters))
-  return mediaTypes.find(type => type + parameters === preferred)
+export function acceptableType<T extends string = typeof mediaTypes[number]> (request: FastifyRequest, types: readonly T[] = mediaTypes as readonly string[] as readonly T[]): T | undefined {
+  if (request.headers.accept === undefined) return types[0]
+  const preferred = request.accepts().type(types.map(type => type + parameters))
+  return types.find(type => type + parameters === preferred)
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What the answers of a route come in, the first one unless the client would rather have another; {@link mediaTypes} unless told. */
+    readonly mediaTypes?: readonly string[]
+  }
 }

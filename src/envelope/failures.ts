@@ -28,6 +28,7 @@ export const catalog = {
   PRECONDITION_FAILED: { status: 412, issueType: 'conflict', title: 'Precondition failed', remedy: 'Read the record again: it is no longer the version in If-Match.' },
   PAYLOAD_TOO_LARGE: { status: 413, issueType: 'too-long', title: 'Payload too large', remedy: 'Send a smaller body, or use the bulk import.' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, issueType: 'not-supported', title: 'Unsupported media type', remedy: 'Send application/json without content encoding.' },
+  RANGE_NOT_SATISFIABLE: { status: 416, issueType: 'invalid', title: 'Range not satisfiable', remedy: 'Ask for a part that begins within the file; Content-Range says how long it is.' },
   VALIDATION_ERROR: { status: 422, issueType: 'invalid', title: 'Validation error', remedy: 'Correct the fields in issues.' },
   IDEMPOTENCY_KEY_REUSED: { status: 422, issueType: 'duplicate', title: 'Idempotency key reused', remedy: 'Use a new Idempotency-Key for another request.' },
   RATE_LIMITED: { status: 429, issueType: 'throttled', title: 'Rate limited', remedy: 'Wait for the seconds in Retry-After.' },

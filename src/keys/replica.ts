@@ -66,6 +66,11 @@ export class Replica {
     return row && toRecord(row)
   }
 
+  /** Whether the key with this id is known to be revoked; one that is not known, or has expired, is not. */
+  isRevoked (keyId: string): boolean {
+    return this.#statements.revoked.get(keyId) !== undefined
+  }
+
   /**
    * Takes a batch and its number in one transaction. Changes that the copy already has are passed over, but named.
    * @throws {Error} when changes between the copy and the batch are missing; nothing was taken then
@@ -172,6 +177,7 @@ function prepare (database: Database.Database) {
     move: database.prepare('UPDATE position SET feed_id = ?, seq = ?, synced_at = ?'),
     // A key whose organization is not known is not found: it could not be charged to anybody.
     find: database.prepare('SELECT k.*, o.plan, o.overage, o.datastore FROM keys k JOIN organizations o USING (tenant_id) WHERE k.hash = ?'),
+    revoked: database.prepare('SELECT 1 FROM keys WHERE key_id = ? AND revoked_at IS NOT NULL'),
     hashesOfTenant: database.prepare('SELECT hash FROM keys WHERE tenant_id = ?').pluck(),
     putOrganization: database.prepare(`
       INSERT INTO organizations VALUES (:tenantId, :plan, :overage, :datastore)

@@ -1,4 +1,6 @@
+import type { FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
+import type {} from './authenticate.js'
 import type { Caller, Scope } from './caller.js'
 
 /** What a request does to the data, whatever its method is. */
@@ -24,4 +26,20 @@ export function mayCall (granted: readonly Scope[], effect: Effect): boolean {
 export function requireScope (caller: Caller, effect: Effect): void {
   if (mayCall(caller.scopes, effect)) return
   throw new Failure('INSUFFICIENT_SCOPE', { message: `Use a key with the scope ${effect}; this request needs it.` })
+}
+
+/**
+ * Refuses a request that its key was not made for, as far as that can be told before anything is looked up.
+ * @throws {Failure} INSUFFICIENT_SCOPE
+ */
+export function requireScopeOf ({ caller, method, routeOptions }: FastifyRequest): void {
+  const effect = routeOptions.config.effect ?? effectOf(method)
+  if (effect !== 'of the record') requireScope(caller, effect)
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What a route does, where its method does not tell: a kick-off of an export is a POST that reads. Of some, only the record tells, and the route itself looks. */
+    readonly effect?: Effect | 'of the record'
+  }
 }

@@ -72,7 +72,7 @@ const draft = Type.Object({ id, owner, request, storeId: id, fileKey: secret, pr
 const worker = Type.Object({ gateway: word, storeId: id, perTenant: Type.Integer({ minimum: 1 }), leaseMs: milliseconds } satisfies Told<Worker>, closed)
 const lease = Type.Object({ jobId: id, number: count } satisfies Told<Lease>, closed)
 const claimed = Type.Object({ job, lease, failures: count } satisfies Told<Claimed>, closed)
-const page = Type.Object({ jobs: several(job, 100), total: count } satisfies Told<JobPage>, closed)
+const page = Type.Object({ jobs: several(job, 101), total: count } satisfies Told<JobPage>, closed)
 
 const change = Type.Object({
   progress: Type.Optional(progress),
@@ -85,7 +85,7 @@ const change = Type.Object({
   ]))
 } satisfies Told<JobChange>, closed)
 
-const part = Type.Object({ count: Type.Integer({ minimum: 1, maximum: 100 }), before: Type.Optional(Type.Object({ id, createdAt: time }, closed)) }, closed)
+const part = Type.Object({ count: Type.Integer({ minimum: 1, maximum: 101 }), before: Type.Optional(Type.Object({ id, createdAt: time }, closed)) }, closed)
 
 /** What a question about jobs is asked with, in its order, and what is answered. */
 interface Call {

@@ -11,6 +11,7 @@ import { openApiDocument } from '../openapi/document.js'
 import { passthrough } from '../passthrough/routes.js'
 import { resources } from '../resources/routes.js'
 import type { Closers } from './closers.js'
+import { openBulk } from './bulk.js'
 import { openDatastores } from './datastores.js'
 import { ownUrl } from './own-url.js'
 import { doors, guardedStores } from './guarded-stores.js'
@@ -44,6 +45,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const url = ownUrl(config)
   const openDoor = doors(config, datastores, { url, now })
   const storeFor = guardedStores(openDoor)
+  const bulk = openBulk(config, { link, openDoor, keys, usage, url, now, log }, closers)
   const statements = capabilityStatements(mappings, { version, url, date: now() })
   const options: GatewayOptions = {
     logger: log,
@@ -55,12 +57,15 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     authenticate: keys.authenticate,
     countUsage: usage.count,
     months: usage.months,
-    checks: { keys: keys.check, ...checks },
+    checks: { keys: keys.check, ...checks, bulk: bulk.check },
     capabilityStatement: statements.whole,
     fhirStatement: statements.fhir,
     document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }),
-    fhir: scope => passthrough(scope, { storeFor, url, bodyBytes: config.limits.bundleBytes }),
-    routes: [scope => usageRoute(scope, { plans: config.plans, months: usage.months }), scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]
+    fhir: async scope => {
+      await passthrough(scope, { storeFor, url, bodyBytes: config.limits.bundleBytes })
+      for (const routes of bulk.fhirRoutes) await scope.register(routes)
+    },
+    routes: [scope => usageRoute(scope, { plans: config.plans, months: usage.months }), ...bulk.routes, scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]
   }
   return { options, keys, sandboxes: datastores.sandboxes }
 }

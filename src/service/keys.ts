@@ -13,6 +13,8 @@ import { Replica } from '../keys/replica.js'
 /** The local copy of the keys, as it follows the control plane. */
 export interface OpenKeys {
   readonly authenticate: Authenticate
+  /** Whether the copy knows that a key was revoked. */
+  readonly isRevoked: (keyId: string) => boolean
   /** How old the copy is. */
   readonly check: () => Check
   /** How far the copy has come. */
@@ -40,6 +42,7 @@ export function openKeys ({ dataDirectory, keys }: Config, { feed, now, log, onA
   const follower = new Follower({ feed, replica, cache, now, log, onApplied })
   return {
     authenticate: authenticator({ replica, cache, maxStalenessMinutes: keys.maxStalenessMinutes }),
+    isRevoked: keyId => replica.isRevoked(keyId),
     check: () => checkOf(replica.syncedAt(), follower.isConnected, now()),
     position: () => replica.position(),
     catchUp: async control => {

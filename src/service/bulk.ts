@@ -1,0 +1,103 @@
+import { join } from 'node:path'
+import type { FastifyBaseLogger, FastifyPluginAsync } from 'fastify'
+import { downloads } from '../bulk/downloads.js'
+import { Spool } from '../bulk/files.js'
+import { jobRoutes } from '../bulk/job-routes.js'
+import { JobRunner } from '../bulk/runner.js'
+import { Sweeper } from '../bulk/sweeper.js'
+import type { DoJob } from '../bulk/work.js'
+import type { Config } from '../config.js'
+import { Failure } from '../envelope/failures.js'
+import type { Check } from '../gateway/health.js'
+import type { Jobs } from '../jobs/job.js'
+import type { ControlLink } from '../link/link.js'
+import type { Closers } from './closers.js'
+import { gatewayName } from './gateway-name.js'
+import type { OpenDoor } from './guarded-stores.js'
+import type { OpenKeys } from './keys.js'
+import type { OpenUsage } from './usage.js'
+
+/** What bulk jobs are made of. */
+export interface BulkParts {
+  readonly link: Pick<ControlLink, 'jobs'>
+  readonly openDoor: OpenDoor
+  readonly keys: Pick<OpenKeys, 'isRevoked'>
+  readonly usage: Pick<OpenUsage, 'count' | 'months'>
+  /** The gateway's own URL, before `/v1`. */
+  readonly url: string
+  readonly now: () => Date
+  readonly log: FastifyBaseLogger
+}
+
+/** What starts jobs: where they are kept, and where their files go. */
+export interface Bulk extends Omit<BulkParts, 'link' | 'keys'> {
+  readonly jobs: Jobs
+  readonly spool: Spool
+}
+
+/** The bulk jobs of this gateway, as they are worked on from now on. */
+export interface OpenBulk {
+  /** Below `/v1`, in the envelope. */
+  readonly routes: readonly FastifyPluginAsync[]
+  /** Below `/v1/fhir`. */
+  readonly fhirRoutes: readonly FastifyPluginAsync[]
+  readonly check: () => Check
+}
+
+/** Asking for jobs that fails so often, for some minutes, is worth a look. */
+const noticedFailures = 7
+
+/** Opens the directory for files of jobs, and works on those that it can reach. The control plane need not answer. */
+export function openBulk ({ bulk: settings, dataDirectory, control }: Config, parts: BulkParts, closers: Closers): OpenBulk {
+  const { link: { jobs: kept }, keys, url, now, log } = parts
+  const { directory = join(dataDirectory, 'bulk'), jobsAtOnce, jobsPerOrganization, reserveBytes } = settings
+  const spool = new Spool({ directory, reserveBytes })
+  const woken: { runner?: JobRunner } = {}
+  const bulk: Bulk = { ...parts, spool, jobs: telling(kept, () => woken.runner) }
+  const { doJob, routes, fhirRoutes } = partsOf(bulk)
+  const runner = closers.add(new JobRunner({ jobs: kept, spool, doJob, gateway: gatewayName(control), jobsAtOnce, jobsPerOrganization, isRevoked: keys.isRevoked, log }))
+  woken.runner = runner
+  closers.add(new Sweeper({ jobs: kept, spool, now, log }))
+  return {
+    routes: [scope => jobRoutes(scope, { jobs: bulk.jobs, url, now }), scope => downloads(scope, { jobs: bulk.jobs, spool }), ...routes],
+    fhirRoutes,
+    check: () => ({ status: runner.failures < noticedFailures ? 'ok' : 'degraded', running: runner.running })
+  }
+}
+
+/** The two kinds of jobs: who does them, and the routes that start them and are theirs alone. */
+function partsOf (_: Bulk): { readonly doJob: { readonly export: DoJob, readonly import: DoJob }, readonly routes: readonly FastifyPluginAsync[], readonly fhirRoutes: readonly FastifyPluginAsync[] } {
+  return {
+    doJob: { export: notYet, import: notYet },
+    routes: [],
+    fhirRoutes: []
+  }
+}
+
+const notYet: DoJob = async () => { throw new Failure('BAD_REQUEST', { message: 'This gateway does not do jobs of this kind yet.' }) }
+
+/** The same jobs, of whose news the runner in this process hears at once. */
+function telling (jobs: Jobs, runner: () => JobRunner | undefined): Jobs {
+  return {
+    // One by one, since they may be methods of a class.
+    create: async draft => {
+      const job = await jobs.create(draft)
+      runner()?.wake()
+      return job
+    },
+    cancel: async (id, scope) => {
+      const job = await jobs.cancel(id, scope)
+      runner()?.look(id)
+      return job
+    },
+    find: (id, scope) => jobs.find(id, scope),
+    list: (scope, page) => jobs.list(scope, page),
+    claim: worker => jobs.claim(worker),
+    save: (lease, change, leaseMs) => jobs.save(lease, change, leaseMs),
+    release: (lease, trouble) => jobs.release(lease, trouble),
+    expired: storeId => jobs.expired(storeId),
+    existing: ids => jobs.existing(ids),
+    forget: ids => jobs.forget(ids),
+    identityKey: scope => jobs.identityKey(scope)
+  }
+}
