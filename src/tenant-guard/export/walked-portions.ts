@@ -1,7 +1,7 @@
 import { ask } from '../door.js'
 import type { Door } from '../door.js'
 import { restrict } from '../restrict.js'
-import { stretches, type WalkPlace } from '../reads/stretches.js'
+import { stretches, type Stretch, type WalkPlace } from '../reads/stretches.js'
 import { linesFrom } from './lines.js'
 import { merged } from './merged.js'
 import { isExportable } from './own-export.js'
@@ -33,7 +33,7 @@ async function * portionsOf ({ door, since, signal }: Taking, search: TypeSearch
   const { type } = search
   const start = { after: begun.after, from: since }
   const asOf = Date.parse(begun.asOf)
-  for await (const { records, upTo } of merged(search.searches.map(conditions => stretches(placeOf(door, type, conditions), start)))) {
+  for await (const { records, upTo } of once(merged(search.searches.map(conditions => stretches(placeOf(door, type, conditions), start))))) {
     signal.throwIfAborted()
     const late = records.filter(({ meta }) => Date.parse(meta.lastUpdated!) >= asOf)
     const place = upTo === undefined ? {} : { place: { ...begun, after: upTo } }
@@ -43,6 +43,16 @@ async function * portionsOf ({ door, since, signal }: Taking, search: TypeSearch
       yield { type, lines: linesFrom(door, search, records.filter(record => !late.includes(record))) }
       yield { type, lines: linesFrom(door, search, late), isLate: true, ...place }
     }
+  }
+}
+
+/** Without what comes again when an instant has to be asked for in smaller pages. */
+async function * once (walk: AsyncGenerator<Stretch>): AsyncGenerator<Stretch> {
+  let met = new Set<string>()
+  for await (const { records, upTo } of walk) {
+    yield { records: records.filter(({ id }) => !met.has(id)), upTo }
+    if (upTo !== undefined) met = new Set()
+    else for (const { id } of records) met.add(id)
   }
 }
 

@@ -1,0 +1,122 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { Failure } from '../../envelope/failures.js'
+import type { ExportRequest, Job } from '../../jobs/job.js'
+import type { Mapping } from '../../mappings/kit/mapping.js'
+import type { GuardedExport } from '../../tenant-guard/export/export.js'
+import { ForeignRecord } from '../../tenant-guard/export/lines.js'
+import type { ExportPlace, Portion } from '../../tenant-guard/export/place.js'
+import { FinalFailure, WorkLeft, type DoJob, type Work } from '../work.js'
+import { checkpointOf, type ExportCheckpoint } from './checkpoint.js'
+import { Late } from './late.js'
+import { lineForms } from './line-form.js'
+import { Output } from './output.js'
+
+/** What exports are done with. */
+export interface ExportParts {
+  /** The datastore of whoever started the job, seen through the guard. */
+  readonly exportFor: (job: Job, log: FastifyBaseLogger) => GuardedExport
+  readonly mappings: readonly Mapping[]
+}
+
+const saveEveryMs = 1_000
+
+/** Exports records into a file for each type. What was written and saved is not asked for again. */
+export function doExport ({ exportFor, mappings }: ExportParts): DoJob {
+  return async work => {
+    const run = await opened(work, { store: exportFor(work.job, work.log), mappings })
+    try {
+      await run.all()
+    } catch (error) {
+      throw await run.leaving(error)
+    } finally {
+      await run.output.close().catch(error => work.log.warn({ err: error }, 'a file of an export could not be closed'))
+    }
+  }
+}
+
+interface RunParts {
+  readonly store: GuardedExport
+  readonly mappings: readonly Mapping[]
+  readonly output: Output
+  readonly place?: ExportPlace | undefined
+}
+
+async function opened (work: Work, parts: Omit<RunParts, 'output'>): Promise<Run> {
+  const { files, job } = work
+  const before = checkpointOf(job)
+  const output = new Output(files, before?.written ?? [])
+  if (await output.isThere()) return new Run(work, { ...parts, output, place: before?.place })
+  work.log.warn('files of an export are not what they were, and it begins anew')
+  return new Run(work, { ...parts, output: new Output(files, []) })
+}
+
+/** One run of an export: from where it stands until its end, or until it must leave. */
+class Run {
+  readonly output: Output
+  readonly #work: Work
+  readonly #store: GuardedExport
+  readonly #request: ExportRequest
+  readonly #formOf: ReturnType<typeof lineForms>
+  #place: ExportPlace | undefined
+  #savedAt = -Infinity
+
+  constructor (work: Work, { store, mappings, output, place }: RunParts) {
+    this.output = output
+    this.#work = work
+    this.#store = store
+    this.#request = work.job.request as ExportRequest
+    this.#formOf = lineForms(this.#request, mappings)
+    this.#place = place
+  }
+
+  async all (): Promise<void> {
+    const { job, signal, save } = this.#work
+    const late = new Late(this.output)
+    for await (const portion of this.#store.portions(this.#request, { place: this.#place, askedAt: job.createdAt, signal })) {
+      if (portion.isAnew === true) await this.output.clear()
+      await this.#take(portion, late)
+      if (late.isEmpty) await this.#reached(portion)
+    }
+    await late.write()
+    await this.output.close()
+    const { processed } = this.output.progress
+    await save({ ...this.#state(), files: this.output.files, progress: { total: processed, processed, failed: 0 } })
+  }
+
+  async #take ({ type, lines, isLate }: Portion, late: Late): Promise<void> {
+    const isNext = type !== late.type || (lines.length > 0 && isLate !== true)
+    if (isNext || late.isFull) await late.write()
+    if (type === undefined || lines.length === 0) return
+    const form = this.#formOf(type)
+    if (isLate === true) late.add(type, lines.map(form))
+    else await this.output.write(type, lines.map(form))
+  }
+
+  async #reached ({ place, isStep }: Portion): Promise<void> {
+    if (place === undefined) return
+    this.#place = place
+    if (isStep !== true && performance.now() - this.#savedAt < saveEveryMs) return
+    await this.output.flush()
+    const total = place.total === undefined ? {} : { total: Math.max(place.total, this.output.progress.processed) }
+    await this.#work.save({ ...this.#state(), progress: { ...total, ...this.output.progress, failed: 0 } })
+    this.#savedAt = performance.now()
+  }
+
+  #state (): { readonly checkpoint: ExportCheckpoint } {
+    return { checkpoint: { place: this.#place!, written: this.output.written } }
+  }
+
+  /** @returns what the work ends with */
+  async leaving (error: unknown): Promise<unknown> {
+    const { signal, log, save } = this.#work
+    const isUnwanted = signal.aborted && signal.reason instanceof WorkLeft && ['cancelled', 'revoked'].includes(signal.reason.why)
+    if (isUnwanted || error instanceof ForeignRecord) await this.#store.end(this.#place).catch(cause => log.warn({ err: cause }, 'the datastore could not be told that its export is not waited for'))
+    if (error instanceof ForeignRecord) {
+      await this.output.clear()
+      await save({ ...this.#place !== undefined && this.#state(), files: [], progress: { processed: 0, failed: 0 } })
+      return new FinalFailure(error.code, { message: error.message, cause: error.cause })
+    }
+    if (error instanceof Failure && error.code === 'NOT_FOUND') return new Failure('BAD_REQUEST', { message: 'The group of this export is not there any more.' })
+    return error
+  }
+}
