@@ -125,7 +125,7 @@ t.test('commands work while every datastore is down', async t => {
   t.equal(code, 0)
 })
 
-t.test('several processes that are the first on a data directory all succeed', { timeout: 90_000 }, async t => {
+t.test('several processes that are the first on a data directory all succeed', { timeout: 300_000 }, async t => {
   const directory = join(t.testdir(), 'data')
   const cli = fileURLToPath(new URL('../../src/cli/index.ts', import.meta.url))
   const results = await Promise.all(Array.from({ length: 5 }, async (_, i) => {

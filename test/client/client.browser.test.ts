@@ -12,7 +12,7 @@ async function fileOf (path: string): Promise<string> {
   return await readFile(fileURLToPath(url), 'utf8')
 }
 
-t.test('the client works in a browser, as the package ships it', { timeout: 120_000 }, async t => {
+t.test('the client works in a browser, as the package ships it', { timeout: 300_000 }, async t => {
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const tab = await (await startBrowser(t)).newPage()

@@ -68,7 +68,7 @@ async function listening (url: string, isNew: (pid: number) => boolean = () => t
   }
 }
 
-t.test('two processes that write at once give numbers that become visible in order: a reader meanwhile gets every one, and in order', { timeout: 60_000 }, async t => {
+t.test('two processes that write at once give numbers that become visible in order: a reader meanwhile gets every one, and in order', { timeout: 300_000 }, async t => {
   const url = await server.createDatabase()
   const [reading, ...writing] = await Promise.all([1, 2, 3].map(() => processOn(t, url)))
   const reader = readerOf(t, reading!)
@@ -95,7 +95,7 @@ t.test('two processes that write at once give numbers that become visible in ord
   t.strictSame(reader.numbers(), all)
 })
 
-t.test('a change by another process is heard at once, not by asking', { timeout: 60_000 }, async t => {
+t.test('a change by another process is heard at once, not by asking', { timeout: 300_000 }, async t => {
   const url = await server.createDatabase()
   const [here, there] = [await processOn(t, url), await processOn(t, url)]
   const reader = readerOf(t, here)
@@ -151,7 +151,7 @@ t.test('a listener whose connection is ended gets another one, and nothing betwe
   t.strictSame(reader.numbers(), [1, 2, 3, 4, 5])
 })
 
-t.test('a copy goes on when the server was stopped and started again, and the process lives', { timeout: 60_000 }, async t => {
+t.test('a copy goes on when the server was stopped and started again, and the process lives', { timeout: 300_000 }, async t => {
   const url = await server.createDatabase()
   const [here, there] = [await processOn(t, url), await processOn(t, url)]
   const copy = copyOf(t, here)
@@ -169,7 +169,7 @@ t.test('a copy goes on when the server was stopped and started again, and the pr
   await copy.reached(3)
 })
 
-t.test('a server that falls silent is given up, and the connections that are made then work', { timeout: 60_000 }, async t => {
+t.test('a server that falls silent is given up, and the connections that are made then work', { timeout: 300_000 }, async t => {
   const url = new URL(await server.createDatabase())
   const line = await silencedLine(t, Number(url.port))
   url.port = String(line.port)

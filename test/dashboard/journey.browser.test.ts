@@ -121,7 +121,7 @@ test('the whole journey without a mouse: sign in, make a key, call the API, see 
   t.same(await seen(), nothing, 'no request to another host, nothing in the console, nothing kept in the browser that a script can read')
 })
 
-test('a secret is copied by its button, and neither a reload nor another window shows it again', { timeout: 120_000 }, async t => {
+test('a secret is copied by its button, and neither a reload nor another window shows it again', { timeout: 300_000 }, async t => {
   const gateway = await startGateway(t)
   const browser = await startBrowser(t)
   const { page } = await openWindow(browser)
@@ -141,7 +141,7 @@ test('a secret is copied by its button, and neither a reload nor another window 
   t.equal((await gateway.control.listKeys(tenantId)).length, 1)
 })
 
-test('everything works in a browser without script', { timeout: 120_000 }, async t => {
+test('everything works in a browser without script', { timeout: 300_000 }, async t => {
   const gateway = await startGateway(t)
   const browser = await startBrowser(t)
   const context = await browser.newContext({ javaScriptEnabled: false })

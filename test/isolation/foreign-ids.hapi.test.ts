@@ -3,7 +3,7 @@ import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { realBackend } from '../harness/backend.js'
 import { probeForeignIds } from './foreign-ids.js'
 
-t.setTimeout(240_000)
+t.setTimeout(600_000)
 t.test('ids of others on the real FHIR server', async t => {
   const live = await startSandbox({ file: ':memory:', now: () => new Date() })
   t.after(() => live.close())

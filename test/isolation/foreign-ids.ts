@@ -38,7 +38,7 @@ const rawRoutes = ['/v1/fhir', '/v1/fhir*']
 
 /** The probe "another tenant's id" for every route of the running gateway: it must be answered like one that never was, and change nothing. */
 export async function probeForeignIds (t: Test, { testUrl, liveUrl }: Servers): Promise<void> {
-  t.setTimeout(240_000)
+  t.setTimeout(600_000)
   const gateway = await startGateway(t, { environment: { FHIR_TEST_URL: testUrl, FHIR_LIVE_URL: liveUrl }, plans: unlimitedPlans })
   const [test, live] = [fhirServer(testUrl), fhirServer(liveUrl)]
   const [client, other] = [await clientOf(gateway), await clientOf(gateway)]

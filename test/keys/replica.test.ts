@@ -124,7 +124,7 @@ t.test('the copy outlasts a restart, and a file that is deleted, damaged or of a
   }
 })
 
-t.test('a gateway killed while it takes batches has each batch whole or not at all', { timeout: 60_000 }, async t => {
+t.test('a gateway killed while it takes batches has each batch whole or not at all', { timeout: 300_000 }, async t => {
   const file = join(t.testdir(), 'keys.db')
   const source = `
     import { Replica } from ${JSON.stringify(new URL('../../src/keys/replica.js', import.meta.url).href)}

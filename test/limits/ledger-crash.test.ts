@@ -53,7 +53,7 @@ function bounds (folder: string): { readonly least: number, readonly most: numbe
   }
 }
 
-t.test(`of ${kills} processes that are killed while they count and send, at most the last second is lost, and nothing is counted twice`, { timeout: 60_000 + kills * 15_000 }, async t => {
+t.test(`of ${kills} processes that are killed while they count and send, at most the last second is lost, and nothing is counted twice`, { timeout: 300_000 + kills * 15_000 }, async t => {
   const folder = folderFor(t)
   const file = join(folder, 'usage.db')
   let before = 0
@@ -80,7 +80,7 @@ t.test(`of ${kills} processes that are killed while they count and send, at most
   t.equal(await taken(), before, 'a later process sends the rest, and both agree to the last request')
 })
 
-t.test('a full disk stops no counting, and once there is room everything is on it', { timeout: 60_000 }, async t => {
+t.test('a full disk stops no counting, and once there is room everything is on it', { timeout: 300_000 }, async t => {
   const folder = folderFor(t)
   const child = await counting(t, folder)
   // No file of the process may grow beyond this any more, as on a full disk.

@@ -134,7 +134,7 @@ t.test('what was counted outlasts the memory: a pool that was put out of it is r
   t.equal(read.filter(name => name.startsWith(tenantId)).length, 2, 'no more than the size is held')
 })
 
-t.test('what another gateway counted, or this one before it was started anew, counts', { timeout: 60_000 }, async t => {
+t.test('what another gateway counted, or this one before it was started anew, counts', { timeout: 300_000 }, async t => {
   const CLINIGATE_PLANS = join(temporary(t), 'plans.json')
   writeFileSync(CLINIGATE_PLANS, JSON.stringify({ pro: { requestsPerMinute: null, requestsPerMonth: 100, overage: false } }))
   const control = await startControlPlane(t, { CLINIGATE_PLANS })

@@ -24,7 +24,7 @@ async function fleet (t: Test) {
   return { redis, gateways, ask, healthOf }
 }
 
-t.test('several gateways admit exactly the limit together', { timeout: 120_000 }, async t => {
+t.test('several gateways admit exactly the limit together', { timeout: 300_000 }, async t => {
   const { gateways, ask, redis } = await fleet(t)
   const spent = limit - Number((await ask(gateways[0]!)).headers['x-ratelimit-remaining'])
   const answers = await Promise.all(Array.from({ length: limit * 2 }, (_, i) => ask(gateways[i % 3]!)))
@@ -38,7 +38,7 @@ t.test('several gateways admit exactly the limit together', { timeout: 120_000 }
   t.match(redis.url, redisPassword)
 })
 
-t.test('while Redis is gone or silent each gateway counts for itself, and they count together again when it is back', { timeout: 120_000 }, async t => {
+t.test('while Redis is gone or silent each gateway counts for itself, and they count together again when it is back', { timeout: 300_000 }, async t => {
   const { gateways, ask, redis, healthOf } = await fleet(t)
   const [gateway] = gateways as [Gateway]
   await redis.stop()

@@ -66,7 +66,7 @@ async function stored ({ control }: TestGateway): Promise<string> {
   return JSON.stringify([organizations, parts, await control.auditTrail({ limit: 1000 })])
 }
 
-t.test('every operation answers an operator with what the document says', { timeout: 120_000 }, async t => {
+t.test('every operation answers an operator with what the document says', { timeout: 300_000 }, async t => {
   const { operator, one } = await world(t)
   const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true } })
   for (const { id, method, path, answer, body } of [...operations].sort((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'))) {
@@ -80,7 +80,7 @@ t.test('every operation answers an operator with what the document says', { time
   }
 })
 
-t.test('to an admin or viewer of another organization everything is what never was, and stays as it is', { timeout: 120_000 }, async t => {
+t.test('to an admin or viewer of another organization everything is what never was, and stays as it is', { timeout: 300_000 }, async t => {
   const { gateway, one, two } = await world(t)
   const unknown = Object.fromEntries(Object.keys(one.ids).map(name => [name, `${name.slice(0, 3)}-nothing`]))
   const before = await stored(gateway)
@@ -98,7 +98,7 @@ t.test('to an admin or viewer of another organization everything is what never w
   t.match(seen, { length: 1, 0: { tenantId: two.ids.tenantId } })
 })
 
-t.test('a viewer looks and changes nothing, and what is the operator\'s is no admin\'s', { timeout: 120_000 }, async t => {
+t.test('a viewer looks and changes nothing, and what is the operator\'s is no admin\'s', { timeout: 300_000 }, async t => {
   const { gateway, one } = await world(t)
   const before = await stored(gateway)
   for (const { id, method, path } of operations.filter(({ method }) => method !== 'GET')) {

@@ -17,7 +17,7 @@ function watch (page: Page) {
   return { requests, complaints }
 }
 
-t.test('/docs shows every resource in a browser, asks no other host and lets a request be tried', { timeout: 180_000 }, async t => {
+t.test('/docs shows every resource in a browser, asks no other host and lets a request be tried', { timeout: 300_000 }, async t => {
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const browser = await startBrowser(t)

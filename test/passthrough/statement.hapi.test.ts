@@ -4,7 +4,7 @@ import { fhirServer } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 import { statementContract } from './statement-contract.js'
 
-t.setTimeout(240_000)
+t.setTimeout(600_000)
 
 t.test('the CapabilityStatement is true on the real FHIR server', t => {
   t.setTimeout(200_000)

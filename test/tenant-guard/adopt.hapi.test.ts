@@ -2,4 +2,4 @@ import t from 'tap'
 import { realBackend } from '../harness/backend.js'
 import { adoptContract } from './adopt-contract.js'
 
-await adoptContract(t, realBackend().url, 5_200)
+await adoptContract(t, realBackend().url, 2_600)

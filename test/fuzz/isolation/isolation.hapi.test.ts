@@ -16,7 +16,7 @@ t.test('no generated request shows or changes anything of another organization\'
 })
 
 t.test('no generated request shows or changes anything of another organization\'s, on the real FHIR server', async t => {
-  t.setTimeout(180_000)
+  t.setTimeout(600_000)
   const stores: Stores = { ...await sandboxStores(t), kind: 'hapi', testUrl: realBackend().url, handOver: handOverOnHapi }
   await fuzzed(t, stores, { seed, requests: 5_000, minutes: 0.5 })
 })
