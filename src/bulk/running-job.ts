@@ -26,6 +26,9 @@ const mostFailures = 20
 
 const retryMs = 1_000
 
+/** More than a lease lasts: a change that is refused while the lease is renewed will be refused for ever. */
+const mostTries = 60
+
 /** The work on one job: its lease is kept as long as it lasts, and however it ends, the job is told. */
 export class RunningJob {
   readonly #claimed: Claimed
@@ -96,13 +99,13 @@ export class RunningJob {
   /** Through an absence of the control plane, for as long as the lease lasts. */
   async #save (change: JobChange): Promise<void> {
     const { signal } = this.#leaving
-    for (;;) {
+    for (let tries = 1; ; tries++) {
       signal.throwIfAborted()
       try {
         return await this.#saveOnce(change)
       } catch (error) {
-        if (signal.aborted || failureOf(error).code !== 'BACKEND_UNAVAILABLE') throw error
-        await pause(retryMs, undefined, { signal })
+        if (signal.aborted || tries === mostTries || failureOf(error).code !== 'BACKEND_UNAVAILABLE') throw error
+        await pause(retryMs, undefined, { signal }).catch(() => {})
       }
     }
   }

@@ -1,5 +1,5 @@
 import { Failure } from '../envelope/failures.js'
-import type { Jobs, JobScope } from '../jobs/job.js'
+import { ownerOf, type Jobs, type JobScope } from '../jobs/job.js'
 import { LinkFailed } from './failed.js'
 import { isJobAnswer, type JobAnswer } from './job-messages.js'
 import { notUnderstood } from './messages.js'
@@ -21,9 +21,9 @@ export function remoteJobs (post: (path: string, content: object) => Promise<str
     throw unreachable(new LinkFailed(notUnderstood))
   }
   return {
-    create: call('create'),
+    create: draft => call('create')({ ...draft, owner: ownerOf(draft.owner) }),
     find: (id, scope) => call('find')(id, alone(scope)),
-    list: (scope, page) => call('list')(alone(scope), page),
+    list: (scope, { count, before }) => call('list')(alone(scope), { count, ...before !== undefined && { before: { id: before.id, createdAt: before.createdAt } } }),
     cancel: (id, scope) => call('cancel')(id, alone(scope)),
     claim: call('claim'),
     save: call('save'),
