@@ -61,6 +61,12 @@ export class JobStore implements Jobs {
     return this.find(id, scope)
   }
 
+  async discard (id: string, scope: JobScope): Promise<void> {
+    await this.cancel(id, scope)
+    await this.#db.updateTable('jobs').set({ expiresAt: this.#at() }).where('id', '=', id).where('tenantId', '=', scope.tenantId).where('mode', '=', scope.mode)
+      .where('expiresAt', '>', this.#at()).execute()
+  }
+
   async claim (worker: Worker): Promise<Claimed | undefined> {
     // Mostly there is nothing to do, which a look without a turn tells.
     if (await this.#next(this.#db, worker) === undefined) return undefined

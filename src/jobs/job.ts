@@ -147,6 +147,8 @@ export interface Jobs {
   list: (scope: JobScope, page: { readonly count: number, readonly before?: Pick<Job, 'id' | 'createdAt'> }) => Promise<JobPage>
   /** Ends a job that has not ended; another one stays as it is. */
   cancel: (id: string, scope: JobScope) => Promise<Job | undefined>
+  /** Ends a job that has not ended, and lets its time come now: it is missing from then on. */
+  discard: (id: string, scope: JobScope) => Promise<void>
   /** The oldest job that nobody works on, of an organization that has room for it. */
   claim: (worker: Worker) => Promise<Claimed | undefined>
   /** Notes what a worker did, and keeps the job for it for another while. */

@@ -108,6 +108,7 @@ export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
   find: { asked: given([id, scope]), answered: answerIfAny(job) },
   list: { asked: given([scope, part]), answered: answer(page) },
   cancel: { asked: given([id, scope]), answered: answerIfAny(job) },
+  discard: { asked: given([id, scope]), answered: none },
   claim: { asked: given([worker]), answered: answerIfAny(claimed) },
   save: { asked: given([lease, change, milliseconds]), answered: answer(Type.Enum(['going on', 'cancelled', 'lost'])) },
   release: { asked: given([lease, Type.Object({ afterMs: milliseconds }, closed)], 1), answered: none },

@@ -25,6 +25,7 @@ export function remoteJobs (post: (path: string, content: object) => Promise<str
     find: (id, scope) => call('find')(id, alone(scope)),
     list: (scope, { count, before }) => call('list')(alone(scope), { count, ...before !== undefined && { before: { id: before.id, createdAt: before.createdAt } } }),
     cancel: (id, scope) => call('cancel')(id, alone(scope)),
+    discard: (id, scope) => call('discard')(id, alone(scope)),
     claim: call('claim'),
     save: call('save'),
     release: call('release'),

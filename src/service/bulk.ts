@@ -90,6 +90,10 @@ function telling (jobs: Jobs, runner: () => JobRunner | undefined): Jobs {
       runner()?.look(id)
       return job
     },
+    discard: async (id, scope) => {
+      await jobs.discard(id, scope)
+      runner()?.look(id)
+    },
     find: (id, scope) => jobs.find(id, scope),
     list: (scope, page) => jobs.list(scope, page),
     claim: worker => jobs.claim(worker),

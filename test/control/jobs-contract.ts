@@ -221,6 +221,24 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
     t.equal(await jobs.claim(worker), undefined)
   })
 
+  await t.test('a job that is discarded is missing at once, its worker is told, and its store is to delete it when nobody has it any more', async t => {
+    const { jobs } = await place(t)
+    const pending = await jobs.create(draftOf())
+    await jobs.discard(pending.id, { ...owner, tenantId: 'another' })
+    t.match(await jobs.find(pending.id, owner), { status: 'pending' })
+    const { job: { id }, lease } = (await jobs.claim(worker))!
+    await jobs.discard(id, owner)
+    t.equal(await jobs.find(id, owner), undefined)
+    t.strictSame(await jobs.expired('store-1'), [])
+    t.equal(await jobs.save(lease, {}, 30_000), 'cancelled')
+    await jobs.release(lease)
+    t.strictSame(await jobs.expired('store-1'), [id])
+    const ended = await jobs.create(draftOf())
+    await jobs.save((await jobs.claim(worker))!.lease, { end: { status: 'completed' } }, 0)
+    await jobs.discard(ended.id, owner)
+    t.strictSame([await jobs.find(ended.id, owner), await jobs.list(owner, { count: 10 })], [undefined, { jobs: [], total: 0 }])
+  })
+
   await t.test('a day after its end, or a week after its beginning, a job is gone for clients, and its store is told to delete it', async t => {
     const { jobs, clock } = await place(t)
     const ended = await jobs.create(draftOf())

@@ -63,7 +63,7 @@ t.test('what is no question is refused, and no value is repeated', async t => {
 
 /** Each question once, as a gateway asks it. */
 const questions: Array<(jobs: Jobs) => Promise<unknown>> = [
-  jobs => jobs.create(draftOf()), jobs => jobs.find('job-a', scope), jobs => jobs.list(scope, { count: 1 }), jobs => jobs.cancel('job-a', scope),
+  jobs => jobs.create(draftOf()), jobs => jobs.find('job-a', scope), jobs => jobs.list(scope, { count: 1 }), jobs => jobs.cancel('job-a', scope), jobs => jobs.discard('job-a', scope),
   jobs => jobs.claim({ gateway: 'one', storeId: 'store', perTenant: 1, leaseMs: 1 }), jobs => jobs.save({ jobId: 'job-a', number: 1 }, {}, 1),
   jobs => jobs.release({ jobId: 'job-a', number: 1 }), jobs => jobs.expired('store'), jobs => jobs.existing([]), jobs => jobs.forget([]), jobs => jobs.identityKey(scope)
 ]
