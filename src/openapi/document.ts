@@ -2,6 +2,7 @@ import { envelopeSchemas, headerComponents, sharedAnswers, type JsonSchema } fro
 import { catalog, type FailureCode } from '../envelope/failures.js'
 import { printJson } from '../json.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
+import { bulkPaths, bulkSchemas, bulkTag } from './bulk-paths.js'
 import { Components } from './components.js'
 import { exampleFhir, exampleOf } from './example.js'
 import { resourcePaths } from './operations.js'
@@ -25,8 +26,8 @@ export function openApiDocument (mappings: readonly Mapping[], { version, url }:
     },
     servers: [{ url }],
     security: [{ key: [] }],
-    tags: [...mappings.map(tagOf), serviceTag],
-    paths: Object.assign({}, ...mappings.map(mapping => resourcePaths(mapping, { mappings, parameters })), servicePaths),
+    tags: [...mappings.map(tagOf), bulkTag, serviceTag],
+    paths: Object.assign({}, ...mappings.map(mapping => resourcePaths(mapping, { mappings, parameters })), bulkPaths, servicePaths),
     components: {
       securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: '`svc_test_…` or `svc_live_…`' } },
       headers: headerComponents,
@@ -50,7 +51,7 @@ const documented = new Set((Object.keys(catalog) as FailureCode[]).filter(code =
 
 function schemasOf (mappings: readonly Mapping[]): Record<string, JsonSchema> {
   const components = new Components()
-  for (const [name, schema] of Object.entries({ ...envelopeSchemas, ...filterSchemas, PatchOperation: patchOperation, Patch: patch, Bundle: bundle })) components.named(name, schema, () => schema)
+  for (const [name, schema] of Object.entries({ ...envelopeSchemas, ...filterSchemas, ...bulkSchemas, PatchOperation: patchOperation, Patch: patch, Bundle: bundle })) components.named(name, schema, () => schema)
   for (const mapping of mappings) addResourceSchemas(mapping, components)
   return components.all()
 }

@@ -1,0 +1,94 @@
+import { answersOf, everywhere, failuresOf, header, pageOf, referTo, type JsonSchema } from '../envelope/documented-answers.js'
+import { catalog } from '../envelope/failures.js'
+import { parameter } from './parameters.js'
+
+/** The tag of bulk jobs. */
+export const bulkTag = { name: 'bulk', description: 'Exports and imports of any size, as jobs that a client asks after.' }
+
+const jobId: JsonSchema = { name: 'id', in: 'path', required: true, description: 'The id of the job.', schema: { type: 'string', pattern: '^[A-Za-z0-9-]{1,64}$' } }
+const fileName: JsonSchema = { name: 'name', in: 'path', required: true, description: 'The name of the file, as the job lists it in its URL.', schema: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$' } }
+const count = (description: string): JsonSchema => ({ type: 'integer', minimum: 0, description })
+const time = (description: string): JsonSchema => ({ type: 'string', format: 'date-time', description })
+const said = { code: { type: 'string', enum: Object.keys(catalog) }, message: { type: 'string' } }
+const file: JsonSchema = { type: 'object', properties: { resourceType: { type: 'string' }, count: count('Lines.'), url: { type: 'string' } }, required: ['resourceType', 'count', 'url'] }
+
+/** What the operations of jobs refer to. */
+export const bulkSchemas: Readonly<Record<string, JsonSchema>> = {
+  BulkJob: {
+    type: 'object',
+    properties: {
+      id: { type: 'string' },
+      type: { type: 'string', enum: ['export', 'import'] },
+      status: { type: 'string', enum: ['pending', 'processing', 'completed', 'failed', 'cancelled'] },
+      totalRecords: count('Absent until it is known.'),
+      processedRecords: count('Done so far, those that failed included.'),
+      failedRecords: count('Of them.'),
+      recordsPerSecond: { type: 'number', minimum: 0, description: 'Since the job was begun; absent until a record is done.' },
+      secondsLeft: count('At that rate; absent where it can\'t be told.'),
+      downloadUrl: { type: 'string', description: 'The results of an import, or the file of an export that has only one.' },
+      files: { type: 'array', items: file, description: 'What a completed export holds.' },
+      errors: { type: 'array', maxItems: 100, items: { type: 'object', properties: { line: count('Counts from 1.'), ...said }, required: ['line', 'code', 'message'] }, description: 'The first lines of an import that failed.' },
+      failure: { type: 'object', properties: said, required: ['code', 'message'], description: 'Why the job as a whole failed.' },
+      createdAt: time('When it was asked for.'),
+      startedAt: time('When it was first worked on.'),
+      completedAt: time('When it ended, however it did.'),
+      expiresAt: time('When job and files are deleted.')
+    },
+    required: ['id', 'type', 'status', 'processedRecords', 'failedRecords', 'files', 'errors', 'createdAt', 'expiresAt']
+  }
+}
+
+const job = referTo('BulkJob')
+const tags = [bulkTag.name]
+const lines: JsonSchema = { schema: { type: 'string', description: 'A record a line.' } }
+const content: JsonSchema = { 'application/fhir+ndjson': lines, 'application/x-ndjson': lines, 'application/ndjson': lines }
+
+/** The paths of bulk jobs. */
+export const bulkPaths: Readonly<Record<string, JsonSchema>> = {
+  '/v1/bulk/jobs': {
+    get: {
+      operationId: 'searchBulkJobs',
+      tags,
+      summary: 'List bulk jobs',
+      description: 'Those of the key\'s organization and mode that have not expired, newest first.',
+      parameters: [parameter('Count'), parameter('Cursor')],
+      responses: answersOf({ status: 200, description: 'A page.', data: pageOf(job) }, [...everywhere, 'INVALID_CURSOR'])
+    }
+  },
+  '/v1/bulk/jobs/{id}': {
+    get: {
+      operationId: 'readBulkJob',
+      tags,
+      summary: 'Ask after a bulk job',
+      parameters: [jobId],
+      responses: answersOf({ status: 200, description: 'The job as it stands.', data: job }, [...everywhere, 'NOT_FOUND'])
+    },
+    delete: {
+      operationId: 'cancelBulkJob',
+      tags,
+      summary: 'Cancel a bulk job',
+      description: 'One that has ended stays as it is. Records that an import has written are not taken back; its results tell which.',
+      parameters: [jobId],
+      responses: answersOf({ status: 200, description: 'The job as it stands since.', data: job }, [...everywhere, 'NOT_FOUND'])
+    }
+  },
+  '/v1/bulk/jobs/{id}/files/{name}': {
+    get: {
+      operationId: 'downloadBulkFile',
+      tags,
+      summary: 'Download a file of a completed export',
+      description: 'Newline-delimited JSON, compressed for a client that takes gzip. A download that broke off goes on with `Range` and `If-Range`, uncompressed.',
+      parameters: [
+        jobId, fileName, parameter('IfNoneMatch'),
+        { name: 'Range', in: 'header', description: 'One part of the file, such as `bytes=1000-`.', schema: { type: 'string' } },
+        { name: 'If-Range', in: 'header', description: 'The ETag of the file of which a part is wanted.', schema: { type: 'string' } }
+      ],
+      responses: {
+        200: { description: 'The whole file.', headers: { ETag: header('ETag') }, content },
+        206: { description: 'The part that was asked for.', headers: { ETag: header('ETag') }, content },
+        304: { $ref: '#/components/responses/NotModified' },
+        ...failuresOf([...everywhere, 'NOT_FOUND', 'RANGE_NOT_SATISFIABLE'])
+      }
+    }
+  }
+}
