@@ -92,6 +92,8 @@ const bulk = Type.Object({
   directory: Type.Optional(Type.String({ description: 'Where files of bulk jobs are kept, encrypted, until a day after the job; several gateways that are to take over each other\'s jobs share one; absent: `bulk` in the data directory', minLength: 1, examples: ['/mnt/clinigate-bulk'] })),
   jobsAtOnce: Type.Integer({ description: 'Most bulk jobs that this gateway works on at a time; others wait', minimum: 1, maximum: 100, default: 4, examples: [4] }),
   jobsPerOrganization: Type.Integer({ description: 'Most bulk jobs of one organization at a time, over all gateways', minimum: 1, maximum: 100, default: 2, examples: [2] }),
+  importHosts: Type.Array(Type.String({ pattern: '^[a-z0-9.-]+(:\\d{1,5})?$' }), { description: 'Hosts from which imports may fetch their records by https, with a port where it is not 443; none unless told', default: [], examples: [['files.example.org']] }),
+  lineBytes: Type.Integer({ description: 'Longest line of an import', unit: 'bytes', minimum: 65_536, maximum: 134_217_728, default: 16_777_216, examples: [16_777_216] }),
   reserveBytes: Type.Integer({ description: 'What bulk jobs leave free on the disk of their files; with less, they wait', unit: 'bytes', minimum: 0, default: 268_435_456, examples: [268_435_456] })
 }, { additionalProperties: false, default: {} })
 

@@ -10,7 +10,7 @@ export const bodyTypes = ['application/json', 'application/fhir+json', 'applicat
 export const jsonBodies = fp<{ readonly limitBytes: number }>(async (app, { limitBytes }) => {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(bodyTypes, { parseAs: 'buffer', bodyLimit: limitBytes }, async (request: FastifyRequest, body: Buffer) => readBody(request, body))
-  app.addHook('onRequest', async request => refuseEncoded(request))
+  app.addHook('onRequest', async request => { if (request.routeOptions.config.isStreamed !== true) refuseEncoded(request) })
   app.addHook('preValidation', async request => requireBody(request))
 }, { name: 'json-bodies', fastify: '5.x' })
 
@@ -44,6 +44,13 @@ export function requireUtf8 (contentType: string): void {
   const charsets = [...contentType.matchAll(/;\s*charset\s*=\s*"?([^\s";]*)/gi)].map(match => match[1]!.toLowerCase())
   if (charsets.every(charset => charset === 'utf-8' || charset === 'utf8')) return
   throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the body in UTF-8.' })
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether the route takes a body of any size, in pieces, and sees to its encoding itself. */
+    readonly isStreamed?: boolean
+  }
 }
 
 const methodsWithBody = new Set(['POST', 'PUT', 'PATCH'])

@@ -44,7 +44,7 @@ export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months 
 }, { name: 'monthly-quota', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
 
 /** Test traffic is never billed, so it ends where its pool does. */
-function isServedPast ({ mode, overage }: Caller, plan: Plan): boolean {
+export function isServedPast ({ mode, overage }: Pick<Caller, 'mode' | 'overage'>, plan: Plan): boolean {
   return mode === 'live' && plan.overage && overage
 }
 

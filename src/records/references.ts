@@ -44,11 +44,15 @@ export async function namingFields<T> (mapping: Mapping, fields: Fields, write: 
   try {
     return await write()
   } catch (error) {
-    if (!(error instanceof ReferenceFailure)) throw error
-    const names = Object.keys(fields).filter(name => holdsAny(mapping, name, fields[name], error.references))
-    const issues = names.map(name => fieldIssue(name, 'no such record that this key may refer to', 'not-found'))
-    throw new Failure('VALIDATION_ERROR', { issues: issues.length > 0 ? issues : error.issues, cause: error })
+    throw error instanceof ReferenceFailure ? inFields(mapping, fields, error) : error
   }
+}
+
+/** A refused reference by the names of the fields that hold it, where there are any. */
+export function inFields (mapping: Mapping, fields: Fields, failure: ReferenceFailure): Failure {
+  const names = Object.keys(fields).filter(name => holdsAny(mapping, name, fields[name], failure.references))
+  const issues = names.map(name => fieldIssue(name, 'no such record that this key may refer to', 'not-found'))
+  return new Failure('VALIDATION_ERROR', { issues: issues.length > 0 ? issues : failure.issues, cause: failure })
 }
 
 function holdsAny (mapping: Mapping, name: string, value: unknown, references: readonly string[]): boolean {

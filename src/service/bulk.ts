@@ -11,6 +11,7 @@ import { Failure } from '../envelope/failures.js'
 import type { Check } from '../gateway/health.js'
 import type { Jobs } from '../jobs/job.js'
 import type { ControlLink } from '../link/link.js'
+import { importParts } from './bulk-import.js'
 import type { Closers } from './closers.js'
 import { gatewayName } from './gateway-name.js'
 import type { OpenDoor } from './guarded-stores.js'
@@ -48,13 +49,14 @@ export interface OpenBulk {
 const noticedFailures = 7
 
 /** Opens the directory for files of jobs, and works on those that it can reach. The control plane need not answer. */
-export function openBulk ({ bulk: settings, dataDirectory, control }: Config, parts: BulkParts, closers: Closers): OpenBulk {
+export function openBulk (config: Config, parts: BulkParts, closers: Closers): OpenBulk {
+  const { bulk: settings, dataDirectory, control } = config
   const { link: { jobs: kept }, keys, url, now, log } = parts
   const { directory = join(dataDirectory, 'bulk'), jobsAtOnce, jobsPerOrganization, reserveBytes } = settings
   const spool = new Spool({ directory, reserveBytes })
   const woken: { runner?: JobRunner } = {}
   const bulk: Bulk = { ...parts, spool, jobs: telling(kept, () => woken.runner) }
-  const { doJob, routes, fhirRoutes } = partsOf(bulk)
+  const { doJob, routes, fhirRoutes } = partsOf(config, bulk)
   const runner = closers.add(new JobRunner({ jobs: kept, spool, doJob, gateway: gatewayName(control), jobsAtOnce, jobsPerOrganization, isRevoked: keys.isRevoked, log }))
   woken.runner = runner
   closers.add(new Sweeper({ jobs: kept, spool, now, log }))
@@ -66,10 +68,11 @@ export function openBulk ({ bulk: settings, dataDirectory, control }: Config, pa
 }
 
 /** The two kinds of jobs: who does them, and the routes that start them and are theirs alone. */
-function partsOf (_: Bulk): { readonly doJob: { readonly export: DoJob, readonly import: DoJob }, readonly routes: readonly FastifyPluginAsync[], readonly fhirRoutes: readonly FastifyPluginAsync[] } {
+function partsOf (config: Config, bulk: Bulk): { readonly doJob: { readonly export: DoJob, readonly import: DoJob }, readonly routes: readonly FastifyPluginAsync[], readonly fhirRoutes: readonly FastifyPluginAsync[] } {
+  const imports = importParts(config, bulk)
   return {
-    doJob: { export: notYet, import: notYet },
-    routes: [],
+    doJob: { export: notYet, import: imports.doJob },
+    routes: imports.routes,
     fhirRoutes: []
   }
 }

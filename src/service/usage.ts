@@ -10,7 +10,8 @@ import type { ControlLink } from '../link/link.js'
 
 /** The usage ledger of a gateway, as it is sent to its control plane. */
 export interface OpenUsage {
-  readonly count: CountUsage
+  /** `times` is more than 1 for the records of an import. */
+  readonly count: (...use: [...Parameters<CountUsage>, times?: number]) => void
   readonly months: MonthCounts
   /** Whether everything that is counted gets to the disk and to the control plane. */
   readonly check: () => Check
@@ -27,7 +28,7 @@ export function openUsage ({ dataDirectory }: Config, { link, now, log }: { read
   const months = new MonthCounts({ ledger })
   const sender = new UsageSender({ ledger, send: link.sendUsage, log, onSettled: ({ months: totals = [] }) => months.learn(totals) })
   return {
-    count: (use, at) => ledger.record(use, at),
+    count: (use, at, times) => ledger.record(use, at, times),
     months,
     check: () => {
       const { status, ...details } = ledger.check()

@@ -16,8 +16,8 @@ export interface ImportStore {
   links (resource: FhirResource): readonly Link[]
   /** Those of the records that are stored and the tenant's, by their ids. */
   stored (asked: AskedRecords): Promise<ReadonlyMap<string, StoredResource>>
-  /** Why records could not be stored together, by their places; nothing is written. */
-  refused (records: readonly ImportedRecord[]): Promise<ReadonlyMap<number, Failure>>
+  /** Why records could not be stored together, and with others that would be there by then, by their places; nothing is written. */
+  refused (records: readonly ImportedRecord[], others: Iterable<string>): Promise<ReadonlyMap<number, Failure>>
   /** Stores all or none. @throws {Failure} as {@link writeTogether} */
   write (records: readonly ImportedRecord[]): Promise<Together>
 }
@@ -28,7 +28,7 @@ export function importStore (door: Door): ImportStore {
     records: tenantGuard(door),
     links: resource => checked(door, resource, 'new').links,
     stored: asked => storedAmong(door, asked),
-    refused: records => refusedAmong(door, records),
+    refused: (records, others) => refusedAmong(door, records, others),
     write: records => writeTogether(door, records)
   }
 }

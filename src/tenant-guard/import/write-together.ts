@@ -31,10 +31,15 @@ export function checked (door: Door, resource: FhirResource, id: string): { read
   return { resource: stamped, links: linksIn(stamped, [door.backend.baseUrl, door.fhirBase]) }
 }
 
-/** The records that refer to what is neither the tenant's nor among them, by their places, each with its failure. */
-export async function refusedAmong (door: Door, records: readonly ImportedRecord[]): Promise<ReadonlyMap<number, Failure>> {
-  return refusedOf(door, records, records.map(({ resource, id }) => checked(door, resource, id).links))
+/**
+ * The records that refer to what is neither the tenant's nor among them, by their places, each with its failure.
+ * @param others records as `Type/id` that would be there by then
+ */
+export async function refusedAmong (door: Door, records: readonly ImportedRecord[], others: Iterable<string>): Promise<ReadonlyMap<number, Failure>> {
+  return refusedOf(door, [...records.map(nameOf), ...others], records.map(({ resource, id }) => checked(door, resource, id).links))
 }
+
+const nameOf = ({ type, id }: ImportedRecord): string => `${type}/${id}`
 
 /**
  * Stores all of the records or none, in one transaction, after each was checked as a write alone would be.
@@ -42,7 +47,7 @@ export async function refusedAmong (door: Door, records: readonly ImportedRecord
  */
 export async function writeTogether (door: Door, records: readonly ImportedRecord[]): Promise<Together> {
   const all = records.map(({ resource, id }) => checked(door, resource, id))
-  const refused = await refusedOf(door, records, all.map(({ links }) => links))
+  const refused = await refusedOf(door, records.map(nameOf), all.map(({ links }) => links))
   if (refused.size > 0) return { refused }
   const entry = all.map(({ resource }, at) => ({ resource, request: requestOf(records[at]!) }))
   const answer = await ask(door, { method: 'POST', path: '', headers: wholeAnswer, body: printJson({ resourceType: 'Bundle', type: 'transaction', entry }) })
@@ -55,12 +60,12 @@ export async function writeTogether (door: Door, records: readonly ImportedRecor
   return { written: records.map((record, at) => writtenIn(door, entries[at], record)) }
 }
 
-function requestOf ({ type, id, version }: ImportedRecord) {
-  return { method: 'PUT', url: `${type}/${id}`, ...version !== undefined && { ifMatch: `W/"${version}"` } }
+function requestOf ({ version, ...record }: ImportedRecord) {
+  return { method: 'PUT', url: nameOf(record), ...version !== undefined && { ifMatch: `W/"${version}"` } }
 }
 
-async function refusedOf (door: Door, records: readonly ImportedRecord[], links: ReadonlyArray<readonly Link[]>): Promise<ReadonlyMap<number, Failure>> {
-  const together = new Set(records.map(({ type, id }) => `${type}/${id}`))
+async function refusedOf (door: Door, known: readonly string[], links: ReadonlyArray<readonly Link[]>): Promise<ReadonlyMap<number, Failure>> {
+  const together = new Set(known)
   const outside = links.map(of => of.filter(({ record }) => record === undefined || !together.has(record)))
   const owned = await ownedAmong(door, new Set(outside.flat().map(({ record }) => record).filter(record => record !== undefined)))
   const refused = outside.map(of => of.filter(({ record }) => record === undefined || !owned.has(record)))

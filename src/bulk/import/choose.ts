@@ -1,0 +1,67 @@
+import type { IndexedLine, IndexFile, Referred } from './index-file.js'
+import { states } from './index-file.js'
+
+/** Lines that can be written together now, and such as never can be. */
+export interface Chosen {
+  /** In the order of writing; those of one circle stand together. */
+  readonly lines: readonly IndexedLine[]
+  /** Each with the line that it refers to and that failed. */
+  readonly doomed: ReadonlyArray<{ readonly line: IndexedLine, readonly because: Referred }>
+}
+
+/** How many lines, and bytes of them, are written together. */
+export interface Bounds { readonly lines: number, readonly bytes: number }
+
+/** Lines that are looked at for each that may be chosen. */
+const farther = 4
+
+/** The next lines all of whose references are stored, or are chosen with them. @param underWay lines that are being written */
+export function choose (index: IndexFile, underWay: ReadonlySet<number>, bounds: Bounds): Chosen {
+  const choice = new Choice(index, bounds)
+  for (const line of index.pending(underWay.size + bounds.lines * farther)) {
+    if (underWay.has(line.line) || choice.has(line)) continue
+    if (!choice.add(line.circle === null ? [line] : index.circle(line.circle))) break
+  }
+  return choice
+}
+
+class Choice implements Chosen {
+  readonly lines: IndexedLine[] = []
+  readonly doomed: Array<Chosen['doomed'][number]> = []
+  readonly #index: IndexFile
+  readonly #bounds: Bounds
+  readonly #chosen = new Set<number>()
+  /** Lines of circles and lines that failed, which need not be looked at again. */
+  readonly #looked = new Set<number>()
+  #bytes = 0
+
+  constructor (index: IndexFile, bounds: Bounds) {
+    this.#index = index
+    this.#bounds = bounds
+  }
+
+  has ({ line }: IndexedLine): boolean {
+    return this.#chosen.has(line) || this.#looked.has(line)
+  }
+
+  /** @returns false when there is no more room */
+  add (together: readonly IndexedLine[]): boolean {
+    const own = new Set(together.map(({ line }) => line))
+    if (own.size > 1) for (const line of own) this.#looked.add(line)
+    const referred = together.flatMap(({ line }) => this.#index.referred(line)).filter(({ line }) => !own.has(line))
+    const because = referred.find(({ state }) => state === states.failed)
+    if (because !== undefined) {
+      for (const line of together) this.doomed.push({ line, because })
+      for (const line of own) this.#looked.add(line)
+      return this.doomed.length < this.#bounds.lines * farther
+    }
+    if (!referred.every(({ line, state }) => state === states.done || this.#chosen.has(line))) return true
+    const bytes = together.reduce((sum, { bytes }) => sum + bytes, 0)
+    const isFull = this.lines.length + together.length > this.#bounds.lines || this.#bytes + bytes > this.#bounds.bytes
+    if (isFull && this.lines.length > 0) return false
+    this.lines.push(...together)
+    for (const line of own) this.#chosen.add(line)
+    this.#bytes += bytes
+    return true
+  }
+}

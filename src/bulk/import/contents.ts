@@ -1,0 +1,38 @@
+import type { JobFiles } from '../work.js'
+import { inputFile } from './errand.js'
+import { withoutMark } from './lines.js'
+
+/** Where a line stands in the input. */
+export interface LineSpan { readonly line: number, readonly at: number, readonly bytes: number }
+
+/** Bytes between two lines that are read along rather than passed over. */
+const gap = 65_536
+
+/** What stands on lines, by their numbers. */
+export async function contentsOf (files: JobFiles, lines: readonly LineSpan[]): Promise<ReadonlyMap<number, Buffer>> {
+  const contents = new Map<number, Buffer>()
+  for (const run of runsOf([...lines].sort((a, b) => a.at - b.at))) {
+    const start = run[0]!.at
+    const last = run.at(-1)!
+    const bytes = await bytesOf(files, start, last.at + last.bytes)
+    for (const { line, at, bytes: length } of run) contents.set(line, withoutMark(line, bytes.subarray(at - start, at - start + length)))
+  }
+  return contents
+}
+
+/** Lines that stand close together. */
+function runsOf (lines: readonly LineSpan[]): LineSpan[][] {
+  const runs: LineSpan[][] = []
+  for (const line of lines) {
+    const before = runs.at(-1)?.at(-1)
+    if (before !== undefined && line.at - (before.at + before.bytes) <= gap) runs.at(-1)!.push(line)
+    else runs.push([line])
+  }
+  return runs
+}
+
+async function bytesOf (files: JobFiles, start: number, end: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of files.read(inputFile, { start, end }) as AsyncIterable<Buffer>) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,74 @@
+import { failureOf } from '../../envelope/error-handlers.js'
+import type { Failure } from '../../envelope/failures.js'
+import type { Occasion } from '../../mappings/kit/element.js'
+import type { ImportRequest } from '../../jobs/job.js'
+import type { RecordQuota, RecordTicket, RecordUse } from '../../limits/record-quota.js'
+import { isCounted } from '../../limits/usage.js'
+import type { ImportStore } from '../../tenant-guard/import/import-store.js'
+import type { Work } from '../work.js'
+import { uuidOf, type Identities, type Identity } from './identities.js'
+import type { IndexFile } from './index-file.js'
+import { failed, type Result, type Seal } from './result.js'
+
+/** One import that is under way, and all that it works with. */
+export interface Errand {
+  readonly work: Work
+  readonly request: ImportRequest
+  readonly index: IndexFile
+  readonly identities: Identities
+  readonly seal: Seal
+  readonly store: ImportStore
+  readonly quota: RecordQuota
+  /** Aborts when the work is to be left. */
+  readonly signal: AbortSignal
+  /** The longest line, in bytes. */
+  readonly lineBytes: number
+  /** Where this gateway's raw FHIR is. */
+  readonly fhirBase: string
+  /** Where the gateway is. */
+  readonly url: string
+}
+
+/** The file of a job that holds its input. */
+export const inputFile = 'input'
+
+/** What the defaults of a record are filled in from: the same each time that the job is worked on. */
+export function occasionOf ({ work: { job }, url }: Errand, identity: Identity): Occasion {
+  return { now: job.createdAt, keyName: job.owner.keyName, newUrl: () => `${url}/canonical/${uuidOf(identity)}` }
+}
+
+/** The type of lines at a place of the input that do not say their own. */
+export function typeAt ({ index, request }: Errand, at: number): string | undefined {
+  return index.typeAt(at) ?? request.type
+}
+
+/** The end of one line. */
+export interface LineEnd {
+  readonly line: number
+  readonly type: string
+  readonly result: Result
+  readonly interaction: RecordUse['interaction']
+  /** As the same write alone would be answered. */
+  readonly status: number
+  /** Absent for what does not count. */
+  readonly ticket?: RecordTicket | undefined
+}
+
+/** Notes the results of lines, then counts those that are new: a crash between loses a count and never doubles one. */
+export function end ({ index, seal, quota }: Errand, ends: readonly LineEnd[]): void {
+  const isNew = new Set(index.end(ends.map(({ line, result }) => ({ line, isFailed: result.status === 'failed', result: seal.close(line, result) }))))
+  quota.count(ends.flatMap(({ line, ticket, ...use }) => ticket !== undefined && isNew.has(line) ? [{ ticket, ...use }] : []))
+}
+
+/** The end of a line that failed; it counts as the same record sent alone would, and past the allowance that is its failure. */
+export function failedEnd ({ quota, request }: Errand, { line, type }: { readonly line: number, readonly type: string }, failure: Failure, ticket?: RecordTicket): LineEnd {
+  const ended = { line, type, interaction: 'create' } as const
+  if (ticket !== undefined) return { ...ended, result: failed(failure), status: failure.status, ticket }
+  try {
+    const taken = request.dryRun || !isCounted(failure.status) ? undefined : quota.take()
+    return { ...ended, result: failed(failure), status: failure.status, ticket: taken }
+  } catch (error) {
+    const exceeded = failureOf(error)
+    return { ...ended, result: failed(exceeded), status: exceeded.status }
+  }
+}

@@ -1,0 +1,47 @@
+import { createHmac } from 'node:crypto'
+
+/** What a record of an import is known by: 16 bytes that tell nothing without the organization's secret. */
+export type Identity = Buffer
+
+const size = 16
+
+/**
+ * Gives the records of an organization's imports their identities, the same each time: by type and name, or without a name by type,
+ * content and how many lines before have the same content.
+ */
+export class Identities {
+  readonly #key: Buffer
+
+  /** @param key the organization's secret, 32 bytes in base64 */
+  constructor (key: string) {
+    this.#key = Buffer.from(key, 'base64')
+  }
+
+  ofName (type: string, name: string): Identity {
+    return this.#made('name', type, name)
+  }
+
+  /** What lines with the same content have in common. */
+  ofContent (type: string, content: string): Identity {
+    return this.#made('content', type, content)
+  }
+
+  /** @param before how many lines before have the same content */
+  ofTwin (content: Identity, before: number): Identity {
+    return this.#made('twin', content.toString('hex'), String(before))
+  }
+
+  #made (...parts: readonly string[]): Identity {
+    return createHmac('sha256', this.#key).update(JSON.stringify(parts)).digest().subarray(0, size)
+  }
+}
+
+/** The id of a record with this identity. Servers keep ids of digits alone to themselves, so it begins with a letter. */
+export function idOf (identity: Identity): string {
+  return `i${identity.toString('hex')}`
+}
+
+/** A UUID that belongs to an identity, for a URL that names nothing else. */
+export function uuidOf (identity: Identity): string {
+  return identity.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}

@@ -1,0 +1,87 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Progress, JobOwner, Jobs, LineError } from '../../jobs/job.js'
+import type { RecordQuota } from '../../limits/record-quota.js'
+import type { ImportStore } from '../../tenant-guard/import/import-store.js'
+import type { DoJob, Work } from '../work.js'
+import type { Errand } from './errand.js'
+import { fetchSources, type SourceRules } from './fetch-sources.js'
+import { Identities } from './identities.js'
+import { IndexFile } from './index-file.js'
+import { orderLines } from './order-lines.js'
+import { readLines } from './read-lines.js'
+import { Seal } from './result.js'
+import { writeLines } from './write-lines.js'
+
+/** What imports need of the gateway. */
+export interface ImportJobOptions extends SourceRules {
+  /** The part of its datastore that is an owner's tenant's. */
+  readonly storeFor: (owner: JobOwner, errand: { readonly id: string, readonly log: Work['log'] }) => ImportStore
+  readonly jobs: Pick<Jobs, 'identityKey'>
+  readonly quotaFor: (owner: JobOwner) => RecordQuota
+  /** The longest line, in bytes. */
+  readonly lineBytes: number
+}
+
+/** The file of a job that holds its index. */
+export const indexFile = 'index.db'
+
+/** How often is told how far an import is. */
+const tellMs = 1_000
+const mostErrors = 100
+
+/** Does imports: reads all lines, orders them, writes them. Each step goes on where an earlier run of it was broken off. */
+export function importJobs (options: ImportJobOptions): DoJob {
+  return async work => {
+    const { job: { request, owner, fileKey, id }, log } = work
+    if (request.kind !== 'import') throw new Error('this job is no import')
+    const identities = new Identities(await options.jobs.identityKey(owner))
+    const index = new IndexFile(work.files.path(indexFile))
+    const left = new AbortController()
+    const parts = { work, request, index, identities, seal: new Seal(fileKey), store: options.storeFor(owner, { id, log }), quota: options.quotaFor(owner) }
+    const errand: Errand = { ...parts, signal: AbortSignal.any([work.signal, left.signal]), lineBytes: options.lineBytes, url: request.url, fhirBase: `${request.url}/v1/fhir` }
+    try {
+      const told = telling(errand).catch((error: unknown) => { left.abort(error) })
+      try {
+        await steps(errand, options)
+      } finally {
+        left.abort()
+        await told
+      }
+      await tell(errand)
+    } finally {
+      index.close()
+    }
+  }
+}
+
+async function steps (errand: Errand, rules: SourceRules): Promise<void> {
+  const { index } = errand
+  await fetchSources(errand, rules)
+  if (!index.has('read')) await readLines(errand)
+  if (!index.has('ordered')) await orderLines(errand)
+  await writeLines(errand)
+}
+
+/** Tells how far the import is, until it is left. @throws when the job is somebody else's by now, or unwanted */
+async function telling (errand: Errand): Promise<void> {
+  while (!errand.signal.aborted) {
+    await pause(tellMs, undefined, { signal: errand.signal }).catch(() => {})
+    if (!errand.signal.aborted) await tell(errand)
+  }
+}
+
+async function tell ({ work, index, seal }: Errand): Promise<void> {
+  await work.save({ progress: progressOf(index), errors: errorsIn(index, seal) })
+}
+
+function progressOf (index: IndexFile): Progress {
+  const { total, processed, failed } = index.counts
+  return { ...index.has('read') && { total }, processed, failed }
+}
+
+function errorsIn (index: IndexFile, seal: Seal): readonly LineError[] {
+  return index.failures(mostErrors).map(({ line, result }) => {
+    const { code = 'INTERNAL_ERROR', message = '' } = seal.open(line, result!)
+    return { line, code, message }
+  })
+}

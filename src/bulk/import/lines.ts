@@ -1,0 +1,61 @@
+/** The lines of an input, in memory that is bounded by the longest one. */
+
+/** One line as it stands in the input. */
+export interface RawLine {
+  /** The first one is 1. */
+  readonly line: number
+  /** Where it begins, in bytes. */
+  readonly at: number
+  /** Its length without the newline. */
+  readonly bytes: number
+  /** Undefined for a line that is longer than any may be, of which nothing is kept. */
+  readonly content: Buffer | undefined
+}
+
+/** Where reading begins: at a line's first byte. */
+export interface LinePlace { readonly line: number, readonly at: number }
+
+const newline = 0x0A
+
+/** The lines from a place on, those of one chunk at a time; the last one needs no newline behind it. */
+export async function * linesOf (chunks: AsyncIterable<Buffer>, from: LinePlace, longest: number): AsyncGenerator<readonly RawLine[]> {
+  let { line, at } = from
+  let parts: Buffer[] = []
+  let length = 0
+  const take = (part: Buffer): void => {
+    length += part.length
+    if (length > longest) parts = []
+    else if (part.length > 0) parts.push(part)
+  }
+  const end = (): RawLine => {
+    const whole: RawLine = { line, at, bytes: length, content: length > longest ? undefined : parts.length === 1 ? parts[0]! : Buffer.concat(parts) }
+    line++
+    at += length + 1
+    parts = []
+    length = 0
+    return whole
+  }
+  for await (const chunk of chunks) {
+    const lines: RawLine[] = []
+    let start = 0
+    for (let stop; (stop = chunk.indexOf(newline, start)) >= 0; start = stop + 1) {
+      take(chunk.subarray(start, stop))
+      lines.push(end())
+    }
+    take(chunk.subarray(start))
+    if (lines.length > 0) yield lines
+  }
+  if (length > 0) yield [end()]
+}
+
+const blanks = new Set([0x20, 0x09, 0x0D])
+
+/** Whether there is only white space on a line. */
+export const isBlank = (content: Buffer): boolean => content.every(byte => blanks.has(byte))
+
+const byteOrderMark = Buffer.from([0xEF, 0xBB, 0xBF])
+
+/** The content of a line without the byte order mark that some programs put before the first one. */
+export function withoutMark (line: number, content: Buffer): Buffer {
+  return line === 1 && content.subarray(0, 3).equals(byteOrderMark) ? content.subarray(3) : content
+}

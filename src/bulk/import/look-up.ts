@@ -1,0 +1,36 @@
+import type { StoredResource } from '../../mappings/fhir.js'
+import type { Errand } from './errand.js'
+import { idOf } from './identities.js'
+import type { IndexedLine } from './index-file.js'
+import type { LineRecord } from './record.js'
+
+/** A line that is to be written, read again. */
+export interface ReadLine { readonly line: IndexedLine, readonly record: LineRecord }
+
+/** Where a line is stored, and what is there now: of lines in the simple form whole, of others the identity alone. */
+export interface Target { readonly id: string, readonly before: StoredResource | undefined }
+
+/**
+ * The ids under which lines are stored. A record that an import made of a line with this name comes first, then the tenant's
+ * record of which the name is the id; else it is a new one. What is another tenant's is not seen, and so is not there.
+ */
+export async function targetsOf ({ store }: Errand, lines: readonly ReadLine[]): Promise<ReadonlyMap<number, Target>> {
+  const groups = new Map<string, ReadLine[]>()
+  for (const line of lines) {
+    const name = `${line.record.type} ${line.record.mapping !== undefined}`
+    groups.set(name, [...groups.get(name) ?? [], line])
+  }
+  const found = await Promise.all([...groups.values()].map(async group => await targetsOfGroup(store, group)))
+  return new Map(found.flat())
+}
+
+async function targetsOfGroup (store: Errand['store'], lines: readonly ReadLine[]): Promise<ReadonlyArray<readonly [number, Target]>> {
+  const { type, mapping } = lines[0]!.record
+  const ids = lines.flatMap(({ line, record: { name } }) => name === undefined ? [idOf(line.identity)] : [idOf(line.identity), name])
+  const stored = await store.stored({ type, ids: [...new Set(ids)], isWhole: mapping !== undefined })
+  return lines.map(({ line, record: { name } }) => {
+    const made = idOf(line.identity)
+    const before = stored.get(made) ?? (name === undefined ? undefined : stored.get(name))
+    return [line.line, { id: before?.id ?? made, before }] as const
+  })
+}

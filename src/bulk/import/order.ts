@@ -1,0 +1,76 @@
+import { setImmediate as breathe } from 'node:timers/promises'
+
+/** Lines that refer to each other, or one that does not; what they refer to was given before. */
+export type Together = readonly number[]
+
+/** What the order of lines is found from. */
+export interface References {
+  /** Lines after one that are to be ordered, a part at a time in their order; none when there are no more. */
+  readonly waiting: (after: number) => readonly number[]
+  /** The lines that one refers to. */
+  readonly referred: (line: number) => readonly number[]
+}
+
+interface Visit { readonly line: number, readonly number: number, lowest: number, readonly targets: readonly number[], next: number }
+
+/** Lines whose references are followed at a time, one from the other: memory is bounded by it. */
+const deepest = 20_000
+/** Lines between two breaths. */
+const breath = 2_000
+
+/** References that lead on and on, so that no order can be found in bounded memory. */
+export class TooDeep extends Error {
+  constructor (readonly lines: readonly number[]) {
+    super('references of an import lead on too far')
+    this.name = 'TooDeep'
+  }
+}
+
+/**
+ * All lines in an order in which each comes after those that it refers to; circles come as one. R. Tarjan, Depth-first search and
+ * linear graph algorithms, 1972; in memory is only the path from the line that is looked at.
+ * @param isOrdered whether a line was given before
+ * @throws {TooDeep}
+ */
+export async function * ordered ({ waiting, referred }: References, isOrdered: (line: number) => boolean): AsyncGenerator<Together> {
+  let count = 0
+  for (let lines = waiting(0); lines.length > 0; lines = waiting(lines.at(-1)!)) {
+    for (const line of lines) {
+      if (isOrdered(line)) continue
+      for (const together of from(line, referred, isOrdered)) yield together
+      if (++count % breath === 0) await breathe()
+    }
+  }
+}
+
+function * from (first: number, referred: References['referred'], isOrdered: (line: number) => boolean): Generator<Together> {
+  const visits = new Map<number, Visit>()
+  const path: Visit[] = []
+  const open: number[] = []
+  let number = 0
+  const enter = (line: number): void => {
+    if (visits.size >= deepest) throw new TooDeep([...visits.keys()])
+    const visit: Visit = { line, number, lowest: number++, targets: referred(line), next: 0 }
+    visits.set(line, visit)
+    path.push(visit)
+    open.push(line)
+  }
+  enter(first)
+  while (path.length > 0) {
+    const visit = path.at(-1)!
+    const target = visit.targets[visit.next++]
+    if (target !== undefined) {
+      const seen = visits.get(target)
+      if (seen !== undefined) visit.lowest = Math.min(visit.lowest, seen.number)
+      else if (!isOrdered(target)) enter(target)
+      continue
+    }
+    path.pop()
+    const before = path.at(-1)
+    if (before !== undefined) before.lowest = Math.min(before.lowest, visit.lowest)
+    if (visit.lowest !== visit.number) continue
+    const together = open.splice(open.lastIndexOf(visit.line))
+    for (const line of together) visits.delete(line)
+    yield together.sort((a, b) => a - b)
+  }
+}

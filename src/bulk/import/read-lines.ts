@@ -1,0 +1,130 @@
+import { setImmediate as breathe } from 'node:timers/promises'
+import { failureOf } from '../../envelope/error-handlers.js'
+import { Failure, fieldIssue } from '../../envelope/failures.js'
+import { textOf } from '../../mappings/kit/text-of.js'
+import type { RecordTicket, RecordUse } from '../../limits/record-quota.js'
+import type { Errand } from './errand.js'
+import { inputFile, occasionOf, typeAt } from './errand.js'
+import type { Identity } from './identities.js'
+import type { NewLine } from './index-file.js'
+import { isBlank, linesOf, withoutMark, type RawLine } from './lines.js'
+import { newContent, readRecord, type LineRecord } from './record.js'
+import { referredBy } from './references.js'
+import { failed } from './result.js'
+
+/** Lines that are put into the index together, and milliseconds between two breaths. */
+const together = 500
+const breath = 8
+
+/** Reads every line of the input once: checks it as a create of its form would, and notes what it is called and refers to. */
+export async function readLines (errand: Errand): Promise<void> {
+  const { index, work, signal, lineBytes } = errand
+  const from = index.next()
+  let part = new Part(errand)
+  let last = performance.now()
+  for await (const lines of linesOf(work.files.read(inputFile, { start: from.at }), from, lineBytes)) {
+    for (const line of lines) {
+      part.add(line)
+      if (part.size >= together) part = part.noted()
+      if (performance.now() - last < breath) continue
+      await breathe()
+      signal.throwIfAborted()
+      last = performance.now()
+    }
+  }
+  part.noted()
+  index.set('read')
+}
+
+/** Lines that were read and are not in the index yet. */
+class Part {
+  readonly #errand: Errand
+  readonly #lines: NewLine[] = []
+  readonly #taken = new Set<string>()
+  readonly #twins = new Map<string, number>()
+  readonly #uses: RecordUse[] = []
+
+  constructor (errand: Errand) {
+    this.#errand = errand
+  }
+
+  get size (): number {
+    return this.#lines.length
+  }
+
+  add ({ line, at, bytes, content }: RawLine): void {
+    let record: LineRecord | undefined
+    let identity: Identity | undefined
+    try {
+      record = this.#read({ line, at, content })
+      identity = this.#identityOf(record)
+      this.#lines.push({ line, at, bytes, type: record.type, identity, refersTo: this.#refersTo(record, identity) })
+    } catch (error) {
+      this.#lines.push({ line, at, bytes, ...record && { type: record.type }, ...identity && { identity }, refersTo: [], failure: this.#failure(line, record, error) })
+    }
+    if (identity !== undefined) this.#taken.add(identity.toString('hex'))
+  }
+
+  /** Puts the lines into the index, then counts those that failed. @returns an empty part */
+  noted (): Part {
+    const { index, quota } = this.#errand
+    index.add(this.#lines, this.#twins)
+    quota.count(this.#uses)
+    return new Part(this.#errand)
+  }
+
+  #read ({ line, at, content }: Pick<RawLine, 'line' | 'at' | 'content'>): LineRecord {
+    const { fhirBase, lineBytes } = this.#errand
+    if (content === undefined) throw new Failure('PAYLOAD_TOO_LARGE', { message: `A line may have ${lineBytes} bytes.` })
+    if (isBlank(content)) throw new EmptyLine()
+    return readRecord(withoutMark(line, content), { type: typeAt(this.#errand, at), fhirBase })
+  }
+
+  #identityOf ({ type, name, body }: LineRecord): Identity {
+    const { identities, index } = this.#errand
+    if (name !== undefined) {
+      const identity = identities.ofName(type, name)
+      if (this.#taken.has(identity.toString('hex')) || index.isTaken(identity)) throw doubled()
+      return identity
+    }
+    const content = identities.ofContent(type, textOf(body))
+    const before = this.#twins.get(content.toString('hex')) ?? index.twins(content)
+    this.#twins.set(content.toString('hex'), before + 1)
+    return identities.ofTwin(content, before)
+  }
+
+  #refersTo (record: LineRecord, identity: Identity): readonly Identity[] {
+    const { store, identities } = this.#errand
+    const { resource, fields } = newContent(record, occasionOf(this.#errand, identity))
+    return [...referredBy(store.links(resource), record.mapping, fields)].map(target => {
+      const [type, name] = target.split('/') as [string, string]
+      return identities.ofName(type, name)
+    })
+  }
+
+  /** What a line fails with, sealed; it counts as the same record sent alone would. */
+  #failure (line: number, record: LineRecord | undefined, error: unknown): Buffer {
+    const { seal, quota, work, request } = this.#errand
+    let failure = failureOf(error)
+    if (failure.status >= 500) work.log.error({ code: failure.code, err: failure.cause }, 'a line of an import could not be read')
+    let ticket: RecordTicket | undefined
+    try {
+      if (!(error instanceof EmptyLine) && !request.dryRun) ticket = quota.take()
+    } catch (exceeded) {
+      failure = failureOf(exceeded)
+    }
+    if (ticket !== undefined) this.#uses.push({ ticket, type: record?.type ?? 'other', interaction: 'create', status: failure.status })
+    return seal.close(line, failed(failure))
+  }
+}
+
+/** A line with nothing on it, which has a result so that there is one a line, but is no record. */
+class EmptyLine extends Failure {
+  constructor () {
+    super('INVALID_JSON', { message: 'The line is empty; leave it out.' })
+  }
+}
+
+function doubled (): Failure {
+  return new Failure('VALIDATION_ERROR', { issues: [fieldIssue('id', 'a line before has the same one', 'duplicate')] })
+}

@@ -1,0 +1,57 @@
+import { Failure } from '../../envelope/failures.js'
+import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import { same } from '../../mappings/kit/element.js'
+import type { Mapping } from '../../mappings/kit/mapping.js'
+import { checkChange, checkRules } from '../../mappings/kit/validate.js'
+import { demandNone, newFields, newResource } from '../../records/new-record.js'
+import { resolved } from '../../records/references.js'
+import type { ImportedRecord } from '../../tenant-guard/import/import-store.js'
+import { occasionOf, type Errand } from './errand.js'
+import type { ReadLine, Target } from './look-up.js'
+import { hasOpenFields, withTargets, withTargetsInFields, type Targets } from './references.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A line as it is to be stored. */
+export interface Prepared {
+  /** Undefined when the stored record is so already. */
+  readonly record: ImportedRecord | undefined
+  /** The fields of the simple form, to name those at fault. */
+  readonly fields: Fields
+}
+
+/**
+ * What a line is stored as. FHIR replaces the record that is there; of the simple form the fields that were sent do, as in a
+ * PATCH, since it does not show all of a record.
+ * @throws {Failure} VALIDATION_ERROR, METHOD_NOT_ALLOWED
+ */
+export async function prepared (errand: Errand, { line, record: { type, mapping, body } }: ReadLine, { id, before, targets }: Target & { readonly targets: Targets }): Promise<Prepared> {
+  if (mapping === undefined) {
+    const resource = { ...body, resourceType: type, id }
+    return { record: { type, id, resource: leading(errand, resource, targets) }, fields: {} }
+  }
+  if (before !== undefined) return await changed(errand, mapping, { before, body, targets })
+  const fields = await complete(errand, mapping, withTargetsInFields(mapping, newFields(mapping, body, occasionOf(errand, line.identity)), targets))
+  return { record: { type, id, resource: leading(errand, { ...newResource(mapping, fields), id }, targets) }, fields }
+}
+
+interface Change { readonly before: StoredResource, readonly body: Fields, readonly targets: Targets }
+
+async function changed (errand: Errand, mapping: Mapping, { before, body, targets }: Change): Promise<Prepared> {
+  if (mapping.appendOnly === true) throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type are never changed.' })
+  const changes = mapping.named(body)
+  demandNone(checkChange(mapping, changes, mapping.present(before)))
+  const fields = await complete(errand, mapping, withTargetsInFields(mapping, changes, targets))
+  const patched: FhirResource = mapping.patch(before, fields)
+  demandNone(checkRules(mapping, patched, Object.keys(fields), before))
+  const resource = leading(errand, patched, targets)
+  if (same(resource, before)) return { record: undefined, fields }
+  const version = before.meta.versionId
+  return { record: { type: mapping.type, id: before.id, resource, ...version !== undefined && { version } }, fields }
+}
+
+async function complete ({ store }: Errand, mapping: Mapping, fields: Fields): Promise<Fields> {
+  return hasOpenFields(mapping) ? await resolved(mapping, store.records, fields) : fields
+}
+
+const leading = ({ store }: Errand, resource: FhirResource, targets: Targets): FhirResource => withTargets(resource, store.links(resource), targets)

@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs'
+import { pipeline, Readable } from 'node:stream'
+import { createGzip } from 'node:zlib'
+import Database from 'better-sqlite3'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type {} from '@fastify/accepts'
+import { Failure } from '../../envelope/failures.js'
+import { queryOf } from '../../envelope/query.js'
+import type { Job } from '../../jobs/job.js'
+import { ndjsonTypes, requireHere, type DownloadsOptions } from '../downloads.js'
+import { jobOf } from '../job-routes.js'
+import { indexFile } from './import-job.js'
+import type { ResultRow } from './index-file.js'
+import { Seal } from './result.js'
+
+type WithId = FastifyRequest<{ Params: { id: string } }>
+
+/** Lines that are read from an index at a time. */
+const together = 500
+
+/** `/v1/bulk/jobs/<id>/results`: what became of each line of an import, in their order, also while it is under way. */
+export async function results (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
+  scope.get('/bulk/jobs/:id/results', { exposeHeadRoute: false, config: { mediaTypes: ndjsonTypes } }, async (request: WithId, reply) => {
+    if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Ask without parameters.' })
+    const job = await jobOf(jobs, request)
+    if (job.request.kind !== 'import') throw new Failure('NOT_FOUND')
+    requireHere(job, spool)
+    return send(reply, job, Readable.from(linesOf(job, spool.of(job).path(indexFile)), { objectMode: false }))
+  })
+}
+
+function send (reply: FastifyReply, { id }: Job, lines: Readable): FastifyReply {
+  const { request } = reply
+  const isZipped = request.accepts().encoding(['gzip', 'identity']) === 'gzip'
+  const types = ndjsonTypes.toReversed()
+  const preferred = request.headers.accept === undefined ? false : request.accepts().type(types)
+  reply.type(typeof preferred === 'string' ? preferred : 'application/x-ndjson')
+  reply.headers({ vary: 'accept-encoding', 'x-content-type-options': 'nosniff', 'content-disposition': `attachment; filename="${id}-results.ndjson"` })
+  return isZipped ? reply.header('content-encoding', 'gzip').send(pipeline(lines, createGzip(), () => {})) : reply.send(lines)
+}
+
+/** A line for each of the input that was read by now. Nothing is held open in between, so that whoever works on the job is never kept waiting. */
+function * linesOf ({ fileKey }: Job, path: string): Generator<Buffer> {
+  if (!existsSync(path)) return
+  const db = new Database(path, { fileMustExist: true, timeout: 2_000 })
+  try {
+    const seal = new Seal(fileKey)
+    const sql = db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?')
+    for (let last = 0; ;) {
+      const rows = sql.all(last, together) as ResultRow[]
+      if (rows.length === 0) return
+      last = rows.at(-1)!.line
+      yield Buffer.from(rows.map(row => `${printed(row, seal)}\n`).join(''))
+    }
+  } finally {
+    db.close()
+  }
+}
+
+function printed ({ line, type, result }: ResultRow, seal: Seal): string {
+  const { status = 'pending', ...more } = result === null ? {} : seal.open(line, result)
+  return JSON.stringify({ line, status, ...type !== null && { resourceType: type }, ...more })
+}

@@ -1,0 +1,61 @@
+import type { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Failure } from '../../envelope/failures.js'
+import { pairsIn, printable, queryOf, refused } from '../../envelope/query.js'
+import { refuseEncoded, requireUtf8 } from '../../envelope/body.js'
+import { ndjsonTypes } from '../downloads.js'
+import { inflated } from './bounded.js'
+import { sourcesIn, startImport, typeNamed, type Input, type StartOptions, type Wish } from './start-import.js'
+
+/** What the route needs. */
+export interface ImportRouteOptions extends StartOptions {
+  /** The largest body that is JSON; NDJSON is of any size. */
+  readonly bodyBytes: number
+}
+
+/** `POST /v1/bulk/import`: NDJSON as it is, of any size, or in JSON as a text or by the URLs of sources. */
+export async function importRoute (scope: FastifyInstance, options: ImportRouteOptions): Promise<void> {
+  scope.addContentTypeParser([...ndjsonTypes], (request: FastifyRequest, stream: Readable, done: (error: null, body: AsyncIterable<Buffer>) => void) => {
+    done(null, inflated(stream, request.headers['content-encoding']))
+  })
+  scope.post('/bulk/import', { bodyLimit: options.bodyBytes, config: { isStreamed: true } }, async (request, reply) => {
+    const job = await startImport(options, request.caller, isLines(request.body) ? streamed(request, request.body) : inJson(request, options))
+    reply.code(202)
+    return { jobId: job.id, status: job.status, message: `The import has begun. Ask for it at /v1/bulk/jobs/${job.id}.` }
+  })
+}
+
+interface Asked { readonly wish: Wish, readonly input: Input }
+
+const isLines = (body: unknown): body is AsyncIterable<Buffer> => typeof body === 'object' && body !== null && Symbol.asyncIterator in body
+
+function streamed ({ raw, headers }: FastifyRequest, input: AsyncIterable<Buffer>): Asked {
+  requireUtf8(headers['content-type'] ?? '')
+  const given = new Map<string, string>()
+  for (const [name, value] of pairsIn(queryOf(raw.url))) {
+    if (name !== 'resourceType' && name !== 'dryRun') throw refused(printable(name), 'an import takes resourceType and dryRun')
+    if (given.has(name)) throw refused(name, 'is given twice')
+    given.set(name, value)
+  }
+  const dryRun = given.get('dryRun') ?? 'false'
+  if (dryRun !== 'true' && dryRun !== 'false') throw refused('dryRun', 'expected true or false')
+  return { wish: wishOf(given.get('resourceType'), dryRun === 'true'), input }
+}
+
+function inJson (request: FastifyRequest, { rules }: ImportRouteOptions): Asked {
+  refuseEncoded(request)
+  const { raw, body } = request
+  if (queryOf(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Beside JSON this request takes no query.' })
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object with resourceType and data, or with sources.' })
+  const { resourceType, data, sources, dryRun = false, ...more } = body as Record<string, unknown>
+  const [unknown] = Object.keys(more)
+  if (unknown !== undefined) throw refused(printable(unknown), 'an import takes resourceType, data, sources and dryRun')
+  if (typeof dryRun !== 'boolean') throw refused('dryRun', 'expected true or false')
+  if ((data === undefined) === (sources === undefined)) throw refused('data', 'send data or sources, one of the two')
+  if (data !== undefined && typeof data !== 'string') throw refused('data', 'expected NDJSON as a text: one record a line')
+  return { wish: wishOf(resourceType, dryRun), input: data ?? sourcesIn(sources, rules) }
+}
+
+function wishOf (resourceType: unknown, dryRun: boolean): Wish {
+  return { ...resourceType !== undefined && { type: typeNamed(resourceType) }, dryRun }
+}

@@ -1,0 +1,88 @@
+import type { Readable } from 'node:stream'
+import { Failure } from '../../envelope/failures.js'
+import { refused } from '../../envelope/query.js'
+import { mappings } from '../../mappings/registry.js'
+import type { ImportRequest, Job, JobOwner, Jobs } from '../../jobs/job.js'
+import type { Caller } from '../../keys/caller.js'
+import { isTenantType } from '../../tenant-guard/resource-types.js'
+import type { Spool } from '../files.js'
+import type { FileWriter, JobFiles } from '../work.js'
+import { inputFile } from './errand.js'
+import { SourceRefused, sourceUrl, type SourceRules } from './fetch-source.js'
+import { sourcesFile, type Source } from './fetch-sources.js'
+
+/** What imports are started with. */
+export interface StartOptions {
+  readonly jobs: Pick<Jobs, 'create' | 'identityKey'>
+  readonly spool: Pick<Spool, 'begin' | 'delete'>
+  readonly rules: SourceRules
+  /** The gateway's own URL, before `/v1`. */
+  readonly url: string
+}
+
+/** What is imported: lines that come now, a text of them, or sources to fetch later. */
+export type Input = AsyncIterable<Buffer> | string | readonly Source[]
+
+/** How an import is to be done. */
+export type Wish = Pick<ImportRequest, 'type' | 'dryRun'>
+
+const mostSources = 1_000
+
+/** Starts an import once its input is whole; when that does not come, nothing remains. */
+export async function startImport ({ jobs, spool, url }: StartOptions, caller: Caller, { wish, input }: { readonly wish: Wish, readonly input: Input }): Promise<Job> {
+  // Asks the control plane for something before a long upload that it might not take.
+  await jobs.identityKey(caller)
+  const { files, ...made } = await spool.begin()
+  try {
+    await store(files, input)
+    return await jobs.create({ ...made, owner: ownerOf(caller), request: { kind: 'import', ...wish, url } })
+  } catch (error) {
+    await spool.delete(made.id)
+    throw error
+  }
+}
+
+function ownerOf ({ tenantId, mode, keyId, keyName, plan, overage, datastore }: Caller): JobOwner {
+  return { tenantId, mode, keyId, keyName, plan, overage, ...datastore !== undefined && { datastore } }
+}
+
+async function store (files: JobFiles, input: Input): Promise<void> {
+  const isList = Array.isArray(input)
+  const writer = await files.write(isList ? sourcesFile : inputFile)
+  try {
+    await fill(writer, isList ? JSON.stringify(input) : input as Exclude<Input, readonly Source[]>)
+    if (writer.bytes === 0) throw new Failure('BAD_REQUEST', { message: 'Send at least one line.' })
+  } finally {
+    await writer.close()
+  }
+}
+
+async function fill (writer: FileWriter, input: AsyncIterable<Buffer> | string): Promise<void> {
+  if (typeof input === 'string') return await writer.write(Buffer.from(input))
+  for await (const chunk of input as Readable) await writer.write(chunk)
+}
+
+/** The type that a client names by the group's path or by its R4 name. @throws {Failure} BAD_REQUEST */
+export function typeNamed (name: unknown, field = 'resourceType'): string {
+  const type = mappings.find(({ path }) => path === name)?.type ?? name
+  if (typeof type === 'string' && isTenantType(type)) return type
+  throw refused(field, 'expected a resource of this gateway, such as patients, or a type of R4, such as Patient')
+}
+
+/** The sources that a client names. @throws {Failure} BAD_REQUEST */
+export function sourcesIn (list: unknown, rules: SourceRules): readonly Source[] {
+  if (!Array.isArray(list) || list.length === 0 || list.length > mostSources) throw refused('sources', `expected a list of 1 to ${mostSources} sources`)
+  return list.map((item, at) => sourceOf(item, { at, rules }))
+}
+
+function sourceOf (item: unknown, { at, rules }: { readonly at: number, readonly rules: SourceRules }): Source {
+  const { resourceType, url, ...more } = (item ?? {}) as Record<string, unknown>
+  const field = `sources[${at}]`
+  if (typeof url !== 'string' || Object.keys(more).length > 0) throw refused(field, 'expected url and, where the lines do not say it, resourceType')
+  try {
+    sourceUrl(url, rules)
+  } catch (error) {
+    throw error instanceof SourceRefused ? refused(`${field}.url`, error.says) : error
+  }
+  return { type: resourceType === undefined ? null : typeNamed(resourceType, `${field}.resourceType`), url }
+}

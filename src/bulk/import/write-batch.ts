@@ -1,0 +1,224 @@
+import { failureOf } from '../../envelope/error-handlers.js'
+import { Failure } from '../../envelope/failures.js'
+import type { StoredResource } from '../../mappings/fhir.js'
+import type { RecordTicket } from '../../limits/record-quota.js'
+import { ReferenceFailure } from '../../tenant-guard/writes/references.js'
+import { contentsOf } from './contents.js'
+import { end, failedEnd, typeAt, type Errand, type LineEnd } from './errand.js'
+import { idOf, type Identity } from './identities.js'
+import { states, type IndexedLine, type Plan } from './index-file.js'
+import { targetsOf, type ReadLine, type Target } from './look-up.js'
+import type { Pace } from './pace.js'
+import { readRecord } from './record.js'
+import { refusedIn, type Targets } from './references.js'
+import { prepared, type Prepared } from './resource.js'
+import type { ResultStatus } from './result.js'
+
+/** A line with all that is needed to write it. */
+interface Entry extends Target, Prepared { readonly read: ReadLine, readonly plan: Plan, readonly ticket: RecordTicket | undefined }
+
+/** A group of lines with what their records take of the month. */
+type Tickets = ReadonlyMap<number, RecordTicket | undefined>
+
+/**
+ * Writes lines whose references are stored or among them. What keeps one line from being written ends that line; others that
+ * can't be written without it stay for another time.
+ */
+export async function writeBatch (errand: Errand, lines: readonly IndexedLine[], pace: Pace): Promise<void> {
+  const { tickets, refused } = takeTickets(errand, lines)
+  end(errand, refused)
+  const used = new Set<number>()
+  const note = (ends: readonly LineEnd[]): void => {
+    end(errand, ends)
+    for (const { line } of ends) used.add(line)
+  }
+  try {
+    const entries = await patiently(errand, pace, () => prepareAll(errand, lines.filter(({ line }) => tickets.has(line)), tickets))
+    const ends = entries.flatMap(entry => 'result' in entry ? [entry] : [])
+    note(ends)
+    if (ends.some(({ result }) => result.status === 'failed')) return
+    const open = entries.flatMap(entry => 'result' in entry ? [] : [entry])
+    if (open.length === 0) return
+    if (errand.request.dryRun) return note(await check(errand, open))
+    errand.index.send(open.map(({ read: { line: { line } }, plan }) => ({ line, plan })))
+    await write({ errand, pace, note }, open)
+  } finally {
+    for (const [line, ticket] of tickets) if (!used.has(line)) ticket?.giveBack()
+  }
+}
+
+/** Takes from the month for each line; from the first one on for which nothing is left, no line is written. */
+function takeTickets (errand: Errand, lines: readonly IndexedLine[]): { readonly tickets: Tickets, readonly refused: readonly LineEnd[] } {
+  const tickets = new Map<number, RecordTicket | undefined>()
+  const groups = groupsOf(lines, line => line)
+  for (const [at, group] of groups.entries()) {
+    const taken: RecordTicket[] = []
+    try {
+      for (const { line } of group) {
+        if (!errand.request.dryRun) taken.push(errand.quota.take())
+        tickets.set(line, taken.at(-1))
+      }
+    } catch (error) {
+      for (const ticket of taken) ticket.giveBack()
+      for (const { line } of group) tickets.delete(line)
+      const failure = failureOf(error)
+      return { tickets, refused: groups.slice(at).flat().map(line => failedEnd(errand, line, failure)) }
+    }
+  }
+  return { tickets, refused: [] }
+}
+
+/** Lines of a circle together, each other one alone. */
+function groupsOf<T> (items: readonly T[], lineOf: (item: T) => IndexedLine): T[][] {
+  const groups: T[][] = []
+  let last: number | null = null
+  for (const item of items) {
+    const { circle } = lineOf(item)
+    if (circle !== null && circle === last) groups.at(-1)!.push(item)
+    else groups.push([item])
+    last = circle
+  }
+  return groups
+}
+
+async function prepareAll (errand: Errand, lines: readonly IndexedLine[], tickets: Tickets): Promise<ReadonlyArray<Entry | LineEnd>> {
+  const contents = await contentsOf(errand.work.files, lines)
+  const reads = lines.map((line): ReadLine => ({ line, record: readRecord(contents.get(line.line)!, { type: typeAt(errand, line.at), fhirBase: errand.fhirBase }) }))
+  const found = errand.request.dryRun ? new Map(reads.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }])) : await targetsOf(errand, reads)
+  return await Promise.all(reads.map(read => prepare(errand, read, { found, ticket: tickets.get(read.line.line) })))
+}
+
+interface Known { readonly found: ReadonlyMap<number, Target>, readonly ticket: RecordTicket | undefined }
+
+async function prepare (errand: Errand, read: ReadLine, { found, ticket }: Known): Promise<Entry | LineEnd> {
+  const { line, record: { type, name } } = read
+  const target = found.get(line.line)!
+  const ended = (status: Exclude<ResultStatus, 'pending' | 'failed'>, id?: string): LineEnd => ({
+    line: line.line, type, result: { status, ...id !== undefined && { id } }, status: 200, interaction: status === 'created' ? 'create' : 'update', ticket
+  })
+  const isThere = target.before !== undefined
+  // An earlier run of this job was broken off after it wrote the line: what it made is as it made it, or was changed since.
+  if (isThere && line.plan === 'created') return ended('created', target.id)
+  if (isThere && name === undefined) return ended('unchanged', target.id)
+  try {
+    const done = await prepared(errand, read, { ...target, targets: targetsIn(errand, read, found) })
+    if (done.record === undefined) return ended(line.plan ?? 'unchanged', target.id)
+    return { ...target, ...done, read, plan: isThere ? 'updated' : 'created', ticket }
+  } catch (error) {
+    const failure = failureOf(error)
+    if (failure.status >= 500) throw error
+    return failedEnd(errand, { line: line.line, type }, failure, ticket)
+  }
+}
+
+/** Where the lines are stored that a line refers to: those that are written with it, and those that are. */
+function targetsIn ({ index, seal, identities }: Errand, { line }: ReadLine, found: ReadonlyMap<number, Target>): Targets {
+  const ids = new Map<string, string>()
+  const add = (identity: Identity, id: string): void => { ids.set(identity.toString('hex'), id) }
+  for (const { line: other, state, result, identity } of index.referred(line.line)) {
+    const together = found.get(other)
+    if (together !== undefined) add(identity, together.id)
+    else if (state === states.done) add(identity, seal.open(other, result!).id ?? idOf(identity))
+  }
+  add(line.identity, found.get(line.line)!.id)
+  return {
+    has: record => ids.has(identityOf(record)),
+    get: record => {
+      const id = ids.get(identityOf(record))
+      return id === undefined ? undefined : `${record.slice(0, record.indexOf('/'))}/${id}`
+    }
+  }
+
+  function identityOf (record: string): string {
+    const [type, name] = record.split('/') as [string, string]
+    return identities.ofName(type, name).toString('hex')
+  }
+}
+
+/** What a dry run says of lines: those that would be written, and those that refer to what is not there. */
+async function check (errand: Errand, entries: readonly Entry[]): Promise<readonly LineEnd[]> {
+  const others = entries.flatMap(({ read: { line } }) => errand.index.referred(line.line)).map(({ type, identity }) => `${type}/${idOf(identity)}`)
+  const refused = await errand.store.refused(entries.map(({ record }) => record!), others)
+  return entries.map((entry, at) => {
+    const failure = refused.get(at)
+    return failure === undefined ? endOf(entry, 'valid') : refusedEnd(errand, entry, failure)
+  })
+}
+
+function endOf ({ read: { line, record: { type } }, plan, ticket, id }: Entry, status: 'valid' | Plan): LineEnd {
+  return { line: line.line, type, result: { status, ...status !== 'valid' && { id } }, status: plan === 'created' ? 201 : 200, interaction: plan === 'created' ? 'create' : 'update', ticket }
+}
+
+function refusedEnd (errand: Errand, { read: { line, record: { type, mapping } }, fields, ticket }: Entry, failure: Failure): LineEnd {
+  const named = failure instanceof ReferenceFailure ? refusedIn(mapping, fields, failure) : failure
+  return failedEnd(errand, { line: line.line, type }, named, ticket)
+}
+
+interface Writing { readonly errand: Errand, readonly pace: Pace, readonly note: (ends: readonly LineEnd[]) => void }
+
+/** How often lines are sent again when the datastore has trouble with them and with no others, or somebody else writes the same ones. */
+const mostTries = 3
+
+interface Attempt { readonly tries: number, readonly isPart: boolean }
+
+/** Writes entries in one transaction; when that is refused, in two, until the one at fault is alone. */
+async function write (writing: Writing, entries: readonly Entry[], attempt: Attempt = { tries: 1, isPart: false }): Promise<void> {
+  const { errand, pace, note } = writing
+  if (entries.length === 0) return
+  try {
+    const begin = performance.now()
+    const together = await errand.store.write(entries.map(({ record }) => record!))
+    if ('refused' in together) return note([...together.refused].map(([at, failure]) => refusedEnd(errand, entries[at]!, failure)))
+    pace.succeeded(entries.length, performance.now() - begin)
+    note(entries.map((entry, at) => answered(errand, entry, together.written[at]!)))
+  } catch (error) {
+    const failure = failureOf(error)
+    if (failure.code === 'INTERNAL_ERROR') throw error
+    await writeAgain(writing, entries, { ...attempt, failure })
+  }
+}
+
+async function writeAgain (writing: Writing, entries: readonly Entry[], { failure, tries, isPart }: Attempt & { readonly failure: Failure }): Promise<void> {
+  const { errand, pace, note } = writing
+  const isTrouble = failure.status >= 500
+  if (isTrouble) await pace.wait(failure, { tries, signal: errand.signal })
+  else if (!isPart) pace.refused()
+  if (failure.code === 'BACKEND_UNAVAILABLE' || (isTrouble && tries < mostTries)) return await write(writing, entries, { tries: tries + 1, isPart })
+  const groups = groupsOf(entries, ({ read: { line } }) => line)
+  if (groups.length > 1) {
+    const half = Math.ceil(groups.length / 2)
+    await write(writing, groups.slice(0, half).flat(), { tries: 1, isPart: true })
+    return await write(writing, standing(errand, groups.slice(half)), { tries: 1, isPart: true })
+  }
+  // Made anew of what is stored by then, since one is a change of it.
+  if (failure.code === 'CONFLICT' && pace.mayTryAgain(entries[0]!.read.line.line, mostTries)) return
+  note(entries.map(entry => refusedEnd(errand, entry, failure)))
+}
+
+/** Those of the groups whose references are stored or among them; the others stay for another time. */
+function standing ({ index }: Errand, groups: readonly Entry[][]): Entry[] {
+  const open = new Set<number>()
+  return groups.filter(group => {
+    const own = new Set(group.map(({ read: { line } }) => line.line))
+    const stands = group.every(({ read: { line } }) => index.referred(line.line).every(({ line, state }) => state === states.done || open.has(line) || own.has(line)))
+    if (stands) for (const line of own) open.add(line)
+    return stands
+  }).flat()
+}
+
+function answered (errand: Errand, entry: Entry, answer: StoredResource | Failure): LineEnd {
+  return answer instanceof Failure ? refusedEnd(errand, entry, answer) : endOf(entry, entry.plan)
+}
+
+/** Does what only reads, again and again while the datastore has trouble. */
+async function patiently<T> ({ signal }: Errand, pace: Pace, work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work()
+    } catch (error) {
+      const failure = failureOf(error)
+      if (failure.status < 502) throw error
+      await pace.wait(failure, { tries, signal })
+    }
+  }
+}
