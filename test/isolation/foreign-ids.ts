@@ -8,6 +8,7 @@ import { clientOf, unlimitedPlans, type Answer, type Client } from '../harness/c
 import { fhirServer, type FhirServer } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 import { Bodies, referringTo, type Body } from '../resources/bodies.js'
+import { probedJobRoutes } from './foreign-jobs.js'
 import { makeWorld, type World } from '../resources/world.js'
 
 /** The FHIR servers of test and live keys. */
@@ -55,7 +56,7 @@ export async function probeForeignIds (t: Test, { testUrl, liveUrl }: Servers): 
       otherMode: await makeWorld(live, client.tenantId)
     }
   }
-  await t.test('every route is probed, or has no record behind it', async t => t.strictSame(unprobedRoutes(gateway.app), [...openRoutes, ...rawRoutes].sort()))
+  await t.test('every route is probed, or has no record behind it', async t => t.strictSame(unprobedRoutes(gateway.app), [...openRoutes, ...rawRoutes, ...probedJobRoutes].sort()))
   const owners: Array<[FhirServer, string]> = [[test, client.tenantId], [test, other.tenantId], [live, client.tenantId]]
   await t.test('each resource', async t => {
     t.setTimeout(200_000)

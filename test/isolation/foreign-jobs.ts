@@ -1,0 +1,54 @@
+import type { Test } from 'tap'
+import { clientOf, unlimitedPlans, type Answer, type Client } from '../harness/client.js'
+import { startGateway } from '../harness/gateway.js'
+import { importRequest, jobMaker } from '../bulk/made-jobs.js'
+
+/** Every route below which a job is named, as a request of it. */
+const requests: ReadonlyArray<readonly [method: string, path: string, headers?: Readonly<Record<string, string>>]> = [
+  ['GET', ''], ['HEAD', ''], ['DELETE', ''], ['GET', '?x=1'], ['DELETE', '?x=1'], ['GET', '', { 'if-none-match': '*' }],
+  ['GET', '/results'], ['GET', '/results', { range: 'bytes=0-1' }],
+  ['GET', '/files/Patient.ndjson'], ['HEAD', '/files/Patient.ndjson'], ['GET', '/files/Nothing.ndjson'], ['GET', '/files/Patient.ndjson.pieces'], ['GET', '/files/..'], ['GET', '/files/Patient.ndjson?x=1'],
+  ['GET', '/files/Patient.ndjson', { range: 'bytes=0-1' }], ['GET', '/files/Patient.ndjson', { range: 'bytes=999-' }], ['GET', '/files/Patient.ndjson', { 'if-none-match': '*' }], ['GET', '/files/Patient.ndjson', { 'accept-encoding': 'gzip' }]
+]
+
+/** The routes of jobs, as they are probed here. */
+export const probedJobRoutes = ['/v1/bulk/jobs', '/v1/bulk/jobs/:id', '/v1/bulk/jobs/:id/files/:name', '/v1/bulk/jobs/:id/results']
+
+/** The probe "another tenant's job" for every route that names one: it must be answered like one that never was, and go on undisturbed. */
+export async function probeForeignJobs (t: Test): Promise<void> {
+  const gateway = await startGateway(t, { plans: unlimitedPlans })
+  const make = jobMaker(gateway.control, gateway.dataDirectory)
+  const [client, other] = [await clientOf(gateway), await clientOf(gateway)]
+  const files = { 'Patient.ndjson': '{"resourceType":"Patient","id":"1"}\n' }
+  const owners = { foreign: { tenantId: other.tenantId, mode: 'test' }, otherMode: { tenantId: client.tenantId, mode: 'live' } } as const
+  const strangers = Object.fromEntries(await Promise.all(Object.entries(owners).flatMap(([name, owner]) => [
+    [`${name} completed`, { owner, files, end: { status: 'completed' as const } }],
+    [`${name} under way`, { owner, files }],
+    [`${name} pending`, { owner, isPending: true }],
+    [`${name} import`, { owner, request: importRequest, end: { status: 'completed' as const } }],
+    [`${name} import under way`, { owner, request: importRequest }]
+  ] as const).map(async ([name, wish]) => [name, await make(wish)] as const)))
+  const found = () => Promise.all(Object.values(strangers).map(job => gateway.control.jobs.find(job.id, job.owner)))
+  const before = await found()
+  for (const [method, path, headers] of requests) {
+    const unknown = await ask(client, method, `job-${'a'.repeat(26)}${path}`, headers)
+    if (!path.includes('?')) t.equal(unknown.status, 404, `${method} ${path}`)
+    for (const [name, { id }] of Object.entries(strangers)) t.strictSame(said(await ask(client, method, id + path, headers)), said(unknown), `${method} ${path} ${JSON.stringify(headers ?? {})}: ${name} as unknown`)
+    for (const odd of ['1', 'job-', `job-${'A'.repeat(26)}`, 'x'.repeat(65), '%00', "'--"]) t.strictSame(said(await ask(client, method, odd + path, headers)), said(unknown), `${method} ${path}: ${odd}`)
+  }
+  t.strictSame((await client.send('GET', 'bulk/jobs')).data, { data: [], total: 0, hasMore: false }, 'none of them is listed')
+  const { id: _, ...place } = Object.values(strangers)[0]!
+  const cursor = Buffer.from(`${place.createdAt} ${Object.values(strangers)[0]!.id}`).toString('base64url')
+  t.strictSame((await client.send('GET', `bulk/jobs?cursor=${cursor}`)).data, { data: [], total: 0, hasMore: false }, 'nor by the cursor of another')
+  t.strictSame(await found(), before, 'nothing was changed')
+}
+
+function ask (client: Client, method: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  return client.send(method, `bulk/jobs/${path}`, undefined, headers)
+}
+
+/** An answer without what differs from request to request. */
+function said ({ status, headers, body }: Answer): unknown {
+  const { 'x-request-id': _, 'x-timestamp': __, date: ___, ...others } = headers
+  return { status, headers: others, body: body === undefined ? undefined : { ...body, meta: { ...body.meta, requestId: '', timestamp: '' } } }
+}
