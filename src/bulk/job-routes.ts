@@ -48,7 +48,8 @@ export async function jobOf (jobs: Pick<Jobs, 'find'>, { params: { id }, caller 
   return (isJobId(id) ? await jobs.find(id, caller) : undefined) ?? missing()
 }
 
-const isJobId = (id: string): boolean => /^job-[a-z2-7]{26}$/.test(id)
+/** Whether it could be the id of a job at all. */
+export const isJobId = (id: string): boolean => /^job-[a-z2-7]{26}$/.test(id)
 
 function missing (): never {
   throw new Failure('NOT_FOUND')

@@ -6,6 +6,7 @@ import { resourceTypes } from '../tenant-guard/resource-types.js'
 import { terminologyOperations } from '../tenant-guard/operations/terminology-operations.js'
 import { requireNoQuery, resourceIn, type FhirRequest } from './fhir-request.js'
 import { readBundle } from './bundle-request.js'
+import { exportOf } from './export-request.js'
 import { searchWithin } from './compartment-request.js'
 import { addSingle, criteriaOf, readSearch, readShape } from './search-request.js'
 import { terminology } from './terminology-request.js'
@@ -21,6 +22,8 @@ interface Route { readonly path: readonly string[], readonly methods: Readonly<R
 
 const route = (path: string, methods: Route['methods']): Route => ({ path: path === '' ? [] : path.split('/'), methods })
 
+const methodsOf = (path: string, reader: Reader): Route[] => [route(path, { GET: reader, POST: reader })]
+
 /** Every request of raw FHIR that is understood, the more particular paths first. What is not here is refused. */
 const routes: readonly Route[] = [
   route('', { POST: bundle }),
@@ -33,7 +36,9 @@ const routes: readonly Route[] = [
   route(':type/:id/_history/:version', { GET: vread }),
   route('Patient/:id/$everything', { GET: everything }),
   route('$import', { POST: notYet }),
-  ...['$export', 'Patient/$export', 'Group/:id/$export'].map(path => route(path, { GET: notYet, POST: notYet })),
+  ...methodsOf('$export', request => exportOf('system', request)),
+  ...methodsOf('Patient/$export', request => exportOf('patient', request)),
+  ...methodsOf('Group/:id/$export', (request, { id }) => exportOf('group', request, id)),
   ...Object.keys(terminologyOperations).map(path => route(path, { GET: terminology, POST: terminology })),
   ...compartments.flatMap(holder => [
     route(`${holder}/:id/:type`, { GET: searchWithin }),

@@ -7,6 +7,7 @@ import { allowed } from './allowed.js'
 import { sendAnswer } from './answer.js'
 import { contentOf } from './binary.js'
 import { carried } from './carried.js'
+import { kickOff, type Exports } from './export-routes.js'
 import { interactionOf } from './interaction-of.js'
 import { readRequest } from './read-request.js'
 
@@ -15,12 +16,14 @@ export interface PassthroughOptions {
   readonly storeFor: (request: FastifyRequest) => GuardedStore
   /** The gateway's own URL, before `/v1`. */
   readonly url: string
+  /** What becomes of a bulk export. */
+  readonly exports: Exports
   /** The largest body of a request. */
   readonly bodyBytes: number
 }
 
 /** `/v1/fhir`: FHIR R4 as it is, without the envelope. Nothing of a request's bytes goes on; it is understood, decided on and built anew. */
-export async function passthrough (scope: FastifyInstance, { storeFor, url, bodyBytes }: PassthroughOptions): Promise<void> {
+export async function passthrough (scope: FastifyInstance, { storeFor, url, exports, bodyBytes }: PassthroughOptions): Promise<void> {
   const fhirBase = `${url}/v1/fhir`
   scope.decorateRequest('understood', undefined)
   const place = { fhirBase, prefix: scope.prefix }
@@ -32,6 +35,7 @@ export async function passthrough (scope: FastifyInstance, { storeFor, url, body
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const asked = readRequest(request, place)
     const interaction = allowed(request, interactionOf(asked))
+    if (interaction.kind === 'export') return await kickOff(reply, interaction, { exports, store: storeFor(request), url })
     const answer = await storeFor(request).perform(interaction)
     const content = asked.wantsContent && answer.record !== undefined ? contentOf(request, answer.record) : undefined
     return sendAnswer(reply, answer, { interaction, fhirBase, content })

@@ -31,6 +31,16 @@ const onSystem: Readonly<Record<string, Sample>> = {
   batch: { kind: 'batch', method: 'POST', path: [], body: { resourceType: 'Bundle', type: 'batch' } }
 }
 
+const bulkOnSystem: Readonly<Record<string, Sample>> = { export: { kind: 'export', method: 'GET', path: ['$export'] } }
+
+const bulkOn: Readonly<Record<string, Sample>> = {
+  Patient: { kind: 'export', method: 'GET', path: ['Patient', '$export'] },
+  Group: { kind: 'export', method: 'GET', path: ['Group', 'x', '$export'] }
+}
+
+/** Of http://hl7.org/fhir/uv/bulkdata/STU2/. */
+const bulkDefinition = (name: string): string => `http://hl7.org/fhir/uv/bulkdata/OperationDefinition/${name}`
+
 const criteria = [['_id', 'x']] as const
 
 /** The interactions that R4 tells of by a flag of their own. */
@@ -41,6 +51,7 @@ const conditional = (type: string): Readonly<Record<string, Sample>> => ({
 })
 
 const operations = (type: string): Readonly<Record<string, Sample>> => ({
+  ...Object.hasOwn(bulkOn, type) && { export: bulkOn[type]! },
   everything: { kind: 'everything', method: 'GET', path: [type, 'x', '$everything'] },
   validate: { kind: 'validate', method: 'POST', path: [type, '$validate'], body: { resourceType: type } },
   ...Object.fromEntries(Object.entries(terminologyOperations).map(([path, { needed }]) => [path.split('/'), needed] as const).filter(([[asked]]) => asked === type).map(([path, needed]) =>
@@ -73,7 +84,7 @@ export function fhirRest (): unknown {
     documentation: 'Raw FHIR R4. Every record carries the tag of the organization whose key is sent; others\' records are not found, and a reference must lead to an existing record of the same organization.',
     security: { description: 'A secret key in the header x-api-key' },
     resource: [...resourceTypes].map(resourceOf).filter(resource => resource !== undefined),
-    ...filled({ interaction: offeredAmong(onSystem).map(code => ({ code })) }),
+    ...filled({ interaction: offeredAmong(onSystem).map(code => ({ code })), operation: offeredAmong(bulkOnSystem).map(name => ({ name, definition: bulkDefinition(name) })) }),
     compartment: compartments.map(holder => `http://hl7.org/fhir/CompartmentDefinition/${holder.toLowerCase()}`),
     searchParam: commonParameterNames.map(name => ({ ...searchParameterOf('Resource', name), ...name === '_tag' && { documentation: aboutTags } }))
   }
@@ -94,8 +105,13 @@ function resourceOf (type: string): unknown {
     type,
     ...type === 'Binary' && { documentation: aboutBinary },
     ...interaction.length > 0 && { ...storing(type), interaction: interaction.map(code => ({ code })), ...searching(type) },
-    ...operation.length > 0 && { operation: operation.map(name => ({ name, definition: `http://hl7.org/fhir/OperationDefinition/${name === 'validate' ? 'Resource' : type}-${name}` })) }
+    ...operation.length > 0 && { operation: operation.map(name => ({ name, definition: definitionOf(type, name) })) }
   }
+}
+
+function definitionOf (type: string, name: string): string {
+  if (name === 'export') return bulkDefinition(`${type.toLowerCase()}-export`)
+  return `http://hl7.org/fhir/OperationDefinition/${name === 'validate' ? 'Resource' : type}-${name}`
 }
 
 const aboutBinary = 'Content is sent and read as it is under its own media type, and as the resource under application/fhir+json. X-Security-Context is stored as securityContext.'

@@ -5,12 +5,12 @@ import { Spool } from '../bulk/files.js'
 import { jobRoutes } from '../bulk/job-routes.js'
 import { JobRunner } from '../bulk/runner.js'
 import { Sweeper } from '../bulk/sweeper.js'
-import type { DoJob } from '../bulk/work.js'
 import type { Config } from '../config.js'
-import { Failure } from '../envelope/failures.js'
 import type { Check } from '../gateway/health.js'
 import type { Jobs } from '../jobs/job.js'
 import type { ControlLink } from '../link/link.js'
+import type { Exports } from '../passthrough/export-routes.js'
+import { exportParts } from './bulk-export.js'
 import { importParts } from './bulk-import.js'
 import type { Closers } from './closers.js'
 import { gatewayName } from './gateway-name.js'
@@ -42,6 +42,8 @@ export interface OpenBulk {
   readonly routes: readonly FastifyPluginAsync[]
   /** Below `/v1/fhir`. */
   readonly fhirRoutes: readonly FastifyPluginAsync[]
+  /** For raw FHIR, which begins exports too. */
+  readonly exports: Exports
   readonly check: () => Check
 }
 
@@ -56,28 +58,19 @@ export function openBulk (config: Config, parts: BulkParts, closers: Closers): O
   const spool = new Spool({ directory, reserveBytes })
   const woken: { runner?: JobRunner } = {}
   const bulk: Bulk = { ...parts, spool, jobs: telling(kept, () => woken.runner) }
-  const { doJob, routes, fhirRoutes } = partsOf(config, bulk)
+  const { exports, ...ofExports } = exportParts(bulk)
+  const ofImports = importParts(config, bulk)
+  const doJob = { export: ofExports.doJob, import: ofImports.doJob }
   const runner = closers.add(new JobRunner({ jobs: kept, spool, doJob, gateway: gatewayName(control), jobsAtOnce, jobsPerOrganization, isRevoked: keys.isRevoked, log }))
   woken.runner = runner
   closers.add(new Sweeper({ jobs: kept, spool, now, log }))
   return {
-    routes: [scope => jobRoutes(scope, { jobs: bulk.jobs, url, now }), scope => downloads(scope, { jobs: bulk.jobs, spool }), ...routes],
-    fhirRoutes,
+    routes: [scope => jobRoutes(scope, { jobs: bulk.jobs, url, now }), scope => downloads(scope, { jobs: bulk.jobs, spool }), ...ofExports.routes, ...ofImports.routes],
+    fhirRoutes: ofExports.fhirRoutes,
+    exports,
     check: () => ({ status: runner.failures < noticedFailures ? 'ok' : 'degraded', running: runner.running })
   }
 }
-
-/** The two kinds of jobs: who does them, and the routes that start them and are theirs alone. */
-function partsOf (config: Config, bulk: Bulk): { readonly doJob: { readonly export: DoJob, readonly import: DoJob }, readonly routes: readonly FastifyPluginAsync[], readonly fhirRoutes: readonly FastifyPluginAsync[] } {
-  const imports = importParts(config, bulk)
-  return {
-    doJob: { export: notYet, import: imports.doJob },
-    routes: imports.routes,
-    fhirRoutes: []
-  }
-}
-
-const notYet: DoJob = async () => { throw new Failure('BAD_REQUEST', { message: 'This gateway does not do jobs of this kind yet.' }) }
 
 /** The same jobs, of whose news the runner in this process hears at once. */
 function telling (jobs: Jobs, runner: () => JobRunner | undefined): Jobs {

@@ -1,0 +1,19 @@
+import { ownerOf, type ExportRequest, type Job, type JobOwner, type Jobs } from '../../jobs/job.js'
+import type { Spool } from '../files.js'
+
+/** Where exports are begun. */
+export interface ExportStart {
+  readonly jobs: Pick<Jobs, 'create'>
+  readonly spool: Pick<Spool, 'begin' | 'delete'>
+}
+
+/** Makes a job of an export, to be worked on by whichever gateway reaches its files. */
+export async function beginExport ({ jobs, spool }: ExportStart, owner: JobOwner, request: ExportRequest): Promise<Job> {
+  const { id, fileKey, storeId } = await spool.begin()
+  try {
+    return await jobs.create({ id, fileKey, storeId, owner: ownerOf(owner), request })
+  } catch (error) {
+    await spool.delete(id)
+    throw error
+  }
+}

@@ -1,0 +1,140 @@
+import { pairsIn, printable, refused, type QueryPair } from '../envelope/query.js'
+import { Failure } from '../envelope/failures.js'
+import type { ExportRequest } from '../jobs/job.js'
+import type { FhirElement } from '../mappings/fhir.js'
+import { parametersInto } from '../mappings/r4/compartments.js'
+import { hasElement } from '../mappings/r4/elements.js'
+import type { Export } from '../tenant-guard/fhir-interaction.js'
+import type { SearchParameter } from '../tenant-guard/interaction.js'
+import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
+import type { FhirRequest } from './fhir-request.js'
+import { addSingle, criteriaOf } from './search-request.js'
+
+/** Where an export was asked for. */
+type Level = ExportRequest['level']
+
+/** The names that the specification has for its only format. A plus sign in a query is a space. */
+const formats = new Set(['application/fhir+ndjson', 'application/fhir ndjson', 'application/ndjson', 'ndjson'])
+
+const mostFilters = 100
+const mostFiltersOfAType = 8
+const longestName = 200
+const longestValue = 2_000
+
+const known = new Set(['_outputFormat', '_since', '_type', '_typeFilter', '_elements'])
+/** What would narrow an export: who sends it is not helped by more than was asked for. */
+const narrowing = new Set(['patient', '_until'])
+
+/**
+ * The kick-off of a bulk export: http://hl7.org/fhir/uv/bulkdata/STU2/export.html. What is not understood is refused, or left
+ * out where the client wants that and no more is exported than was asked for.
+ * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
+ */
+export function exportOf (level: Level, request: FhirRequest, groupId?: string): Export {
+  const pairs = [...request.query, ...pairsOf(request)]
+  const single = new Map<string, string>()
+  for (const [name, value] of pairs) {
+    if (name === '_outputFormat' || name === '_since') addSingle(single, name, value)
+    else if (narrowing.has(name) || (!known.has(name) && !request.isLenient)) throw refused(printable(name), `an export takes ${[...known].join(', ')}`)
+  }
+  const valuesOf = (wanted: string): string[] => pairs.filter(([name]) => name === wanted).map(([, value]) => value)
+  demandFormat(single.get('_outputFormat'))
+  const since = readSince(single.get('_since'))
+  const types = typesIn(level, valuesOf('_type'), request.isLenient)
+  const filters = filtersIn(valuesOf('_typeFilter'), types, request)
+  const elements = elementsIn(valuesOf('_elements'), request.isLenient)
+  return {
+    kind: 'export',
+    type: level === 'group' ? 'Group' : level === 'patient' ? 'Patient' : 'Bundle',
+    ...groupId !== undefined && { id: groupId },
+    asked: {
+      kind: 'export',
+      types,
+      format: 'fhir',
+      level,
+      ...since !== undefined && { since },
+      ...Object.keys(filters).length > 0 && { filters },
+      ...elements.length > 0 && { elements },
+      ...groupId !== undefined && { groupId }
+    }
+  }
+}
+
+/** The parameters of a POST: http://hl7.org/fhir/R4/parameters.html */
+function pairsOf ({ method, body }: FhirRequest): QueryPair[] {
+  if (method !== 'POST' || body === undefined) return []
+  const { resourceType, parameter = [] } = (body ?? {}) as FhirElement
+  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send the parameters of an export in the URL, or as a resource of type Parameters.' })
+  return parameter.map((item: FhirElement | null) => {
+    const { name, ...others } = item ?? {}
+    const [value, ...more] = Object.entries(others).filter(([member]) => member.startsWith('value'))
+    if (typeof name !== 'string' || value === undefined || more.length > 0) throw refused('parameter', 'expected a name and a value of each')
+    const [, text] = value
+    if (typeof text === 'string') return [name, text]
+    // Of a type that no parameter here has: the name alone decides what becomes of it.
+    if (known.has(name)) throw refused(name, 'expected a text')
+    return [name, '']
+  })
+}
+
+function demandFormat (format: string | undefined): void {
+  if (format !== undefined && !formats.has(format)) throw refused('_outputFormat', 'expected application/fhir+ndjson')
+}
+
+const instant = /^\d{4}-(?:0\d|1[0-2])-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d(?:\.\d{1,9})?(?:Z|[+-][01]\d:[0-5]\d)$/
+
+function readSince (text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  // In a URL a plus sign that is not encoded is a space.
+  const since = text.replace(/ (?=\d\d:\d\d$)/, '+')
+  if (!instant.test(since) || Number.isNaN(Date.parse(since))) throw refused('_since', 'expected an instant, such as 2026-03-14T09:30:00Z')
+  return since
+}
+
+const typesAt = (level: Level): string[] => [...resourceTypes].filter(type => isTenantType(type) && (level === 'system' || parametersInto('Patient', type) !== undefined))
+
+function typesIn (level: Level, values: readonly string[], isLenient: boolean): string[] {
+  const possible = typesAt(level)
+  if (values.length === 0) return possible
+  const named = values.flatMap(value => value.split(','))
+  const unknown = named.filter(type => !possible.includes(type))
+  if (unknown.length > 0 && !isLenient) throw refused('_type', level === 'system' ? 'expected types of R4 whose records can belong to one organization, joined by commas' : 'expected types of the compartment of a patient, joined by commas')
+  return [...new Set(named.filter(type => possible.includes(type)))]
+}
+
+type Filters = Record<string, SearchParameter[][]>
+
+function filtersIn (values: readonly string[], types: readonly string[], { isLenient, fhirBase }: FhirRequest): Filters {
+  const filters: Filters = {}
+  // Servers of the first version of the specification take several filters joined by commas.
+  const texts = values.flatMap(value => value.split(/,(?=[A-Z][A-Za-z]*\?)/))
+  if (texts.length > mostFilters) throw refused('_typeFilter', `at most ${mostFilters} in one export`)
+  for (const text of texts) {
+    const [, type, query] = /^([A-Za-z]+)\?(.+)$/s.exec(text) ?? []
+    if (type === undefined || query === undefined) throw refused('_typeFilter', 'expected a search, such as Observation?status=final')
+    const isAsked = types.includes(type)
+    if (!isAsked && !isLenient) throw refused('_typeFilter', 'expected searches of the types that are exported')
+    // A filter that is left out would export more than was asked for, so what it says is never left out.
+    if (isAsked) (filters[type] ??= []).push(conditionsIn(type, query, fhirBase))
+  }
+  if (Object.values(filters).some(ofType => ofType.length > mostFiltersOfAType)) throw refused('_typeFilter', `at most ${mostFiltersOfAType} of one type`)
+  return filters
+}
+
+function conditionsIn (type: string, query: string, fhirBase: string): SearchParameter[] {
+  const pairs = pairsIn(query, longestValue)
+  if (pairs.some(([name]) => name.startsWith('_lastUpdated'))) throw refused('_typeFilter', 'takes no _lastUpdated; ask with _since')
+  if (pairs.some(([name]) => name.length > longestName) || pairs.length > mostFilters) throw refused('_typeFilter', 'is too long')
+  return [...criteriaOf(type, pairs, fhirBase).parameters]
+}
+
+function elementsIn (values: readonly string[], isLenient: boolean): string[] {
+  const named = values.flatMap(value => value.split(','))
+  const isKnown = (element: string): boolean => {
+    const [name, type, ...more] = element.split('.').reverse() as [string, string?, ...string[]]
+    return more.length === 0 && (type === undefined ? [...resourceTypes].some(each => hasElement(each, name)) : isTenantType(type) && hasElement(type, name))
+  }
+  const unknown = named.filter(element => !isKnown(element))
+  if (unknown.length > 0 && !isLenient) throw refused('_elements', 'expected elements at the top of a resource, as birthDate or Patient.birthDate, joined by commas')
+  return [...new Set(named.filter(isKnown))]
+}

@@ -1,0 +1,41 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { beginExport } from '../bulk/export/begin-export.js'
+import { transactionTimeOf } from '../bulk/export/checkpoint.js'
+import { doExport } from '../bulk/export/do-export.js'
+import { exportRoute } from '../bulk/export/routes.js'
+import { isJobId } from '../bulk/job-routes.js'
+import { presentJob } from '../bulk/present-job.js'
+import type { DoJob } from '../bulk/work.js'
+import { mappings } from '../mappings/registry.js'
+import { exportRoutes, type Exports } from '../passthrough/export-routes.js'
+import { guardedExport } from '../tenant-guard/export/export.js'
+import type { Bulk } from './bulk.js'
+
+/** Who does exports, and the routes that are theirs. */
+export interface ExportParts {
+  readonly doJob: DoJob
+  readonly routes: readonly FastifyPluginAsync[]
+  readonly fhirRoutes: readonly FastifyPluginAsync[]
+  /** For raw FHIR, which begins exports too. */
+  readonly exports: Exports
+}
+
+/** The exports of a gateway. */
+export function exportParts ({ jobs, spool, openDoor, url, now }: Bulk): ExportParts {
+  const exports: Exports = {
+    begin: (request, asked) => beginExport({ jobs, spool }, request.caller, asked),
+    find: async ({ caller }, id) => {
+      const job = isJobId(id) ? await jobs.find(id, caller) : undefined
+      return job?.request.kind === 'export' && job.status !== 'cancelled' ? job : undefined
+    },
+    discard: ({ caller }, id) => jobs.discard(id, caller),
+    transactionTimeOf,
+    filesOf: job => presentJob(job, { url, now: now() }).files
+  }
+  return {
+    doJob: doExport({ mappings, exportFor: (job, log) => guardedExport(openDoor(job.owner, { id: job.id, log })) }),
+    routes: [scope => exportRoute(scope, { jobs, spool, mappings, url })],
+    fhirRoutes: [scope => exportRoutes(scope, { exports, now })],
+    exports
+  }
+}
