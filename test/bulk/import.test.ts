@@ -1,16 +1,81 @@
+import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { importer } from './importing.js'
+import { importer, ndjson } from './importing.js'
+import { importContract } from './import-contract.js'
 
-test('lines that refer to each other in any order are all stored, and their references lead to each other', async t => {
+importContract('the sandbox', undefined)
+
+test('every line has one result, in order: good, bad, too long, empty, with CRLF, and the last one without a newline', async t => {
+  const gateway = await startGateway(t, { config: { bulk: { lineBytes: 65_536 } } })
+  const client = importer(gateway, (await gateway.createKey()).secret)
+  const lines = Buffer.concat([
+    Buffer.from('\uFEFF{"firstName":"Ada","lastName":"One"}\r\n'),
+    Buffer.from('\r\n'),
+    Buffer.from('{"firstName":"Ada","firstName":"Eve"}\n'),
+    Buffer.from('{"firstName":"'), Buffer.from([0xFF, 0xFE]), Buffer.from('"}\n'),
+    Buffer.from(`{"firstName":"${'x'.repeat(70_000)}"}\n`),
+    Buffer.from('[]\n'),
+    Buffer.from('{"resourceType":"CodeSystem","status":"active"}\n'),
+    Buffer.from('{"firstName":"Ada","lastName":"Two","colour":"red"}\n'),
+    Buffer.from('{"firstName":"Ada","lastName":"Three"}')
+  ])
+  const { job, results } = await client.run(lines, '?resourceType=patients')
+  t.match(results.map(({ line, status, code }) => ({ line, status, code })), [
+    { line: 1, status: 'created' },
+    { line: 2, status: 'failed', code: 'INVALID_JSON' },
+    { line: 3, status: 'failed', code: 'INVALID_JSON' },
+    { line: 4, status: 'failed', code: 'INVALID_JSON' },
+    { line: 5, status: 'failed', code: 'PAYLOAD_TOO_LARGE' },
+    { line: 6, status: 'failed', code: 'BAD_REQUEST' },
+    { line: 7, status: 'failed', code: 'VALIDATION_ERROR' },
+    { line: 8, status: 'failed', code: 'VALIDATION_ERROR' },
+    { line: 9, status: 'created' }
+  ])
+  t.equal(results.length, 9)
+  t.equal(results[7]!.field, 'colour')
+  t.match(job, { totalRecords: 9, processedRecords: 9, failedRecords: 7 })
+  t.equal(job.errors.length, 7)
+  t.notMatch(JSON.stringify(results), /red|Eve|xxx/, 'no value of a line is repeated')
+})
+
+test('lines come as JSON text, as NDJSON and compressed; what cannot be understood starts nothing', async t => {
   const gateway = await startGateway(t)
   const client = importer(gateway, (await gateway.createKey()).secret)
-  const { job, results } = await client.run([
-    { resourceType: 'Observation', status: 'final', code: { text: 'weight' }, subject: { reference: 'Patient/p1' } },
-    { resourceType: 'Patient', id: 'p1', name: [{ family: 'Ilse' }] }
-  ])
-  t.match(job, { status: 'completed', totalRecords: 2, processedRecords: 2, failedRecords: 0, errors: [] })
-  t.match(results, [{ line: 1, status: 'created', resourceType: 'Observation' }, { line: 2, status: 'created', resourceType: 'Patient' }])
-  const { body } = await client.get(`/fhir/Observation/${results[0]!.id}`)
-  t.equal(body.subject.reference, `Patient/${results[1]!.id}`)
+  const line = '{"firstName":"Ada","lastName":"One"}'
+  const text = await client.post('/bulk/import', { resourceType: 'Patient', data: line })
+  t.match(text, { status: 202, body: { data: { status: 'pending' } } })
+  t.match(await client.ended(text.body.data.jobId), { status: 'completed', processedRecords: 1, failedRecords: 0 })
+  const zipped = await client.send(gzipSync(line), '?resourceType=Patient', { 'content-encoding': 'gzip' })
+  t.match(await client.ended(zipped.body.data.jobId), { status: 'completed', processedRecords: 1, failedRecords: 0 })
+  const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
+  t.match(await client.send(bomb, '', { 'content-encoding': 'gzip' }), { status: 413 })
+  t.match(await client.send(gzipSync(line).subarray(0, 20), '', { 'content-encoding': 'gzip' }), { status: 400 })
+  t.match(await client.send(line, '', { 'content-encoding': 'br' }), { status: 415 })
+  t.match(await client.send(line, '?resourceType=dragons'), { status: 400 })
+  t.match(await client.send(line, '?format=x'), { status: 400 })
+  t.match(await client.post('/bulk/import', { data: line, sources: [] }), { status: 400 })
+  t.match(await client.post('/bulk/import', { data: 7 }), { status: 400 })
+  t.match(await client.post('/bulk/import', { data: '' }), { status: 400 })
+  t.equal((await client.get('/bulk/jobs')).body.data.total, 2)
+})
+
+test('past the allowance of the month a line is not written, and what was written counts once each', async t => {
+  const plans = { small: { requestsPerMinute: null, requestsPerMonth: 30, overage: false } }
+  for (const [mode, code] of [['test', 'SANDBOX_QUOTA_EXCEEDED'], ['live', 'MONTHLY_QUOTA_EXCEEDED']] as const) {
+    const gateway = await startGateway(t, { plans })
+    const { secret } = await gateway.createKey({ plan: 'small', mode })
+    const client = importer(gateway, secret)
+    const lines = [...Array(40).keys()].map(at => ({ firstName: 'Ada', lastName: `N${at}` }))
+    const started = await client.send(ndjson(lines), '?resourceType=patients')
+    // Asking counts as well, so it is not asked before the month is used up by lines.
+    let used = 1
+    while (gateway.logged().every(({ msg }) => msg !== 'a bulk job is completed')) await new Promise(resolve => setTimeout(resolve, 20))
+    const { secret: other } = await gateway.createKey({ plan: 'small', mode })
+    t.equal((await fetch(`${gateway.url}/v1/bulk/jobs/${started.body.data.jobId}`, { headers: { 'x-api-key': other } })).status, 404)
+    const answer = await fetch(`${gateway.url}/v1/bulk/jobs/${started.body.data.jobId}`, { headers: { 'x-api-key': secret } })
+    t.match(await answer.json(), { code }, 'the lines have used up the month')
+    used = Number(answer.headers.get('x-quota-used'))
+    t.equal(used, 30)
+  }
 })

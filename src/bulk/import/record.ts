@@ -37,7 +37,7 @@ export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): L
   if (!isTenantType(own)) throw invalid('resourceType', 'is no type of R4 that an organization can have records of')
   const named = nameOf(body.id)
   const mapping = body.resourceType === undefined || isShown(body) ? mappings.find(mapping => mapping.type === own) : undefined
-  if (mapping !== undefined) return { type: own, ...named, mapping, body: withoutIdentity(body) }
+  if (mapping !== undefined) return { type: own, ...named, mapping, body: sentOf(mapping, body) }
   if (body.resourceType === undefined) throw invalid('resourceType', 'records of this type have no simple form; send FHIR, with resourceType')
   const { id: _, ...resource } = body
   return { type: own, ...named, body: withOwnReferences(resource, fhirBase) }
@@ -66,8 +66,11 @@ const isShown = (body: FhirElement): boolean => 'updatedAt' in body || 'versionI
 
 const identityNames: ReadonlySet<string> = new Set(identityFields)
 
-const withoutIdentity = (body: FhirElement): FhirElement =>
-  Object.fromEntries(Object.entries(body).filter(([name]) => !identityNames.has(name)))
+/** The fields that a client writes: in what was shown to it are others. */
+function sentOf ({ fields }: Mapping, body: FhirElement): FhirElement {
+  const isOurs = (name: string): boolean => identityNames.has(name) || (isShown(body) && Object.hasOwn(fields, name) && fields[name]!.options.readOnly === true)
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !isOurs(name)))
+}
 
 function invalid (field: string, says: string): Failure {
   return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(field, says)] })

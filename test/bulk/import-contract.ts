@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto'
+import { test } from 'tap'
+import { startGateway } from '../harness/gateway.js'
+import { importer, ndjson } from './importing.js'
+
+const observation = (subject: string, more = {}) => ({ resourceType: 'Observation', status: 'final', code: { text: 'weight' }, subject: { reference: subject }, ...more })
+const patient = (id?: string, more = {}) => ({ resourceType: 'Patient', ...id !== undefined && { id }, name: [{ family: 'Ilse' }], ...more })
+
+/** What an import does with every datastore. */
+export function importContract (name: string, fhirUrl: string | undefined): void {
+  const settings = fhirUrl === undefined ? {} : { fhirUrl }
+
+  test(`${name}: lines that refer to each other in any order are all stored, and their references lead to each other`, async t => {
+    const gateway = await startGateway(t, settings)
+    const client = importer(gateway, (await gateway.createKey()).secret)
+    const { job, results } = await client.run([
+      observation('Patient/p1'),
+      patient('p1', { managingOrganization: { reference: 'Organization/o1' } }),
+      { resourceType: 'Organization', id: 'o1', name: 'Ward' },
+      { resourceType: 'Questionnaire', id: 'q1', status: 'active', url: 'http://example.org/q1' },
+      { resourceType: 'QuestionnaireResponse', status: 'completed', questionnaire: 'Questionnaire/q1', subject: { reference: 'Patient/p1/_history/7' } }
+    ])
+    t.match(job, { status: 'completed', totalRecords: 5, processedRecords: 5, failedRecords: 0, errors: [] })
+    t.match(results.map(({ line, status }) => ({ line, status })), [1, 2, 3, 4, 5].map(line => ({ line, status: 'created' })))
+    const [o, p, g, q, r] = results.map(({ id }) => id)
+    t.equal((await client.get(`/fhir/Observation/${o}`)).body.subject.reference, `Patient/${p}`)
+    t.equal((await client.get(`/fhir/Patient/${p}`)).body.managingOrganization.reference, `Organization/${g}`)
+    t.match((await client.get(`/fhir/QuestionnaireResponse/${r}`)).body, { questionnaire: `Questionnaire/${q}`, subject: { reference: `Patient/${p}` } })
+  })
+
+  test(`${name}: lines that refer to each other in a circle are stored together, and a line may refer to itself`, async t => {
+    const gateway = await startGateway(t, settings)
+    const client = importer(gateway, (await gateway.createKey()).secret)
+    const link = (id: string) => ({ link: [{ other: { reference: `Patient/${id}` }, type: 'seealso' }] })
+    const { results } = await client.run([
+      patient('a', link('b')), patient('b', link('c')), patient('c', link('a')),
+      patient('self', link('self')),
+      patient('d', link('missing')), patient('e', link('d'))
+    ])
+    t.same(results.map(({ status }) => status), ['created', 'created', 'created', 'created', 'failed', 'failed'])
+    t.equal((await client.get(`/fhir/Patient/${results[2]!.id}`)).body.link[0].other.reference, `Patient/${results[0]!.id}`)
+    t.equal((await client.get(`/fhir/Patient/${results[3]!.id}`)).body.link[0].other.reference, `Patient/${results[3]!.id}`)
+    t.match(results[5], { code: 'VALIDATION_ERROR', message: 'It refers to line 5 of this import, which failed.' })
+  })
+
+  test(`${name}: an own id is updated; another tenant's, an unknown and a deleted one are alike names of new records`, async t => {
+    const gateway = await startGateway(t, settings)
+    const client = importer(gateway, (await gateway.createKey()).secret)
+    const other = importer(gateway, (await gateway.createKey()).secret)
+    const made = async (who: typeof client) => (await who.post('/patients', { firstName: 'Ada', lastName: 'One' })).body.data.id as string
+    const [own, foreign, deleted] = [await made(client), await made(other), await made(client)]
+    await fetch(`${gateway.url}/v1/patients/${deleted}`, { method: 'DELETE', headers: { 'x-api-key': client.secret } })
+    const ids = [own, foreign, deleted, `u${randomUUID()}`]
+    const { results } = await client.run(ids.map(id => patient(id, { gender: 'male' })))
+    t.same(results.map(({ status }) => status), ['updated', 'created', 'created', 'created'])
+    t.equal(results[0]!.id, own)
+    for (const { id } of results.slice(1)) t.match(id, /^i[0-9a-f]{32}$/)
+    t.notMatch(JSON.stringify((await other.get(`/fhir/Patient/${foreign}`)).body), /male/)
+    const references = await client.run(ids.slice(1).map(id => observation(`Patient/${id}x`.slice(0, -1))))
+    const [first, ...rest] = references.results.map(({ line, ...more }) => more)
+    t.match(first, { status: 'failed', code: 'VALIDATION_ERROR', field: 'Observation.subject' })
+    for (const one of rest) t.same(one, first, 'no answer tells whether an id exists elsewhere')
+  })
+
+  test(`${name}: what is sent again is made once; records without a name are left as they are, those with one are updated`, async t => {
+    const gateway = await startGateway(t, settings)
+    const client = importer(gateway, (await gateway.createKey()).secret)
+    const lines = [patient('p1'), patient(), patient(), observation('Patient/p1'), patient('p1')]
+    const first = await client.run(lines)
+    t.same(first.results.map(({ status }) => status), ['created', 'created', 'created', 'created', 'failed'])
+    t.match(first.results[4], { code: 'VALIDATION_ERROR', field: 'id' })
+    const again = await client.run(lines)
+    t.same(again.results.map(({ status }) => status), ['updated', 'unchanged', 'unchanged', 'unchanged', 'failed'])
+    t.same(again.results.map(({ id }) => id), first.results.map(({ id }) => id))
+    t.equal((await client.get('/fhir/Patient?_summary=count')).body.total, 3)
+    const stranger = importer(gateway, (await gateway.createKey()).secret)
+    const theirs = await stranger.run(lines)
+    t.notOk(theirs.results.some(({ id }) => id !== undefined && first.results.some(mine => mine.id === id)), 'other organizations have other ids')
+  })
+
+  test(`${name}: the simple form is checked and completed as a create does it, and changes only what it shows`, async t => {
+    const gateway = await startGateway(t, settings)
+    const client = importer(gateway, (await gateway.createKey()).secret)
+    const stored = await client.post('/fhir/Patient', patient(undefined, { maritalStatus: { text: 'kept' }, gender: 'female' }))
+    const { results } = await client.run([
+      { id: stored.body.id, firstName: 'Ada', lastName: 'New' },
+      { id: 'px', firstName: 'Eva', lastName: 'Two' },
+      { id: 'py', lastName: 'Two', patientId: 'px' },
+      { resourceType: 'Observation', id: 'o1', status: 'final', code: { text: 'weight' }, subject: { reference: 'Patient/px' } }
+    ], '?resourceType=Patient')
+    t.match(results.map(({ status }) => status), ['updated', 'created', 'failed', 'created'])
+    const changed = (await client.get(`/fhir/Patient/${stored.body.id}`)).body
+    t.match(changed, { gender: 'female', name: [{ family: 'New' }] })
+    const shown = (await client.get(`/patients/${results[1]!.id}`)).body.data
+    const again = await client.run([{ ...shown, lastName: 'Three' }])
+    t.match(again.results, [{ status: 'updated', id: results[1]!.id }], 'a record as the gateway shows it can be sent back')
+    t.match((await client.run([{ ...shown, lastName: 'Three' }])).results, [{ status: 'unchanged' }])
+  })
+
+  test(`${name}: tags and ids of another tenant on a line change nothing, and nobody else sees what was stored`, async t => {
+    const gateway = await startGateway(t, settings)
+    const key = await gateway.createKey()
+    const stranger = await gateway.createKey()
+    const client = importer(gateway, key.secret)
+    const { results } = await client.run([patient('t1', { meta: { tag: [{ system: 'urn:clinigate:tenant', code: stranger.tenantId }] } })])
+    t.match(results, [{ status: 'created' }])
+    t.equal((await client.get(`/fhir/Patient/${results[0]!.id}`)).status, 200)
+    t.equal((await importer(gateway, stranger.secret).get(`/fhir/Patient/${results[0]!.id}`)).status, 404)
+  })
+
+  test(`${name}: a dry run checks every line and writes nothing`, async t => {
+    const gateway = await startGateway(t, settings)
+    const client = importer(gateway, (await gateway.createKey()).secret)
+    const { job, results } = await client.run([observation('Patient/p1'), patient('p1'), observation('Patient/nobody'), { resourceType: 'Patient', meta: [] }], '?dryRun=true')
+    t.same(results.map(({ status }) => status), ['valid', 'valid', 'failed', 'failed'])
+    t.match(job, { processedRecords: 4, failedRecords: 2 })
+    t.equal((await client.get('/fhir/Patient?_summary=count')).body.total, 0)
+  })
+
+  test(`${name}: a record that the datastore refuses stops no other one`, async t => {
+    const gateway = await startGateway(t, settings)
+    const client = importer(gateway, (await gateway.createKey()).secret)
+    const lines = [...Array(60).keys()].map(at => at % 20 === 7 ? { resourceType: 'Patient', id: `p${at}`, ...fhirUrl === undefined ? { contact: 'x', name: 'x'.repeat(3) } : { birthDate: 'yesterday' } } : patient(`p${at}`))
+    const { results } = await client.run([...lines, observation('Patient/p7'), observation('Patient/p8')])
+    const failed = results.filter(({ status }) => status === 'failed').map(({ line }) => line)
+    if (fhirUrl !== undefined) t.same(failed, [8, 28, 48, 61])
+    t.equal(results.length, 62)
+    t.notOk(results.some(({ status }) => status === 'pending'))
+  })
+
+  test(`${name}: jobs and results of another organization are not there`, async t => {
+    const gateway = await startGateway(t, settings)
+    const { tenantId, secret } = await gateway.createKey()
+    const client = importer(gateway, secret)
+    const { job } = await client.run(ndjson([patient()]))
+    for (const wish of [{}, { tenantId, mode: 'live' as const }]) {
+      const stranger = importer(gateway, (await gateway.createKey(wish)).secret)
+      t.equal((await stranger.get(`/bulk/jobs/${job.id}/results`)).status, 404)
+      t.equal((await stranger.get(`/bulk/jobs/${job.id}`)).status, 404)
+    }
+  })
+}
