@@ -18,7 +18,7 @@ export const everywhere: readonly FailureCode[] = [
 /** The failures of a request with a body. */
 export const withBody: readonly FailureCode[] = ['INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR', 'CONFLICT']
 
-interface Success { readonly status: 200 | 201, readonly description: string, readonly data: JsonSchema, readonly headers?: JsonSchema }
+interface Success { readonly status: 200 | 201 | 202, readonly description: string, readonly data: JsonSchema, readonly headers?: JsonSchema }
 
 /** The answers of an operation: its success, and the failures that it may have, by their statuses. */
 export function answersOf ({ status, description, data, headers }: Success, failures: readonly FailureCode[]): JsonSchema {

@@ -43,8 +43,34 @@ const tags = [bulkTag.name]
 const lines: JsonSchema = { schema: { type: 'string', description: 'A record a line.' } }
 const content: JsonSchema = { 'application/fhir+ndjson': lines, 'application/x-ndjson': lines, 'application/ndjson': lines }
 
+const exportBody: JsonSchema = {
+  type: 'object',
+  properties: {
+    resourceTypes: { type: 'array', minItems: 1, items: { type: 'string' }, description: 'Names of resources here or in R4, `patients` or `Patient`; absent: all.', examples: [['patients', 'Observation']] },
+    since: { type: 'string', description: 'Only records changed since: a time with its zone, or a date.', examples: ['2030-03-14T09:30:00Z'] },
+    format: { type: 'string', enum: ['fhir', 'simple'], default: 'fhir', description: 'FHIR as it is stored, or the simple form.' }
+  },
+  additionalProperties: false
+}
+
+const begun: JsonSchema = {
+  type: 'object',
+  properties: { jobId: { type: 'string' }, status: { type: 'string', const: 'pending' }, message: { type: 'string' } },
+  required: ['jobId', 'status', 'message']
+}
+
 /** The paths of bulk jobs. */
 export const bulkPaths: Readonly<Record<string, JsonSchema>> = {
+  '/v1/bulk/export': {
+    post: {
+      operationId: 'beginBulkExport',
+      tags,
+      summary: 'Export records',
+      description: 'Of the key\'s organization and mode, as newline-delimited JSON: a file for each type, to be downloaded once the job is completed. It needs a key that may read.',
+      requestBody: { required: true, content: { 'application/json': { schema: exportBody } } },
+      responses: answersOf({ status: 202, description: 'The export has begun.', data: begun }, [...everywhere, 'INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR'])
+    }
+  },
   '/v1/bulk/jobs': {
     get: {
       operationId: 'searchBulkJobs',

@@ -11,8 +11,11 @@ const requests: ReadonlyArray<readonly [method: string, path: string, headers?: 
   ['GET', '/files/Patient.ndjson', { range: 'bytes=0-1' }], ['GET', '/files/Patient.ndjson', { range: 'bytes=999-' }], ['GET', '/files/Patient.ndjson', { 'if-none-match': '*' }], ['GET', '/files/Patient.ndjson', { 'accept-encoding': 'gzip' }]
 ]
 
+/** The same of raw FHIR, as clients of the Bulk Data Access specification send them. */
+const fhirRequests = ['GET', 'HEAD', 'DELETE'].flatMap(method => [[method, ''], [method, '?x=1']] as const)
+
 /** The routes of jobs, as they are probed here. */
-export const probedJobRoutes = ['/v1/bulk/jobs', '/v1/bulk/jobs/:id', '/v1/bulk/jobs/:id/files/:name', '/v1/bulk/jobs/:id/results']
+export const probedJobRoutes = ['/v1/bulk/jobs', '/v1/bulk/jobs/:id', '/v1/bulk/jobs/:id/files/:name', '/v1/bulk/jobs/:id/results', '/v1/fhir/_export/:id', '/v1/fhir/_import/:id']
 
 /** The probe "another tenant's job" for every route that names one: it must be answered like one that never was, and go on undisturbed. */
 export async function probeForeignJobs (t: Test): Promise<void> {
@@ -35,6 +38,13 @@ export async function probeForeignJobs (t: Test): Promise<void> {
     if (!path.includes('?')) t.equal(unknown.status, 404, `${method} ${path}`)
     for (const [name, { id }] of Object.entries(strangers)) t.strictSame(said(await ask(client, method, id + path, headers)), said(unknown), `${method} ${path} ${JSON.stringify(headers ?? {})}: ${name} as unknown`)
     for (const odd of ['1', 'job-', `job-${'A'.repeat(26)}`, 'x'.repeat(65), '%00', "'--"]) t.strictSame(said(await ask(client, method, odd + path, headers)), said(unknown), `${method} ${path}: ${odd}`)
+  }
+  for (const [method, query, place] of fhirRequests.flatMap(([method, query]) => [[method, query, '_export'], [method, query, '_import']] as const)) {
+    const askFhir = (id: string) => client.send(method, `fhir/${place}/${id}${query}`)
+    const unknown = await askFhir(`job-${'a'.repeat(26)}`)
+    t.equal(unknown.status, query === '' ? 404 : 400)
+    for (const [name, { id }] of Object.entries(strangers)) t.strictSame(said(await askFhir(id)), said(unknown), `${method} ${query}: ${name} as unknown`)
+    for (const odd of ['1', 'job-', `job-${'A'.repeat(26)}`, 'x'.repeat(65)]) t.strictSame(said(await askFhir(odd)), said(unknown), `${method}: ${odd}`)
   }
   t.strictSame((await client.send('GET', 'bulk/jobs')).data, { data: [], total: 0, hasMore: false }, 'none of them is listed')
   const { id: _, ...place } = Object.values(strangers)[0]!
