@@ -25,12 +25,15 @@ const owner = Type.Object({
   datastore: Type.Optional(Type.String({ pattern: '^[\\w.-]{1,64}$' }))
 } satisfies Told<JobOwner>, closed)
 
+/** A search parameter; a tuple would make the validator complain aloud. */
+const pair = Type.Unsafe<readonly [string, string]>({ type: 'array', items: text, minItems: 2, maxItems: 2 })
+
 const exportRequest = Type.Object({
   kind: Type.Literal('export'),
   types: several(word, 500),
   since: Type.Optional(word),
   format: Type.Enum(['simple', 'fhir']),
-  filters: Type.Optional(Type.Record(Type.String(), several(several(Type.Tuple([word, text]), 100), 100))),
+  filters: Type.Optional(Type.Record(Type.String(), several(several(pair, 100), 100))),
   elements: Type.Optional(several(word, 1_000)),
   level: Type.Enum(['system', 'patient', 'group']),
   groupId: Type.Optional(id),
