@@ -35,6 +35,6 @@ function requireScopes (caller: Caller, { kind }: FhirInteraction): void {
 declare module 'fastify' {
   interface FastifyRequest {
     /** What a request of raw FHIR asks for, in words of R4; undefined until it was understood. */
-    understood: Pick<FhirInteraction, 'kind' | 'type'> | undefined
+    understood: { readonly kind: FhirInteraction['kind'] | 'import', readonly type: string } | undefined
   }
 }

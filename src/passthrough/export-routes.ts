@@ -22,12 +22,12 @@ export interface Exports {
 }
 
 /** Starts the export that a request asks for, and says where its state is told: http://hl7.org/fhir/uv/bulkdata/STU2/export.html */
-export async function kickOff (reply: FastifyReply, { asked, id }: Export, { exports, store, url }: { readonly exports: Exports, readonly store: GuardedStore, readonly url: string }): Promise<FastifyReply> {
+export async function kickOff (reply: FastifyReply, interaction: Export, { exports, store, url }: { readonly exports: Exports, readonly store: GuardedStore, readonly url: string }): Promise<FastifyReply> {
   const { request } = reply
   if (request.method === 'HEAD') throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, POST' } })
   if (!readPreferences(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async; an export is gathered first and fetched then.' })
-  if (id !== undefined) await store.read({ kind: 'read', type: 'Group', id })
-  const job = await exports.begin(request, { ...asked, url: `${url}${request.raw.url!}` })
+  await store.demandExportable(interaction)
+  const job = await exports.begin(request, { ...interaction.asked, url: `${url}${request.raw.url!}` })
   return reply.code(202).type(fhirType).header('content-location', `${url}/v1/fhir/_export/${job.id}`).send(JSON.stringify(successOutcome('The export has begun. Ask at the address in Content-Location how far it is.')))
 }
 

@@ -35,7 +35,8 @@ const routes: readonly Route[] = [
   route(':type/:id/_history', { GET: history }),
   route(':type/:id/_history/:version', { GET: vread }),
   route('Patient/:id/$everything', { GET: everything }),
-  route('$import', { POST: notYet }),
+  // By itself it has a route of its own, since it is no one interaction.
+  route('$import', { POST: notAmongOthers }),
   ...methodsOf('$export', request => exportOf('system', request)),
   ...methodsOf('Patient/$export', request => exportOf('patient', request)),
   ...methodsOf('Group/:id/$export', (request, { id }) => exportOf('group', request, id)),
@@ -79,8 +80,8 @@ function namedIn (pattern: readonly string[], path: readonly string[]): Named {
   return { type: pattern.includes(':type') ? at(':type') : path[0] ?? '', id: at(':id'), version: at(':version') }
 }
 
-function notYet (): never {
-  throw new Failure('NOT_IMPLEMENTED', { message: 'Bulk operations are not offered here yet.' })
+function notAmongOthers (): never {
+  throw new Failure('METHOD_NOT_ALLOWED', { message: 'An import is a request of its own.' })
 }
 
 function search (request: FhirRequest, { type }: Named): FhirInteraction {

@@ -3,7 +3,8 @@ import { createOnce, type Made } from './writes/create-once.js'
 import { ask } from './door.js'
 import type { Door } from './door.js'
 import type { FhirAnswer } from './fhir-answer.js'
-import type { FhirInteraction, Terminology } from './fhir-interaction.js'
+import { demandExportable } from './export/may-export.js'
+import type { Export, FhirInteraction, Terminology } from './fhir-interaction.js'
 import type { Create, CreateOnce, Delete, Interaction, Read, RelatedRead, Search, Update, VersionRead } from './interaction.js'
 import { firstOwned } from './look-up.js'
 import type { Page } from './reads/page.js'
@@ -43,6 +44,8 @@ export interface GuardedStore {
   firstOwned (candidates: readonly string[]): Promise<string | undefined>
   /** Any interaction of raw FHIR. */
   perform (interaction: FhirInteraction): Promise<FhirAnswer>
+  /** Refuses an export that could not be; a job performs the others. */
+  demandExportable (interaction: Export): Promise<void>
   /** The way of a question about codes, for a proxy. */
   passage (interaction: Terminology): Promise<Passage>
 }
@@ -60,6 +63,7 @@ export function tenantGuard (door: Door): GuardedStore {
     delete: decided((interaction: Delete) => remove(door, interaction)),
     firstOwned: candidates => firstOwned(door, candidates),
     perform: interaction => perform(door, interaction),
+    demandExportable: interaction => demandExportable(door, interaction),
     passage: decided(async (interaction: Terminology) => passageOf(door, interaction))
   } satisfies Omit<GuardedStore, typeof guarded> as GuardedStore
 }

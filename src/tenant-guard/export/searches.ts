@@ -26,6 +26,7 @@ const mostSearches = 8
  * @param members the ids of a group's patients
  */
 export function searchesOf ({ level, filters = {} }: ExportAsked, types: readonly string[], members: readonly string[] = []): TypeSearch[] {
+  if (level === 'group' && members.length === 0) return []
   return types.filter(type => level === 'system' || isOfPatients(type)).map(type => {
     const searches = inFewer(type, Object.hasOwn(filters, type) ? filters[type]! : [[]])
     if (level === 'system') return { type, searches }
