@@ -21,7 +21,20 @@ export async function followReadme (t: Test, environment: Readonly<Record<string
     }
     t.strictSame(statuses, ['201', '200', '200', '200', '200'])
   })
+  await t.test('the commands of a bulk import give each line its result, and an export begins', t => inBulk(t, gateway))
   await t.test('organizations and keys are made while the gateway runs, and a revoked key is refused within a second', t => administrate(t, gateway))
+}
+
+async function inBulk (t: Test, { url, key }: Gateway): Promise<void> {
+  const [write, start, look, results, exported] = commandsOf('README.md', 'sh bulk').filter(command => !command.startsWith('export'))
+  const options = { cwd: t.testdir(), env: { ...process.env, KEY: key, URL: url, JOB: '' } }
+  const answer = async (command: string): Promise<string> => (await run('bash', ['-c', command], options)).stdout
+  await answer(write!)
+  options.env.JOB = JSON.parse(await answer(start!)).data.jobId
+  const isCompleted = async (): Promise<number> => JSON.parse(await answer(look!)).data.status === 'completed' ? 1 : 0
+  t.equal(await until(isCompleted, 1), 1)
+  t.match((await answer(results!)).trim().split('\n').map(line => JSON.parse(line)), [{ line: 1, status: 'created' }, { line: 2, status: 'failed', field: 'lastName' }])
+  t.match(JSON.parse(await answer(exported!)), { data: { status: 'pending' }, meta: { status: 202 } })
 }
 
 async function administrate (t: Test, gateway: Gateway): Promise<void> {
@@ -53,7 +66,7 @@ async function startGateway (t: Test, environment: Readonly<Record<string, strin
 }
 
 async function until (ask: () => Promise<number>, wanted: number): Promise<number> {
-  for (let attempt = 0; attempt < 20; attempt++) {
+  for (let attempt = 0; attempt < 100; attempt++) {
     const answer = await ask()
     if (answer === wanted) return answer
     await new Promise(resolve => setTimeout(resolve, 100))
