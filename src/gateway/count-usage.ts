@@ -73,7 +73,7 @@ function fhirWordsOf ({ understood, raw, routeOptions }: FastifyRequest): Words 
   return { ...unknown, ...routeOptions.url !== undefined && resourceTypes.has(type) && { resource: type } }
 }
 
-const ofKind: Readonly<Record<FhirInteraction['kind'], UsageInteraction>> = {
+const ofKind: Readonly<Record<FhirInteraction['kind'] | 'import', UsageInteraction>> = {
   read: 'read',
   vread: 'read',
   history: 'history',
@@ -90,6 +90,7 @@ const ofKind: Readonly<Record<FhirInteraction['kind'], UsageInteraction>> = {
   validate: 'operation',
   terminology: 'operation',
   export: 'operation',
+  import: 'operation',
   batch: 'batch',
   transaction: 'transaction'
 }

@@ -3,6 +3,7 @@ import { catalog, type FailureCode } from '../envelope/failures.js'
 import { printJson } from '../json.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { bulkPaths, bulkSchemas, bulkTag } from './bulk-paths.js'
+import { importPaths } from './import-paths.js'
 import { Components } from './components.js'
 import { exampleFhir, exampleOf } from './example.js'
 import { resourcePaths } from './operations.js'
@@ -27,7 +28,7 @@ export function openApiDocument (mappings: readonly Mapping[], { version, url }:
     servers: [{ url }],
     security: [{ key: [] }],
     tags: [...mappings.map(tagOf), bulkTag, serviceTag],
-    paths: Object.assign({}, ...mappings.map(mapping => resourcePaths(mapping, { mappings, parameters })), bulkPaths, servicePaths),
+    paths: Object.assign({}, ...mappings.map(mapping => resourcePaths(mapping, { mappings, parameters })), bulkPaths, importPaths, servicePaths),
     components: {
       securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: '`svc_test_…` or `svc_live_…`' } },
       headers: headerComponents,

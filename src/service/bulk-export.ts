@@ -9,7 +9,7 @@ import type { DoJob } from '../bulk/work.js'
 import { mappings } from '../mappings/registry.js'
 import { exportRoutes, type Exports } from '../passthrough/export-routes.js'
 import { guardedExport } from '../tenant-guard/export/export.js'
-import type { Bulk } from './bulk.js'
+import type { Bulk } from './bulk-parts.js'
 
 /** Who does exports, and the routes that are theirs. */
 export interface ExportParts {

@@ -2,24 +2,41 @@ import type { FastifyPluginAsync } from 'fastify'
 import { importJobs } from '../bulk/import/import-job.js'
 import { results } from '../bulk/import/results.js'
 import { importRoute } from '../bulk/import/routes.js'
+import { sourcesIn, startImport } from '../bulk/import/start-import.js'
+import { isJobId } from '../bulk/job-routes.js'
 import type { DoJob } from '../bulk/work.js'
 import type { Config } from '../config.js'
 import { recordQuota } from '../limits/record-quota.js'
+import { importRoutes, type Imports } from '../passthrough/import-routes.js'
 import { importStore } from '../tenant-guard/import/import-store.js'
-import type { Bulk } from './bulk.js'
+import type { Bulk } from './bulk-parts.js'
 
 /** Who does imports, and the routes that are theirs. */
-export interface ImportParts { readonly doJob: DoJob, readonly routes: readonly FastifyPluginAsync[] }
+export interface ImportParts {
+  readonly doJob: DoJob
+  readonly routes: readonly FastifyPluginAsync[]
+  readonly fhirRoutes: readonly FastifyPluginAsync[]
+}
 
 /** The imports of a gateway. */
 export function importParts ({ plans, limits, bulk: { importHosts, lineBytes } }: Config, { jobs, spool, openDoor, usage, url, now }: Bulk): ImportParts {
   const rules = { importHosts }
+  const start = { jobs, spool, rules, url }
+  const imports: Imports = {
+    begin: ({ caller }, inputs) => startImport(start, caller, { wish: { dryRun: false }, input: sourcesIn(inputs, rules, 'input') }),
+    find: async ({ caller }, id) => {
+      const job = isJobId(id) ? await jobs.find(id, caller) : undefined
+      return job?.request.kind === 'import' && job.status !== 'cancelled' ? job : undefined
+    },
+    discard: ({ caller }, id) => jobs.discard(id, caller)
+  }
   const quotaFor = recordQuota({ plans, months: usage.months, record: usage.count, now })
   return {
     doJob: importJobs({ ...rules, jobs, lineBytes, quotaFor, storeFor: (owner, errand) => importStore(openDoor(owner, errand)) }),
     routes: [
-      scope => importRoute(scope, { jobs, spool, rules, url, bodyBytes: limits.bundleBytes }),
+      scope => importRoute(scope, { ...start, bodyBytes: limits.bundleBytes }),
       scope => results(scope, { jobs, spool })
-    ]
+    ],
+    fhirRoutes: [scope => importRoutes(scope, { imports, url })]
   }
 }

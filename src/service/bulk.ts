@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { FastifyBaseLogger, FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsync } from 'fastify'
 import { downloads } from '../bulk/downloads.js'
 import { Spool } from '../bulk/files.js'
 import { jobRoutes } from '../bulk/job-routes.js'
@@ -8,33 +8,12 @@ import { Sweeper } from '../bulk/sweeper.js'
 import type { Config } from '../config.js'
 import type { Check } from '../gateway/health.js'
 import type { Jobs } from '../jobs/job.js'
-import type { ControlLink } from '../link/link.js'
 import type { Exports } from '../passthrough/export-routes.js'
 import { exportParts } from './bulk-export.js'
 import { importParts } from './bulk-import.js'
+import type { Bulk, BulkParts } from './bulk-parts.js'
 import type { Closers } from './closers.js'
 import { gatewayName } from './gateway-name.js'
-import type { OpenDoor } from './guarded-stores.js'
-import type { OpenKeys } from './keys.js'
-import type { OpenUsage } from './usage.js'
-
-/** What bulk jobs are made of. */
-export interface BulkParts {
-  readonly link: Pick<ControlLink, 'jobs'>
-  readonly openDoor: OpenDoor
-  readonly keys: Pick<OpenKeys, 'isRevoked'>
-  readonly usage: Pick<OpenUsage, 'count' | 'months'>
-  /** The gateway's own URL, before `/v1`. */
-  readonly url: string
-  readonly now: () => Date
-  readonly log: FastifyBaseLogger
-}
-
-/** What starts jobs: where they are kept, and where their files go. */
-export interface Bulk extends Omit<BulkParts, 'link' | 'keys'> {
-  readonly jobs: Jobs
-  readonly spool: Spool
-}
 
 /** The bulk jobs of this gateway, as they are worked on from now on. */
 export interface OpenBulk {
@@ -66,7 +45,7 @@ export function openBulk (config: Config, parts: BulkParts, closers: Closers): O
   closers.add(new Sweeper({ jobs: kept, spool, now, log }))
   return {
     routes: [scope => jobRoutes(scope, { jobs: bulk.jobs, url, now }), scope => downloads(scope, { jobs: bulk.jobs, spool }), ...ofExports.routes, ...ofImports.routes],
-    fhirRoutes: ofExports.fhirRoutes,
+    fhirRoutes: [...ofExports.fhirRoutes, ...ofImports.fhirRoutes],
     exports,
     check: () => ({ status: runner.failures < noticedFailures ? 'ok' : 'degraded', running: runner.running })
   }

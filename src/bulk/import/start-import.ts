@@ -70,14 +70,13 @@ export function typeNamed (name: unknown, field = 'resourceType'): string {
 }
 
 /** The sources that a client names. @throws {Failure} BAD_REQUEST */
-export function sourcesIn (list: unknown, rules: SourceRules): readonly Source[] {
-  if (!Array.isArray(list) || list.length === 0 || list.length > mostSources) throw refused('sources', `expected a list of 1 to ${mostSources} sources`)
-  return list.map((item, at) => sourceOf(item, { at, rules }))
+export function sourcesIn (list: unknown, rules: SourceRules, name = 'sources'): readonly Source[] {
+  if (!Array.isArray(list) || list.length === 0 || list.length > mostSources) throw refused(name, `expected a list of 1 to ${mostSources} sources`)
+  return list.map((item, at) => sourceOf(item, { field: `${name}[${at}]`, rules }))
 }
 
-function sourceOf (item: unknown, { at, rules }: { readonly at: number, readonly rules: SourceRules }): Source {
+function sourceOf (item: unknown, { field, rules }: { readonly field: string, readonly rules: SourceRules }): Source {
   const { resourceType, url, ...more } = (item ?? {}) as Record<string, unknown>
-  const field = `sources[${at}]`
   if (typeof url !== 'string' || Object.keys(more).length > 0) throw refused(field, 'expected url and, where the lines do not say it, resourceType')
   try {
     sourceUrl(url, rules)

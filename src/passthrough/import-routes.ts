@@ -1,0 +1,125 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { parseBody } from '../envelope/body.js'
+import { catalog, Failure, type FailureCode } from '../envelope/failures.js'
+import { fhirType, successOutcome } from '../envelope/operation-outcome.js'
+import { queryOf, refused } from '../envelope/query.js'
+import type { Job } from '../jobs/job.js'
+import { requireScope } from '../keys/scopes.js'
+import type { FhirElement } from '../mappings/fhir.js'
+import { readPreferences } from './preferences.js'
+
+/** Where records of a type are fetched from. */
+export interface ImportInput { readonly resourceType: unknown, readonly url: unknown }
+
+/** The imports of a caller. */
+export interface Imports {
+  /** @throws {Failure} BAD_REQUEST for a source that may not be fetched */
+  readonly begin: (request: FastifyRequest, inputs: readonly ImportInput[]) => Promise<Job>
+  /** An import of the caller's that is wanted still. */
+  readonly find: (request: FastifyRequest, jobId: string) => Promise<Job | undefined>
+  /** It is missing from then on. */
+  readonly discard: (request: FastifyRequest, jobId: string) => Promise<void>
+}
+
+export interface ImportRoutesOptions {
+  readonly imports: Imports
+  /** The gateway's own URL, before `/v1`. */
+  readonly url: string
+}
+
+type WithId = FastifyRequest<{ Params: { id: string } }>
+
+/** `/v1/fhir/$import`, with the manifest that HAPI takes as Parameters, and `/v1/fhir/_import/<id>`, which tells how far it is. */
+export async function importRoutes (scope: FastifyInstance, { imports, url }: ImportRoutesOptions): Promise<void> {
+  // The router reads an encoded dollar, which many clients send, in no other form of a path.
+  scope.post('/:operation(^\\$import$)', async (request, reply) => {
+    request.understood = { kind: 'import', type: 'Bundle' }
+    requireScope(request.caller, 'write')
+    requireNoQuery(request)
+    if (!readPreferences(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async; an import is worked on after the answer.' })
+    const job = await imports.begin(request, inputsIn(request.body))
+    reply.header('content-location', `${url}/v1/fhir/_import/${job.id}`)
+    return told(reply.code(202), 'The import has begun. Ask at the address in Content-Location how far it is.')
+  })
+  const found = async (request: WithId): Promise<Job> => {
+    requireScope(request.caller, 'write')
+    requireNoQuery(request)
+    return await imports.find(request, request.params.id) ?? missing()
+  }
+  scope.get('/_import/:id', async (request: WithId, reply) => {
+    const job = await found(request)
+    if (job.status === 'failed') throw failureOf(job)
+    return job.status === 'completed' ? sendManifest(reply, job, url) : sendProgress(reply, job)
+  })
+  scope.delete('/_import/:id', async (request: WithId, reply) => {
+    await imports.discard(request, (await found(request)).id)
+    return told(reply.code(202), 'The import is ended. What it wrote stays.')
+  })
+}
+
+const told = (reply: FastifyReply, diagnostics: string): FastifyReply => reply.type(fhirType).send(JSON.stringify(successOutcome(diagnostics)))
+
+function requireNoQuery ({ raw }: FastifyRequest): void {
+  if (queryOf(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Ask without parameters.' })
+}
+
+function missing (): never {
+  throw new Failure('NOT_FOUND')
+}
+
+const formats = new Set(['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson', 'ndjson'])
+
+/** What the parameters of a manifest may be; `inputSource` says where the data comes from, for people. */
+const known = new Set(['inputFormat', 'inputSource', 'storageDetail', 'input'])
+
+function inputsIn (body: unknown): readonly ImportInput[] {
+  const { resourceType, parameter } = (Buffer.isBuffer(body) && body.length > 0 ? parseBody(body) : {}) as FhirElement
+  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send Parameters with inputFormat and input, as HAPI takes them.' })
+  const parameters = parameter as readonly FhirElement[]
+  if (!parameters.every(item => typeof item === 'object' && item !== null && known.has(String(item.name)))) throw refused('parameter', `expected ${[...known].join(', ')}`)
+  const [format] = parameters.filter(({ name }) => name === 'inputFormat')
+  if (format === undefined || !formats.has(String(format.valueCode))) throw refused('inputFormat', 'expected application/fhir+ndjson')
+  for (const { part } of parameters.filter(({ name }) => name === 'storageDetail')) demandPlainStorage(part)
+  return parameters.filter(({ name }) => name === 'input').map(inputOf)
+}
+
+function demandPlainStorage (part: unknown): void {
+  const parts = Array.isArray(part) ? part as readonly FhirElement[] : []
+  if (parts.some(({ name }) => String(name).startsWith('credential'))) throw refused('storageDetail', 'credentials are not sent to sources; use URLs that need none')
+  if (parts.some(({ name, valueCode }) => name === 'type' && valueCode !== 'https')) throw refused('storageDetail', 'expected the type https')
+}
+
+function inputOf ({ part }: FhirElement): ImportInput {
+  const parts = Array.isArray(part) ? part as readonly FhirElement[] : []
+  const valueOf = (wanted: string): unknown => {
+    const found = parts.find(({ name }) => name === wanted)
+    return found?.valueCode ?? found?.valueUri ?? found?.valueUrl ?? found?.valueString
+  }
+  return { resourceType: valueOf('type'), url: valueOf('url') }
+}
+
+/** A failed import is there all the same, so no code says that it is not, or that the request for its state was wrong in other ways. */
+function failureOf ({ failure }: Job): Failure {
+  const code = failure !== undefined && Object.hasOwn(catalog, failure.code) ? failure.code as FailureCode : 'INTERNAL_ERROR'
+  return new Failure([401, 403, 404, 429, 503].includes(catalog[code].status) ? 'INTERNAL_ERROR' : code, { message: failure?.message })
+}
+
+function sendManifest (reply: FastifyReply, { id, completedAt, expiresAt, progress: { processed, failed } }: Job, url: string): FastifyReply {
+  const manifest = {
+    transactionTime: completedAt,
+    request: `${url}/v1/fhir/$import`,
+    requiresAccessToken: true,
+    output: [],
+    error: [],
+    extension: { results: `${url}/v1/bulk/jobs/${id}/results`, processedRecords: processed, failedRecords: failed }
+  }
+  return reply.type('application/json; charset=utf-8').header('expires', new Date(expiresAt).toUTCString()).send(JSON.stringify(manifest))
+}
+
+/** Between two questions how far an import is. */
+const retryAfterSeconds = '5'
+
+function sendProgress (reply: FastifyReply, { status, progress: { processed, total } }: Job): FastifyReply {
+  const records = total === undefined ? `${processed} records` : `${processed} of ${total} records`
+  return reply.code(202).headers({ 'x-progress': status === 'pending' ? 'waiting' : records, 'retry-after': retryAfterSeconds }).send()
+}

@@ -1,0 +1,25 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Spool } from '../bulk/files.js'
+import type { Jobs } from '../jobs/job.js'
+import type { ControlLink } from '../link/link.js'
+import type { OpenDoor } from './guarded-stores.js'
+import type { OpenKeys } from './keys.js'
+import type { OpenUsage } from './usage.js'
+
+/** What bulk jobs are made of. */
+export interface BulkParts {
+  readonly link: Pick<ControlLink, 'jobs'>
+  readonly openDoor: OpenDoor
+  readonly keys: Pick<OpenKeys, 'isRevoked'>
+  readonly usage: Pick<OpenUsage, 'count' | 'months'>
+  /** The gateway's own URL, before `/v1`. */
+  readonly url: string
+  readonly now: () => Date
+  readonly log: FastifyBaseLogger
+}
+
+/** What starts jobs: where they are kept, and where their files go. */
+export interface Bulk extends Omit<BulkParts, 'link' | 'keys'> {
+  readonly jobs: Jobs
+  readonly spool: Spool
+}
