@@ -4,16 +4,17 @@ import { DatabaseUnavailable } from '../control/database-unavailable.js'
 import { ControlRefused } from '../control/refused.js'
 import { addAdopt } from './adopt.js'
 import { addAudit } from './audit.js'
+import { addBulk } from './bulk/command.js'
 import { addKeys } from './keys.js'
 import { addOperators } from './operators.js'
 import { addOrgs } from './orgs.js'
 import { addStart } from './start.js'
-import { controlIn, FaultsFound, type Surroundings } from './surroundings.js'
+import { controlIn, FaultsFound, Interrupted, type Surroundings } from './surroundings.js'
 import { addTokens } from './tokens.js'
 import { addUsage } from './usage.js'
 import { addValidate } from './validate/command.js'
 
-/** Runs one command and says how it ended: 0 done, 1 not possible, 2 not understood. Results go to `out`, most of them as JSON, all else to `err`. */
+/** Runs one command and says how it ended: 0 done, 1 not possible, 2 not understood, 130 interrupted. Results go to `out`, most of them as JSON, all else to `err`. */
 export async function run (args: readonly string[], surroundings: Surroundings): Promise<number> {
   const program = new Command('clinigate')
     .description('Organizations and keys of a clinigate gateway, and checks of records. Works while the gateway runs, which follows within a second.')
@@ -30,6 +31,7 @@ export async function run (args: readonly string[], surroundings: Surroundings):
   addAudit(program, surroundings)
   addAdopt(program, surroundings)
   addValidate(program, surroundings)
+  addBulk(program, surroundings)
   try {
     await program.parseAsync(args, { from: 'user' })
     return 0
@@ -37,6 +39,7 @@ export async function run (args: readonly string[], surroundings: Surroundings):
     // Commander has said by itself what it did not understand.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     if (error instanceof FaultsFound) return 1
+    if (error instanceof Interrupted) return 130
     surroundings.err(`clinigate: ${explain(error)}\n`)
     return 1
   }

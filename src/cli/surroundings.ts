@@ -25,6 +25,9 @@ export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
 /** A command did its work and found faults, which it has told; the process ends with 1. */
 export class FaultsFound extends Error {}
 
+/** The person ended a command and was told how to go on; the process ends with 130, as one that the signal had killed. */
+export class Interrupted extends Error {}
+
 /** What a command works with. */
 export interface Control {
   /** Does the work at a desk and prints what it gives as JSON: one thing on one line, a list for people to read. */
