@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
-import type { ExportRequest, Job } from '../../jobs/job.js'
+import type { ExportRequest, Job, JobFile } from '../../jobs/job.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
 import type { GuardedExport } from '../../tenant-guard/export/export.js'
 import { ForeignRecord } from '../../tenant-guard/export/lines.js'
@@ -16,14 +16,16 @@ export interface ExportParts {
   /** The datastore of whoever started the job, seen through the guard. */
   readonly exportFor: (job: Job, log: FastifyBaseLogger) => GuardedExport
   readonly mappings: readonly Mapping[]
+  /** How often it is noted how far an export is. */
+  readonly saveEveryMs?: number
 }
 
-const saveEveryMs = 1_000
+const usualSaveEveryMs = 1_000
 
 /** Exports records into a file for each type. What was written and saved is not asked for again. */
-export function doExport ({ exportFor, mappings }: ExportParts): DoJob {
+export function doExport ({ exportFor, mappings, saveEveryMs = usualSaveEveryMs }: ExportParts): DoJob {
   return async work => {
-    const run = await opened(work, { store: exportFor(work.job, work.log), mappings })
+    const run = await opened(work, { store: exportFor(work.job, work.log), mappings, saveEveryMs })
     try {
       await run.all()
     } catch (error) {
@@ -35,6 +37,7 @@ export function doExport ({ exportFor, mappings }: ExportParts): DoJob {
 }
 
 interface RunParts {
+  readonly saveEveryMs: number
   readonly store: GuardedExport
   readonly mappings: readonly Mapping[]
   readonly output: Output
@@ -55,15 +58,17 @@ class Run {
   readonly output: Output
   readonly #work: Work
   readonly #store: GuardedExport
+  readonly #saveEveryMs: number
   readonly #request: ExportRequest
   readonly #formOf: ReturnType<typeof lineForms>
   #place: ExportPlace | undefined
   #savedAt = -Infinity
 
-  constructor (work: Work, { store, mappings, output, place }: RunParts) {
+  constructor (work: Work, { store, mappings, saveEveryMs, output, place }: RunParts) {
     this.output = output
     this.#work = work
     this.#store = store
+    this.#saveEveryMs = saveEveryMs
     this.#request = work.job.request as ExportRequest
     this.#formOf = lineForms(this.#request, mappings)
     this.#place = place
@@ -80,7 +85,9 @@ class Run {
     await late.write()
     await this.output.close()
     const { processed } = this.output.progress
-    await save({ ...this.#state(), files: this.output.files, progress: { total: processed, processed, failed: 0 } })
+    const rankOf = ({ resourceType }: JobFile): number => this.#request.types.indexOf(resourceType)
+    const files = this.output.files.toSorted((one, other) => rankOf(one) - rankOf(other))
+    await save({ ...this.#state(), files, progress: { total: processed, processed, failed: 0 } })
   }
 
   async #take ({ type, lines, isLate }: Portion, late: Late): Promise<void> {
@@ -95,7 +102,7 @@ class Run {
   async #reached ({ place, isStep }: Portion): Promise<void> {
     if (place === undefined) return
     this.#place = place
-    if (isStep !== true && performance.now() - this.#savedAt < saveEveryMs) return
+    if (isStep !== true && performance.now() - this.#savedAt < this.#saveEveryMs) return
     await this.output.flush()
     const total = place.total === undefined ? {} : { total: Math.max(place.total, this.output.progress.processed) }
     await this.#work.save({ ...this.#state(), progress: { ...total, ...this.output.progress, failed: 0 } })

@@ -1,0 +1,217 @@
+import t, { type Test } from 'tap'
+import { gatewayTo, newTenant, system } from './guarded.js'
+import { startExportingServer, type ExportingServer, type Fault } from './exporting-server.js'
+import { breakableJob, leaving, type BreakableJob } from '../bulk/broken-off.js'
+import { sealedCursors } from '../../src/tenant-guard/cursor.js'
+import type { Door, Incident } from '../../src/tenant-guard/door.js'
+import { guardedExport } from '../../src/tenant-guard/export/export.js'
+import { FinalFailure } from '../../src/bulk/work.js'
+import { ownershipCache } from '../../src/tenant-guard/ownership.js'
+
+const tenantId = newTenant()
+const tagged = (type: string, id: string, code = tenantId, more = {}): string =>
+  JSON.stringify({ resourceType: type, id, meta: { versionId: '1', lastUpdated: '2026-01-01T00:00:00.000Z', tag: [{ system, code }] }, ...more })
+const many = (type: string, from: number, count: number): string[] => Array.from({ length: count }, (_, at) => tagged(type, `${type}-${from + at}`))
+
+interface Scene {
+  readonly server: ExportingServer
+  readonly job: BreakableJob
+  readonly incidents: Incident[]
+  /** Another job with the same request. */
+  readonly again: () => BreakableJob
+}
+
+async function scene (t: Test, request: Parameters<typeof breakableJob>[1] = {}): Promise<Scene> {
+  const server = await startExportingServer()
+  server.files = [{ type: 'Patient', lines: many('Patient', 0, 700) }, { type: 'Observation', lines: many('Observation', 0, 10) }, { type: 'Patient', lines: many('Patient', 700, 50) }]
+  const { backend, incidents } = gatewayTo(server.url)
+  t.teardown(async () => { await backend.close(); await server.close() })
+  const door: Door = {
+    backend,
+    tenant: { id: tenantId, system },
+    mode: 'test',
+    ownership: ownershipCache({ max: 10 }),
+    cursors: sealedCursors({ key: Buffer.alloc(32), now: () => new Date() }),
+    fhirBase: 'http://gateway.test/v1/fhir',
+    requestId: 'job-1',
+    onIncident: incident => { incidents.push(incident) },
+    onTrouble: () => {}
+  }
+  const again = (): BreakableJob => breakableJob(() => guardedExport(door), request, tenantId)
+  return { server, incidents, job: again(), again }
+}
+
+const linesOf = (job: BreakableJob, type: string): string[] => (job.disk.get(`${type}.ndjson`)?.toString() ?? '').split('\n').filter(line => line !== '')
+
+function demandWhole (t: Test, { server, job }: Pick<Scene, 'server' | 'job'>): void {
+  for (const type of ['Patient', 'Observation']) {
+    const expected = server.files.filter(file => file.type === type).flatMap(({ lines }) => lines)
+    t.strictSame(linesOf(job, type).toSorted(), expected.toSorted(), `each ${type} once`)
+    t.match(job.job.files.find(file => file.resourceType === type), { count: expected.length, bytes: job.disk.get(`${type}.ndjson`)!.length })
+  }
+}
+
+/** Answers the first requests of a path wrongly, so many times. */
+function faulty (path: RegExp, times: number, behave: (response: Parameters<Fault>[1]) => void): Fault {
+  return (request, response) => {
+    if (!path.test(request.path) || times-- <= 0) return false
+    behave(response)
+    return true
+  }
+}
+
+t.test('the datastore is asked for each type by one filter with the tenant\'s tag, and for nothing else', async t => {
+  const { server, job } = await scene(t, { since: '2026-01-01T00:00:00Z', filters: { Patient: [[['family', 'x,Patient?active=true&_tag=y']]] } })
+  t.equal(await job.run(), 'ended')
+  const kickOff = server.seen.find(({ method }) => method === 'POST')!
+  t.match(kickOff.headers, { prefer: 'respond-async', 'x-request-id': 'job-1' })
+  const tag = `_tag=${encodeURIComponent(`${system}|${tenantId}`)}`
+  t.strictSame(JSON.parse(kickOff.body), {
+    resourceType: 'Parameters',
+    parameter: [
+      { name: '_outputFormat', valueString: 'application/fhir+ndjson' },
+      { name: '_type', valueString: 'Patient,Observation' },
+      { name: '_since', valueInstant: '2026-01-01T00:00:00Z' },
+      { name: '_typeFilter', valueString: `Patient?family=x%2CPatient%3Factive%3Dtrue%26_tag%3Dy&${tag}` },
+      { name: '_typeFilter', valueString: `Observation?${tag}` }
+    ]
+  })
+  t.ok(server.seen.filter(({ path }) => path.includes('_count=0')).every(({ path }) => path.includes(tag)))
+})
+
+t.test('files are joined by type, and the job tells their lines and bytes', async t => {
+  const place = await scene(t)
+  t.equal(await place.job.run(), 'ended')
+  demandWhole(t, place)
+  t.strictSame(place.job.job.files.map(({ name }) => name), ['Patient.ndjson', 'Observation.ndjson'])
+  t.strictSame(place.job.job.progress, { total: 760, processed: 760, failed: 0 })
+})
+
+t.test('an export that is broken off at any step, any number of times, loses no line and doubles none', async t => {
+  const place = await scene(t)
+  place.server.polls = 0
+  for (const saveEveryMs of [0, 1_000]) {
+    const whole = place.again()
+    await whole.run({ saveEveryMs })
+    t.ok(whole.steps() > 5)
+    for (let breaksAt = 0; breaksAt <= whole.steps(); breaksAt++) {
+      const job = place.again()
+      t.equal(await job.run({ breaksAt, saveEveryMs }), breaksAt < whole.steps() ? 'broken off' : 'ended', `at step ${breaksAt}`)
+      for (let more = 1; await job.run({ breaksAt: more, saveEveryMs }) !== 'ended'; more++);
+      demandWhole(t, { ...place, job })
+    }
+  }
+})
+
+const busy = (status: number) => (response: Parameters<Fault>[1]) => { response.writeHead(status, { 'retry-after': '1' }).end() }
+const html = (response: Parameters<Fault>[1]): void => { response.writeHead(200, { 'content-type': 'text/html' }).end('<html>') }
+const halfABody = (response: Parameters<Fault>[1]): void => {
+  response.writeHead(200, { 'content-type': 'application/fhir+ndjson', 'content-length': '99999' })
+  response.write(`${many('Patient', 0, 300).join('\n')}\n{"half`)
+  setTimeout(() => response.destroy(), 20)
+}
+
+t.test('a datastore that is busy or breaks off in the midst of a file is asked again, from there on', { timeout: 60_000 }, async t => {
+  for (const [name, fault] of [
+    ['429 to the kick-off', faulty(/^\/\$export$/, 1, busy(429))], ['503 to a poll', faulty(/poll/, 1, busy(503))], ['503 to a file', faulty(/^\/Binary\/0/, 1, busy(503))],
+    ['half a file', faulty(/^\/Binary\/0/, 2, halfABody)], ['a broken connection', faulty(/^\/Binary\/2/, 1, response => { response.destroy() })], ['500 to a file', faulty(/^\/Binary\/1/, 1, busy(500))]
+  ] as const) {
+    const place = await scene(t)
+    place.server.fault = fault
+    t.equal(await place.job.run(), 'ended', name)
+    demandWhole(t, place)
+  }
+})
+
+t.test('what is no answer at all is trouble, and a later run goes on from where the earlier one stood', { timeout: 60_000 }, async t => {
+  for (const [name, fault] of [
+    ['HTML in place of a state', faulty(/poll/, 1, html)], ['HTML in place of a file', faulty(/^\/Binary\/2/, 1, html)], ['a redirect of a file', faulty(/^\/Binary\/0/, 1, response => { response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end() })],
+    ['a redirect of a state', faulty(/poll/, 1, response => { response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end() })], ['a refused credential', faulty(/^\/Binary\/0/, 1, busy(401))],
+    ['a line that ends in the midst', faulty(/^\/Binary\/0/, 1, response => { response.writeHead(200, { 'content-type': 'application/fhir+ndjson' }).end(`${many('Patient', 0, 300).join('\n')}\n{"resourceType":`) })],
+    ['bytes that are no text', faulty(/^\/Binary\/0/, 1, response => { response.writeHead(200, { 'content-type': 'application/fhir+ndjson' }).end(Buffer.from([0x22, 0xff, 0x22, 0x0a])) })]
+  ] as const) {
+    const place = await scene(t)
+    place.server.fault = fault
+    await t.rejects(place.job.run(), { code: 'BACKEND_ERROR', status: 502 }, name)
+    t.equal(await place.job.run(), 'ended', name)
+    demandWhole(t, place)
+    t.equal(place.incidents.length, 0)
+  }
+})
+
+t.test('a line that is not the tenant\'s ends the export for good, deletes its files, and is an incident', async t => {
+  const foreign: Array<[string, string]> = [
+    ['another\'s', tagged('Patient', 'x', 'another')], ['untagged', JSON.stringify({ resourceType: 'Patient', id: 'x', meta: {} })], ['of two tenants', JSON.stringify({ resourceType: 'Patient', id: 'x', meta: { tag: [{ system, code: tenantId }, { system, code: 'another' }] } })],
+    ['of another type', tagged('Observation', 'x')], ['without id', JSON.stringify({ resourceType: 'Patient', meta: { tag: [{ system, code: tenantId }] } })], ['no record', '[]'], ['null', 'null'], ['a tag in other letters', JSON.stringify({ resourceType: 'Patient', id: 'x', meta: { tag: [{ system, code: tenantId }, { system: system.toUpperCase(), code: 'a' }] } })]
+  ]
+  for (const [name, line] of foreign) {
+    const { server, job, incidents } = await scene(t)
+    server.files[2] = { type: 'Patient', lines: [...many('Patient', 700, 40), line, ...many('Patient', 740, 10)] }
+    const error: any = await job.run().then(() => undefined, error => error)
+    t.ok(error instanceof FinalFailure, name)
+    t.equal(error.code, 'BACKEND_ERROR')
+    t.notMatch(error.message, /Patient|\bx\b|another/)
+    t.strictSame([...job.disk.keys()], [], 'no file is left')
+    t.match(incidents, [{ kind: 'foreign-match', interaction: 'export', type: 'Patient', tenantId, records: 1 }])
+    t.strictSame(job.job.files, [])
+  }
+})
+
+t.test('a file that is not below the datastore\'s base URL is never asked for', async t => {
+  for (const url of ['http://127.0.0.1:1/fhir/Binary/0', 'https://evil.example/fhir/Binary/0', '//evil.example/fhir/Binary/0', 'http://user:secret@127.0.0.1/fhir/Binary/0', '../../metadata', 'file:///etc/passwd', '']) {
+    const { server, job } = await scene(t)
+    server.output = () => [{ type: 'Patient', url }]
+    await t.rejects(job.run(), { code: 'BACKEND_ERROR' }, url)
+    t.notOk(server.seen.some(({ path }) => path.includes('Binary')))
+  }
+  const { server, job } = await scene(t)
+  server.output = base => [{ type: 'Device', url: `${base}/Binary/0` }]
+  await t.rejects(job.run(), { code: 'BACKEND_ERROR' }, 'a type that was not asked for')
+  server.fault = faulty(/^\/\$export$/, 1, response => { response.writeHead(202, { 'content-location': 'https://evil.example/fhir/$export-poll-status' }).end() })
+  const other = await scene(t)
+  other.server.fault = server.fault
+  await t.rejects(other.job.run(), { code: 'BACKEND_ERROR' }, 'the address of the export itself')
+})
+
+t.test('an export that the datastore has lost, or whose files are gone, is begun anew there, and nothing comes twice', async t => {
+  for (const path of [/poll/, /^\/Binary\/1/]) {
+    const place = await scene(t)
+    place.server.fault = faulty(path, 1, response => { response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{}') })
+    t.equal(await place.job.run(), 'ended')
+    demandWhole(t, place)
+    t.equal(place.server.seen.filter(({ method, path }) => method === 'POST' && path === '/$export').length, 2)
+  }
+})
+
+t.test('an export that nobody wants any more is ended in the datastore too; one that goes on elsewhere is not', async t => {
+  for (const [why, deletes] of [['cancelled', 1], ['revoked', 1], ['lost', 0], ['stopping', 0]] as const) {
+    const { server, job } = await scene(t)
+    server.polls = 1_000
+    const controller = new AbortController()
+    server.fault = ({ path }) => { if (path.includes('poll')) setTimeout(() => controller.abort(leaving(why)), 5) }
+    await t.rejects(job.run({ signal: controller.signal }))
+    t.equal(server.seen.filter(({ method }) => method === 'DELETE').length, deletes, why)
+    if (deletes > 0) continue
+    server.fault = () => false
+    server.polls = 1
+    t.equal(await job.run(), 'ended')
+    t.equal(server.seen.filter(({ method, path }) => method === 'POST' && path === '/$export').length, 1, 'another one goes on with the same export')
+  }
+})
+
+t.test('a line of any length up to a bound is carried, wherever its pieces are cut', async t => {
+  const { server, job } = await scene(t)
+  const long = tagged('Patient', 'long', tenantId, { text: { div: 'größe 😀 '.repeat(100_000) } })
+  server.files = [{ type: 'Patient', lines: [tagged('Patient', 'a'), long, '', '  ', tagged('Patient', 'b')] }]
+  t.equal(await job.run(), 'ended')
+  t.strictSame(linesOf(job, 'Patient'), [tagged('Patient', 'a'), long, tagged('Patient', 'b')])
+})
+
+t.test('the datastore\'s URLs are the gateway\'s in what is exported, escaped or not', async t => {
+  const { server, job } = await scene(t)
+  server.files = [{ type: 'Patient', lines: [tagged('Patient', 'a', tenantId, { implicitRules: `${server.url}/x` }), tagged('Patient', 'b', tenantId, { implicitRules: `${server.url}/y`, multipleBirthDecimal: 1 }).replaceAll('/', '\\/').replace(':1}', ':1.10}') + '\r'] }]
+  t.equal(await job.run(), 'ended')
+  const text = job.disk.get('Patient.ndjson')!.toString()
+  t.notMatch(text, /127\.0\.0\.1|\r/)
+  t.match(text, /"implicitRules":"http:\/\/gateway\.test\/v1\/fhir\/y","multipleBirthDecimal":1\.10}/)
+})
