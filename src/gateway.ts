@@ -8,6 +8,7 @@ import { identity } from './envelope/identity.js'
 import { refuseMethodOverride } from './envelope/method-override.js'
 import { envelope } from './envelope/reply.js'
 import { accessLog } from './gateway/access-log.js'
+import { boundBodyTime } from './gateway/body-time.js'
 import { countUsage, type CountUsage } from './gateway/count-usage.js'
 import { health, type HealthOptions } from './gateway/health.js'
 import { requireOneHost } from './gateway/host.js'
@@ -79,6 +80,7 @@ async function firstSteps (options: ServerParts): Promise<{ readonly app: Fastif
   await app.register(accessLog)
   await app.register(identity, { now: options.now })
   await app.register(accepts)
+  app.addHook('onRequest', async request => boundBodyTime(request))
   app.addHook('onRequest', async request => requireOneHost(request))
   app.addHook('onRequest', async request => refuseMethodOverride(request))
   app.addHook('onRequest', async request => { if (request.is404 && paths.isOpen(request)) paths.refuse(request) })

@@ -25,7 +25,8 @@ export function serverOptions ({ logger, now, newRequestId }: ServerParts): Fast
     exposeHeadRoutes: true,
     // A missing Host header is refused in the pipeline, with an envelope.
     http: { maxHeaderSize: headBytes, headersTimeout: 20_000, insecureHTTPParser: false, requireHostHeader: false, joinDuplicateHeaders: false },
-    requestTimeout: 60_000,
+    // An upload of any size takes as long as it keeps coming; the pipeline bounds the time of all other bodies.
+    requestTimeout: 0,
     // Longer than any datastore may take, so that a client gets an answer and not a broken connection.
     connectionTimeout: 300_000,
     // Longer than the 60 seconds after which load balancers let go of a connection.
