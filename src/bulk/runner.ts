@@ -64,7 +64,10 @@ export class JobRunner {
     await this.#loop.stop()
     const left = [...this.#running.values()]
     for (const running of left) running.stop()
-    await Promise.race([Promise.all(left.map(running => running.done)), pause(leavingMs, undefined, { ref: false })])
+    const all = new AbortController()
+    const patience = pause(leavingMs, undefined, { signal: all.signal }).catch(() => {})
+    await Promise.race([Promise.all(left.map(running => running.done)), patience])
+    all.abort()
   }
 
   /** @returns how long to wait afterwards, in milliseconds */

@@ -37,6 +37,7 @@ export class RunningJob {
   readonly #leaving = new AbortController()
   readonly #renewal: Loop
   #left: WorkLeft['why'] | undefined
+  #failures: number
   #heldUntil: number
   #deadline: NodeJS.Timeout
 
@@ -48,6 +49,7 @@ export class RunningJob {
     this.#claimed = claimed
     this.#parts = parts
     this.#log = parts.log.child({ job: claimed.job.id })
+    this.#failures = claimed.failures
     this.#heldUntil = claimedAt
     this.#deadline = setTimeout(() => {})
     this.#hold(claimedAt)
@@ -80,10 +82,10 @@ export class RunningJob {
   }
 
   async #work (): Promise<void> {
-    const { job, failures } = this.#claimed
+    const { job } = this.#claimed
     const { doJob, spool } = this.#parts
     // One that takes the process with it each time never comes to tell of its trouble.
-    if (failures >= mostFailures) throw new Failure('INTERNAL_ERROR')
+    if (this.#failures >= mostFailures) throw new Failure('INTERNAL_ERROR')
     const { signal } = this.#leaving
     signal.throwIfAborted()
     await doJob({
@@ -114,6 +116,8 @@ export class RunningJob {
     const { jobs, leaseMs } = this.#parts
     const askedAt = performance.now()
     const saved = await jobs.save(this.#claimed.lease, change, leaseMs)
+    // As the store has it.
+    if (change.progress !== undefined || change.checkpoint !== undefined) this.#failures = 0
     if (saved === 'going on') return this.#hold(askedAt)
     this.#leave(saved)
     this.#leaving.signal.throwIfAborted()
@@ -131,7 +135,7 @@ export class RunningJob {
   #hold (since: number): void {
     this.#heldUntil = since + this.#parts.leaseMs * 0.8
     clearTimeout(this.#deadline)
-    this.#deadline = setTimeout(() => this.#leave('lost'), this.#heldUntil - performance.now())
+    this.#deadline = setTimeout(() => this.#leave('lost'), this.#heldUntil - performance.now()).unref()
   }
 
   /** A process that was stopped for a while goes on in the middle of what it did. */
@@ -143,18 +147,20 @@ export class RunningJob {
   #leave (why: WorkLeft['why']): void {
     this.#left ??= why
     this.#leaving.abort(new WorkLeft(this.#left))
+    // Work that does not leave keeps no job; not at once, for the first look comes before there is a renewal to stop.
+    queueMicrotask(() => { this.#renewal.stop().catch(() => {}) })
   }
 
   async #leftBecauseOf (error: unknown): Promise<void> {
     const { jobs } = this.#parts
-    const { lease, failures } = this.#claimed
+    const { lease } = this.#claimed
     if (this.#left === 'revoked') return await this.#fail(new Failure('KEY_REVOKED', { message: 'The key that started this job was revoked, so the job was stopped. Start it again with a key that is good.' }))
     if (this.#left !== undefined) this.#log.info({ why: this.#left }, 'a bulk job is left')
     if (this.#left === 'lost') return
     if (this.#left !== undefined) return await jobs.release(lease)
     const failure = failureOf(error)
-    if (failure.status < 500 || failure instanceof FinalFailure || failures + 1 >= mostFailures) return await this.#fail(failure)
-    const afterMs = Math.min(firstPauseMs * 2 ** failures, longestPauseMs)
+    if (failure.status < 500 || failure instanceof FinalFailure || this.#failures + 1 >= mostFailures) return await this.#fail(failure)
+    const afterMs = Math.min(firstPauseMs * 2 ** this.#failures, longestPauseMs)
     this.#log.warn({ code: failure.code, err: failure.cause ?? failure, afterMs }, 'a bulk job is in trouble and is tried again later')
     await jobs.release(lease, { afterMs })
   }
@@ -162,6 +168,7 @@ export class RunningJob {
   async #fail ({ code, message }: Failure): Promise<void> {
     this.#log.warn({ code }, 'a bulk job failed')
     const { jobs, leaseMs } = this.#parts
-    await jobs.save(this.#claimed.lease, { end: { status: 'failed', failure: { code, message } } }, leaseMs)
+    const saved = await jobs.save(this.#claimed.lease, { end: { status: 'failed', failure: { code, message } } }, leaseMs)
+    if (saved === 'cancelled') await jobs.release(this.#claimed.lease)
   }
 }
