@@ -18,9 +18,6 @@ export interface JobWish extends Omit<JobChange, 'files'> {
 export const exportRequest: JobRequest = { kind: 'export', types: ['Patient'], format: 'fhir', level: 'system', url: 'https://api.example.org/v1/bulk/export' }
 export const importRequest: JobRequest = { kind: 'import', dryRun: false, url: 'https://api.example.org' }
 
-/** In a store that no gateway sees, so that only the test works on it. */
-const elsewhere = 'store-elsewhere'
-
 /** Makes jobs in a control store of SQLite, and their files in the spool of the gateway beside it. */
 export function jobMaker (control: ControlStore, dataDirectory: string): (wish: JobWish) => Promise<Job> {
   const spool = new Spool({ directory: join(dataDirectory, 'bulk'), reserveBytes: 0 })
@@ -32,6 +29,8 @@ export function jobMaker (control: ControlStore, dataDirectory: string): (wish: 
       await writer.close()
       return { name, resourceType: name.split('.')[0]!, count: content.split('\n').length - 1, bytes: Buffer.byteLength(content) }
     }))
+    // In a store that no gateway sees, so that only the test works on it.
+    const elsewhere = `elsewhere-${place.id}`
     await control.jobs.create({ ...place, storeId: elsewhere, owner: { keyId: 'key-x', keyName: 'a key', plan: 'pro', overage: true, ...owner }, request })
     if (isPending !== true) {
       const { lease } = (await control.jobs.claim({ gateway: 'test', storeId: elsewhere, perTenant: 1_000, leaseMs: 3_600_000 }))!
