@@ -1,5 +1,4 @@
-import { failureOf } from '../../envelope/error-handlers.js'
-import type { Failure } from '../../envelope/failures.js'
+import { Failure } from '../../envelope/failures.js'
 import type { Occasion } from '../../mappings/kit/element.js'
 import type { ImportRequest } from '../../jobs/job.js'
 import type { RecordQuota, RecordTicket, RecordUse } from '../../limits/record-quota.js'
@@ -68,7 +67,13 @@ export function failedEnd ({ quota, request }: Errand, { line, type }: { readonl
     const taken = request.dryRun || !isCounted(failure.status) ? undefined : quota.take()
     return { ...ended, result: failed(failure), status: failure.status, ticket: taken }
   } catch (error) {
-    const exceeded = failureOf(error)
+    const exceeded = exceededIn(error)
     return { ...ended, result: failed(exceeded), status: exceeded.status }
   }
+}
+
+/** That the month is used up. @throws whatever else went wrong, which is no line's fault */
+export function exceededIn (error: unknown): Failure {
+  if (error instanceof Failure && error.status === 429) return error
+  throw error
 }

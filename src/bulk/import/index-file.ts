@@ -191,6 +191,11 @@ export class IndexFile {
     return ended.map(({ line }) => line)
   }
 
+  /** Lines after one, in their order, each with its result where there is one. */
+  rows (after: number, most: number): readonly ResultRow[] {
+    return this.#sql.rows.all(after, most) as ResultRow[]
+  }
+
   /** The first lines that failed. */
   failures (most: number): readonly ResultRow[] {
     return this.#sql.failures.all(most) as ResultRow[]
@@ -203,7 +208,7 @@ export class IndexFile {
 
 const lineColumns = 'line, at, bytes, type, identity, circle, plan'
 
-function prepared (db: Database.Database): Readonly<Record<'counts' | 'mark' | 'setMark' | 'last' | 'begin' | 'parts' | 'typeAt' | 'typeOf' | 'taken' | 'twins' | 'add' | 'addReference' | 'setTwins' | 'unordered' | 'isOrdered' | 'nextPlace' | 'referred' | 'order' | 'pending' | 'circle' | 'send' | 'end' | 'failures', Statement>> {
+function prepared (db: Database.Database): Readonly<Record<'counts' | 'mark' | 'setMark' | 'last' | 'begin' | 'parts' | 'typeAt' | 'typeOf' | 'taken' | 'twins' | 'add' | 'addReference' | 'setTwins' | 'unordered' | 'isOrdered' | 'nextPlace' | 'referred' | 'order' | 'pending' | 'circle' | 'send' | 'end' | 'rows' | 'failures', Statement>> {
   return {
     counts: db.prepare('SELECT count(*) AS total, count(*) FILTER (WHERE state >= 2) AS processed, count(*) FILTER (WHERE state = 3) AS failed FROM lines'),
     mark: db.prepare('SELECT 1 FROM marks WHERE name = ?'),
@@ -227,6 +232,7 @@ function prepared (db: Database.Database): Readonly<Record<'counts' | 'mark' | '
     circle: db.prepare(`SELECT ${lineColumns} FROM lines WHERE circle = ? AND state < 2 ORDER BY line`),
     send: db.prepare('UPDATE lines SET state = 1, plan = @plan WHERE line = @line AND state < 2'),
     end: db.prepare('UPDATE lines SET state = @state, result = @result WHERE line = @line AND state < 2'),
+    rows: db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?'),
     failures: db.prepare('SELECT line, type, result FROM lines WHERE state = 3 ORDER BY line LIMIT ?')
   }
 }

@@ -9,6 +9,7 @@ const mostBytes = 2 * 1024 * 1024
 /** Trouble that lasts so long, in milliseconds, is no moment's; and the longest single wait. */
 const patienceMs = 180_000
 const longestWaitMs = 15_000
+const firstWaitMs = 100
 
 /** How fast a datastore is written to, by how it takes it. */
 export class Pace {
@@ -55,6 +56,6 @@ export class Pace {
     this.#parallelism.pushedBack()
     this.refused()
     const asked = Number(trouble.headers['retry-after'] ?? 0) * 1_000
-    await pause(Math.min(longestWaitMs, Math.max(asked, 250 * 2 ** Math.min(tries, 6))), undefined, { signal })
+    await pause(Math.min(longestWaitMs, Math.max(asked, firstWaitMs * 2 ** Math.min(tries - 1, 10))), undefined, { signal })
   }
 }

@@ -4,7 +4,7 @@ import { Failure, fieldIssue } from '../../envelope/failures.js'
 import { textOf } from '../../mappings/kit/text-of.js'
 import type { RecordTicket, RecordUse } from '../../limits/record-quota.js'
 import type { Errand } from './errand.js'
-import { inputFile, occasionOf, typeAt } from './errand.js'
+import { exceededIn, inputFile, occasionOf, typeAt } from './errand.js'
 import type { Identity } from './identities.js'
 import type { NewLine } from './index-file.js'
 import { isBlank, linesOf, withoutMark, type RawLine } from './lines.js'
@@ -111,7 +111,7 @@ class Part {
     try {
       if (!(error instanceof EmptyLine) && !request.dryRun) ticket = quota.take()
     } catch (exceeded) {
-      failure = failureOf(exceeded)
+      failure = exceededIn(exceeded)
     }
     if (ticket !== undefined) this.#uses.push({ ticket, type: record?.type ?? 'other', interaction: 'create', status: failure.status })
     return seal.close(line, failed(failure))

@@ -4,7 +4,7 @@ import type { StoredResource } from '../../mappings/fhir.js'
 import type { RecordTicket } from '../../limits/record-quota.js'
 import { ReferenceFailure } from '../../tenant-guard/writes/references.js'
 import { contentsOf } from './contents.js'
-import { end, failedEnd, typeAt, type Errand, type LineEnd } from './errand.js'
+import { end, exceededIn, failedEnd, typeAt, type Errand, type LineEnd } from './errand.js'
 import { idOf, type Identity } from './identities.js'
 import { states, type IndexedLine, type Plan } from './index-file.js'
 import { targetsOf, type ReadLine, type Target } from './look-up.js'
@@ -61,7 +61,7 @@ function takeTickets (errand: Errand, lines: readonly IndexedLine[]): { readonly
     } catch (error) {
       for (const ticket of taken) ticket.giveBack()
       for (const { line } of group) tickets.delete(line)
-      const failure = failureOf(error)
+      const failure = exceededIn(error)
       return { tickets, refused: groups.slice(at).flat().map(line => failedEnd(errand, line, failure)) }
     }
   }

@@ -1,0 +1,122 @@
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
+import { test, type Test } from 'tap'
+import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startGateway } from '../harness/gateway.js'
+import { importer, ndjson } from './importing.js'
+
+type Fault = (request: IncomingMessage, response: ServerResponse, forward: () => Promise<Response>) => Promise<boolean> | boolean
+
+/** A datastore behind something that makes trouble with transactions. */
+async function startFaulty (t: Test, fault: Fault): Promise<string> {
+  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
+  t.after(() => sandbox.close())
+  const { origin } = new URL(sandbox.url)
+  const server = createServer(async (request, response) => {
+    const body = await text(request)
+    const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive'].includes(name))) as Record<string, string>
+    const forward = () => fetch(`${origin}${request.url!}`, { method: request.method!, headers, ...body !== '' && { body } })
+    const isTransaction = request.method === 'POST' && body.includes('"transaction"')
+    if (isTransaction && await fault(request, response, forward)) return
+    const answer = await forward()
+    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'application/fhir+json' }).end(await answer.text())
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => { server.closeAllConnections(); server.close() })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}${new URL(sandbox.url).pathname.replace(/\/$/, '')}`
+}
+
+const lines = (count: number) => [...Array(count).keys()].map(at => at % 3 === 0
+  ? { resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }] }
+  : { resourceType: 'Observation', status: 'final', code: { text: `weight ${at}` }, subject: { reference: `Patient/p${at - at % 3}` } })
+
+test('a datastore that is busy, answers a page, half a body or not at all for a while: every line is stored once', async t => {
+  let trouble = 0
+  const fhirUrl = await startFaulty(t, async (_, response, forward) => {
+    switch (trouble++) {
+      case 0: response.writeHead(503, { 'retry-after': '1' }).end(); return true
+      case 1: response.writeHead(429, { 'content-type': 'application/fhir+json' }).end('{}'); return true
+      case 2: response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'); return true
+      case 3: {
+        const answer = await (await forward()).text()
+        response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(answer.slice(0, answer.length / 2))
+        return true
+      }
+      case 4: await forward(); response.destroy(); return true
+      default: return false
+    }
+  })
+  const gateway = await startGateway(t, { fhirUrl })
+  const client = importer(gateway, (await gateway.createKey()).secret)
+  const { job, results } = await client.run(lines(300))
+  t.match(job, { status: 'completed', processedRecords: 300, failedRecords: 0 })
+  t.ok(results.every(({ status }) => status === 'created'), 'what an answer was lost of was created all the same')
+  t.equal((await client.get('/fhir/Observation?_summary=count')).body.total, 200)
+  t.equal((await client.get('/fhir/Patient?_summary=count')).body.total, 100)
+  t.ok(trouble > 5)
+})
+
+test('a record that a datastore always breaks at fails alone, and is not counted', async t => {
+  const fhirUrl = await startFaulty(t, async (_, response, forward) => {
+    const answer = await forward()
+    const body = await answer.text()
+    const isPoison = body.includes('poison')
+    response.writeHead(isPoison ? 500 : answer.status, { 'content-type': 'application/fhir+json' }).end(isPoison ? '{}' : body)
+    return true
+  })
+  const gateway = await startGateway(t, { fhirUrl })
+  const client = importer(gateway, (await gateway.createKey()).secret)
+  const { results } = await client.run([...lines(9), { resourceType: 'Patient', name: [{ family: 'poison' }] }])
+  t.same(results.map(({ status }) => status), [...Array(9).fill('created'), 'failed'])
+  t.equal(results[9]!.code, 'BACKEND_ERROR')
+})
+
+test('an answer with a record of somebody else is an incident of that line alone', async t => {
+  const fhirUrl = await startFaulty(t, async (_, response, forward) => {
+    const answer = await (await forward()).json() as { entry: Array<{ resource: { meta: { tag: unknown } } }> }
+    answer.entry[1]!.resource.meta.tag = [{ system: 'urn:clinigate:tenant', code: 'somebody-else' }]
+    response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(JSON.stringify(answer))
+    return true
+  })
+  const gateway = await startGateway(t, { fhirUrl })
+  const client = importer(gateway, (await gateway.createKey()).secret)
+  const { results } = await client.run(lines(3).map(line => ({ ...line, subject: undefined })))
+  t.match(results.map(({ status, code }) => ({ status, code })), [{ status: 'created' }, { status: 'failed', code: 'INTERNAL_ERROR' }, { status: 'created' }])
+  t.match(gateway.logged().filter(({ incident }) => incident !== undefined), [{ incident: { kind: 'foreign-answer', interaction: 'import', records: 1 } }])
+})
+
+test('a client that goes away in the middle of an upload leaves nothing behind', async t => {
+  const gateway = await startGateway(t)
+  const client = importer(gateway, (await gateway.createKey()).secret)
+  const folder = join(gateway.dataDirectory, 'bulk')
+  const sending = httpRequest(`${gateway.url}/v1/bulk/import`, { method: 'POST', headers: { 'x-api-key': client.secret, 'content-type': 'application/x-ndjson' } })
+  sending.on('error', () => {})
+  sending.write('{"resourceType":"Patient"}\n'.repeat(50_000))
+  const jobsIn = () => readdirSync(folder).filter(name => name.startsWith('job-'))
+  while (jobsIn().length === 0) await pause(10)
+  sending.destroy()
+  for (let tries = 0; jobsIn().length > 0 && tries < 500; tries++) await pause(10)
+  t.same(jobsIn(), [])
+  t.equal((await client.get('/bulk/jobs')).body.data.total, 0)
+})
+
+test('an import that is cancelled stops, and its results tell what was written', async t => {
+  const fhirUrl = await startFaulty(t, async () => { await pause(300); return false })
+  const gateway = await startGateway(t, { fhirUrl })
+  const client = importer(gateway, (await gateway.createKey()).secret)
+  const started = await client.send(ndjson(lines(3_000)))
+  const { jobId } = started.body.data
+  while ((await client.results(jobId).catch(() => [])).every(({ status }) => status !== 'created')) await pause(50)
+  t.equal((await fetch(`${gateway.url}/v1/bulk/jobs/${jobId}`, { method: 'DELETE', headers: { 'x-api-key': client.secret } })).status, 200)
+  t.equal((await client.ended(jobId)).status, 'cancelled')
+  await pause(1_500)
+  const results = await client.results(jobId)
+  const created = results.filter(({ status }) => status === 'created').length
+  t.ok(created > 0 && created < 3_000, String(created))
+  const stored = (await client.get('/fhir/Patient?_summary=count')).body.total + (await client.get('/fhir/Observation?_summary=count')).body.total
+  t.equal(stored, created)
+})
