@@ -21,25 +21,48 @@ export function start (script, args = [], env = {}) {
 
 /** A gateway before the upstream, with an organization and a key that no limit stops. */
 export async function startGateway (startUpstream) {
+  const { env, create } = await newSurroundings()
+  const { tenantId, secret } = newKey({ create })
+  const upstream = await startUpstream(tenantId)
+  const started = await startOn({ env: { ...env, ...upstreamOf(upstream) } }, 'dist/main.js')
+  return { ...started, secret, upstream }
+}
+
+/** What a gateway is started with; its plan `bench` has no limit unless another is given. */
+export async function newSurroundings (upstream, plan = { requestsPerMinute: null, requestsPerMonth: null, overage: false }) {
   const data = mkdtempSync(join(tmpdir(), 'clinigate-bench-'))
   process.once('exit', () => rmSync(data, { recursive: true, force: true }))
   const plans = join(data, 'plans.json')
-  writeFileSync(plans, JSON.stringify({ bench: { requestsPerMinute: null, requestsPerMonth: null, overage: false } }))
-  const port = await freePort()
-  const env = { CLINIGATE_DATA: data, CLINIGATE_PLANS: plans, PORT: String(port), HOST: '127.0.0.1', LOG_LEVEL: 'warn' }
-  const command = (...args) => JSON.parse(execFileSync(process.execPath, [join(root, 'dist/cli/index.js'), ...args], { env: { ...process.env, ...env } }))
-  const { tenantId } = command('orgs', 'create', '--name', 'bench', '--plan', 'bench')
-  const { secret } = command('keys', 'create', '--tenant', tenantId, '--mode', 'test')
-  const upstream = await startUpstream(tenantId)
-  const { pid } = await start('dist/main.js', [], { ...env, FHIR_TEST_URL: upstream, FHIR_LIVE_URL: upstream })
-  const url = `http://127.0.0.1:${port}`
-  await untilUp(`${url}/health`)
-  return { url, secret, pid, upstream, env }
+  writeFileSync(plans, JSON.stringify({ bench: plan }))
+  const env = { CLINIGATE_DATA: data, CLINIGATE_PLANS: plans, PORT: String(await freePort()), HOST: '127.0.0.1', LOG_LEVEL: 'warn', ...upstream === undefined ? {} : upstreamOf(upstream) }
+  return { env, create: (...args) => JSON.parse(execFileSync(process.execPath, [join(root, 'dist/cli/index.js'), ...args], { env: { ...process.env, ...env } })) }
 }
+
+/** A new organization's key. */
+export function newKey ({ create }) {
+  const { tenantId } = create('orgs', 'create', '--name', 'bench', '--plan', 'bench')
+  return { tenantId, ...create('keys', 'create', '--tenant', tenantId, '--mode', 'test') }
+}
+
+/** Starts a gateway and waits until it answers. */
+export async function startOn ({ env }, script, args = []) {
+  const { pid } = await start(script, args, env)
+  const url = `http://127.0.0.1:${env.PORT}`
+  await untilUp(`${url}/health`)
+  return { url, pid, env }
+}
+
+const upstreamOf = url => ({ FHIR_TEST_URL: url, FHIR_LIVE_URL: url })
 
 /** Resident memory of a process in MiB. */
 export function residentMemory (pid) {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024
+}
+
+/** Processor time that a process has taken by now, of all threads, in milliseconds: utime and stime of proc(5), in hundredths of a second. */
+export function processorTime (pid) {
+  const [utime, stime] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13)
+  return (Number(utime) + Number(stime)) * 10
 }
 
 export function stopAll () {

@@ -2,11 +2,11 @@
 // Usage: npm run build && node bench/start-up.js [--rounds 7]
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { freePort, residentMemory, start, stopAll } from './processes.js'
+import { freePort, processorTime, residentMemory, start, stopAll } from './processes.js'
 
 const { values: { rounds } } = parseArgs({ options: { rounds: { type: 'string', default: '7' } } })
 
@@ -50,12 +50,6 @@ async function measure (env) {
   child.kill('SIGTERM')
   await ended
   return measured
-}
-
-/** Of all threads, in milliseconds: utime and stime of proc(5), in hundredths of a second. */
-function processorTime (pid) {
-  const [utime, stime] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13)
-  return (Number(utime) + Number(stime)) * 10
 }
 
 function median (numbers) {

@@ -105,6 +105,12 @@ export const configSchema = Type.Object({
   host: Type.String({ description: 'Address that the gateway listens on', env: 'HOST', minLength: 1, default: '127.0.0.1', examples: ['0.0.0.0'] }),
   port: Type.Integer({ description: 'Port that the gateway listens on; 0 takes a free one', env: 'PORT', minimum: 0, maximum: 65_535, default: 8080, examples: [8080] }),
   publicUrl: Type.Optional(Type.String({ description: 'Address under which clients reach the gateway; absent: host and port', env: 'PUBLIC_URL', format: 'base-url', examples: ['https://api.example.org'] })),
+  trustedProxies: Type.Optional(Type.String({
+    description: 'Addresses and networks of the proxies before this process, with commas between: the address that they say a request came from is believed. Absent: an address is that of the connection',
+    env: 'TRUSTED_PROXIES',
+    format: 'addresses',
+    examples: ['10.0.0.0/8, 2001:db8::1']
+  })),
   logLevel: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], { description: 'The least important line that the log holds', env: 'LOG_LEVEL', default: 'info', examples: ['warn'] }),
   tenantSystem: Type.String({
     description: 'System of the tag that marks the owner of each resource. Never change it once there is data: all of it would become invisible',
@@ -143,6 +149,8 @@ export const configSchema = Type.Object({
       minLength: 1,
       examples: ['/run/secrets/redis-url']
     })),
+    failedAttemptsPerMinute: Type.Integer({ description: 'Requests without a good key that an address may send in a minute before they are answered with 429; a good key is served from any address', minimum: 1, default: 300, examples: [300] }),
+    inFlightPerOrganization: Type.Integer({ description: 'Most requests of an organization that are worked on at a time, test and live apart; 32 times as many may wait for their turn', minimum: 1, maximum: 10_000, default: 32, examples: [32] }),
     bundleBytes: Type.Integer({ description: 'Largest request body of raw FHIR, where a Bundle may come', unit: 'bytes', minimum: 1_024, maximum: 268_435_456, default: 16_777_216, examples: [16_777_216] })
   }, { additionalProperties: false, default: {} }),
   bulk

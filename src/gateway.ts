@@ -17,9 +17,12 @@ import { metadata, type MetadataOptions } from './gateway/metadata.js'
 import { serverOptions, type ServerParts } from './gateway/settings.js'
 import { authenticate, type Authenticate } from './keys/authenticate.js'
 import { requireScopeOf } from './keys/scopes.js'
+import { failedAttempts } from './limits/failed-attempts.js'
+import { inFlight } from './limits/in-flight.js'
 import type { MonthCounts } from './limits/month-counts.js'
 import { monthlyQuota } from './limits/monthly-quota.js'
 import { perMinute } from './limits/per-minute.js'
+import type { Places } from './limits/places.js'
 import type { SharedCounts } from './limits/shared-counts.js'
 import { documentation, type DocumentationOptions } from './openapi/routes.js'
 
@@ -32,7 +35,11 @@ export interface ControlPlaneOptions extends ServerParts, HealthOptions {
 /** Everything that the pipeline is made of. */
 export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, DocumentationOptions {
   readonly authenticate: Authenticate
+  /** Requests without a good key that an address may send in a minute. */
+  readonly failedAttemptsPerMinute: number
   readonly plans: Plans
+  /** Which requests are worked on at a time. */
+  readonly places: Places
   /** What of each organization's month has been used. */
   readonly months: MonthCounts
   /** What several gateways count together; absent where each counts for itself. */
@@ -104,8 +111,9 @@ interface WithKeyOptions extends GatewayOptions { readonly paths: KnownPaths }
 /** `/v1`: what no step before it refused reaches a route. */
 async function withKey (scope: FastifyInstance, { prefix: _, ...options }: WithKeyOptions & { readonly prefix: string }): Promise<void> {
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
-  await scope.register(authenticate, options)
+  await scope.register(authenticate, { ...options, onRefused: await failedAttempts(scope, options) })
   await scope.register(countUsage, options)
+  await scope.register(inFlight, options)
   await scope.register(perMinute, options)
   await scope.register(monthlyQuota, options)
   await scope.register(simple, options)

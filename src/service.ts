@@ -53,7 +53,7 @@ const roles: Readonly<Record<Config['role'], (config: Config, parts: ServicePart
   control: async (config, parts, closers) => {
     const { store, checks, scopes } = await openControl(config, parts, closers)
     const { log: logger, now, version } = parts
-    const app = closers.add(await buildControlPlane({ logger, now, version, checks, control: scopes }))
+    const app = closers.add(await buildControlPlane({ logger, trustedProxies: config.trustedProxies, now, version, checks, control: scopes }))
     return { app, control: store, sandboxes: [], catchUp: async () => {} }
   }
 }

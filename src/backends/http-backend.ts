@@ -28,9 +28,12 @@ export interface HttpBackendOptions {
   readonly retryPauseMs?: number
 }
 
+/** Connections to a datastore at a time. */
+export const defaultConnections = 64
+
 const defaults: Required<Omit<HttpBackendOptions, 'name' | 'baseUrl' | 'ca'>> = {
   authorization: () => undefined,
-  connections: 64,
+  connections: defaultConnections,
   connectTimeoutMs: 5_000,
   headersTimeoutMs: 30_000,
   bodyTimeoutMs: 15_000,

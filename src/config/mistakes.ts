@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { TSchema } from 'typebox'
 import { nearest } from '../envelope/nearest.js'
@@ -18,6 +19,7 @@ export function mistakesOf (schema: TSchema, settings: unknown, variables: Reado
 const ajv = new Ajv({ allErrors: true, useDefaults: true, allowUnionTypes: true, verbose: true })
 ajv.addVocabulary(['env', 'urlEnv', 'secretEnv', 'unit'])
 ajv.addFormat('base-url', isBaseUrl)
+ajv.addFormat('addresses', isAddresses)
 
 function compiled (schema: TSchema): ValidateFunction {
   return ajv.compile(schema)
@@ -30,6 +32,14 @@ function isBaseUrl (text: string): boolean {
   return /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && !/[?#\s]/.test(text)
 }
 
+/** IP addresses, or networks as `10.0.0.0/8`. */
+function isAddresses (text: string): boolean {
+  return text.split(',').every(part => {
+    const [, address, prefix = '0'] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(part.trim()) ?? []
+    return address !== undefined && isIP(address) !== 0 && Number(prefix) <= (isIP(address) === 4 ? 32 : 128)
+  })
+}
+
 function sentence (error: ErrorObject, path: string, variable: string | undefined): string {
   if (error.keyword === 'additionalProperties') return unknownName(error, path)
   if (error.keyword === 'required') return `${join(path, error.params.missingProperty)}: is missing`
@@ -39,7 +49,9 @@ function sentence (error: ErrorObject, path: string, variable: string | undefine
 const demands: Readonly<Record<string, (params: Record<string, unknown>) => string>> = {
   enum: ({ allowedValues }) => `must be one of ${(allowedValues as unknown[]).join(', ')}`,
   type: ({ type }) => `must be ${[type].flat().join(' or ')}`,
-  format: () => 'must be an http or https URL without user, query and fragment',
+  format: ({ format }) => format === 'addresses'
+    ? 'must be IP addresses or networks such as 10.0.0.0/8, with commas between'
+    : 'must be an http or https URL without user, query and fragment',
   pattern: () => 'must not hold spaces or any of | , $ \\',
   minLength: () => 'must not be empty'
 }

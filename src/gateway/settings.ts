@@ -5,6 +5,8 @@ import { requestId } from '../envelope/request-id.js'
 /** What the HTTP server needs of its surroundings. */
 export interface ServerParts {
   readonly logger?: FastifyBaseLogger
+  /** Addresses and networks of the proxies whose X-Forwarded-For is believed, with commas between; absent: nobody's is. */
+  readonly trustedProxies?: string
   readonly now: () => Date
   readonly newRequestId?: () => string
 }
@@ -13,13 +15,13 @@ export interface ServerParts {
 const headBytes = 16_384
 
 /** How the HTTP server behaves: every choice of the framework that matters here, made knowingly. */
-export function serverOptions ({ logger, now, newRequestId }: ServerParts): FastifyHttpOptions<RawServerDefault> {
+export function serverOptions ({ logger, trustedProxies, now, newRequestId }: ServerParts): FastifyHttpOptions<RawServerDefault> {
   return {
     ...(logger ? { loggerInstance: logger } : { logger: false }),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => requestId(request, newRequestId),
     requestIdHeader: false,
-    trustProxy: false,
+    trustProxy: trustedProxies ?? false,
     // One spelling of a path reaches a route; every other one is not found.
     routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false, maxParamLength: headBytes },
     exposeHeadRoutes: true,

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import fp from 'fastify-plugin'
+import type { FastifyRequest } from 'fastify'
 import { Failure, type FailureCode } from '../envelope/failures.js'
 import type { KeyCache } from './cache.js'
 import type { Caller, Mode } from './caller.js'
@@ -67,13 +68,23 @@ function refusal (code: FailureCode): Failure {
 }
 
 /** What the plugin {@link authenticate} needs; `now` is the wall clock. */
-export interface AuthenticateOptions { readonly authenticate: Authenticate, readonly now: () => Date }
+export interface AuthenticateOptions {
+  readonly authenticate: Authenticate
+  /** Told of each request whose key is refused with 401; what it throws is the answer in its place. */
+  readonly onRefused?: (request: FastifyRequest) => Promise<void>
+  readonly now: () => Date
+}
 
 /** Lets only requests with a good key into the scope in which it is registered, and says on each who sent it. */
-export const authenticate = fp<AuthenticateOptions>(async (app, options) => {
+export const authenticate = fp<AuthenticateOptions>(async (app, { authenticate, onRefused, now }) => {
   app.decorateRequest('caller')
   app.addHook('onRequest', async request => {
-    request.caller = await options.authenticate(request.raw.rawHeaders, options.now())
+    try {
+      request.caller = await authenticate(request.raw.rawHeaders, now())
+    } catch (error) {
+      if (error instanceof Failure && error.status === 401) await onRefused?.(request)
+      throw error
+    }
   })
 }, { name: 'authenticate', fastify: '5.x' })
 

@@ -1,8 +1,10 @@
-import rateLimit, { type CreateRateLimitOptions, type RateLimitPluginOptions } from '@fastify/rate-limit'
+import type { CreateRateLimitOptions } from '@fastify/rate-limit'
 import fp from 'fastify-plugin'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Plans } from '../config.js'
 import { Failure } from '../envelope/failures.js'
+import type {} from './in-flight.js'
+import { limiter, type Limiter } from './limiter.js'
 import { planNamed } from './plans.js'
 import type { SharedCounts } from './shared-counts.js'
 
@@ -26,35 +28,31 @@ export const perMinute = fp<PerMinuteOptions>(async (app, { plans, shared, windo
   const countHere = await limiter(app, { cache: countedOrganizations }, options)
   const count = shared ? withShared(shared, await limiter(app, { redis: shared.redis, nameSpace: 'clinigate:' }, options), countHere) : countHere
   app.addHook('onRequest', async (request, reply) => {
-    if (planNamed(plans, request.caller.plan).requestsPerMinute === null) return
-    const counted = await count(request)
-    if (counted.isAllowed) throw new Error('the limiter has no list of callers without a limit')
-    tell(request, reply, { ...counted, windowMs })
-    if (counted.isExceeded) throw new Failure('RATE_LIMITED', { headers: { 'retry-after': String(counted.ttlInSeconds) } })
+    const isCrowded = request.place?.isAdmitted === false
+    if (planNamed(plans, request.caller.plan).requestsPerMinute !== null) {
+      const counted = await count(request, isCrowded ? { increment: false } : undefined)
+      if (counted.isAllowed) throw new Error('the limiter has no list of callers without a limit')
+      tell(request, reply, { ...counted, windowMs })
+      if (counted.isExceeded) throw new Failure('RATE_LIMITED', { headers: { 'retry-after': String(counted.ttlInSeconds) } })
+    }
+    if (isCrowded) throw new Failure('RATE_LIMITED', crowded)
   })
 }, { name: 'per-minute', dependencies: ['authenticate'], fastify: '5.x' })
 
-type Limiter = ReturnType<FastifyInstance['createRateLimit']>
-
-/** A limiter with a store of its own, which the plugin has one of in each scope. */
-async function limiter (app: FastifyInstance, store: RateLimitPluginOptions, options: CreateRateLimitOptions): Promise<Limiter> {
-  let made: Limiter | undefined
-  await app.register(async scope => {
-    await scope.register(rateLimit, { global: false, ...store })
-    made = scope.createRateLimit({ ...options, cache: store.cache } as CreateRateLimitOptions)
-  })
-  return made!
+const crowded = {
+  message: 'Wait for an answer before you send the next request: too many of your organization are being answered at the moment. This one took nothing of the minute or the month.',
+  headers: { 'retry-after': '1' }
 }
 
 /** Counts over all gateways while that is possible, and here while it is not: no request is refused or lost because of it. */
 function withShared (shared: SharedCounts, countShared: Limiter, countHere: Limiter): Limiter {
-  return async request => {
-    if (!shared.isUsable()) return await countHere(request)
+  return async (...asked) => {
+    if (!shared.isUsable()) return await countHere(...asked)
     try {
-      return await countShared(request)
+      return await countShared(...asked)
     } catch (error) {
       shared.failed(error)
-      return await countHere(request)
+      return await countHere(...asked)
     }
   }
 }

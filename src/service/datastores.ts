@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { authorizationOf } from '../backends/authentication.js'
 import type { Backend } from '../backends/backend.js'
-import { HttpBackend } from '../backends/http-backend.js'
+import { defaultConnections, HttpBackend } from '../backends/http-backend.js'
 import { routing, type Owner } from '../backends/routing.js'
+import { Shares } from '../backends/shares.js'
 import type { Config, DatastoreConfig } from '../config.js'
 import { readCredentials } from '../config/credentials.js'
 import type { Environment } from '../config/environment.js'
@@ -26,11 +27,26 @@ export async function openDatastores (config: Config, parts: DatastoreParts, clo
   const { test, live, dedicated } = config.routing
   const backends: Record<string, Backend> = {}
   for (const name of datastoreNames(config)) backends[name] = await openDatastore(config, name, { ...parts, closers })
+  const routed = routing({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated })
+  const shares = new Shares()
   return {
-    backendFor: routing({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated }),
+    backendFor: owner => {
+      const backend = routed(owner)
+      return isShared(config, backend) ? shares.of(backend, owner.tenantId, shareOf(config, backend)) : backend
+    },
     checks: checksOf(backends, config.routing),
     sandboxes: datastoreNames(config).filter(name => isSandbox(config, name))
   }
+}
+
+/** Whether the datastore serves several organizations. */
+function isShared ({ routing: { test, live } }: Config, { name }: Backend): boolean {
+  return name === test || name === live
+}
+
+/** Half of the connections: a single organization never has all of them. */
+function shareOf ({ datastores }: Config, { name }: Backend): number {
+  return Math.ceil((datastores[name]?.connections ?? defaultConnections) / 2)
 }
 
 /** The names of all datastores, sandboxes last. */

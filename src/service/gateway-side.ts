@@ -4,6 +4,7 @@ import type { Config } from '../config.js'
 import type { GatewayOptions } from '../gateway.js'
 import { capabilityStatements } from '../gateway/capability-statement.js'
 import { KeyedRequests } from '../idempotency/keyed-requests.js'
+import { Places } from '../limits/places.js'
 import { usageRoute } from '../limits/usage-route.js'
 import type { ControlLink } from '../link/link.js'
 import { mappings } from '../mappings/registry.js'
@@ -49,14 +50,17 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const statements = capabilityStatements(mappings, { version, url, date: now() })
   const options: GatewayOptions = {
     logger: log,
+    trustedProxies: config.trustedProxies,
     now,
     version,
     plans: config.plans,
     shared,
     bodyBytes: config.limits.bodyBytes,
     authenticate: keys.authenticate,
+    failedAttemptsPerMinute: config.limits.failedAttemptsPerMinute,
     countUsage: usage.count,
     months: usage.months,
+    places: new Places({ places: config.limits.inFlightPerOrganization }),
     checks: { keys: keys.check, ...checks, bulk: bulk.check },
     capabilityStatement: statements.whole,
     fhirStatement: statements.fhir,

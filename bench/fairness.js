@@ -1,0 +1,73 @@
+// What an organization notices of another one that sends as much as it can: the times of single requests, one after the other,
+// while nobody else asks and while somebody asks over many connections, with the places of an organization bounded and without.
+// Usage: npm run build && node bench/fairness.js [--requests 500] [--rounds 3] [--connections 200] [--delays 0,20]
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'undici'
+import { newKey, newSurroundings, start, startOn, stopAll } from './processes.js'
+
+const { values } = parseArgs({ options: { requests: { type: 'string', default: '500' }, rounds: { type: 'string', default: '3' }, connections: { type: 'string', default: '200' }, delays: { type: 'string', default: '0,20' } } })
+const [requests, rounds, connections] = [values.requests, values.rounds, values.connections].map(Number)
+
+const kinds = { bounded: [], 'not bounded': ['--without', 'places'] }
+
+try {
+  console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}; ${rounds} rounds of ${requests} requests of the one, the other with ${connections} connections; medians\n`)
+  console.log('| datastore answers after ms | places | alone p50 ms | p99 ms | beside the other p50 ms | p99 ms | p99 to p99 alone | the other\'s answers/s | refused/s |\n|---|---|---|---|---|---|---|---|---|')
+  for (const delay of values.delays.split(',')) await compare(delay)
+} finally {
+  stopAll()
+}
+
+async function compare (delay) {
+  const { line: upstream } = await start('bench/waiting-upstream.js', [delay])
+  const targets = []
+  for (const [kind, args] of Object.entries(kinds)) {
+    const surroundings = await newSurroundings(upstream)
+    const [one, other] = [newKey(surroundings), newKey(surroundings)]
+    targets.push({ kind, one, other, ...await startOn({ env: { ...surroundings.env, LOG_LEVEL: 'silent' } }, 'bench/gateway.js', args), measured: [] })
+  }
+  for (let round = 0; round < rounds; round++) for (const target of targets) target.measured.push(await measure(target))
+  for (const { kind, measured } of targets) {
+    const of = name => median(measured.map(one => one[name]))
+    console.log(`| ${[delay, kind, of('p50').toFixed(1), of('p99').toFixed(1), of('besideP50').toFixed(1), of('besideP99').toFixed(1), of('ratio').toFixed(2), of('served').toFixed(0), of('refused').toFixed(0)].join(' | ')} |`)
+  }
+}
+
+async function measure ({ url, one, other }) {
+  await times({ url, key: one }, 100)
+  const alone = await times({ url, key: one }, requests)
+  const noise = spawn(process.execPath, [join(import.meta.dirname, 'load.js'), `${url}/v1/patients/${other.tenantId}`, other.secret, connections], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const said = noise.stdout.toArray()
+  await pause(1_000)
+  const beside = await times({ url, key: one }, requests)
+  noise.kill('SIGTERM')
+  await once(noise, 'close')
+  const { served, refused, seconds } = JSON.parse(Buffer.concat(await said))
+  return { ...alone, besideP50: beside.p50, besideP99: beside.p99, ratio: beside.p99 / alone.p99, served: served / seconds, refused: refused / seconds }
+}
+
+/** One after the other, with a pause between. */
+async function times ({ url, key: { tenantId, secret } }, count) {
+  const client = new Client(url)
+  const measured = []
+  for (let i = 0; i < count; i++) {
+    const startedAt = performance.now()
+    const { statusCode, body } = await client.request({ method: 'GET', path: `/v1/patients/${tenantId}`, headers: { 'x-api-key': secret } })
+    await body.dump()
+    if (statusCode !== 200) throw new Error(`answered with ${statusCode}`)
+    measured.push(performance.now() - startedAt)
+    await pause(5)
+  }
+  await client.close()
+  const sorted = measured.toSorted((a, b) => a - b)
+  return { p50: sorted[Math.floor((count - 1) * 0.5)], p99: sorted[Math.floor((count - 1) * 0.99)] }
+}
+
+function median (numbers) {
+  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
+}

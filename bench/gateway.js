@@ -1,0 +1,36 @@
+// The gateway as it is built, with some of its steps left out, so that what they cost can be measured side by side.
+// Usage: node bench/gateway.js [--without limits,ledger,places]; configured by the environment, as the gateway is.
+import { parseArgs } from 'node:util'
+import { destination, pino } from 'pino'
+import { loadConfig } from '../dist/config/load.js'
+import { logOptions } from '../dist/gateway/log.js'
+import { buildGateway } from '../dist/gateway.js'
+import { Closers } from '../dist/service/closers.js'
+import { openControlSide } from '../dist/service/control-side.js'
+import { openGatewaySide } from '../dist/service/gateway-side.js'
+
+const { values: { without } } = parseArgs({ options: { without: { type: 'string', default: '' } } })
+
+const everyPlan = { get: () => ({ requestsPerMinute: null, requestsPerMonth: null, overage: true }), getOwnPropertyDescriptor: () => ({ configurable: true, enumerable: true }) }
+
+/** What stands in for a step. */
+const leftOut = {
+  // No minute and no month.
+  limits: { plans: new Proxy({}, everyPlan) },
+  ledger: { countUsage: () => {} },
+  places: { places: { enter: () => ({ isAdmitted: true, leave: () => {} }) } }
+}
+
+const config = loadConfig(process.env)
+const log = pino(logOptions(config.logLevel), destination(2))
+const parts = { environment: process.env, version: '0.0.0', now: () => new Date(), log }
+const closers = new Closers()
+const control = await openControlSide(config, parts, closers)
+const { options } = await openGatewaySide(config, { ...parts, link: control.link }, closers)
+const steps = without === '' ? [] : without.split(',')
+const app = closers.add(await buildGateway(Object.assign({}, options, ...steps.map(step => leftOut[step]))))
+console.log(await app.listen({ host: config.host, port: config.port }))
+process.on('SIGTERM', async () => {
+  await closers.close()
+  process.exit(0)
+})

@@ -1,0 +1,212 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { Shares } from '../../src/backends/shares.js'
+import { HttpBackend } from '../../src/backends/http-backend.js'
+import { Places } from '../../src/limits/places.js'
+import { startGateway, type GatewaySettings } from '../harness/gateway.js'
+
+/** A datastore that holds every request until it is let go, and answers then that nothing was found. */
+async function holdingStore (t: Test) {
+  const held: Array<{ readonly url: string, readonly response: ServerResponse }> = []
+  const server = createServer(({ url = '' }, response) => {
+    if (url.endsWith('-probe')) return response.writeHead(404).end()
+    held.push({ url, response })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => { server.close(); server.closeAllConnections() })
+  const answer = ({ response }: typeof held[number]) => response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"OperationOutcome"}')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`,
+    held,
+    /** Resolves when so many are held. */
+    holds: async (count: number) => { while (held.length < count) await pause(5) },
+    letGo: (which = held.length) => held.splice(0, which).forEach(answer),
+    letGoOf: (part: string) => answer(held.splice(held.findIndex(({ url }) => url.includes(part)), 1)[0]!)
+  }
+}
+
+async function crowded (t: Test, settings: GatewaySettings = {}) {
+  const store = await holdingStore(t)
+  const gateway = await startGateway(t, { fhirUrl: store.url, config: { limits: { inFlightPerOrganization: 3 } }, ...settings })
+  const get = (secret: string, id = 'some', signal?: AbortSignal) => fetch(`${gateway.url}/v1/patients/${id}`, { headers: { 'x-api-key': secret }, signal })
+  return { ...gateway, store, get }
+}
+
+t.test('while one organization has all its places taken and more waiting, another one is answered', async t => {
+  const { createKey, store, get } = await crowded(t)
+  const [greedy, other] = [await createKey(), await createKey()]
+  const asked = Array.from({ length: 20 }, () => get(greedy.secret))
+  await store.holds(3)
+  const answered = get(other.secret, 'other')
+  await store.holds(4)
+  t.strictSame(store.held.map(({ url }) => url.includes('other')), [false, false, false, true], 'three of the one, and then the other')
+  store.letGoOf('other')
+  t.equal((await answered).status, 404)
+  t.equal(store.held.length, 3, 'the first three are still being worked on')
+  for (let rest = 20; rest > 0; rest -= 3) {
+    await store.holds(Math.min(3, rest))
+    store.letGo()
+  }
+  t.strictSame([...new Set((await Promise.all(asked)).map(({ status }) => status))], [404], 'those that waited were served one after the other')
+})
+
+t.test('test and live keys of an organization have places of their own', async t => {
+  const { createKey, store, get } = await crowded(t)
+  const live = await createKey({ mode: 'live' })
+  const test = await createKey({ tenantId: live.tenantId })
+  const asked = [...Array.from({ length: 5 }, () => get(live.secret)), get(test.secret, 'test')]
+  await store.holds(4)
+  t.equal(store.held.filter(({ url }) => url.includes('test')).length, 1)
+  store.letGo()
+  await store.holds(2)
+  store.letGo()
+  await Promise.all(asked)
+})
+
+t.test('a place is free again however its request ended', async t => {
+  const { createKey, store, get, url } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 }, datastores: {} } })
+  const { secret } = await createKey()
+  const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
+  const isFree = async (how: string) => {
+    const answer = get(secret, 'after')
+    await store.holds(1)
+    store.letGo()
+    t.equal((await answer).status, 404, how)
+  }
+  const ends: Readonly<Record<string, () => Promise<unknown>>> = {
+    answered: async () => {},
+    'refused before any work': () => fetch(`${url}/v1/patients?unknown=1`, { headers }),
+    'not found': () => fetch(`${url}/v1/nothing`, { headers }),
+    'a body that is no JSON': () => fetch(`${url}/v1/patients`, { method: 'POST', headers, body: '{' }),
+    'the client leaves in the middle of its body': async () => {
+      const body = new ReadableStream({ start: controller => { controller.enqueue(new TextEncoder().encode('{"firstName":')) } })
+      const leaving = new AbortController()
+      const sent = fetch(`${url}/v1/patients`, { method: 'POST', headers, body, duplex: 'half', signal: leaving.signal } as RequestInit).catch(() => {})
+      await pause(100)
+      leaving.abort()
+      await sent
+    },
+    'the datastore breaks the connection': async () => {
+      const sent = fetch(`${url}/v1/patients/some`, { method: 'DELETE', headers })
+      // What is read is asked for twice.
+      for (let isOver = false; !isOver; store.held.splice(0).forEach(({ response }) => response.destroy())) isOver = await Promise.race([sent.then(() => true), pause(10, false)])
+    }
+  }
+  for (const [how, end] of Object.entries(ends)) {
+    await end()
+    await isFree(how)
+  }
+})
+
+t.test('a client that is gone keeps its place until its work has ended, and one that waits leaves the line', async t => {
+  const { createKey, store, get } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 } } })
+  const { secret } = await createKey()
+  const leaving = new AbortController()
+  const gone = Promise.allSettled([get(secret, 'first', leaving.signal), get(secret, 'second', leaving.signal)])
+  await store.holds(1)
+  await pause(50)
+  leaving.abort()
+  await gone
+  const third = get(secret, 'third')
+  await pause(100)
+  t.strictSame(store.held.map(({ url }) => /first|second|third/.exec(url)?.[0]), ['first'], 'nothing else begins before the first has ended')
+  store.letGo()
+  await store.holds(1)
+  t.match(store.held[0]!.url, 'third')
+  store.letGo()
+  t.equal((await third).status, 404)
+})
+
+t.test('where the line is full or too slow, a request is refused with 429 and takes nothing of the minute or the month', async t => {
+  const { createKey, store, get } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 } } })
+  const { secret } = await createKey()
+  const asked = Array.from({ length: 1 + 32 }, () => get(secret))
+  await store.holds(1)
+  await pause(200)
+  const refused = await get(secret)
+  t.equal(refused.status, 429)
+  const { code, message, meta } = await refused.json() as any
+  t.equal(code, 'RATE_LIMITED')
+  t.match(message, 'took nothing')
+  t.equal(refused.headers.get('retry-after'), '1')
+  t.equal(refused.headers.get('x-ratelimit-remaining'), '999', 'only the one that is worked on counts')
+  t.equal(meta.rateLimitRemaining, 999)
+  t.equal(refused.headers.get('x-quota-used'), null)
+  for (const statuses = Promise.all(asked).then(answers => answers.map(({ status }) => status)); ;) {
+    const left = await Promise.race([statuses, pause(20)])
+    store.letGo()
+    if (left === undefined) continue
+    t.strictSame([...new Set(left as number[])].sort(), [404], 'those that waited are served')
+    break
+  }
+})
+
+t.test('who waits too long for a place has none', async t => {
+  let clock = 0
+  const places = new Places({ places: 1, patienceMs: 5_000, clock: () => clock })
+  const pool = { tenantId: 'a', mode: 'test' } as const
+  const first = places.enter(pool)
+  const second = places.enter(pool)
+  clock = 4_999
+  const third = places.enter(pool)
+  clock = 5_000
+  t.equal(await second.isAdmitted, false)
+  first.leave()
+  t.equal(await third.isAdmitted, true)
+  third.leave()
+  third.leave()
+  first.leave()
+  second.leave()
+  const [next, last] = [places.enter(pool), places.enter(pool)]
+  t.equal(next.isAdmitted, true)
+  t.type(last.isAdmitted, Promise, 'leaving twice frees one place')
+  last.leave()
+  next.leave()
+})
+
+t.test('while others are there, one request of an organization begins in a turn, and all of them do', async t => {
+  const places = new Places({ places: 100 })
+  places.enter({ tenantId: 'b', mode: 'test' }).leave()
+  const begun: string[] = []
+  const enter = async (tenantId: string) => {
+    const stay = places.enter({ tenantId, mode: 'test' })
+    await stay.isAdmitted
+    begun.push(tenantId)
+    return stay
+  }
+  const all = Promise.all(['a', 'a', 'a', 'a', 'b', 'a'].map(enter))
+  await all
+  t.strictSame(begun, ['a', 'b', 'a', 'a', 'a', 'a'])
+  for (const stay of await all) stay.leave()
+})
+
+t.test('only organizations with a request under way take memory', async t => {
+  const places = new Places({ places: 2 })
+  for (let i = 0; i < 100_000; i++) {
+    places.enter({ tenantId: `org-${i}`, mode: 'test' }).leave()
+    if (i % 1_000 === 0) await new Promise(setImmediate)
+  }
+  await new Promise(setImmediate)
+  t.equal(places.pools, 0)
+})
+
+t.test('an organization never has more than its part of a shared datastore, over all it does there', async t => {
+  const store = await holdingStore(t)
+  const backend = new HttpBackend({ name: 'shared', baseUrl: store.url, connections: 4 })
+  t.teardown(() => backend.close())
+  const shares = new Shares()
+  const ask = (tenantId: string) => shares.of(backend, tenantId, 2).send({ method: 'GET', path: `Patient/${tenantId}` })
+  const sent = [...Array.from({ length: 6 }, () => ask('greedy')), ask('other')]
+  await store.holds(3)
+  await pause(50)
+  t.strictSame(store.held.map(({ url }) => /greedy|other/.exec(url)![0]).sort(), ['greedy', 'greedy', 'other'])
+  while (store.held.length > 0) {
+    store.letGo()
+    await pause(50)
+  }
+  t.equal((await Promise.all(sent)).length, 7)
+  t.equal(shares.size, 0, 'what has nothing under way takes no memory')
+})
