@@ -21,7 +21,7 @@ export interface Asked {
 }
 
 /** One attempt of a request whose answer is for the caller to read. */
-export type Attempt = Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'headersTimeout'>> & { readonly headers?: Readonly<Record<string, string>> }
+export type Attempt = Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'headersTimeout'>> & { readonly headers?: Readonly<Record<string, string>>, readonly signal?: AbortSignal }
 
 /** A gateway as its client sees it. Paths begin after `/v1`. */
 export interface Gateway {
@@ -54,14 +54,16 @@ export function placeOf (url: string, key: string | undefined): Place {
   if (protocol === 'http:' && !loopback.has(hostname)) throw new Trouble('The key and the records would go over the network in the clear; use https.')
   if (!key) throw new Trouble('Put the key into the variable CLINIGATE_API_KEY; an operator makes one with clinigate keys create.')
   // Anything else would be an error of the library, which might repeat it.
-  if (!/^[\x21-\x7e]{1,200}$/.test(key)) throw new Trouble('What CLINIGATE_API_KEY holds is no key.')
+  if (!/^[\x21-\x7e]{1,200}$/.test(key)) throw new Trouble('The variable CLINIGATE_API_KEY holds no key.')
   return { url: url.replace(/\/+$/, ''), key }
 }
 
 /** The gateway at a place. Redirects are never followed: the key is for this place alone. */
 export function gatewayAt ({ url, key }: Place, { signal, notice = () => {} }: GatewayOptions = {}): Gateway {
-  const attempt: Gateway['attempt'] = async (path, { headers, method = 'GET', ...rest } = {}) =>
-    await request(`${url}/v1${path}`, { headersTimeout: answerMs, bodyTimeout: answerMs, ...rest, method, headers: { accept: 'application/json', 'x-api-key': key, ...headers }, ...signal && { signal } })
+  const attempt: Gateway['attempt'] = async (path, { headers, method = 'GET', signal: own, ...rest } = {}) => {
+    const signals = [signal, own].filter(each => each !== undefined)
+    return await request(`${url}/v1${path}`, { headersTimeout: answerMs, bodyTimeout: answerMs, ...rest, method, headers: { accept: 'application/json', 'x-api-key': key, ...headers }, ...signals.length > 0 && { signal: AbortSignal.any(signals) } })
+  }
   const once = async <T>(path: string, { method = 'GET', body }: Asked): Promise<T> => await dataOf<T>(await attempt(path, {
     method,
     ...body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }

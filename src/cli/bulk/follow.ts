@@ -1,0 +1,67 @@
+import { FaultsFound, Interrupted } from '../surroundings.js'
+import { longPatienceMs, Refused } from './gateway.js'
+import type { BulkJob } from './jobs.js'
+import { meterOn, standingOf } from './meter.js'
+import type { Session } from './session.js'
+import { Trouble } from './trouble.js'
+
+/** A job that a command has begun or goes on with. */
+export interface Followed {
+  readonly jobId: string
+  /** The command that goes on with the job. */
+  readonly again: string
+  readonly cancelOnInterrupt: boolean
+}
+
+const firstPauseMs = 250
+const longestPauseMs = 5_000
+
+/** @throws {Trouble} where there is no such job, or it is one of the other command */
+export async function requireKind ({ gateway }: Session, jobId: string, kind: BulkJob['type']): Promise<void> {
+  const { type } = await gateway.ask<BulkJob>(`/bulk/jobs/${jobId}`)
+  if (type !== kind) throw new Trouble(`This is the job of an ${type}; use clinigate bulk ${type} --job.`)
+}
+
+/** Asks for a job until it has ended, less often the longer it takes, and shows how far it is. */
+export async function follow ({ gateway, streams }: Session, jobId: string): Promise<BulkJob> {
+  const meter = meterOn(streams.stderr)
+  try {
+    for (let ms = firstPauseMs; ; ms = Math.min(longestPauseMs, ms * 1.5)) {
+      const job = await gateway.ask<BulkJob>(`/bulk/jobs/${jobId}`, { patienceMs: longPatienceMs })
+      if (job.status !== 'pending' && job.status !== 'processing') return job
+      meter.show(standingOf(job))
+      await gateway.pause(ms)
+    }
+  } finally {
+    meter.end()
+  }
+}
+
+/** Does what is to be done with a job. Whatever ends the command before the job is done with, the person is told how to go on. */
+export async function following (session: Session, { jobId, again, cancelOnInterrupt }: Followed, work: () => Promise<void>): Promise<void> {
+  const { signal, err } = session
+  try {
+    await work()
+  } catch (error) {
+    if (error instanceof FaultsFound) throw error
+    if (signal.aborted && cancelOnInterrupt) await cancelled(session, jobId)
+    else if (signal.aborted) err(`The job goes on without this command. Go on with it by:\n  ${again}\n`)
+    else if (!(error instanceof Refused && error.status === 404)) err(`What was done so far is kept. Go on by:\n  ${again}\n`)
+    throw signal.aborted ? new Interrupted() : error
+  }
+}
+
+async function cancelled ({ afterwards, err }: Session, jobId: string): Promise<void> {
+  try {
+    const { status } = await afterwards.ask<BulkJob>(`/bulk/jobs/${jobId}`, { method: 'DELETE' })
+    err(status === 'cancelled' ? 'The job is cancelled.\n' : `The job had ended before: ${status}.\n`)
+  } catch (error) {
+    const reason = error instanceof Trouble ? `: ${error.message}` : ''
+    err(`The job could not be cancelled${reason}\nTry it again by:\n  clinigate bulk cancel ${jobId}\n`)
+  }
+}
+
+/** A word as a shell takes it. */
+export function quoted (word: string): string {
+  return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll('\'', '\'\\\'\'')}'`
+}

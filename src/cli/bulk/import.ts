@@ -1,0 +1,80 @@
+import { existsSync } from 'node:fs'
+import { FaultsFound } from '../surroundings.js'
+import { thousands } from '../table.js'
+import { follow, following, quoted, requireKind } from './follow.js'
+import type { BulkJob } from './jobs.js'
+import { meterOn, transfer } from './meter.js'
+import { fetchResults, type LineResult, type Outcome } from './results.js'
+import type { Session } from './session.js'
+import { Trouble } from './trouble.js'
+import { sourceOf, upload } from './upload.js'
+
+/** How lines are to be imported. */
+export interface ImportWish {
+  readonly type?: string
+  readonly dryRun?: true
+  /** The file for the results. */
+  readonly results?: string
+  /** The job to go on with, in place of a new one. */
+  readonly job?: string
+  readonly force?: true
+  readonly cancelOnInterrupt?: true
+  readonly url?: string
+}
+
+/** Imports the lines of a file or, for `-`, of standard input; with a job, goes on with what an earlier run began. */
+export async function runImport (session: Session, file: string | undefined, wish: ImportWish): Promise<void> {
+  const { job: begun, force } = wish
+  if ((begun === undefined) === (file === undefined)) throw new Trouble('Say which file is to be imported, or with --job which import to go on with.')
+  const results = wish.results ?? `${file === undefined || file === '-' ? 'import' : file}.results.ndjson`
+  if (force !== true && existsSync(results)) throw new Trouble(`The file for the results is there: ${results}. Choose another one with --results, or --force to overwrite it.`)
+  if (begun !== undefined) await requireKind(session, begun, 'import')
+  const jobId = begun ?? await start(session, file!, wish)
+  const place = wish.url === undefined ? '' : ` --url ${quoted(wish.url)}`
+  const again = `clinigate bulk import --job ${jobId} --results ${quoted(results)}${place}${force === true ? ' --force' : ''}`
+  await following(session, { jobId, again, cancelOnInterrupt: wish.cancelOnInterrupt === true }, async () => {
+    const job = await follow(session, jobId)
+    report(session, { job, outcome: await fetchResults(session.gateway, jobId, results), results })
+  })
+}
+
+async function start ({ gateway, signal, streams, err }: Session, file: string, { type, dryRun }: ImportWish): Promise<string> {
+  const source = await sourceOf(file, streams.stdin)
+  // A key that can't be used is told of before a long upload.
+  await gateway.ask('/bulk/jobs?count=1')
+  const meter = meterOn(streams.stderr)
+  const standing = transfer('sent', source.size)
+  const query = new URLSearchParams({ ...type !== undefined && { resourceType: type }, ...dryRun && { dryRun: 'true' } }).toString()
+  try {
+    const jobId = await upload(gateway, source, { query: query === '' ? '' : `?${query}`, onBytes: bytes => meter.show(standing(bytes)) })
+    meter.end()
+    err(`The import is the job ${jobId}.\n`)
+    return jobId
+  } catch (error) {
+    meter.end()
+    if (signal.aborted) err(`${error instanceof Trouble ? error.message : 'The lines were not all sent. Nothing was imported.'}\n`)
+    throw error
+  }
+}
+
+interface Done { readonly job: BulkJob, readonly outcome: Outcome, readonly results: string }
+
+function report ({ out, err, isJson }: Session, { job, outcome: { lines, counts, failures }, results }: Done): void {
+  const { id: jobId, status, failure, totalRecords } = job
+  const isWhole = status === 'completed' && lines === totalRecords
+  if (isJson) out(`${JSON.stringify({ jobId, status, lines, counts, failures, results, ...failure && { failure } })}\n`)
+  else out(forPeople(lines, counts, failures) + `The results of all lines are in ${results}\n`)
+  if (status !== 'completed') err(`The job ended: ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`)
+  else if (!isWhole) err('There are not as many results as lines.\n')
+  const good = ['created', 'updated', 'unchanged', 'valid'].reduce((sum, word) => sum + (counts[word] ?? 0), 0)
+  if (!isWhole || good !== lines) throw new FaultsFound()
+}
+
+function forPeople (lines: number, counts: Outcome['counts'], failures: readonly LineResult[]): string {
+  const more = (counts.failed ?? 0) - failures.length
+  return [
+    `${thousands(lines)} ${lines === 1 ? 'line' : 'lines'}: ${Object.entries(counts).map(([status, count]) => `${thousands(count)} ${status}`).join(', ')}\n`,
+    ...failures.map(({ line, code, field, message }) => `  line ${line}: ${code} ${field === undefined ? '' : `${field}: `}${message}\n`),
+    more > 0 ? `  and ${thousands(more)} more\n` : ''
+  ].join('')
+}

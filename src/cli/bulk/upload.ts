@@ -1,0 +1,108 @@
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { pipeline, Transform, type Readable } from 'node:stream'
+import { dataOf, pauseAfter, Refused, type Gateway } from './gateway.js'
+import { Trouble } from './trouble.js'
+
+/** Lines to be sent, however many. */
+export interface Source {
+  readonly open: () => Readable
+  /** In bytes, where it is known. */
+  readonly size?: number
+  /** Whether it can be read from its beginning once more. */
+  readonly isRepeatable: boolean
+  readonly isZipped: boolean
+}
+
+/** How they are sent. */
+export interface Uploading {
+  /** Of the URL, with its question mark; may be empty. */
+  readonly query: string
+  readonly onBytes: (bytes: number) => void
+}
+
+const pieceBytes = 262_144
+const mostTries = 5
+/** An upload that does not move for so long will not move any more. */
+const stallMs = 120_000
+
+/** The file, or standard input for `-`. @throws {Trouble} */
+export async function sourceOf (file: string, stdin: Readable): Promise<Source> {
+  if (file === '-') return { open: () => stdin, isRepeatable: false, isZipped: false }
+  const facts = await stat(file).catch((error: NodeJS.ErrnoException) => { throw new Trouble(`The file can't be read: ${reasons[error.code ?? ''] ?? error.code}.`) })
+  if (facts.isDirectory()) throw new Trouble('The file can\'t be read: it is a directory.')
+  const isZipped = /\.gz$/i.test(file)
+  if (!facts.isFile()) return { open: () => createReadStream(file), isRepeatable: false, isZipped }
+  // What is appended meanwhile is not of this import.
+  return { open: () => createReadStream(file, { highWaterMark: pieceBytes, ...facts.size > 0 && { end: facts.size - 1 } }), size: facts.size, isRepeatable: true, isZipped }
+}
+
+const reasons: Readonly<Record<string, string>> = { ENOENT: 'there is none with this name', EACCES: 'you have no right to', ENOTDIR: 'there is none with this name' }
+
+/**
+ * Sends the lines and resolves with the id of the job. The gateway makes a job only once it has all of them, so an upload that
+ * broke in its midst made none and is sent again, where the input can be read again. One that broke after its last byte is not:
+ * the job may be there, and a second one would do, and count, everything twice.
+ */
+export async function upload (gateway: Gateway, source: Source, uploading: Uploading): Promise<string> {
+  for (let tries = 1; ; tries++) {
+    const sent = { isWhole: false }
+    try {
+      return await once(gateway, source, { ...uploading, sent })
+    } catch (error) {
+      // An answer that refuses says that no job was made.
+      const isSafe = error instanceof Refused || !sent.isWhole
+      if (!isSafe) throw new Trouble('The connection broke after everything was sent. See with clinigate bulk jobs whether the import has begun; if so, go on with --job.')
+      const ms = error instanceof Trouble && !(error instanceof Refused) ? undefined : pauseAfter(error, { tries, isSafe })
+      if (ms === undefined) throw error
+      if (!source.isRepeatable || tries >= mostTries) throw error instanceof Trouble ? error : new Trouble('The connection broke while the lines were sent. Nothing was imported; run the command once more.')
+      await gateway.pause(ms)
+    }
+  }
+}
+
+async function once (gateway: Gateway, source: Source, { query, onBytes, sent }: Uploading & { readonly sent: { isWhole: boolean } }): Promise<string> {
+  const counter = new Counter(onBytes)
+  const input = source.open()
+  const faults: Error[] = []
+  input.once('error', error => faults.push(error))
+  // Errors of either reach the request by the counter.
+  pipeline(input, counter, () => {})
+  const stalled = new AbortController()
+  const watch = setInterval(() => { if (!counter.hasMoved()) stalled.abort() }, stallMs)
+  try {
+    const headers = { 'content-type': 'application/x-ndjson', ...source.isZipped && { 'content-encoding': 'gzip' } }
+    // Whoever fills a pipe may take any time; a connection that takes nothing is found by the watch.
+    const answer = await gateway.attempt(`/bulk/import${query}`, { method: 'POST', headers, body: counter, headersTimeout: 0, signal: stalled.signal })
+    return (await dataOf<{ readonly jobId: string }>(answer)).jobId
+  } catch (error) {
+    if (faults.length > 0) throw new Trouble('The input can\'t be read to its end. Nothing was imported.')
+    throw error
+  } finally {
+    sent.isWhole = counter.readableEnded
+    clearInterval(watch)
+    counter.destroy()
+    input.destroy()
+  }
+}
+
+/** Counts what goes through it. */
+class Counter extends Transform {
+  #bytes = 0
+  #seen = -1
+
+  constructor (private readonly onBytes: (bytes: number) => void) { super({ highWaterMark: pieceBytes }) }
+
+  override _transform (chunk: Buffer, _: BufferEncoding, done: (error: null, chunk: Buffer) => void): void {
+    this.#bytes += chunk.length
+    this.onBytes(this.#bytes)
+    done(null, chunk)
+  }
+
+  /** Whether anything came since this was last asked, or nothing is there to be sent. */
+  hasMoved (): boolean {
+    const isMoving = this.#bytes !== this.#seen || (this.readableLength === 0 && !this.readableEnded)
+    this.#seen = this.#bytes
+    return isMoving
+  }
+}

@@ -1,0 +1,274 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { test, type Test } from 'tap'
+import { startGateway, type TestGateway } from '../harness/gateway.js'
+import { command, start, type Ended } from './command.js'
+import { faultyProxy, type Seen } from './faulty-proxy.js'
+
+interface World { readonly gateway: TestGateway, readonly secret: string, readonly directory: string, readonly bulk: (...args: string[]) => Promise<Ended>, readonly env: Record<string, string> }
+
+// Nothing of a configuration: a wrong one would stop every command that reads it.
+const noConfiguration = { CLINIGATE_CONFIG: '/nowhere/config.json', CLINIGATE_DATA: '/dev/null/data' }
+
+async function open (t: Test, directory: string): Promise<World> {
+  const gateway = await startGateway(t)
+  const { secret } = await gateway.createKey({ plan: 'enterprise' })
+  const env = { ...noConfiguration, CLINIGATE_URL: gateway.url, CLINIGATE_API_KEY: secret }
+  return { gateway, secret, directory, env, bulk: (...args) => command(env, 'bulk', ...args) }
+}
+
+const patient = (number: number, more = {}): string => `${JSON.stringify({ firstName: `Ada${number}`, lastName: 'Lovelace', ...more })}\n`
+const patients = (count: number): string => Array.from({ length: count }, (_, i) => patient(i)).join('')
+const linesOf = (file: string): any[] => readFileSync(file, 'utf8').split('\n').filter(line => line !== '').map(line => JSON.parse(line))
+const jobIn = (text: string): string => /job-[a-z2-7]{26}/.exec(text)![0]
+
+async function until (isTrue: () => boolean): Promise<void> {
+  for (let tries = 0; !isTrue(); tries++) {
+    if (tries > 1_200) throw new Error('it does not come true')
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+}
+
+test('20,000 lines go in, each with its result in order, and come out again', { timeout: 300_000 }, async t => {
+  const { bulk, directory } = await open(t, t.testdir())
+  const file = join(directory, 'patients.ndjson')
+  writeFileSync(file, patients(20_000))
+  const imported = await bulk('import', file, '--type', 'patients', '--json')
+  t.equal(imported.code, 0, imported.err)
+  t.match(JSON.parse(imported.out), { status: 'completed', lines: 20_000, counts: { created: 20_000 }, failures: [], results: `${file}.results.ndjson` })
+  t.same(linesOf(`${file}.results.ndjson`).map(({ line }) => line), Array.from({ length: 20_000 }, (_, i) => i + 1))
+  const to = join(directory, 'out')
+  const exported = await bulk('export', '--types', 'patients', '--format', 'simple', '--to', to, '--json')
+  t.equal(exported.code, 0, exported.err)
+  t.match(JSON.parse(exported.out), { status: 'completed', directory: to, records: 20_000, files: [{ file: 'Patient.ndjson', resourceType: 'Patient', count: 20_000 }] })
+  t.equal(new Set(linesOf(join(to, 'Patient.ndjson')).map(({ firstName }) => firstName)).size, 20_000)
+  t.same(readdirSync(to).sort(), ['Patient.ndjson', 'export.json'])
+})
+
+test('lines that fail are told with number, code and field, and end the command with 1; no value of them is repeated', async t => {
+  const { bulk, directory } = await open(t, t.testdir())
+  const file = join(directory, 'some.ndjson')
+  writeFileSync(file, [patient(1), patient(2, { colour: 'violet' }), '{"firstName":\n', patient(3)].join(''))
+  const { code, out, err } = await bulk('import', file, '--type', 'patients')
+  t.equal(code, 1, err)
+  t.match(out, /4 lines: 2 created, 2 failed|4 lines: .*2 failed/)
+  t.match(out, /line 2: VALIDATION_ERROR colour: /)
+  t.match(out, /line 3: INVALID_JSON /)
+  t.notMatch(out + err, /violet|Ada|Lovelace/)
+  t.same(linesOf(`${file}.results.ndjson`).map(({ status }) => status), ['created', 'failed', 'failed', 'created'])
+  t.equal((await bulk('import', file, '--type', 'patients')).code, 2, 'results are not overwritten')
+  t.equal((await bulk('import', file, '--type', 'patients', '--force')).code, 1)
+})
+
+test('a dry run checks every line and writes nothing; a file of gzip is sent as it is', async t => {
+  const { bulk, directory } = await open(t, t.testdir())
+  const file = join(directory, 'patients.ndjson.gz')
+  writeFileSync(file, gzipSync(patients(50)))
+  t.match(await bulk('import', file, '--type', 'patients', '--dry-run'), { code: 0, out: /50 lines: 50 valid/ })
+  t.match(await bulk('export', '--types', 'patients', '--to', join(directory, 'out')), { code: 0, out: /^0 records/ })
+  t.match(await bulk('import', file, '--type', 'patients', '--force'), { code: 0, out: /50 lines: 50 created/ })
+})
+
+test('standard input is imported as it comes', async t => {
+  const { env, directory } = await open(t, t.testdir())
+  const results = join(directory, 'results.ndjson')
+  const { child, ended } = start(env, 'bulk', 'import', '-', '--type', 'patients', '--results', results, '--json')
+  for (let i = 0; i < 200; i++) child.stdin!.write(patient(i))
+  child.stdin!.end()
+  const { code, out, err } = await ended
+  t.equal(code, 0, err)
+  t.match(JSON.parse(out), { lines: 200, counts: { created: 200 } })
+  t.equal(linesOf(results).length, 200)
+})
+
+test('a download whose connection breaks is gone on with by ranges until it is whole', { timeout: 300_000 }, async t => {
+  const { bulk, directory, gateway } = await open(t, t.testdir())
+  await filled(bulk, directory, 3_000)
+  const isFile = ({ method, url }: Seen): boolean => method === 'GET' && url.endsWith('/files/Patient.ndjson')
+  const proxy = await faultyProxy(t, gateway.url, now => isFile(now) ? { cutAfter: now.headers.range === undefined ? 20_000 : 150_000 } : 'passed')
+  const to = join(directory, 'cut')
+  const { code, err } = await bulk('export', '--types', 'patients', '--to', to, '--url', proxy.url)
+  t.equal(code, 0, err)
+  const asked = proxy.seen.filter(isFile)
+  t.ok(asked.length > 2, `it broke ${asked.length} times`)
+  t.equal(asked[0]!.headers['accept-encoding'], 'gzip')
+  for (const { headers } of asked.slice(1)) t.match(headers, { range: /^bytes=[1-9]\d*-$/, 'if-range': /^"/ })
+  t.equal((await bulk('export', '--types', 'patients', '--to', join(directory, 'direct'))).code, 0)
+  t.same(sorted(join(to, 'Patient.ndjson')), sorted(join(directory, 'direct', 'Patient.ndjson')))
+  t.same(readdirSync(to).sort(), ['Patient.ndjson', 'export.json'])
+})
+
+test('an export that was interrupted in a download goes on from where it was, with what it had', { timeout: 300_000 }, async t => {
+  const { bulk, directory, gateway, env } = await open(t, t.testdir())
+  await filled(bulk, directory, 3_000)
+  const isFile = ({ method, url }: Seen): boolean => method === 'GET' && url.includes('/files/')
+  let isBad = true
+  const proxy = await faultyProxy(t, gateway.url, now => isBad && isFile(now) ? { holdAfter: 20_000 } : 'passed')
+  const to = join(directory, 'a directory')
+  const { child, ended } = start({ ...env, CLINIGATE_URL: proxy.url }, 'bulk', 'export', '--types', 'patients', '--to', to)
+  await until(() => existsSync(to) && readdirSync(to).some(name => name.endsWith('.part')) && readFileSync(join(to, readdirSync(to).find(name => name.endsWith('.part'))!)).length > 0)
+  child.kill('SIGINT')
+  const { code, err } = await ended
+  t.equal(code, 130)
+  t.match(err, `clinigate bulk export --job ${jobIn(err)} --to '${to}'`)
+  t.notOk(existsSync(join(to, 'Patient.ndjson')), 'no half of a file has its name')
+  isBad = false
+  const asked = proxy.seen.length
+  const again = await bulk('export', '--job', jobIn(err), '--to', to, '--url', proxy.url)
+  t.equal(again.code, 0, again.err)
+  t.match(proxy.seen.slice(asked).find(isFile)!.headers, { range: /^bytes=[1-9]\d*-$/ })
+  t.equal(linesOf(join(to, 'Patient.ndjson')).length, 3_000)
+  t.match(await bulk('export', '--job', jobIn(err), '--to', to), { code: 0, out: /3,000 records/ }, 'what is there is not fetched again')
+})
+
+async function filled (bulk: World['bulk'], directory: string, count: number): Promise<void> {
+  const file = join(directory, 'in.ndjson')
+  writeFileSync(file, patients(count))
+  const { code, err } = await bulk('import', file, '--type', 'patients')
+  if (code !== 0) throw new Error(err)
+}
+
+const sorted = (file: string): string[] => readFileSync(file, 'utf8').split('\n').sort()
+
+test('an export never overwrites what is there, unless it is told to', async t => {
+  const { bulk, directory } = await open(t, t.testdir())
+  await filled(bulk, directory, 3)
+  const to = join(directory, 'out')
+  mkdirSync(to)
+  writeFileSync(join(to, 'Patient.ndjson'), 'mine')
+  t.match(await bulk('export', '--to', to), { code: 2, out: '', err: /--force/ })
+  t.equal(readFileSync(join(to, 'Patient.ndjson'), 'utf8'), 'mine')
+  t.match(JSON.parse((await bulk('jobs', '--json')).out).map(({ type }: { type: string }) => type), ['import'], 'nothing was begun')
+  t.match(await bulk('export', '--to', to, '--force'), { code: 0, out: /3 records/ })
+  t.equal(linesOf(join(to, 'Patient.ndjson')).length, 3)
+  const other = jobIn((await bulk('export', '--to', join(directory, 'other'))).err)
+  t.match(await bulk('export', '--job', other, '--to', to), { code: 2, err: /--force/ })
+})
+
+test('an upload that breaks in its midst is sent again from a file, and from a pipe is told to have done nothing', { timeout: 120_000 }, async t => {
+  const { bulk, directory, gateway, env } = await open(t, t.testdir())
+  const isUpload = ({ url }: Seen): boolean => url.startsWith('/v1/bulk/import')
+  const proxy = await faultyProxy(t, gateway.url, (now, before) => isUpload(now) && !before.some(isUpload) ? { cutBodyAfter: 100_000 } : 'passed')
+  const file = join(directory, 'patients.ndjson')
+  // Larger than what the connection takes before anyone reads it.
+  const blank = `${' '.repeat(1_000)}\n`.repeat(8_000)
+  writeFileSync(file, patients(10) + blank)
+  const { code, out, err } = await bulk('import', file, '--type', 'patients', '--url', proxy.url)
+  t.equal(code, 1, err)
+  t.match(out, /10 created/)
+  t.equal(proxy.seen.filter(isUpload).length, 2)
+  t.equal(JSON.parse((await bulk('jobs', '--json')).out).length, 1)
+
+  const second = await faultyProxy(t, gateway.url, now => isUpload(now) ? { cutBodyAfter: 100_000 } : 'passed')
+  const { child, ended } = start({ ...env, CLINIGATE_URL: second.url }, 'bulk', 'import', '-', '--results', join(directory, 'piped'))
+  child.stdin!.on('error', () => {})
+  child.stdin!.end(blank)
+  t.match(await ended, { code: 2, out: '', err: /Nothing was imported/ })
+  t.equal(JSON.parse((await bulk('jobs', '--json')).out).length, 1)
+})
+
+test('answers that ask for patience, and connections that break in between, are waited out', { timeout: 120_000 }, async t => {
+  const { bulk, directory, gateway } = await open(t, t.testdir())
+  const count = new Map<string, number>()
+  const proxy = await faultyProxy(t, gateway.url, ({ method, url }) => {
+    const what = `${method} ${url.replace(/job-[a-z2-7]+/, 'job')}`
+    const times = (count.get(what) ?? 0) + 1
+    count.set(what, times)
+    if (times === 1) return { status: 503, headers: { 'retry-after': '0' }, body: JSON.stringify({ message: 'Come again.', issues: [] }) }
+    if (times === 2 && method === 'GET') return { cutAfter: 0 }
+    if (times === 2) return { status: 429, headers: { 'retry-after': '0' }, body: JSON.stringify({ message: 'Come again.', issues: [] }) }
+    return 'passed'
+  })
+  const file = join(directory, 'patients.ndjson')
+  writeFileSync(file, patients(5))
+  const imported = await bulk('import', file, '--type', 'patients', '--url', proxy.url)
+  t.match(imported, { code: 0, out: /5 created/ }, imported.err)
+  const exported = await bulk('export', '--types', 'patients', '--to', join(directory, 'out'), '--url', proxy.url)
+  t.match(exported, { code: 0, out: /5 records/ }, exported.err)
+})
+
+test('a key that is wrong, revoked or missing is told before anything is sent, and never repeated', async t => {
+  const { directory, env, secret } = await open(t, t.testdir())
+  const file = join(directory, 'patients.ndjson')
+  writeFileSync(file, patients(5))
+  const wrong = `${secret.slice(0, -6)}aaaaaa`
+  for (const args of [['import', file], ['export', '--to', join(directory, 'out')], ['jobs'], ['cancel', `job-${'a'.repeat(26)}`]]) {
+    const { code, out, err } = await command({ ...env, CLINIGATE_API_KEY: wrong }, 'bulk', ...args)
+    t.same([code, out], [2, ''], args.join(' '))
+    t.ok(err.length > 10 && !err.includes(wrong.slice(10)), err)
+    t.match(await command({ ...env, CLINIGATE_API_KEY: '' }, 'bulk', ...args), { code: 2, out: '', err: /CLINIGATE_API_KEY/ })
+    t.match(await command({ ...env, CLINIGATE_API_KEY: 'a\nb' }, 'bulk', ...args), { code: 2, out: '', err: /holds no key/ })
+  }
+})
+
+test('what is not understood, or no gateway, ends with 2', async t => {
+  const { directory, env, bulk, gateway } = await open(t, t.testdir())
+  const elsewhere = await faultyProxy(t, gateway.url, () => ({ status: 404, body: '<html>' }))
+  const cases: Array<[RegExp, ...string[]]> = [
+    [/https/, 'jobs', '--url', 'http://api.example.org'],
+    [/such as https/, 'jobs', '--url', 'ftp://x'],
+    [/no gateway \(status 404\)/, 'jobs', '--url', elsewhere.url],
+    [/id of a job/, 'jobs', '../keys'],
+    [/which file/, 'import'],
+    [/none with this name/, 'import', join(directory, 'missing')],
+    [/directory/, 'import', directory],
+    [/at least one line/, 'import', '/dev/null'],
+    [/resourceTypes\[0\]/, 'export', '--types', 'dragons', '--to', join(directory, 'out')],
+    [/2030-01-31/, 'export', '--since', 'yesterday', '--to', join(directory, 'out')],
+    [/--to/, 'export']
+  ]
+  for (const [text, ...args] of cases) {
+    const { code, out, err } = await bulk(...args, ...args[0] === 'import' ? ['--results', join(directory, 'results')] : [])
+    t.same([code, out], [2, ''], args.join(' '))
+    t.match(err, text)
+  }
+  t.match(await command({ ...env, CLINIGATE_URL: 'http://127.0.0.1:1' }, 'bulk', 'jobs'), { code: 2, err: /does not answer \(ECONNREFUSED\)/ })
+})
+
+test('an interrupted command leaves its job to go on, or cancels it where that is wanted', { timeout: 300_000 }, async t => {
+  const { bulk, directory, env, gateway } = await open(t, t.testdir())
+  // As if each job took for ever, as long as it is held.
+  let isHeld = true
+  const proxy = await faultyProxy(t, gateway.url, ({ method, url }) => isHeld && method === 'GET' && /jobs\/job-[a-z2-7]+$/.test(url) ? { status: 503, headers: { 'retry-after': '1' } } : 'passed')
+  const file = join(directory, 'patients.ndjson')
+  writeFileSync(file, patients(2_000))
+  const interrupted = async (...args: string[]): Promise<Ended> => {
+    const { child, ended } = start({ ...env, CLINIGATE_URL: proxy.url }, 'bulk', 'import', file, '--type', 'patients', ...args)
+    child.stderr!.on('data', text => { if (/is the job/.test(text)) child.kill('SIGINT') })
+    return await ended
+  }
+  const left = await interrupted()
+  t.match(left, { code: 130, out: '', err: /goes on/ })
+  const jobId = jobIn(left.err)
+  const cancelled = await interrupted('--cancel-on-interrupt')
+  t.match(cancelled, { code: 130, out: '', err: /The job is cancelled|had ended before/ })
+  isHeld = false
+  const results = `${file}.results.ndjson`
+  t.match(left.err, `clinigate bulk import --job ${jobId} --results ${results}`)
+  const { code, out, err } = await bulk('import', '--job', jobId, '--results', results)
+  t.equal(code, 0, err)
+  t.match(out, /2,000 lines: 2,000 created/)
+})
+
+test('jobs are listed and shown, and a job that has ended is not cancelled', async t => {
+  const { bulk, directory } = await open(t, t.testdir())
+  t.match(await bulk('jobs'), { code: 0, out: 'No jobs.\n' })
+  await filled(bulk, directory, 3)
+  const [job] = JSON.parse((await bulk('jobs', '--json')).out)
+  t.match(job, { type: 'import', status: 'completed', processedRecords: 3 })
+  t.match(await bulk('jobs'), { code: 0, out: new RegExp(`^${job.id}  import  completed   +3 records  +0 failed`) })
+  t.match(await bulk('jobs', job.id), { code: 0, out: /3 records in all/ })
+  t.match(JSON.parse((await bulk('jobs', job.id, '--json')).out), { id: job.id })
+  t.match(await bulk('cancel', job.id), { code: 1, err: /had ended before: completed/ })
+  t.match(await bulk('cancel', `job-${'a'.repeat(26)}`), { code: 2, out: '' })
+  t.match(await bulk('export', '--job', job.id, '--to', join(directory, 'x')), { code: 2, err: /job of an import/ })
+})
+
+test('a file that a gateway names by a way out of the directory is not written', async t => {
+  const { bulk, directory, gateway } = await open(t, t.testdir())
+  const job = { id: `job-${'a'.repeat(26)}`, type: 'export', status: 'completed', processedRecords: 1, failedRecords: 0, errors: [], createdAt: '', expiresAt: '', files: [{ resourceType: 'Patient', count: 1, url: `${gateway.url}/v1/x/files/..%2F..%2Fevil.ndjson` }] }
+  const proxy = await faultyProxy(t, gateway.url, ({ method }) => ({ status: 200, body: JSON.stringify({ data: method === 'POST' ? { jobId: job.id } : job }) }))
+  t.match(await bulk('export', '--to', join(directory, 'out'), '--url', proxy.url), { code: 2, err: /names a file/ })
+  t.same(readdirSync(join(directory, 'out')), ['export.json'])
+})

@@ -1,0 +1,64 @@
+import { once } from 'node:events'
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+
+/** What becomes of one request: it is passed on, cut off after so many bytes of the answer or of its own body, held there, or answered in place of the gateway. */
+export type Fate =
+  | 'passed'
+  | { readonly cutAfter: number }
+  | { readonly holdAfter: number }
+  | { readonly cutBodyAfter: number }
+  | { readonly status: number, readonly headers?: Readonly<Record<string, string>>, readonly body?: string }
+
+/** A request that came by. */
+export interface Seen { readonly method: string, readonly url: string, readonly headers: IncomingMessage['headers'] }
+
+/** A proxy before a gateway that does to requests what a bad network does. */
+export interface FaultyProxy { readonly url: string, readonly seen: readonly Seen[] }
+
+export async function faultyProxy (t: Test, target: string, fateOf: (seen: Seen, before: readonly Seen[]) => Fate): Promise<FaultyProxy> {
+  const seen: Seen[] = []
+  const server = createServer((from, to) => {
+    const now = { method: from.method!, url: from.url!, headers: from.headers }
+    const fate = fateOf(now, [...seen])
+    seen.push(now)
+    if (fate !== 'passed' && 'status' in fate) to.writeHead(fate.status, { 'content-type': 'application/json', connection: 'close', ...fate.headers }).end(fate.body ?? '')
+    else pass({ from, to, target }, fate)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => { server.closeAllConnections(); server.close() })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
+}
+
+interface Passing { readonly from: IncomingMessage, readonly to: ServerResponse, readonly target: string }
+
+function pass ({ from, to, target }: Passing, fate: Exclude<Fate, { readonly status: number }>): void {
+  const onward = request(`${target}${from.url}`, { method: from.method, headers: from.headers, agent: false }, answer => {
+    to.writeHead(answer.statusCode!, answer.headers)
+    let bytes = 0
+    answer.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (fate !== 'passed' && 'cutAfter' in fate && bytes > fate.cutAfter) {
+        to.write(chunk.subarray(0, Math.max(0, chunk.length - (bytes - fate.cutAfter))), () => to.destroy())
+        answer.destroy()
+      } else if (fate !== 'passed' && 'holdAfter' in fate && bytes > fate.holdAfter) {
+        to.write(chunk.subarray(0, Math.max(0, chunk.length - (bytes - fate.holdAfter))))
+        answer.pause().removeAllListeners('data')
+      } else to.write(chunk)
+    })
+    answer.on('end', () => to.end())
+    answer.on('error', () => to.destroy())
+  })
+  onward.on('error', () => to.destroy())
+  let bytes = 0
+  from.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (fate !== 'passed' && 'cutBodyAfter' in fate && bytes > fate.cutBodyAfter) {
+      onward.destroy()
+      from.destroy()
+    } else onward.write(chunk)
+  })
+  from.on('end', () => onward.end())
+}
