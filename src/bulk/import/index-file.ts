@@ -59,6 +59,7 @@ const schema = `
   CREATE TABLE IF NOT EXISTS refs (line INTEGER NOT NULL, identity BLOB NOT NULL, PRIMARY KEY (line, identity)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS twins (content BLOB PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS parts (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, type TEXT);
+  CREATE TABLE IF NOT EXISTS types (type TEXT PRIMARY KEY, wasEmpty INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY) WITHOUT ROWID;`
 
 /**
@@ -177,6 +178,17 @@ export class IndexFile {
     return this.#sql.circle.all(circle) as IndexedLine[]
   }
 
+  /** Whether there was no record of a type before this import wrote one; undefined until that was noted. */
+  wasEmpty (type: string): boolean | undefined {
+    const row = this.#sql.wasEmpty.get(type) as { wasEmpty: number } | undefined
+    return row && row.wasEmpty === 1
+  }
+
+  /** Notes whether there is any record of a type, before this import writes one; what was noted first stays. */
+  noteType (type: string, wasEmpty: boolean): void {
+    this.#sql.noteType.run(type, wasEmpty ? 1 : 0)
+  }
+
   /** Notes what is about to be done with lines, before the datastore hears of it. */
   send (lines: ReadonlyArray<{ readonly line: number, readonly plan: Plan }>): void {
     this.#db.transaction(() => { for (const line of lines) this.#sql.send.run(line) })()
@@ -208,7 +220,7 @@ export class IndexFile {
 
 const lineColumns = 'line, at, bytes, type, identity, circle, plan'
 
-function prepared (db: Database.Database): Readonly<Record<'counts' | 'mark' | 'setMark' | 'last' | 'begin' | 'parts' | 'typeAt' | 'typeOf' | 'taken' | 'twins' | 'add' | 'addReference' | 'setTwins' | 'unordered' | 'isOrdered' | 'nextPlace' | 'referred' | 'order' | 'pending' | 'circle' | 'send' | 'end' | 'rows' | 'failures', Statement>> {
+function prepared (db: Database.Database): Readonly<Record<'counts' | 'mark' | 'setMark' | 'last' | 'begin' | 'parts' | 'typeAt' | 'typeOf' | 'taken' | 'twins' | 'add' | 'addReference' | 'setTwins' | 'unordered' | 'isOrdered' | 'nextPlace' | 'referred' | 'order' | 'pending' | 'circle' | 'wasEmpty' | 'noteType' | 'send' | 'end' | 'rows' | 'failures', Statement>> {
   return {
     counts: db.prepare('SELECT count(*) AS total, count(*) FILTER (WHERE state >= 2) AS processed, count(*) FILTER (WHERE state = 3) AS failed FROM lines'),
     mark: db.prepare('SELECT 1 FROM marks WHERE name = ?'),
@@ -230,6 +242,8 @@ function prepared (db: Database.Database): Readonly<Record<'counts' | 'mark' | '
     order: db.prepare('UPDATE lines SET place = @place, circle = @circle WHERE line = @line'),
     pending: db.prepare(`SELECT ${lineColumns} FROM lines WHERE state < 2 ORDER BY place LIMIT ?`),
     circle: db.prepare(`SELECT ${lineColumns} FROM lines WHERE circle = ? AND state < 2 ORDER BY line`),
+    wasEmpty: db.prepare('SELECT wasEmpty FROM types WHERE type = ?'),
+    noteType: db.prepare('INSERT OR IGNORE INTO types VALUES (?, ?)'),
     send: db.prepare('UPDATE lines SET state = 1, plan = @plan WHERE line = @line AND state < 2'),
     end: db.prepare('UPDATE lines SET state = @state, result = @result WHERE line = @line AND state < 2'),
     rows: db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?'),

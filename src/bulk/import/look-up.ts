@@ -14,23 +14,33 @@ export interface Target { readonly id: string, readonly before: StoredResource |
  * The ids under which lines are stored. A record that an import made of a line with this name comes first, then the tenant's
  * record of which the name is the id; else it is a new one. What is another tenant's is not seen, and so is not there.
  */
-export async function targetsOf ({ store }: Errand, lines: readonly ReadLine[]): Promise<ReadonlyMap<number, Target>> {
+export async function targetsOf (errand: Errand, lines: readonly ReadLine[]): Promise<ReadonlyMap<number, Target>> {
   const groups = new Map<string, ReadLine[]>()
   for (const line of lines) {
     const name = `${line.record.type} ${line.record.mapping !== undefined}`
     groups.set(name, [...groups.get(name) ?? [], line])
   }
-  const found = await Promise.all([...groups.values()].map(async group => await targetsOfGroup(store, group)))
+  const found = await Promise.all([...groups.values()].map(async group => await targetsOfGroup(errand, group)))
   return new Map(found.flat())
 }
 
-async function targetsOfGroup (store: Errand['store'], lines: readonly ReadLine[]): Promise<ReadonlyArray<readonly [number, Target]>> {
+async function targetsOfGroup (errand: Errand, lines: readonly ReadLine[]): Promise<ReadonlyArray<readonly [number, Target]>> {
   const { type, mapping } = lines[0]!.record
-  const ids = lines.flatMap(({ line, record: { name } }) => name === undefined ? [idOf(line.identity)] : [idOf(line.identity), name])
-  const stored = await store.stored({ type, ids: [...new Set(ids)], isWhole: mapping !== undefined })
+  // Datastores look for ids that are not there one by one, which takes almost as long as writing them.
+  const asked = await wasEmpty(errand, type) ? lines.filter(({ line }) => line.plan !== null) : lines
+  const ids = asked.flatMap(({ line, record: { name } }) => name === undefined ? [idOf(line.identity)] : [idOf(line.identity), name])
+  const stored = ids.length === 0 ? new Map<string, StoredResource>() : await errand.store.stored({ type, ids: [...new Set(ids)], isWhole: mapping !== undefined })
   return lines.map(({ line, record: { name } }) => {
     const made = idOf(line.identity)
     const before = stored.get(made) ?? (name === undefined ? undefined : stored.get(name))
     return [line.line, { id: before?.id ?? made, before }] as const
   })
+}
+
+/** Whether there was nothing of a type before this import: then only lines that were sent before can be there. */
+async function wasEmpty ({ store, index }: Errand, type: string): Promise<boolean> {
+  const noted = index.wasEmpty(type)
+  if (noted !== undefined) return noted
+  index.noteType(type, !await store.hasAny(type))
+  return index.wasEmpty(type)!
 }

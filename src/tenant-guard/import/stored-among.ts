@@ -29,3 +29,12 @@ async function storedOf (door: Door, { type, ids, isWhole }: AskedRecords): Prom
   if (found === undefined) throw unexpected(answer, 'a look-up of imported records was not answered')
   return found.matches.map(match => ownRecordIn(door, match, { type })).filter(record => record !== undefined)
 }
+
+/** Whether the tenant has any record of a type. */
+export async function hasAny (door: Door, type: string): Promise<boolean> {
+  const search = restrict({ type, parameters: [], count: 1, total: 'none' }, door.tenant)
+  const answer = await ask(door, { ...search, path: `${search.path}${identityOnly(type)}`, headers: { 'cache-control': onePage(1) } })
+  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
+  if (found === undefined) throw unexpected(answer, 'a look-up of a type was not answered')
+  return found.matches.length > 0
+}
