@@ -1,0 +1,57 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import t from 'tap'
+import { Loop } from '../src/loop.js'
+import { until } from './link/control-plane.js'
+
+t.test('turns follow each other with the pause that each asks for, one at a time', async t => {
+  let [turns, atOnce, most] = [0, 0, 0]
+  const loop = new Loop(async () => {
+    most = Math.max(most, ++atOnce)
+    await pause(2)
+    atOnce--
+    return ++turns < 5 ? 0 : 3_600_000
+  })
+  await until(() => turns === 5)
+  await pause(50)
+  t.strictSame([turns, most], [5, 1])
+  await loop.stop()
+})
+
+t.test('a wake cuts the pause short; one that comes during a turn is not lost', async t => {
+  let turns = 0
+  const loop: Loop = new Loop(async () => {
+    turns++
+    await pause(20)
+    return 3_600_000
+  })
+  loop.wake()
+  await until(() => turns === 2)
+  await pause(60)
+  t.equal(turns, 2)
+  loop.wake()
+  await until(() => turns === 3)
+  await loop.stop()
+})
+
+t.test('stopping tells the turn to leave, waits for it, and lets none follow, at whatever moment', async t => {
+  let [turns, hasLeft] = [0, false]
+  const inTurn = new Loop(async stopping => {
+    turns++
+    await pause(3_600_000, undefined, { signal: stopping }).catch(() => {})
+    await pause(20)
+    hasLeft = true
+    return 0
+  })
+  await inTurn.stop()
+  t.strictSame([turns, hasLeft], [1, true])
+  const inPause = new Loop(async () => {
+    turns++
+    return 3_600_000
+  })
+  await pause(10)
+  await inPause.stop()
+  await inPause.stop()
+  inPause.wake()
+  await pause(10)
+  t.equal(turns, 2)
+})
