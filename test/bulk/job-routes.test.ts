@@ -195,14 +195,6 @@ t.test('requests for jobs are counted in words of the routes', async t => {
   t.strictSame((await totals()).map(({ of, requests }) => [of, requests]).toSorted(), [['delete', 1], ['read', 2], ['search', 1]])
 })
 
-t.test('jobs that can\'t be asked for are a 503 with words of their own, and nothing else is affected', async t => {
-  const { ask, inject, secret, control } = await place(t)
-  await control.close()
-  const answer = await ask('GET', '')
-  t.ok(answer.statusCode >= 500)
-  t.equal((await inject({ url: '/v1/patients?count=1', headers: { 'x-api-key': secret } })).statusCode, 200)
-})
-
 t.test('what the clients of jobs get is in their own organization\'s name alone', async t => {
   const gateway = await startGateway(t)
   const [one, other] = [await clientOf(gateway), await clientOf(gateway)]

@@ -6,7 +6,7 @@ import { remoteLink } from '../../src/link/remote.js'
 import { linkRoutes } from '../../src/link/routes.js'
 import { inMemory } from '../control/databases.js'
 import { draftOf, testJobs } from '../control/jobs-contract.js'
-import { standIn, startControlPlane } from './control-plane.js'
+import { standIn, startControlPlane, startService, until } from './control-plane.js'
 
 const token = 'cg_gateway_never-to-be-seen'
 const scope = { tenantId: 'org-a', mode: 'test' } as const
@@ -93,4 +93,22 @@ t.test('of a caller that asks for its jobs, the organization and the mode are to
   const jobs = linkTo(t, url)
   for (const ask of [() => jobs.find('job-a', caller), () => jobs.cancel('job-a', caller)]) t.equal(await ask(), undefined)
   t.strictSame(bodies.map(body => JSON.parse(body)), [['job-a', scope], ['job-a', scope]])
+})
+
+t.test('a gateway without its control plane answers for bulk jobs with 503 and words of their own, and serves everything else', async t => {
+  const control = await startControlPlane(t)
+  const gateway = await startService(t, { CLINIGATE_ROLE: 'gateway', CONTROL_URL: control.url, CLINIGATE_GATEWAY_TOKEN: control.token })
+  const { secret } = await control.createKey()
+  const ask = (url: string) => gateway.app.inject({ url: `/v1/${url}`, headers: { 'x-api-key': secret } })
+  await until(async () => (await ask('bulk/jobs')).statusCode === 200)
+  const job = `bulk/jobs/job-${'a'.repeat(26)}`
+  t.equal((await ask(job)).statusCode, 404)
+  await control.close()
+  for (const url of ['bulk/jobs', job, `${job}/files/Patient.ndjson`]) {
+    const answer = await ask(url)
+    t.match([answer.statusCode, answer.json(), answer.headers['retry-after']], [503, { code: 'BACKEND_UNAVAILABLE', data: null, message: /^The control plane, which keeps the bulk jobs/ }, '5'], url)
+  }
+  t.equal((await ask('bulk/jobs/nonsense')).statusCode, 404, 'what can\'t be a job needs no look-up')
+  t.equal((await ask('patients?count=1')).statusCode, 200)
+  t.notMatch(gateway.lines.join(''), control.token)
 })
