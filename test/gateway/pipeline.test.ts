@@ -10,6 +10,7 @@ import { buildGateway, type GatewayOptions } from '../../src/gateway.js'
 import { logOptions } from '../../src/gateway/log.js'
 import type { Caller } from '../../src/keys/caller.js'
 import { MonthCounts } from '../../src/limits/month-counts.js'
+import { Places } from '../../src/limits/places.js'
 import { startGateway } from '../harness/gateway.js'
 import { answersIn } from '../harness/raw-http.js'
 
@@ -148,8 +149,10 @@ async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply:
     fhirStatement: () => ({}),
     document: () => ({ openapi: '3.1.1' }),
     authenticate: async () => caller,
+    failedAttemptsPerMinute: 300,
     plans: { pro: { requestsPerMinute: null, requestsPerMonth: null, overage: true } },
     countUsage: () => {},
+    places: new Places({ places: 32 }),
     months: new MonthCounts({ ledger: { monthOf: () => ({ own: 0, others: 0 }) } }),
     bodyBytes: 1_024,
     fhir: async () => {},
