@@ -27,7 +27,7 @@ export function importer ({ url }: Pick<TestGateway, 'url'>, secret: string): Im
     return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) }
   }
   const send: Importer['send'] = async (lines, query = '', headers = {}) =>
-    await ask(`/bulk/import${query}`, { method: 'POST', body: lines as BodyInit, headers: { 'content-type': 'application/x-ndjson', ...headers } })
+    await ask(`/bulk/import${query}`, { method: 'POST', body: lines as NonNullable<RequestInit['body']>, headers: { 'content-type': 'application/x-ndjson', ...headers } })
   const results: Importer['results'] = async jobId => {
     const answer = await fetch(`${url}/v1/bulk/jobs/${jobId}/results`, { headers: { 'x-api-key': secret } })
     if (answer.status !== 200) throw new Error(`the results were answered with ${answer.status}`)

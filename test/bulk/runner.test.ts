@@ -31,7 +31,7 @@ async function place (t: Test) {
   }
   const create = async (draft: Partial<JobDraft> = {}) => {
     const { files, ...made } = await spool.begin()
-    return { files, ...await jobs.create({ owner, request: exportRequest, ...made, ...draft }) }
+    return { ...await jobs.create({ owner, request: exportRequest, ...made, ...draft }), files }
   }
   const statusOf = async (id: string) => (await jobs.find(id, owner))?.status
   return { clock, jobs, spool, lines, run, create, statusOf }
