@@ -251,6 +251,17 @@ test('an interrupted command leaves its job to go on, or cancels it where that i
   t.match(out, /2,000 lines: 2,000 created/)
 })
 
+test('an import that is interrupted while its lines are sent ends at once, and says that nothing was imported', { timeout: 120_000 }, async t => {
+  const { bulk, directory, env, gateway } = await open(t, t.testdir())
+  const proxy = await faultyProxy(t, gateway.url, () => 'passed')
+  const { child, ended } = start({ ...env, CLINIGATE_URL: proxy.url }, 'bulk', 'import', '-', '--results', join(directory, 'results'))
+  child.stdin!.write(patient(1))
+  await until(() => proxy.seen.some(({ method }) => method === 'POST'))
+  child.kill('SIGINT')
+  t.match(await ended, { code: 130, out: '', err: /^The lines were not all sent\. Nothing was imported\.\n$/ })
+  t.equal((await bulk('jobs')).out, 'No jobs.\n')
+})
+
 test('jobs are listed and shown, and a job that has ended is not cancelled', async t => {
   const { bulk, directory } = await open(t, t.testdir())
   t.match(await bulk('jobs'), { code: 0, out: 'No jobs.\n' })

@@ -61,4 +61,5 @@ function pass ({ from, to, target }: Passing, fate: Exclude<Fate, { readonly sta
     } else onward.write(chunk)
   })
   from.on('end', () => onward.end())
+  from.on('close', () => { if (!from.complete) onward.destroy() })
 }

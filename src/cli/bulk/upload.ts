@@ -53,6 +53,8 @@ export async function upload (gateway: Gateway, source: Source, uploading: Uploa
       // An answer that refuses says that no job was made.
       const isSafe = error instanceof Refused || !sent.isWhole
       if (!isSafe) throw new Trouble('The connection broke after everything was sent. See with clinigate bulk jobs whether the import has begun; if so, go on with --job.')
+      // Rejects when the person has ended the command.
+      await gateway.pause(0)
       const ms = error instanceof Trouble && !(error instanceof Refused) ? undefined : pauseAfter(error, { tries, isSafe })
       if (ms === undefined) throw error
       if (!source.isRepeatable || tries >= mostTries) throw error instanceof Trouble ? error : new Trouble('The connection broke while the lines were sent. Nothing was imported; run the command once more.')
@@ -65,7 +67,8 @@ async function once (gateway: Gateway, source: Source, { query, onBytes, sent }:
   const counter = new Counter(onBytes)
   const input = source.open()
   const faults: Error[] = []
-  input.once('error', error => faults.push(error))
+  // What breaks the request ends the input too, and is no fault of it.
+  input.once('error', error => { if (!counter.destroyed) faults.push(error) })
   // Errors of either reach the request by the counter.
   pipeline(input, counter, () => {})
   const stalled = new AbortController()
