@@ -1,5 +1,5 @@
 // Side-by-side benchmarks: each round takes every target in turn, so that a noisy machine is as unfair to one as to the other.
-// After them the start-up, the mappings and the copy of the keys, each a program of its own.
+// After them the limits and who shares them, the start-up, the mappings and the copy of the keys, each a program of its own.
 // Usage: npm run bench [-- --seconds 5 --rounds 3]
 import autocannon from 'autocannon'
 import { execFileSync } from 'node:child_process'
@@ -45,9 +45,9 @@ try {
 } finally {
   stopAll()
 }
-for (const script of ['start-up.js', 'mappings.js', 'keys.js']) {
+for (const script of ['limits.js', 'fairness.js', 'organizations.js', 'start-up.js', 'mappings.js', 'keys.js']) {
   console.log(`\n${script}\n`)
-  execFileSync(process.execPath, [join(import.meta.dirname, script)], { stdio: 'inherit' })
+  execFileSync(process.execPath, ['--expose-gc', join(import.meta.dirname, script)], { stdio: 'inherit' })
 }
 
 async function alternate (targets, memory) {
