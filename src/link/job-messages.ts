@@ -98,9 +98,9 @@ interface Call {
 
 const none = Type.Object({}, closed)
 
-/** A message with the things that a question is asked with; all but the last `optional` ones are needed. */
-const given = (things: readonly TSchema[], optional = 0): TSchema =>
-  Type.Unsafe({ type: 'array', items: [...things], additionalItems: false, minItems: things.length - optional, maxItems: things.length })
+/** A message with the things that a question is asked with. */
+const given = (things: readonly TSchema[]): TSchema =>
+  Type.Unsafe({ type: 'array', items: [...things], additionalItems: false, minItems: things.length, maxItems: things.length })
 
 const answer = (schema: TSchema): TSchema => Type.Object({ answer: schema }, closed)
 const answerIfAny = (schema: TSchema): TSchema => Type.Object({ answer: Type.Optional(schema) }, closed)
@@ -114,7 +114,7 @@ export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
   discard: { asked: given([id, scope]), answered: none },
   claim: { asked: given([worker]), answered: answerIfAny(claimed) },
   save: { asked: given([lease, change, milliseconds]), answered: answer(Type.Enum(['going on', 'cancelled', 'lost'])) },
-  release: { asked: given([lease, Type.Object({ afterMs: milliseconds }, closed)], 1), answered: none },
+  release: { asked: Type.Union([given([lease]), given([lease, Type.Object({ afterMs: milliseconds }, closed)])]), answered: none },
   expired: { asked: given([id]), answered: answer(ids) },
   existing: { asked: given([ids]), answered: answer(ids) },
   forget: { asked: given([ids]), answered: none },

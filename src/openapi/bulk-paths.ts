@@ -1,5 +1,7 @@
 import { answersOf, everywhere, failuresOf, header, pageOf, referTo, type JsonSchema } from '../envelope/documented-answers.js'
 import { catalog } from '../envelope/failures.js'
+import { mappings } from '../mappings/registry.js'
+import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
 import { parameter } from './parameters.js'
 
 /** The tag of bulk jobs. */
@@ -14,6 +16,11 @@ const file: JsonSchema = { type: 'object', properties: { resourceType: { type: '
 
 /** What the operations of jobs refer to. */
 export const bulkSchemas: Readonly<Record<string, JsonSchema>> = {
+  BulkResource: {
+    type: 'string',
+    enum: [...mappings.map(({ path }) => path), ...[...resourceTypes].filter(isTenantType)],
+    description: 'A resource by its name here or in R4: `patients` or `Patient`.'
+  },
   BulkJob: {
     type: 'object',
     properties: {
@@ -46,8 +53,8 @@ const content: JsonSchema = { 'application/fhir+ndjson': lines, 'application/x-n
 const exportBody: JsonSchema = {
   type: 'object',
   properties: {
-    resourceTypes: { type: 'array', minItems: 1, items: { type: 'string' }, description: 'Names of resources here or in R4, `patients` or `Patient`; absent: all.', examples: [['patients', 'Observation']] },
-    since: { type: 'string', description: 'Only records changed since: a time with its zone, or a date.', examples: ['2030-03-14T09:30:00Z'] },
+    resourceTypes: { type: 'array', minItems: 1, items: referTo('BulkResource'), description: 'Absent: all.', examples: [['patients', 'Observation']] },
+    since: { type: 'string', anyOf: [{ format: 'date-time' }, { format: 'date' }], description: 'Only records changed since: a time with its zone, or a date.', examples: ['2030-03-14T09:30:00Z'] },
     format: { type: 'string', enum: ['fhir', 'simple'], default: 'fhir', description: 'FHIR as it is stored, or the simple form.' }
   },
   additionalProperties: false

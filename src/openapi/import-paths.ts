@@ -1,9 +1,9 @@
-import { answersOf, everywhere, failuresOf, type JsonSchema } from '../envelope/documented-answers.js'
+import { answersOf, everywhere, failuresOf, referTo, type JsonSchema } from '../envelope/documented-answers.js'
 import { bulkTag } from './bulk-paths.js'
 
 const tags = [bulkTag.name]
 const jobId: JsonSchema = { name: 'id', in: 'path', required: true, description: 'The id of the job.', schema: { type: 'string', pattern: '^[A-Za-z0-9-]{1,64}$' } }
-const resourceType: JsonSchema = { type: 'string', description: 'The resource of lines that do not say their `resourceType`, by its name here or in R4: `patients` or `Patient`.', examples: ['patients'] }
+const resourceType: JsonSchema = { ...referTo('BulkResource'), description: 'The resource of lines that do not say their `resourceType`.', examples: ['patients'] }
 const dryRun: JsonSchema = { type: 'boolean', default: false, description: 'Checks everything and writes nothing.' }
 const lines: JsonSchema = { schema: { type: 'string', description: 'A record a line.' } }
 const ndjson: JsonSchema = { 'application/fhir+ndjson': lines, 'application/x-ndjson': lines, 'application/ndjson': lines }
@@ -12,7 +12,7 @@ const importBody: JsonSchema = {
   type: 'object',
   properties: {
     resourceType,
-    data: { type: 'string', description: 'Newline-delimited JSON: a record a line.' },
+    data: { type: 'string', minLength: 1, description: 'Newline-delimited JSON: a record a line.' },
     sources: {
       type: 'array',
       minItems: 1,
@@ -22,6 +22,7 @@ const importBody: JsonSchema = {
     },
     dryRun
   },
+  oneOf: [{ required: ['data'] }, { required: ['sources'] }],
   additionalProperties: false
 }
 
@@ -47,11 +48,11 @@ export const importPaths: Readonly<Record<string, JsonSchema>> = {
       summary: 'Import records',
       description,
       parameters: [
-        { name: 'resourceType', in: 'query', description: 'As in JSON; for NDJSON alone.', schema: resourceType },
-        { name: 'dryRun', in: 'query', description: 'As in JSON; for NDJSON alone.', schema: dryRun }
+        { name: 'resourceType', in: 'query', description: 'As in JSON, which comes first.', schema: resourceType },
+        { name: 'dryRun', in: 'query', description: 'As in JSON, which comes first.', schema: dryRun }
       ],
       requestBody: { required: true, content: { 'application/json': { schema: importBody }, ...ndjson } },
-      responses: answersOf({ status: 202, description: 'The import has begun.', data: begun }, [...everywhere, 'INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'])
+      responses: answersOf({ status: 202, description: 'The import has begun.', data: begun }, [...everywhere, 'INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR'])
     }
   },
   '/v1/bulk/jobs/{id}/results': {

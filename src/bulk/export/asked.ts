@@ -39,7 +39,7 @@ function issuesOf (types: ReadonlyArray<string | undefined>, possible: readonly 
   return types.flatMap((type, at) => {
     const field = `resourceTypes[${at}]`
     if (type === undefined) return [fieldIssue(field, 'expected a resource of this gateway, such as patients, or a type of R4, such as Patient')]
-    return possible.includes(type) || !isSimple ? [] : [fieldIssue(field, 'has no simple form; ask with the format fhir')]
+    return possible.includes(type) || !isSimple ? [] : [fieldIssue(field, 'has no simple form; ask with the format fhir', 'invariant')]
   })
 }
 

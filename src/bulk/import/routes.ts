@@ -5,7 +5,7 @@ import { pairsIn, printable, queryOf, refused } from '../../envelope/query.js'
 import { refuseEncoded, requireUtf8 } from '../../envelope/body.js'
 import { ndjsonTypes } from '../downloads.js'
 import { inflated } from './bounded.js'
-import { sourcesIn, startImport, typeNamed, type Input, type StartOptions, type Wish } from './start-import.js'
+import { invalid, sourcesIn, startImport, typeNamed, type Input, type StartOptions, type Wish } from './start-import.js'
 
 /** What the route needs. */
 export interface ImportRouteOptions extends StartOptions {
@@ -29,33 +29,34 @@ interface Asked { readonly wish: Wish, readonly input: Input }
 
 const isLines = (body: unknown): body is AsyncIterable<Buffer> => typeof body === 'object' && body !== null && Symbol.asyncIterator in body
 
-function streamed ({ raw, headers }: FastifyRequest, input: AsyncIterable<Buffer>): Asked {
-  requireUtf8(headers['content-type'] ?? '')
-  const given = new Map<string, string>()
-  for (const [name, value] of pairsIn(queryOf(raw.url))) {
-    if (name !== 'resourceType' && name !== 'dryRun') throw refused(printable(name), 'an import takes resourceType and dryRun')
-    if (given.has(name)) throw refused(name, 'is given twice')
-    given.set(name, value)
-  }
-  const dryRun = given.get('dryRun') ?? 'false'
-  if (dryRun !== 'true' && dryRun !== 'false') throw refused('dryRun', 'expected true or false')
-  return { wish: wishOf(given.get('resourceType'), dryRun === 'true'), input }
+function streamed (request: FastifyRequest, input: AsyncIterable<Buffer>): Asked {
+  requireUtf8(request.headers['content-type'] ?? '')
+  return { wish: wishOf(queryIn(request)), input }
 }
 
 function inJson (request: FastifyRequest, { rules }: ImportRouteOptions): Asked {
   refuseEncoded(request)
-  const { raw, body } = request
-  if (queryOf(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Beside JSON this request takes no query.' })
+  const { body } = request
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object with resourceType and data, or with sources.' })
-  const { resourceType, data, sources, dryRun = false, ...more } = body as Record<string, unknown>
-  const [unknown] = Object.keys(more)
-  if (unknown !== undefined) throw refused(printable(unknown), 'an import takes resourceType, data, sources and dryRun')
-  if (typeof dryRun !== 'boolean') throw refused('dryRun', 'expected true or false')
-  if ((data === undefined) === (sources === undefined)) throw refused('data', 'send data or sources, one of the two')
-  if (data !== undefined && typeof data !== 'string') throw refused('data', 'expected NDJSON as a text: one record a line')
-  return { wish: wishOf(resourceType, dryRun), input: data ?? sourcesIn(sources, rules) }
+  const { data, sources, ...wish } = body as Record<string, unknown>
+  if ((data === undefined) === (sources === undefined)) throw invalid('data', 'send data or sources, one of the two')
+  if (data !== undefined && typeof data !== 'string') throw invalid('data', 'expected NDJSON as a text: one record a line')
+  return { wish: wishOf({ ...queryIn(request), ...wish }), input: data ?? sourcesIn(sources, rules) }
 }
 
-function wishOf (resourceType: unknown, dryRun: boolean): Wish {
+/** What the query says of the import; what JSON says of it comes first. */
+function queryIn ({ raw }: FastifyRequest): Readonly<Record<string, unknown>> {
+  const given = new Map<string, unknown>()
+  for (const [name, value] of pairsIn(queryOf(raw.url))) {
+    if (given.has(name)) throw refused(printable(name), 'is given twice')
+    given.set(name, name === 'dryRun' && /^(?:true|false)$/.test(value) ? value === 'true' : value)
+  }
+  return Object.fromEntries(given)
+}
+
+function wishOf ({ resourceType, dryRun = false, ...more }: Readonly<Record<string, unknown>>): Wish {
+  const [unknown] = Object.keys(more)
+  if (unknown !== undefined) throw refused(printable(unknown), 'an import takes resourceType and dryRun, and in JSON data or sources')
+  if (typeof dryRun !== 'boolean') throw invalid('dryRun', 'expected true or false')
   return { ...resourceType !== undefined && { type: typeNamed(resourceType) }, dryRun }
 }

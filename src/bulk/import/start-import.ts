@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream'
-import { Failure } from '../../envelope/failures.js'
-import { refused } from '../../envelope/query.js'
+import { Failure, fieldIssue } from '../../envelope/failures.js'
 import { mappings } from '../../mappings/registry.js'
 import type { ImportRequest, Job, JobOwner, Jobs } from '../../jobs/job.js'
 import type { Caller } from '../../keys/caller.js'
@@ -62,26 +61,31 @@ async function fill (writer: FileWriter, input: AsyncIterable<Buffer> | string):
   for await (const chunk of input as Readable) await writer.write(chunk)
 }
 
-/** The type that a client names by the group's path or by its R4 name. @throws {Failure} BAD_REQUEST */
+/** A mistake in what the client says of the import, be it in the query or in JSON. */
+export function invalid (field: string, says: string, code?: string): Failure {
+  return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(field, says, code)] })
+}
+
+/** The type that a client names by the group's path or by its R4 name. @throws {Failure} VALIDATION_ERROR */
 export function typeNamed (name: unknown, field = 'resourceType'): string {
   const type = mappings.find(({ path }) => path === name)?.type ?? name
   if (typeof type === 'string' && isTenantType(type)) return type
-  throw refused(field, 'expected a resource of this gateway, such as patients, or a type of R4, such as Patient')
+  throw invalid(field, 'expected a resource of this gateway, such as patients, or a type of R4, such as Patient')
 }
 
-/** The sources that a client names. @throws {Failure} BAD_REQUEST */
+/** The sources that a client names. @throws {Failure} VALIDATION_ERROR */
 export function sourcesIn (list: unknown, rules: SourceRules, name = 'sources'): readonly Source[] {
-  if (!Array.isArray(list) || list.length === 0 || list.length > mostSources) throw refused(name, `expected a list of 1 to ${mostSources} sources`)
+  if (!Array.isArray(list) || list.length === 0 || list.length > mostSources) throw invalid(name, `expected a list of 1 to ${mostSources} sources`)
   return list.map((item, at) => sourceOf(item, { field: `${name}[${at}]`, rules }))
 }
 
 function sourceOf (item: unknown, { field, rules }: { readonly field: string, readonly rules: SourceRules }): Source {
   const { resourceType, url, ...more } = (item ?? {}) as Record<string, unknown>
-  if (typeof url !== 'string' || Object.keys(more).length > 0) throw refused(field, 'expected url and, where the lines do not say it, resourceType')
+  if (typeof url !== 'string' || Object.keys(more).length > 0) throw invalid(field, 'expected url and, where the lines do not say it, resourceType')
   try {
     sourceUrl(url, rules)
   } catch (error) {
-    throw error instanceof SourceRefused ? refused(`${field}.url`, error.says) : error
+    throw error instanceof SourceRefused ? invalid(`${field}.url`, error.says, 'processing') : error
   }
   return { type: resourceType === undefined ? null : typeNamed(resourceType, `${field}.resourceType`), url }
 }
