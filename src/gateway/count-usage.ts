@@ -14,11 +14,13 @@ export type CountUsage = (use: Use, at: string) => void
  */
 export const countUsage = fp<{ readonly countUsage: CountUsage }>(async (app, { countUsage }) => {
   app.decorateRequest('isCounted', false)
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
     // Authentication has refused who is nobody's; an answer that can't be sent is followed by another one.
-    if (request.caller === undefined || request.isCounted) return
-    request.isCounted = true
-    countUsage(useOf(request, reply), request.arrivedAt)
+    if (request.caller !== undefined && !request.isCounted) {
+      request.isCounted = true
+      countUsage(useOf(request, reply), request.arrivedAt)
+    }
+    done(null, payload)
   })
 }, { name: 'count-usage', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
 

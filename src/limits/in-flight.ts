@@ -11,13 +11,17 @@ export interface InFlightOptions { readonly places: Pick<Places, 'enter'> }
  */
 export const inFlight = fp<InFlightOptions>(async (app, { places }) => {
   app.decorateRequest('place')
-  app.addHook('onRequest', async (request, { raw }) => {
+  app.addHook('onRequest', (request, { raw }, done) => {
     const place = new Place(places.enter(request.caller))
     request.place = place
     raw.once('close', () => place.close())
-    await place.settle()
+    if (place.isAdmitted === undefined) place.settle().then(() => done(), done)
+    else done()
   })
-  app.addHook('onSend', async ({ place }) => place?.answer())
+  app.addHook('onSend', ({ place }, _, payload, done) => {
+    place?.answer()
+    done(null, payload)
+  })
 }, { name: 'in-flight', dependencies: ['authenticate'], fastify: '5.x' })
 
 /** A request's place among those that are worked on. */

@@ -16,9 +16,11 @@ export interface Quota {
   readonly taken: Taken
   /** Whether it came past the allowance and is billed; decided once, when it came in. */
   readonly isOverage: boolean
-  /** When the next month begins, in milliseconds since 1970. */
-  readonly resetsAt: number
+  readonly end: MonthEnd
 }
+
+/** When the month after one begins: in milliseconds since 1970, and ISO 8601. */
+interface MonthEnd { readonly at: number, readonly text: string }
 
 /**
  * Holds an organization to its plan's number of requests in a calendar month, in UTC, test and live apart. Live requests past it
@@ -26,20 +28,28 @@ export interface Quota {
  * SANDBOX_QUOTA_EXCEEDED. The headers tell what is left; an answer that doesn't count gives its request back.
  */
 export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months }) => {
+  const endOf = monthEnds()
   app.decorateRequest('quota')
-  app.addHook('onRequest', async request => {
+  // Every request meets these steps, and a promise for each would cost more than what they do.
+  app.addHook('onRequest', (request, _, done) => {
     const { caller, arrivedAt } = request
     const plan = planNamed(plans, caller.plan)
-    if (plan.requestsPerMonth === null) return
-    const taken = months.take(caller, monthOf(arrivedAt))
-    const isOverage = taken.used > plan.requestsPerMonth
-    request.quota = { limit: plan.requestsPerMonth, taken, isOverage, resetsAt: nextMonth(arrivedAt) }
-    if (isOverage && !isServedPast(caller, plan)) throw exceeded(request.quota, request)
+    const limit = plan.requestsPerMonth
+    if (limit !== null) {
+      const month = monthOf(arrivedAt)
+      const taken = months.take(caller, month)
+      const isOverage = taken.used > limit
+      request.quota = { limit, taken, isOverage, end: endOf(month) }
+      if (isOverage && !isServedPast(caller, plan)) throw exceeded(request.quota, request)
+    }
+    done()
   })
-  app.addHook('onSend', async ({ quota }, reply) => {
-    if (quota === undefined) return
-    if (!isCounted(reply.statusCode)) quota.taken.giveBack()
-    tell(quota, reply)
+  app.addHook('onSend', ({ quota }, reply, payload, done) => {
+    if (quota !== undefined) {
+      if (!isCounted(reply.statusCode)) quota.taken.giveBack()
+      tell(quota, reply)
+    }
+    done(null, payload)
   })
 }, { name: 'monthly-quota', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
 
@@ -49,17 +59,17 @@ export function isServedPast ({ mode, overage }: Pick<Caller, 'mode' | 'overage'
 }
 
 function exceeded (quota: Quota, { caller: { mode }, arrivedAt }: FastifyRequest): Failure {
-  return new Failure(mode === 'live' ? 'MONTHLY_QUOTA_EXCEEDED' : 'SANDBOX_QUOTA_EXCEEDED', { headers: { 'retry-after': String(secondsUntil(quota, arrivedAt)) } })
+  return new Failure(mode === 'live' ? 'MONTHLY_QUOTA_EXCEEDED' : 'SANDBOX_QUOTA_EXCEEDED', { headers: { 'retry-after': String(secondsUntil(quota.end, arrivedAt)) } })
 }
 
-function tell ({ limit, taken: { used }, resetsAt }: Quota, reply: FastifyReply): void {
+function tell ({ limit, taken: { used }, end }: Quota, reply: FastifyReply): void {
   const remaining = Math.max(0, limit - used)
-  const seconds = secondsUntil({ resetsAt }, reply.request.arrivedAt)
+  const seconds = secondsUntil(end, reply.request.arrivedAt)
   reply.headers({
     'x-quota-limit': limit,
     'x-quota-used': used,
     'x-quota-remaining': remaining,
-    'x-quota-reset': new Date(resetsAt).toISOString(),
+    'x-quota-reset': end.text,
     'ratelimit-policy': listed(reply.getHeader('ratelimit-policy'), `"month";q=${limit}`),
     ratelimit: listed(reply.getHeader('ratelimit'), `"month";r=${remaining};t=${seconds}`)
   })
@@ -77,8 +87,19 @@ export function nextMonth (at: string): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
 }
 
-function secondsUntil ({ resetsAt }: Pick<Quota, 'resetsAt'>, at: string): number {
-  return Math.max(1, Math.ceil((resetsAt - Date.parse(at)) / 1_000))
+/** The end of a month such as `2030-01`; it is worked out once, since requests come in the same one. */
+function monthEnds (): (month: string) => MonthEnd {
+  let known: MonthEnd & { readonly month: string } | undefined
+  return month => {
+    if (known?.month === month) return known
+    const at = nextMonth(month)
+    known = { month, at, text: new Date(at).toISOString() }
+    return known
+  }
+}
+
+function secondsUntil ({ at: end }: MonthEnd, at: string): number {
+  return Math.max(1, Math.ceil((end - Date.parse(at)) / 1_000))
 }
 
 declare module 'fastify' {
