@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { buildMain } from './harness/built.js'
+import { dataFiles } from './harness/data-files.js'
 
 // As `npm start` does, since compiling in the process would take longer than all the rest.
 const built = dirname(buildMain())
@@ -62,7 +63,7 @@ t.test('the first start shows a test key and a live key that work at once, and n
   for (const line of first.said.err.trim().split('\n')) t.match(JSON.parse(line), { level: Number, msg: String }, 'the log is JSON lines')
   for (const key of [...keys, password]) {
     t.notMatch(first.said.err, key, 'no key in the log')
-    for (const file of readdirSync(data)) t.notOk(readFileSync(join(data, file)).includes(key), `no key in ${file}`)
+    for (const { name, bytes } of dataFiles(data)) t.notOk(bytes.includes(key), `no key in ${name}`)
   }
 
   const second = start(t, { CLINIGATE_DATA: data })

@@ -1,9 +1,8 @@
-import { readFileSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { test } from 'tap'
 import { newOnce } from '../../src/control/context.js'
 import { conditionOf } from '../../src/dashboard/keys-state.js'
 import { signedIn, type Page, type Visitor } from '../harness/dashboard.js'
+import { dataFiles } from '../harness/data-files.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 
 const good = { mode: 'test', scopes: '*', lastDay: '' }
@@ -22,7 +21,7 @@ function secretOn ({ html }: Page): string {
 
 /** The file of the database and what SQLite keeps beside it, and every line of the log, as they are. */
 function traces (gateway: TestGateway): string {
-  const files = readdirSync(gateway.dataDirectory).map(name => readFileSync(join(gateway.dataDirectory, name), 'latin1'))
+  const files = dataFiles(gateway.dataDirectory).map(({ bytes }) => bytes.toString('latin1'))
   return [...files, JSON.stringify(gateway.logged())].join('\n')
 }
 

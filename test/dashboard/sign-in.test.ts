@@ -1,8 +1,8 @@
 import Database from 'better-sqlite3'
-import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { newSession, signedIn, visitor, type Page, type Visitor } from '../harness/dashboard.js'
+import { dataFiles } from '../harness/data-files.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 
 const password = 'a sentence that only I know'
@@ -204,7 +204,7 @@ test('no password, no id of a session, no token of a link and no mark of a brows
   const database = new Database(join(gateway.dataDirectory, 'control.db'))
   database.pragma('wal_checkpoint(TRUNCATE)')
   database.close()
-  const places = { log: JSON.stringify(gateway.logged()), ...Object.fromEntries(readdirSync(gateway.dataDirectory).map(name => [name, readFileSync(join(gateway.dataDirectory, name), 'latin1')])) }
+  const places = { log: JSON.stringify(gateway.logged()), ...Object.fromEntries(dataFiles(gateway.dataDirectory).map(({ name, bytes }) => [name, bytes.toString('latin1')])) }
   t.match(places, { log: /invitations\/:token/, 'control.db': /ann@example\.org/ })
   for (const [place, text] of Object.entries(places)) for (const secret of secrets) t.notOk(text.includes(secret), place)
 })

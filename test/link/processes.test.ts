@@ -1,7 +1,8 @@
-import { readFileSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
+import { dataFiles } from '../harness/data-files.js'
 import { hashSecret } from '../../src/keys/secret.js'
 import { Replica } from '../../src/keys/replica.js'
 import { until } from './control-plane.js'
@@ -59,7 +60,7 @@ t.test('each role says what it is, has only what it needs, and keeps no secret',
   for (const { data, said } of [control, gateway]) {
     for (const shown of [secret, control.token]) {
       t.notMatch(said.err + said.out, shown)
-      for (const file of readdirSync(data)) t.notOk(readFileSync(join(data, file)).includes(shown), file)
+      for (const { name, bytes } of dataFiles(data)) t.notOk(bytes.includes(shown), name)
     }
   }
 })
