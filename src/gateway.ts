@@ -13,6 +13,7 @@ import { countUsage, type CountUsage } from './gateway/count-usage.js'
 import { health, type HealthOptions } from './gateway/health.js'
 import { requireOneHost } from './gateway/host.js'
 import { KnownPaths } from './gateway/known-paths.js'
+import { letGo } from './gateway/let-go.js'
 import { metadata, type MetadataOptions } from './gateway/metadata.js'
 import { serverOptions, type ServerParts } from './gateway/settings.js'
 import { authenticate, type Authenticate } from './keys/authenticate.js'
@@ -84,6 +85,7 @@ async function firstSteps (options: ServerParts): Promise<{ readonly app: Fastif
   app.removeAllContentTypeParsers()
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
+  await app.register(letGo)
   await app.register(accessLog)
   await app.register(identity, { now: options.now })
   await app.register(accepts)
