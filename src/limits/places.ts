@@ -24,7 +24,7 @@ interface Waiting { readonly until: number, readonly answer: (isAdmitted: boolea
 interface Held { readonly name: string, inFlight: number, hasBegun: boolean, readonly line: Set<Waiting> }
 
 const refused: Stay = { isAdmitted: false, leave: () => {} }
-const patienceMs = 5_000
+const patienceMs = 30_000
 /** Who was the only one for so long need not take turns with anybody. */
 const aloneAfterMs = 60_000
 const lookEveryMs = 250
