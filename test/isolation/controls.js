@@ -51,7 +51,7 @@ export const controls = [
   control('headers that go to the datastore', ['headers'], [
     patch('backends/http-backend.js', 'if (!mayBeSent.has(name))', 'if (false)'),
     patch(guard('door'), 'return backend.send({ ...request, headers: { ...request.headers,', 'return backend.send({ ...request, headers: { ...globalThis.clientHeaders, ...request.headers,'),
-    patch('service/guarded-stores.js', 'return ({ caller, id, log }) => tenantGuard({', "return ({ caller, id, log, headers }) => (globalThis.clientHeaders = Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('x-') || name === 'content-location'))) && tenantGuard({")
+    patch('service/guarded-stores.js', 'return request => tenantGuard(', "return request => (globalThis.clientHeaders = Object.fromEntries(Object.entries(request.headers).filter(([name]) => name.startsWith('x-') || name === 'content-location'))) && tenantGuard(")
   ], { ci: true }),
   control('tenant of a cursor', ['cursors'], patch(guard('cursor'), '[version, tenant, mode,', '[version, mode,'), { ci: true }),
   control('mode and datastore of a cursor', ['cursors'], patch(guard('cursor'), '[version, tenant, mode, datastore,', '[version, tenant,')),
