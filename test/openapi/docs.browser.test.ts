@@ -27,7 +27,7 @@ t.test('/docs shows every resource in a browser, asks no other host and lets a r
   await page.goto(`${url}/docs`)
   await page.locator('.opblock-tag-section').first().waitFor()
   const shown = await page.evaluate('[...document.querySelectorAll(".opblock-tag")].map(tag => tag.dataset.tag)') as string[]
-  t.strictSame(shown.sort(), [...mappings.map(({ path }) => path), 'service'].sort())
+  t.strictSame(shown.sort(), [...mappings.map(({ path }) => path), 'bulk', 'service'].sort())
 
   const patients = page.locator('.opblock-tag[data-tag="patients"]')
   const example = patients.locator('pre')
