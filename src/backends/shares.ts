@@ -1,5 +1,6 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { Backend } from './backend.js'
+import { backendWith } from './backend-with.js'
 
 /**
  * Parts of datastores that several organizations share: none has more than its part of the exchanges at a time, over all its
@@ -10,16 +11,7 @@ export class Shares {
 
   /** An organization's part of a datastore, in exchanges at a time. */
   of (backend: Backend, tenantId: string, most: number): Backend {
-    const { name, baseUrl, upstream } = backend
-    return {
-      name,
-      baseUrl,
-      upstream,
-      send: request => this.#within(`${name} ${tenantId}`, most, () => backend.send(request)),
-      stream: request => backend.stream(request),
-      probe: () => backend.probe(),
-      close: () => backend.close()
-    }
+    return backendWith(backend, { send: request => this.#within(`${backend.name} ${tenantId}`, most, () => backend.send(request)) })
   }
 
   /** Organizations that have something under way, for each datastore. */

@@ -1,5 +1,6 @@
 import type { Test } from 'tap'
 import type { Backend } from '../../src/backends/backend.js'
+import { backendWith } from '../../src/backends/backend-with.js'
 import type { ExportRequest } from '../../src/jobs/job.js'
 import { sealedCursors } from '../../src/tenant-guard/cursor.js'
 import type { Door } from '../../src/tenant-guard/door.js'
@@ -33,18 +34,8 @@ function placeAt (t: Test, url: string): Place {
     onIncident: incident => { t.fail(`an incident: ${incident.kind}`) },
     onTrouble: () => {}
   }
-  return { backend, tenantId, jobOf: (request, through) => breakableJob(() => guardedExport({ ...door, backend: { ...plain(backend), ...through } }), request, tenantId) }
+  return { backend, tenantId, jobOf: (request, through) => breakableJob(() => guardedExport({ ...door, backend: backendWith(backend, through ?? {}) }), request, tenantId) }
 }
-
-const plain = (backend: Backend): Backend => ({
-  name: backend.name,
-  baseUrl: backend.baseUrl,
-  upstream: backend.upstream,
-  send: request => backend.send(request),
-  stream: request => backend.stream(request),
-  probe: () => backend.probe(),
-  close: () => backend.close()
-})
 
 /** What an export that is broken off, or that goes on while others write, must come to. */
 export async function resumedContract (t: Test, url: string): Promise<void> {

@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Shares } from '../../src/backends/shares.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
+import type { FailureEnvelope } from '../../src/envelope/reply.js'
 import { Places } from '../../src/limits/places.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
 
@@ -128,7 +129,7 @@ t.test('where the line is full or too slow, a request is refused with 429 and ta
   await pause(200)
   const refused = await get(secret)
   t.equal(refused.status, 429)
-  const { code, message, meta } = await refused.json() as any
+  const { code, message, meta } = await refused.json() as FailureEnvelope
   t.equal(code, 'RATE_LIMITED')
   t.match(message, 'took nothing')
   t.equal(refused.headers.get('retry-after'), '1')

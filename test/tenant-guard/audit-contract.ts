@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { Backend } from '../../src/backends/backend.js'
+import { backendWith } from '../../src/backends/backend-with.js'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
 import { walk } from '../../src/tenant-guard/walk/walk.js'
 import { newTenant } from './guarded.js'
@@ -75,19 +75,13 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
     // Patients were walked over before observations, so the one that this refers to was not met.
     const whileWalking = once(async () => { late = await server.plant(observation(reference(await server.plant(patient, [tenantSystem, a]))), [tenantSystem, a]) })
     const afterWalking = once(async () => { await server.send('PUT', reference(stray), { ...stray, subject: { reference: reference(own) } }) })
-    const watched: Backend = {
-      name: backend.name,
-      baseUrl: backend.baseUrl,
-      upstream: backend.upstream,
-      stream: request => backend.stream(request),
-      probe: () => backend.probe(),
-      close: () => backend.close(),
+    const watched = backendWith(backend, {
       send: async request => {
         if (request.path.startsWith('Observation?_sort')) await whileWalking()
         if (request.path.startsWith('Observation?_id')) await afterWalking()
         return backend.send(request)
       }
-    }
+    })
     const found = await auditOf(watched, ['Patient', 'Observation'])
     t.same(foundOf(found, [late!, stray]), [])
   })

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Backend, BackendRequest } from '../../src/backends/backend.js'
+import { backendWith } from '../../src/backends/backend-with.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import type { HttpBackendOptions } from '../../src/backends/http-backend.js'
 import { Failure } from '../../src/envelope/failures.js'
@@ -25,15 +26,10 @@ export function gatewayTo (baseUrl: string, options: Partial<HttpBackendOptions>
   const http = new HttpBackend({ name: 'datastore', baseUrl, retryPauseMs: 1, ...options })
   const sent: BackendRequest[] = []
   const incidents: Incident[] = []
-  const backend: Backend = {
-    name: http.name,
-    baseUrl: http.baseUrl,
-    upstream: http.upstream,
+  const backend = backendWith(http, {
     send: request => { sent.push(request); return http.send(request) },
-    stream: request => { sent.push({ method: 'GET', path: request.path }); return http.stream(request) },
-    probe: () => http.probe(),
-    close: () => http.close()
-  }
+    stream: request => { sent.push({ method: 'GET', path: request.path }); return http.stream(request) }
+  })
   const parts = { backend, mode: 'test', ownership: ownershipCache({ max: 1000 }), cursors: sealedCursors({ key, now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: (incident: Incident) => { incidents.push(incident) }, onTrouble: () => {} } as const
   return { backend, sent, incidents, guard: (id, changes) => tenantGuard({ ...parts, tenant: { id, system }, ...changes }) }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
+import { backendWith } from '../../backends/backend-with.js'
 import type { Door } from '../door.js'
 import { patiently } from '../patience.js'
 import { membersOf } from './members.js'
@@ -56,19 +57,11 @@ async function * portions (opened: Door, asked: ExportAsked, { place: before, as
 function patientDoor (door: Door, { pause, signal }: { readonly pause: (ms: number) => Promise<unknown>, readonly signal: AbortSignal }): Door {
   const { backend } = door
   const send = patiently(backend, { pause })
-  return {
-    ...door,
-    backend: {
-      name: backend.name,
-      baseUrl: backend.baseUrl,
-      upstream: backend.upstream,
-      stream: request => backend.stream(request),
-      probe: () => backend.probe(),
-      close: () => backend.close(),
-      send: async request => {
-        signal.throwIfAborted()
-        return await send(request)
-      }
+  const abortable = backendWith(backend, {
+    send: async request => {
+      signal.throwIfAborted()
+      return await send(request)
     }
-  }
+  })
+  return { ...door, backend: abortable }
 }
