@@ -90,6 +90,7 @@ function text (value: unknown): string | undefined {
 
 function responseEntry ({ status, text, version }: Reply, isVerbose: boolean): unknown {
   const response = { status: `${status} ${STATUS_CODES[status]}` }
+  if (text === '') return { response }
   const content = parseStored(text) as FhirResource
   if (content.resourceType === 'OperationOutcome' && !version) return { response: { ...response, outcome: content } }
   const shown = isVerbose && { resource: content }

@@ -2,9 +2,9 @@ import type { FhirResource } from '../mappings/fhir.js'
 import { invalid, Refused } from './outcome.js'
 import type { QueryParameter } from './paging.js'
 import { idForm } from './references.js'
-import { matches } from './search.js'
+import { knownAmong, matches, type Searched } from './search.js'
 import { resourceTypes } from './search-parameters.js'
-import type { Store, Version } from './store.js'
+import type { Version } from './store.js'
 
 /** A request, of HTTP or of an entry in a Bundle. */
 export interface SandboxRequest {
@@ -14,6 +14,8 @@ export interface SandboxRequest {
   readonly query: readonly QueryParameter[]
   readonly ifMatch?: string | undefined
   readonly ifNoneExist?: string | undefined
+  /** Whether what is unknown must be refused. */
+  readonly isStrict?: boolean
   readonly body?: unknown
 }
 
@@ -43,9 +45,7 @@ export type Interaction =
   | { readonly kind: 'delete', readonly type: string, readonly id: string, readonly ifMatch: string | undefined }
 
 /** What a sandbox is made of. */
-export interface Sandbox {
-  readonly store: Store
-  readonly baseUrl: string
+export interface Sandbox extends Searched {
   now (): Date
   newId (): string
 }
@@ -78,7 +78,10 @@ interface Reading { readonly type: string, readonly id: string, readonly request
 type Reader = (reading: Reading) => Interaction
 
 const read: Reader = ({ type, id, request: { query } }) => ({ kind: 'read', type, id, query })
-const search: Reader = ({ type, request: { query } }) => ({ kind: 'search', type, query })
+const search: Reader = ({ type, request: { query, isStrict }, sandbox }) => {
+  const isWhole = isStrict === true || sandbox.manners.unknownParameters === 'refused'
+  return { kind: 'search', type, query: isWhole ? query : knownAmong(sandbox, type, query) }
+}
 const history: Reader = ({ type, id, request: { query } }) => ({ kind: 'history', type, id, query })
 const vread: Reader = ({ type, id, request: { path } }) => ({ kind: 'vread', type, id, version: Number(path[3]) })
 const remove: Reader = ({ type, id, request: { ifMatch } }) => ({ kind: 'delete', type, id, ifMatch })
@@ -119,8 +122,8 @@ const routes: ReadonlyMap<string, ReadonlyMap<string, Reader>> = new Map([
   ['type/id/_history/version', new Map([['GET', vread]])]
 ])
 
-function theOne ({ type, sandbox: { store, baseUrl } }: Reading, criteria: readonly QueryParameter[]): Version | undefined {
-  const [found, another] = matches(store, type, criteria, baseUrl)
+function theOne ({ type, sandbox }: Reading, criteria: readonly QueryParameter[]): Version | undefined {
+  const [found, another] = matches(sandbox, type, criteria)
   if (another) throw new Refused(412, 'multiple-matches', 'several resources match the condition')
   return found
 }

@@ -1,10 +1,16 @@
+import type { Manners } from './manners.js'
 import { invalid } from './outcome.js'
 
 /** A query parameter, decoded; several may have one name. */
 export type QueryParameter = readonly [name: string, value: string]
 
-/** Which part of a result was asked for. */
-export interface PageRange { readonly offset: number, readonly count: number }
+/** Which part of a result of so many was asked for, and how its server tells the place of the next. */
+export interface PageRange {
+  readonly offset: number
+  readonly count: number
+  readonly total: number
+  readonly pages: Manners['pages']
+}
 
 /** The value of `_count` or `_offset`. */
 export function natural (text: string): number {
@@ -13,11 +19,35 @@ export function natural (text: string): number {
 }
 
 /** Bundle.link: to this page, and to the next one when there is more. */
-export function pageLinks (url: string, parameters: readonly QueryParameter[], { offset, count }: PageRange, total: number): unknown[] {
+export function pageLinks (url: string, parameters: readonly QueryParameter[], { offset, count, total, pages }: PageRange): unknown[] {
   const self = link('self', url, parameters)
   if (count === 0 || offset + count >= total) return [self]
-  const others = parameters.filter(([name]) => name !== '_offset' && name !== '_count')
-  return [self, link('next', url, [...others, ['_count', String(count)], ['_offset', String(offset + count)]])]
+  const others = parameters.filter(([name]) => name !== placeNames[pages] && name !== '_count')
+  const place = pages === 'offset' ? String(offset + count) : tokenOf(offset + count)
+  return [self, link('next', url, [...others, ['_count', String(count)], [placeNames[pages], place]])]
+}
+
+/** The parameter that tells the place of a page. */
+export const placeNames = { offset: '_offset', token: 'ct' } as const
+
+/** The place in the result that a request names; its beginning where it names none. */
+export function pagePlace (asked: ReadonlyMap<string, string>, pages: Manners['pages']): number {
+  const value = asked.get(placeNames[pages])
+  return value === undefined ? 0 : readPlace(value, pages)
+}
+
+/** A place as {@link pageLinks} wrote it. */
+export function readPlace (value: string, pages: Manners['pages']): number {
+  if (pages === 'offset') return natural(value)
+  const place = Buffer.from(value, 'base64url').toString()
+  if (!place.startsWith(tokenStart)) throw invalid('the continuation token is not one of this server')
+  return natural(place.slice(tokenStart.length))
+}
+
+const tokenStart = 'after '
+
+function tokenOf (offset: number): string {
+  return Buffer.from(`${tokenStart}${offset}`).toString('base64url')
 }
 
 function link (relation: string, url: string, parameters: readonly QueryParameter[]): unknown {

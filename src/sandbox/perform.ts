@@ -1,10 +1,10 @@
 import { parseStored, printJson } from '../json.js'
-import type { StoredResource } from '../mappings/fhir.js'
+import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import { capabilityStatement } from './capability-statement.js'
 import { onlyElements } from './elements.js'
 import type { Interaction, Sandbox } from './interaction.js'
 import { outcome, Refused } from './outcome.js'
-import { natural, pageLinks } from './paging.js'
+import { natural, pageLinks, pagePlace } from './paging.js'
 import { search } from './search.js'
 import { nextVersion, stamped } from './stamp.js'
 import type { Version } from './store.js'
@@ -12,7 +12,7 @@ import type { Version } from './store.js'
 /** An answer. `version` is the stored one that it shows, if any. */
 export interface Reply {
   readonly status: number
-  /** FHIR JSON. */
+  /** FHIR JSON; empty where there is nothing to say. */
   readonly text: string
   readonly version?: Version
 }
@@ -26,7 +26,7 @@ type Of<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
 export function perform (sandbox: Sandbox, interaction: Interaction): Reply {
   switch (interaction.kind) {
     case 'metadata': return { status: 200, text: printJson(capabilityStatement(sandbox)) }
-    case 'search': return { status: 200, text: printJson(search(sandbox.store, interaction.type, interaction.query, sandbox.baseUrl)) }
+    case 'search': return { status: 200, text: printJson(search(sandbox, interaction.type, interaction.query)) }
     case 'read': return read(sandbox, interaction)
     case 'vread': return vread(sandbox, interaction)
     case 'history': return history(sandbox, interaction)
@@ -34,7 +34,7 @@ export function perform (sandbox: Sandbox, interaction: Interaction): Reply {
     case 'exists': return shown(200, interaction.version)
     case 'update': return update(sandbox, interaction)
     case 'delete': return remove(sandbox, interaction)
-    case 'none': return nothingDeleted()
+    case 'none': return nothingDeleted(sandbox)
   }
 }
 
@@ -59,17 +59,17 @@ function living (version: Version | undefined): Version {
   return version
 }
 
-function history ({ store, baseUrl }: Sandbox, { type, id, query }: Of<'history'>): Reply {
+function history ({ store, baseUrl, manners }: Sandbox, { type, id, query }: Of<'history'>): Reply {
   const versions = store.history(type, id)
   if (versions.length === 0) throw new Refused(404, 'not-found', 'there is no such resource')
   const asked = new Map(query)
-  const [count, offset] = [natural(asked.get('_count') ?? '20'), natural(asked.get('_offset') ?? '0')]
+  const [count, offset] = [natural(asked.get('_count') ?? '20'), pagePlace(asked, manners.pages)]
   const url = `${baseUrl}/${type}/${id}`
   const bundle = {
     resourceType: 'Bundle',
     type: 'history',
     total: versions.length,
-    link: pageLinks(`${url}/_history`, query, { count, offset }, versions.length),
+    link: pageLinks(`${url}/_history`, query, { count, offset, total: versions.length, pages: manners.pages }),
     entry: versions.slice(offset, offset + count).map(version => historyEntry(url, version))
   }
   return { status: 200, text: printJson(bundle) }
@@ -88,12 +88,12 @@ function create ({ store, now }: Sandbox, { id, resource }: Of<'create'>): Reply
   return shown(201, store.write(stamped(resource, { id, version: 1, at: now().toISOString() }), 'POST'))
 }
 
-function update ({ store, now }: Sandbox, { type, id, resource, ifMatch }: Of<'update'>): Reply {
+function update ({ store, now, manners }: Sandbox, { type, id, resource, ifMatch }: Of<'update'>): Reply {
   const current = store.current(type, id)
   checkVersion(current, ifMatch)
   const at = now().toISOString()
   if (!current) return shown(201, store.write(stamped(resource, { id: chosen(id), version: 1, at }), 'PUT'))
-  const next = nextVersion(resource, current, at)
+  const next = nextVersion(resource, current, { at, labels: manners.labels })
   return next ? shown(current.method === 'DELETE' ? 201 : 200, store.write(next, 'PUT')) : shown(200, current)
 }
 
@@ -103,16 +103,21 @@ function chosen (id: string): string {
   return id
 }
 
-function remove ({ store, now }: Sandbox, { type, id, ifMatch }: Of<'delete'>): Reply {
+function remove (sandbox: Sandbox, { type, id, ifMatch }: Of<'delete'>): Reply {
+  const { store, now } = sandbox
   const current = store.current(type, id)
   checkVersion(current, ifMatch)
-  if (!current || current.method === 'DELETE') return nothingDeleted()
+  if (!current || current.method === 'DELETE') return nothingDeleted(sandbox)
   store.remove(current, now().toISOString())
-  return { status: 200, text: printJson(outcome('information', 'informational', 'deleted')) }
+  return deleted(sandbox, outcome('information', 'informational', 'deleted'))
 }
 
-function nothingDeleted (): Reply {
-  return { status: 200, text: printJson(outcome('warning', 'not-found', 'there was nothing to delete')) }
+function nothingDeleted (sandbox: Sandbox): Reply {
+  return deleted(sandbox, outcome('warning', 'not-found', 'there was nothing to delete'))
+}
+
+function deleted ({ manners }: Sandbox, words: FhirResource): Reply {
+  return manners.deletes === 'silent' ? { status: 204, text: '' } : { status: 200, text: printJson(words) }
 }
 
 function checkVersion (current: Version | undefined, ifMatch: string | undefined): void {

@@ -4,6 +4,7 @@ import fastify, { LogController, type FastifyBaseLogger, type FastifyError, type
 import { parseStored, printJson } from '../json.js'
 import { runBundle } from './bundle.js'
 import { readUrl, understand, type Sandbox, type SandboxRequest } from './interaction.js'
+import { usualManners, type Manners } from './manners.js'
 import { invalid, outcome, Refused } from './outcome.js'
 import { perform, type Reply } from './perform.js'
 import { Store } from './store.js'
@@ -18,6 +19,8 @@ export interface SandboxOptions {
   now (): Date
   newId? (): string
   readonly log?: FastifyBaseLogger
+  /** Where it is to differ from HAPI's ways; for tests. */
+  readonly manners?: Partial<Manners>
 }
 
 /** A FHIR R4 server inside this process: for the first minute, demos and fast tests, never for production. */
@@ -31,8 +34,9 @@ export interface RunningSandbox {
 const bodyLimit = 16 * 1024 * 1024
 
 /** Opens the store and listens. Several run side by side, each with its own file. */
-export async function startSandbox ({ file, host = '127.0.0.1', port = 0, now, newId = randomUUID, log }: SandboxOptions): Promise<RunningSandbox> {
-  const store = new Store(file)
+export async function startSandbox ({ file, host = '127.0.0.1', port = 0, now, newId = randomUUID, log, manners: others }: SandboxOptions): Promise<RunningSandbox> {
+  const manners = { ...usualManners, ...others }
+  const store = new Store(file, manners.references === 'checked')
   const app = fastify({
     bodyLimit,
     frameworkErrors: answerError,
@@ -42,8 +46,8 @@ export async function startSandbox ({ file, host = '127.0.0.1', port = 0, now, n
   app.setErrorHandler(answerError)
   app.setNotFoundHandler(() => { throw new Refused(404, 'not-found', 'the base URL ends in /fhir') })
   app.addHook('onClose', async () => { store.close() })
-  readBodies(app)
-  const sandbox: Sandbox = { store, now, newId, get baseUrl () { return baseUrl(app) } }
+  readBodies(app, manners)
+  const sandbox: Sandbox = { store, now, newId, manners, get baseUrl () { return baseUrl(app) } }
   const handler = (request: FastifyRequest, reply: FastifyReply) => send(sandbox, reply, answer(sandbox, request))
   for (const url of ['/fhir', '/fhir/*']) app.route({ method: ['GET', 'POST', 'PUT', 'DELETE'], url, handler })
   await app.listen({ host, port }).catch(async error => {
@@ -58,9 +62,9 @@ function baseUrl (app: FastifyInstance): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}/fhir`
 }
 
-function readBodies (app: FastifyInstance): void {
+function readBodies (app: FastifyInstance, { json }: Manners): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser(['application/fhir+json', 'application/json'], { parseAs: 'string' }, (_request, body, done) => {
+  app.addContentTypeParser(json === 'fhir' ? 'application/fhir+json' : ['application/fhir+json', 'application/json'], { parseAs: 'string' }, (_request, body, done) => {
     try {
       done(null, parseStored(body as string))
     } catch {
@@ -87,17 +91,20 @@ function asRefused (error: FastifyError | Refused): Refused {
 }
 
 function answer (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): Reply {
+  const { json } = sandbox.manners
+  if (json === 'fhir' && !/application\/fhir\+json|^\*\/\*/.test(String(headers.accept ?? '*/*'))) throw new Refused(406, 'not-supported', 'this server answers in application/fhir+json alone')
   const method = raw.method === 'HEAD' ? 'GET' : String(raw.method)
   const { path, query } = readUrl(String(raw.url).slice('/fhir'.length))
   if (method === 'POST' && path.length === 0) {
-    const isVerbose = String(headers['prefer']).includes('return=representation')
+    const isVerbose = sandbox.manners.writesShow === 'as preferred' && String(headers['prefer']).includes('return=representation')
     return { status: 200, text: printJson(runBundle(sandbox, body, isVerbose)) }
   }
   const isForm = body instanceof URLSearchParams
   if (body !== undefined && isForm !== (path[1] === '_search')) throw new Refused(415, 'not-supported', 'a search is a form, a resource is JSON')
   const ifNoneExist = headers['if-none-exist'] as string | undefined
   // A search by form: what the URL asks counts as well.
-  return run(sandbox, { method, path, query: isForm ? [...query, ...body] : query, ifMatch: headers['if-match'], ifNoneExist, body })
+  const isStrict = String(headers['prefer']).includes('handling=strict')
+  return run(sandbox, { method, path, query: isForm ? [...query, ...body] : query, ifMatch: headers['if-match'], ifNoneExist, isStrict, body })
 }
 
 function run (sandbox: Sandbox, request: SandboxRequest): Reply {
@@ -107,7 +114,7 @@ function run (sandbox: Sandbox, request: SandboxRequest): Reply {
 
 const fhirJson = 'application/fhir+json; charset=utf-8'
 
-function send ({ baseUrl }: Sandbox, reply: FastifyReply, { status, text, version }: Reply): FastifyReply {
+function send ({ baseUrl, manners }: Sandbox, reply: FastifyReply, { status, text, version }: Reply): FastifyReply {
   reply.status(status).type(fhirJson)
   if (!version) return reply.send(text)
   const { method, headers } = reply.request
@@ -117,5 +124,6 @@ function send ({ baseUrl }: Sandbox, reply: FastifyReply, { status, text, versio
     'last-modified': new Date(version.at).toUTCString(),
     [method === 'POST' || status === 201 ? 'location' : 'content-location']: url
   })
-  return reply.send(method !== 'GET' && headers['prefer'] === 'return=minimal' ? '' : text)
+  const isMinimal = manners.writesShow === 'nothing' || headers['prefer'] === 'return=minimal'
+  return reply.send(method !== 'GET' && isMinimal ? '' : text)
 }

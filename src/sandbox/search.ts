@@ -2,8 +2,9 @@ import { parseStored } from '../json.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import { condition } from './conditions.js'
 import { onlyElements } from './elements.js'
+import type { Manners } from './manners.js'
 import { invalid } from './outcome.js'
-import { natural, pageLinks, type QueryParameter } from './paging.js'
+import { natural, pageLinks, placeNames, readPlace, type QueryParameter } from './paging.js'
 import { parametersOf, resourceTypes, type Parameter } from './search-parameters.js'
 import type { Condition, Store, Version } from './store.js'
 
@@ -24,12 +25,25 @@ interface Search {
 
 const largestPage = 1000
 
+/** What is searched, and how it answers. */
+export interface Searched {
+  readonly store: Store
+  readonly baseUrl: string
+  readonly manners: Manners
+}
+
+/** The parameters of a search that this server knows. */
+export function knownAmong ({ manners: { pages } }: Searched, type: string, parameters: readonly QueryParameter[]): QueryParameter[] {
+  return parameters.filter(([name]) => name === placeNames[pages] || controls.has(name) || parametersOf(type).has(name.split(':', 1)[0]!))
+}
+
 /**
  * Searches one type and answers with a page of it as a searchset Bundle.
  * @throws {Refused} for whatever is not understood: nothing of a search is ever left out.
  */
-export function search (store: Store, type: string, parameters: readonly QueryParameter[], baseUrl: string): FhirResource {
-  const wanted = readSearch(type, parameters, baseUrl)
+export function search (server: Searched, type: string, parameters: readonly QueryParameter[]): FhirResource {
+  const { store, baseUrl, manners: { pages, totals } } = server
+  const wanted = readSearch(server, type, parameters)
   const keys = store.find(type, wanted.conditions, wanted.order)
   const page = keys.slice(wanted.offset, wanted.offset + wanted.count)
   const included = [...new Set(wanted.includes.flatMap(include => follow(store, page, include)))].filter(key => !page.includes(key))
@@ -42,8 +56,8 @@ export function search (store: Store, type: string, parameters: readonly QueryPa
   return {
     resourceType: 'Bundle',
     type: 'searchset',
-    total: keys.length,
-    link: pageLinks(`${baseUrl}/${type}`, parameters, wanted, keys.length),
+    ...(totals === 'on pages' || (totals === 'counted apart' && wanted.isCountOnly)) && { total: keys.length },
+    link: pageLinks(`${baseUrl}/${type}`, parameters, { ...wanted, total: keys.length, pages }),
     ...(entries.length > 0 && { entry: entries })
   }
 }
@@ -52,17 +66,18 @@ export function search (store: Store, type: string, parameters: readonly QueryPa
  * The resources that a conditional request means.
  * @throws {Refused} also when there is no criterion, which would mean all.
  */
-export function matches (store: Store, type: string, criteria: readonly QueryParameter[], baseUrl: string): Version[] {
+export function matches (server: Searched, type: string, criteria: readonly QueryParameter[]): Version[] {
   if (criteria.length === 0) throw invalid('a conditional request needs a criterion')
   if (criteria.some(([name]) => controls.has(name))) throw invalid('a conditional request has search parameters only')
-  return store.load(store.find(type, readSearch(type, criteria, baseUrl).conditions, []).slice(0, 2))
+  return server.store.load(server.store.find(type, readSearch(server, type, criteria).conditions, []).slice(0, 2))
 }
 
-function readSearch (type: string, parameters: readonly QueryParameter[], baseUrl: string): Search {
+function readSearch ({ baseUrl, manners: { pages } }: Searched, type: string, parameters: readonly QueryParameter[]): Search {
   const search: Search = { type, conditions: [], order: [], includes: [], count: 20, offset: 0, isCountOnly: false, elements: undefined }
   for (const [name, value] of parameters) {
     const control = controls.get(name)
-    if (control) control(search, value)
+    if (name === placeNames[pages]) search.offset = readPlace(value, pages)
+    else if (control) control(search, value)
     else search.conditions.push(filter(type, name, value, baseUrl))
   }
   if (search.isCountOnly) search.count = 0
@@ -83,7 +98,6 @@ function parameter (type: string, code: string): Parameter {
 
 const controls = new Map<string, (search: Search, value: string) => void>([
   ['_count', (search, value) => { search.count = Math.min(natural(value), largestPage) }],
-  ['_offset', (search, value) => { search.offset = natural(value) }],
   ['_sort', (search, value) => { search.order.push(...value.split(',').map(key => order(search.type, key))) }],
   ['_elements', (search, value) => { search.elements = value.split(',') }],
   ['_include', (search, value) => { search.includes.push(include(value, false)) }],

@@ -37,7 +37,8 @@ export class Store {
   /** What the open transaction wrote and deleted, for the check at its end. */
   #touched = new Map<number, Version>()
 
-  constructor (file: string) {
+  /** @param checksReferences whether each reference must lead to a resource that is there */
+  constructor (file: string, private readonly checksReferences = true) {
     this.#db = open(file)
     this.#statements = prepare(this.#db)
   }
@@ -50,7 +51,7 @@ export class Store {
     this.#touched = new Map()
     return this.#db.transaction(() => {
       const result = work()
-      for (const version of this.#touched.values()) this.#checkReferences(version)
+      if (this.checksReferences) for (const version of this.#touched.values()) this.#checkReferences(version)
       return result
     }).immediate()
   }

@@ -1,0 +1,33 @@
+/**
+ * How a sandbox does what FHIR leaves open to a server. Left as they are, it does as HAPI does; tests have it do otherwise,
+ * so that nothing in the gateway leans on one server's ways.
+ */
+export interface Manners {
+  /** What the link to the next page holds: the place in the result, or a token that stands for it, as Azure's `ct`. */
+  readonly pages: 'offset' | 'token'
+  /** What an update does to tags and security labels that it does not name. */
+  readonly labels: 'kept' | 'replaced'
+  /** Whether a page says how many records match, or only an answer to `_summary=count`, or none. */
+  readonly totals: 'on pages' | 'counted apart' | 'never'
+  /** Whether `Prefer: return=…` is obeyed; otherwise a write is answered without the record. */
+  readonly writesShow: 'as preferred' | 'nothing'
+  /** Whether a search parameter that is unknown is refused, or passed over unless `Prefer: handling=strict` is sent. */
+  readonly unknownParameters: 'refused' | 'passed over'
+  /** Whether a reference must lead to a record, for as long as it stands. */
+  readonly references: 'checked' | 'as given'
+  /** Whether a delete is answered with words or with 204. */
+  readonly deletes: 'told' | 'silent'
+  /** Whether `application/json` does for FHIR. */
+  readonly json: 'any' | 'fhir'
+}
+
+export const usualManners: Manners = {
+  pages: 'offset',
+  labels: 'kept',
+  totals: 'on pages',
+  writesShow: 'as preferred',
+  unknownParameters: 'refused',
+  references: 'checked',
+  deletes: 'told',
+  json: 'any'
+}
