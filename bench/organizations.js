@@ -5,6 +5,7 @@ import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { buildGateway } from '../dist/gateway.js'
+import { Readiness } from '../dist/gateway/readiness.js'
 import { UsageLedger } from '../dist/limits/ledger.js'
 import { MonthCounts } from '../dist/limits/month-counts.js'
 import { Places } from '../dist/limits/places.js'
@@ -19,6 +20,7 @@ const app = await buildGateway({
   now,
   version: '0.0.0',
   checks: {},
+  readiness: new Readiness(),
   capabilityStatement: () => ({}),
   fhirStatement: () => ({}),
   document: () => ({}),
@@ -48,7 +50,7 @@ try {
   }
 } finally {
   await app.close()
-  ledger.close()
+  await ledger.close()
   rmSync(data, { recursive: true, force: true })
 }
 

@@ -111,6 +111,15 @@ export const configSchema = Type.Object({
     format: 'addresses',
     examples: ['10.0.0.0/8, 2001:db8::1']
   })),
+  drainSeconds: Type.Integer({
+    description: 'How long a process that was asked to end goes on serving while `/health/ready` answers 503, so that a load balancer stops sending before the port closes: a little longer than it takes to notice',
+    env: 'DRAIN_SECONDS',
+    unit: 'seconds',
+    minimum: 0,
+    maximum: 600,
+    default: 0,
+    examples: [10]
+  }),
   logLevel: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], { description: 'The least important line that the log holds', env: 'LOG_LEVEL', default: 'info', examples: ['warn'] }),
   tenantSystem: Type.String({
     description: 'System of the tag that marks the owner of each resource. Never change it once there is data: all of it would become invisible',

@@ -79,13 +79,13 @@ export async function buildControlPlane (options: ControlPlaneOptions): Promise<
 }
 
 /** What every request meets first, whatever the process serves. */
-async function firstSteps (options: ServerParts): Promise<{ readonly app: FastifyInstance, readonly paths: KnownPaths }> {
+async function firstSteps (options: ServerParts & Pick<HealthOptions, 'readiness'>): Promise<{ readonly app: FastifyInstance, readonly paths: KnownPaths }> {
   const app = fastify(serverOptions(options))
   const paths = new KnownPaths(app, { closed, apart })
   app.removeAllContentTypeParsers()
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
-  await app.register(letGo)
+  await app.register(letGo, options)
   await app.register(accessLog)
   await app.register(identity, { now: options.now })
   await app.register(accepts)

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Config } from './config.js'
 import type { ControlStore } from './control/store.js'
 import { buildControlPlane, buildGateway } from './gateway.js'
+import { Readiness } from './gateway/readiness.js'
 import { Closers } from './service/closers.js'
 import type { ControlSide } from './service/control-side.js'
 import type { GatewaySide } from './service/gateway-side.js'
@@ -17,6 +18,8 @@ export interface Service {
   readonly sandboxes: readonly string[]
   /** Resolves when the gateway in this process knows what its control store in this process holds now; at once where one of the two is elsewhere. */
   readonly catchUp: () => Promise<void>
+  /** Lets `/health/ready` say that no more requests are to be sent here; all that come are still served. */
+  readonly leave: () => void
   /** Answers what is under way and lets go of everything, in the reverse order of its opening. */
   readonly close: () => Promise<void>
 }
@@ -40,21 +43,22 @@ const roles: Readonly<Record<Config['role'], (config: Config, parts: ServicePart
     const control = await openControl(config, parts, closers)
     const { options, keys, sandboxes } = await openGateway(config, { ...parts, link: control.link }, closers)
     const app = closers.add(await buildGateway({ ...options, control: control.scopes }))
-    return { app, control: control.store, sandboxes, catchUp: () => keys.catchUp(control.store) }
+    return { app, control: control.store, sandboxes, leave: () => options.readiness.leave(), catchUp: () => keys.catchUp(control.store) }
   },
 
   gateway: async (config, parts, closers) => {
     const { openRemoteControl } = await import('./service/remote-control.js')
     const link = closers.add(openRemoteControl(config, parts))
     const { options, sandboxes } = await openGateway(config, { ...parts, link }, closers)
-    return { app: closers.add(await buildGateway(options)), sandboxes, catchUp: async () => {} }
+    return { app: closers.add(await buildGateway(options)), sandboxes, leave: () => options.readiness.leave(), catchUp: async () => {} }
   },
 
   control: async (config, parts, closers) => {
     const { store, checks, scopes } = await openControl(config, parts, closers)
     const { log: logger, now, version } = parts
-    const app = closers.add(await buildControlPlane({ logger, trustedProxies: config.trustedProxies, now, version, checks, control: scopes }))
-    return { app, control: store, sandboxes: [], catchUp: async () => {} }
+    const readiness = new Readiness()
+    const app = closers.add(await buildControlPlane({ logger, trustedProxies: config.trustedProxies, now, version, checks, readiness, control: scopes }))
+    return { app, control: store, sandboxes: [], leave: () => readiness.leave(), catchUp: async () => {} }
   }
 }
 

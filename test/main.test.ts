@@ -74,6 +74,27 @@ t.test('the first start shows a test key and a live key that work at once, and n
   t.equal(await second.stop('SIGINT'), 0)
 })
 
+t.test('a process that is to end says so to load balancers first, and serves all that comes meanwhile', async t => {
+  const process = start(t, { CLINIGATE_DATA: dataDirectory(t), DRAIN_SECONDS: '600' })
+  const address = await process.address()
+  const ready = () => fetch(`${address}/health/ready`)
+  t.match(await (await ready()).json(), { data: { status: 'ready' }, meta: { status: 200 } })
+  process.stop()
+  while ((await ready()).status === 200) await new Promise(resolve => setTimeout(resolve, 50))
+  const refused = await ready()
+  t.match(await refused.json(), { data: null, code: 'BACKEND_UNAVAILABLE', meta: { status: 503 } })
+  t.match(refused.headers.get('retry-after'), /^\d+$/)
+  const served = await fetch(`${address}/v1/patients`, { headers: { 'x-api-key': keysIn(process.said.out)[0]! } })
+  t.equal(served.status, 200)
+  t.equal(served.headers.get('connection'), 'close', 'and nobody keeps a connection that will break')
+  t.equal((await fetch(`${address}/health`)).status, 200, 'it is alive')
+  t.equal(await process.stop(), 1, 'whoever asks twice does not wait')
+
+  const soon = start(t, { CLINIGATE_DATA: dataDirectory(t), DRAIN_SECONDS: '1' })
+  await soon.address()
+  t.equal(await soon.stop(), 0, 'it ends by itself')
+})
+
 t.test('a bad configuration stops the start with every mistake, and 1', async t => {
   const { said, ended } = start(t, { CLINIGATE_DATA: dataDirectory(t), PORT: 'x', FHIR_TEST_URL: 'nonsense', LOG_LEVEL: 'loud' })
   t.equal(await ended, 1)
@@ -113,6 +134,8 @@ t.test('clinigate start is the same start, in every role', async t => {
   const gateway = startFile(t, 'cli/index.js', { CLINIGATE_DATA: dataDirectory(t), CONTROL_URL: address, CLINIGATE_GATEWAY_TOKEN: 'not a token' }, ['start', '--role', 'gateway'])
   const gatewayAddress = await gateway.address()
   t.equal((await fetch(`${gatewayAddress}/v1/patients`, { headers: { 'x-api-key': keysIn(control.said.out)[0]! } })).status, 503, 'no key is taken while none is known')
+  t.strictSame([(await fetch(`${gatewayAddress}/health/ready`)).status, (await fetch(`${gatewayAddress}/health`)).status], [503, 200], 'so no requests are to be sent there')
+  t.equal((await fetch(`${address}/health/ready`)).status, 200)
   while (!gateway.said.err.includes('refuses this gateway')) await new Promise(resolve => setTimeout(resolve, 50))
   t.notMatch(gateway.said.err, 'not a token')
   t.strictSame([await gateway.stop(), await control.stop()], [0, 0])

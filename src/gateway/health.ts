@@ -1,4 +1,7 @@
 import type { FastifyInstance } from 'fastify'
+import { Failure } from '../envelope/failures.js'
+import { sendFailure } from '../envelope/reply.js'
+import type { Readiness } from './readiness.js'
 
 /** One thing that the gateway needs, and how it is. `degraded` means that some requests will fail or work from old data. */
 export interface Check {
@@ -9,8 +12,9 @@ export interface Check {
 /** Checks by name, each a question that may fail or take long. */
 export type Checks = Readonly<Record<string, () => Check | Promise<Check>>>
 
-/** What `/health` reports. */
+/** What `/health` and `/health/ready` report. */
 export interface HealthOptions {
+  readonly readiness: Readiness
   readonly version: string
   readonly checks: Checks
   readonly now: () => Date
@@ -20,8 +24,11 @@ export interface HealthOptions {
 const goodForMs = 5_000
 const patienceMs = 1_000
 
-/** The route `/health`: 200 as long as the process can answer, since only then a restart would help. */
-export async function health (scope: FastifyInstance, { version, checks, now }: HealthOptions): Promise<void> {
+/**
+ * The routes `/health`, 200 as long as the process can answer, since a restart would help only else, and `/health/ready`, 200 as long
+ * as a load balancer should send requests. What a datastore does has no part in the latter: it is the same behind every gateway.
+ */
+export async function health (scope: FastifyInstance, { version, checks, now, readiness }: HealthOptions): Promise<void> {
   const startedAt = now().getTime()
   const asked = remembered(checks, now)
   scope.get('/health', async (_, reply) => {
@@ -35,6 +42,15 @@ export async function health (scope: FastifyInstance, { version, checks, now }: 
       checks: results
     }
   })
+  scope.get('/health/ready', async (_, reply) => {
+    reply.header('cache-control', 'no-store')
+    // Not thrown, since what a load balancer asks every second is no trouble to log.
+    return readiness.isReady ? { status: 'ready' } : sendFailure(reply, notReady())
+  })
+}
+
+function notReady (): Failure {
+  return new Failure('BACKEND_UNAVAILABLE', { message: 'This process takes no requests at the moment. Send them to another one, or wait for the seconds in Retry-After.', headers: { 'retry-after': '5' } })
 }
 
 /** What all checks say now. */

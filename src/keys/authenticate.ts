@@ -24,10 +24,9 @@ export type Authenticate = (rawHeaders: readonly string[], now: Date) => Promise
 
 /** Validates keys against the copy beside the gateway; refuses all of them while the copy is incomplete or too old. */
 export function authenticator ({ replica, cache, maxStalenessMinutes }: AuthenticatorParts): Authenticate {
-  const oldestMs = (maxStalenessMinutes ?? Infinity) * 60_000
   return async (rawHeaders, now) => {
     const { mode, hash } = presentedKey(rawHeaders)
-    requireFresh(replica.syncedAt(), now, oldestMs)
+    requireFresh(replica.syncedAt(), now, maxStalenessMinutes)
     return admit(await cache.find(hash, now), { mode, hash }, now)
   }
 }
@@ -43,8 +42,13 @@ function presentedKey (rawHeaders: readonly string[]): PresentedKey {
   return { mode: read.mode, hash: hashSecret(secret) }
 }
 
-function requireFresh (syncedAt: Date | undefined, now: Date, oldestMs: number): void {
-  if (syncedAt !== undefined && now.getTime() - syncedAt.getTime() <= oldestMs) return
+/** Whether a copy that last held everything at a time is complete and young enough to serve; `null` is any age. */
+export function isFresh (syncedAt: Date | undefined, now: Date, maxStalenessMinutes: number | null): boolean {
+  return syncedAt !== undefined && now.getTime() - syncedAt.getTime() <= (maxStalenessMinutes ?? Infinity) * 60_000
+}
+
+function requireFresh (syncedAt: Date | undefined, now: Date, maxStalenessMinutes: number | null): void {
+  if (isFresh(syncedAt, now, maxStalenessMinutes)) return
   throw new Failure('BACKEND_UNAVAILABLE', {
     message: 'Keys can\'t be checked at the moment. Wait for the seconds in Retry-After and try again.',
     headers: { 'retry-after': retryAfterSeconds },

@@ -19,6 +19,8 @@ const health: JsonSchema = {
   required: ['status', 'version', 'uptimeSeconds', 'checks']
 }
 
+const ready: JsonSchema = { type: 'object', properties: { status: { type: 'string', const: 'ready' } }, required: ['status'] }
+
 const capabilities: JsonSchema = {
   type: 'object',
   description: 'A CapabilityStatement: http://hl7.org/fhir/R4/capabilitystatement.html',
@@ -52,6 +54,15 @@ export const servicePaths: Readonly<Record<string, JsonSchema>> = {
       ...open,
       summary: 'Tell whether the gateway works',
       responses: { 200: { description: 'The gateway answers.', content: json(enveloped(health)) }, ...failuresOf(anyone) }
+    }
+  },
+  '/health/ready': {
+    get: {
+      operationId: 'readReadiness',
+      ...open,
+      summary: 'Tell whether requests should be sent to this process',
+      description: 'For load balancers.',
+      responses: { 200: { description: 'They should.', content: json(enveloped(ready)) }, ...failuresOf([...anyone, 'BACKEND_UNAVAILABLE']) }
     }
   },
   '/v1/metadata': {

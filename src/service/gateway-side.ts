@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Config } from '../config.js'
 import type { GatewayOptions } from '../gateway.js'
 import { capabilityStatements } from '../gateway/capability-statement.js'
+import { Readiness } from '../gateway/readiness.js'
 import { KeyedRequests } from '../idempotency/keyed-requests.js'
 import { Places } from '../limits/places.js'
 import { usageRoute } from '../limits/usage-route.js'
@@ -37,7 +38,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => news.tell?.() }))
   const datastores = await openDatastores(config, { environment, now }, closers)
   if (datastores.sandboxes.length > 0) log.warn({ datastores: datastores.sandboxes }, 'these datastores are embedded sandboxes, for trying out and never for real records')
-  const usage = closers.add(openUsage(config, { link, now, log }))
+  const usage = closers.add(await openUsage(config, { link, now, log }))
   const shared = await openSharedCounts(config, { environment, log }, closers)
   const checks = { usage: usage.check, ...(shared ? { sharedCounts: () => sharedCheck(shared) } : {}), ...datastores.checks }
   const reporter = closers.add(openReports(config, { link, keys, checks, version, now, log }))
@@ -48,8 +49,11 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const storeFor = guardedStores(openDoor)
   const bulk = openBulk(config, { link, openDoor, keys, usage, url, now, log }, closers)
   const statements = capabilityStatements(mappings, { version, url, date: now() })
+  const readiness = new Readiness()
+  readiness.unless(() => !keys.canServe())
   const options: GatewayOptions = {
     logger: log,
+    readiness,
     trustedProxies: config.trustedProxies,
     now,
     version,

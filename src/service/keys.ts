@@ -4,7 +4,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.js'
 import type { ControlStore } from '../control/store.js'
 import type { Check } from '../gateway/health.js'
-import { authenticator, type Authenticate } from '../keys/authenticate.js'
+import { authenticator, isFresh, type Authenticate } from '../keys/authenticate.js'
 import { KeyCache } from '../keys/cache.js'
 import type { Batch, ChangeFeed, Position } from '../keys/change-feed.js'
 import { Follower } from '../keys/follower.js'
@@ -15,6 +15,8 @@ export interface OpenKeys {
   readonly authenticate: Authenticate
   /** Whether the copy knows that a key was revoked. */
   readonly isRevoked: (keyId: string) => boolean
+  /** Whether keys can be checked: the copy is complete, and no older than it may be. */
+  readonly canServe: () => boolean
   /** How old the copy is. */
   readonly check: () => Check
   /** How far the copy has come. */
@@ -43,6 +45,7 @@ export function openKeys ({ dataDirectory, keys }: Config, { feed, now, log, onA
   return {
     authenticate: authenticator({ replica, cache, maxStalenessMinutes: keys.maxStalenessMinutes }),
     isRevoked: keyId => replica.isRevoked(keyId),
+    canServe: () => isFresh(replica.syncedAt(), now(), keys.maxStalenessMinutes),
     check: () => checkOf(replica.syncedAt(), follower.isConnected, now()),
     position: () => replica.position(),
     catchUp: async control => {

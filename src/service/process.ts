@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
 import { destination, pino } from 'pino'
 import type { Config } from '../config.js'
@@ -49,9 +50,12 @@ async function run (environment: NodeJS.ProcessEnv, out: StartSurroundings['out'
     await service.close()
     throw error
   }
-  closeWithGrace({ delay: graceMs, logger: log }, async ({ err, signal }) => {
+  const drainMs = config.drainSeconds * 1_000
+  closeWithGrace({ delay: drainMs + graceMs, logger: log }, async ({ err, signal }) => {
+    service.leave()
     if (err) log.fatal({ err }, 'closing after an error that nobody caught')
     else log.info({ signal }, 'closing')
+    if (!err) await pause(drainMs)
     await service.close()
   })
 }

@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { Failure } from '../../src/envelope/failures.js'
 import { buildGateway, type GatewayOptions } from '../../src/gateway.js'
 import { logOptions } from '../../src/gateway/log.js'
+import { Readiness } from '../../src/gateway/readiness.js'
 import type { Caller } from '../../src/keys/caller.js'
 import { MonthCounts } from '../../src/limits/month-counts.js'
 import { Places } from '../../src/limits/places.js'
@@ -145,6 +146,7 @@ async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply:
     now: () => new Date(0),
     version: '1',
     checks: {},
+    readiness: new Readiness(),
     capabilityStatement: () => ({}),
     fhirStatement: () => ({}),
     document: () => ({ openapi: '3.1.1' }),
@@ -208,6 +210,27 @@ t.test('a request that comes on a busy connection while the gateway closes gets 
   release()
   await Promise.all([closed, once(socket, 'close')])
   t.match(answersIn(text), [{ status: 200, body: { data: { slow: true } } }, { status: 200, headers: { connection: 'close' }, body: { data: { fast: true } } }])
+})
+
+t.test('/health/ready is 503 as long as anything stands against it, and from the moment at which the process is to end', async t => {
+  let isInTheWay = false
+  const readiness = new Readiness()
+  readiness.unless(() => false)
+  readiness.unless(() => isInTheWay)
+  const { app } = await gatewayAround(t, () => 1, { readiness })
+  const ask = async () => {
+    const answer = await app.inject('/health/ready')
+    t.equal(answer.headers['cache-control'], 'no-store')
+    return answer.statusCode
+  }
+  t.equal(await ask(), 200)
+  isInTheWay = true
+  t.equal(await ask(), 503)
+  isInTheWay = false
+  t.equal(await ask(), 200)
+  readiness.leave()
+  t.equal(await ask(), 503)
+  t.equal((await app.inject('/v1/probe')).statusCode, 200)
 })
 
 t.test('/health is 200 as long as the process can answer, and degraded with any of its checks', async t => {

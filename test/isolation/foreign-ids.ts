@@ -33,7 +33,7 @@ interface Place {
 }
 
 /** Routes that no record stands behind. */
-const openRoutes = ['/docs', '/health', '/openapi.json', '/v1/bulk/export', '/v1/bulk/import', '/v1/fhir/metadata', '/v1/fhir/:operation(^\\$import$)', '/v1/metadata', '/v1/usage', ...['CodeSystem', 'ConceptMap', 'ValueSet'].map(type => `/v1/fhir/${type}/:operation(^\\$.*$)`)]
+const openRoutes = ['/docs', '/health', '/health/ready', '/openapi.json', '/v1/bulk/export', '/v1/bulk/import', '/v1/fhir/metadata', '/v1/fhir/:operation(^\\$import$)', '/v1/metadata', '/v1/usage', ...['CodeSystem', 'ConceptMap', 'ValueSet'].map(type => `/v1/fhir/${type}/:operation(^\\$.*$)`)]
 /** Raw FHIR, which the attacks probe. */
 const rawRoutes = ['/v1/fhir', '/v1/fhir*']
 

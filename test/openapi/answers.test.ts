@@ -50,7 +50,7 @@ t.test('what fails is answered as the documentation says', async t => {
 t.test('what needs no key is answered as the documentation says', async t => {
   const { url } = await startGateway(t)
   const client = await documentedClient(url, undefined)
-  for (const path of ['/health', '/v1/metadata', '/openapi.json']) t.equal((await client({ method: 'GET', path })).status, 200)
+  for (const path of ['/health', '/health/ready', '/v1/metadata', '/openapi.json']) t.equal((await client({ method: 'GET', path })).status, 200)
   t.equal((await client({ method: 'GET', path: '/v1/metadata', headers: { accept: 'application/fhir+json' } })).body.resourceType, 'CapabilityStatement')
   t.equal((await client({ method: 'GET', path: '/v1/metadata', headers: { accept: 'text/html' } })).status, 406)
 })
