@@ -41,6 +41,9 @@ export function restrict ({ type, parameters, count, total }: Asked, tenant: Ten
  */
 export const onePage = (mostMatches: number): string => `no-cache, no-store, max-results=${mostMatches}`
 
+/** Asks for a refusal where a server would pass over a parameter that it does not know, and show too much. */
+export const strictly = { prefer: 'handling=strict' }
+
 /**
  * What is added to the path of a search of which only the identity of each match counts. A search for Bundles is answered
  * whole, because HAPI applies `_elements` to its own answer there, which is one.

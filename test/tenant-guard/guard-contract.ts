@@ -14,17 +14,21 @@ export interface Abilities {
   readonly keepsSearches: boolean
   /** It refuses what is not valid R4. */
   readonly validates: boolean
+  /** A reference must lead to a record, and a record that is referred to stays. */
+  readonly checksReferences: boolean
+  /** Exchanges that a write takes: one, and one more where its answer does not show the record. */
+  readonly callsOfWrite: 1 | 2
 }
 
 /** What the guard and a datastore must do together, whichever FHIR server it is. */
-export async function guardContract (t: Test, baseUrl: string, { keepsSearches, validates }: Abilities): Promise<void> {
+export async function guardContract (t: Test, baseUrl: string, abilities: Abilities): Promise<void> {
   const gateway = gatewayTo(baseUrl)
   t.teardown(() => gateway.backend.close())
   t.beforeEach(() => { gateway.sent.length = 0; gateway.incidents.length = 0 })
-  await writesAndReads(t, gateway, validates)
-  await searches(t, gateway, keepsSearches)
-  await changes(t, gateway)
-  await references(t, gateway)
+  await writesAndReads(t, gateway, abilities)
+  await searches(t, gateway, abilities)
+  await changes(t, gateway, abilities)
+  await references(t, gateway, abilities)
   await plants(t, gateway)
 }
 
@@ -67,10 +71,12 @@ async function straight (gateway: Gateway, method: string, path: string, body?: 
   const headers = { accept: 'application/fhir+json', 'content-type': 'application/fhir+json', 'cache-control': 'no-cache' }
   const answer = await fetch(`${gateway.backend.baseUrl}/${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
   const text = await answer.text()
+  const location = answer.headers.get('location')
+  if (text === '' && location !== null) return { status: answer.status, body: await (await fetch(location)).json() as StoredResource }
   return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) }
 }
 
-async function writesAndReads (t: Test, gateway: Gateway, validates: boolean): Promise<void> {
+async function writesAndReads (t: Test, gateway: Gateway, { validates, callsOfWrite }: Abilities): Promise<void> {
   await t.test('a created record is the tenant\'s, under an id of the datastore, its numbers to the letter', async t => {
     const [mine, theirs] = [newTenant(), newTenant()]
     const store = gateway.guard(mine)
@@ -79,14 +85,14 @@ async function writesAndReads (t: Test, gateway: Gateway, validates: boolean): P
     const valueQuantity = { value: new ExactNumber('1.10'), unit: 'mg' }
     const created = await store.create({ kind: 'create', type: 'Observation', resource: { ...observation(), id, meta, valueQuantity } })
     t.not(created.id, id)
-    t.equal(gateway.sent.length, 1)
+    t.equal(gateway.sent.length, callsOfWrite)
     const stored = await read(store, created)
     t.equal(String((stored.valueQuantity as { value: unknown }).value), '1.10')
     t.strictSame(stored.meta.tag?.filter(tag => tag.system === system), [{ system, code: mine }])
     t.ok(stored.meta.tag?.some(tag => tag.system === 'http://ward'))
     t.not(stored.meta.versionId, '77')
     t.notMatch(stored.meta.source, /evil/)
-    t.equal(gateway.sent.length, 2)
+    t.equal(gateway.sent.length, callsOfWrite + 1)
   })
 
   await t.test('foreign, unknown and deleted records are alike, in every interaction, and nothing happens to them', async t => {
@@ -119,7 +125,7 @@ async function writesAndReads (t: Test, gateway: Gateway, validates: boolean): P
   })
 }
 
-async function searches (t: Test, gateway: Gateway, keepsSearches: boolean): Promise<void> {
+async function searches (t: Test, gateway: Gateway, { keepsSearches }: Abilities): Promise<void> {
   await t.test('a search finds what was stored a moment ago, and the tenant\'s records alone', async t => {
     const mine = gateway.guard(newTenant())
     const theirs = gateway.guard(newTenant())
@@ -208,14 +214,14 @@ async function searches (t: Test, gateway: Gateway, keepsSearches: boolean): Pro
   })
 }
 
-async function changes (t: Test, gateway: Gateway): Promise<void> {
+async function changes (t: Test, gateway: Gateway, { checksReferences, callsOfWrite }: Abilities): Promise<void> {
   await t.test('an update replaces the version that was read, and no other', async t => {
     const tenant = newTenant()
     const store = gateway.guard(tenant)
     const first = await createPatient(store)
     gateway.sent.length = 0
     const second = await update(store, { ...first, active: true })
-    t.equal(gateway.sent.length, 1)
+    t.equal(gateway.sent.length, callsOfWrite)
     t.not(second.meta.versionId, first.meta.versionId)
     t.strictSame(second.meta.tag?.filter(tag => tag.system === system), [{ system, code: tenant }])
     t.equal((await failureOf(update(store, { ...first, active: false }))).code, 'CONFLICT')
@@ -246,29 +252,35 @@ async function changes (t: Test, gateway: Gateway): Promise<void> {
     t.equal((await find(store)).total, 0)
   })
 
-  await t.test('a delete takes the version that the client means, and nothing that others refer to', async t => {
+  await t.test('a delete takes the version that the client means, and no other', async t => {
     const store = gateway.guard(newTenant())
     const record = await createPatient(store)
-    const referrer = await createObservation(store, `Patient/${record.id}`)
     t.equal((await failureOf(remove(store, record, 'other'))).code, 'PRECONDITION_FAILED')
-    const conflict = await failureOf(remove(store, record, record.meta.versionId))
-    t.equal(conflict.code, 'CONFLICT')
-    t.notMatch(JSON.stringify(shown(conflict)), new RegExp(`${referrer.id}|Observation`))
-    await remove(store, referrer)
     gateway.sent.length = 0
     await remove(store, record, record.meta.versionId)
     t.strictSame(gateway.sent.map(({ method }) => method), ['GET', 'DELETE'])
     t.equal((await failureOf(remove(store, record))).code, 'NOT_FOUND')
   })
+
+  await t.test('nothing that others refer to is deleted', { skip: checksReferences ? false : 'this datastore does not look at references' }, async t => {
+    const store = gateway.guard(newTenant())
+    const record = await createPatient(store)
+    const referrer = await createObservation(store, `Patient/${record.id}`)
+    const conflict = await failureOf(remove(store, record, record.meta.versionId))
+    t.equal(conflict.code, 'CONFLICT')
+    t.notMatch(JSON.stringify(shown(conflict)), new RegExp(`${referrer.id}|Observation`))
+    await remove(store, referrer)
+    await remove(store, record, record.meta.versionId)
+  })
 }
 
-async function references (t: Test, gateway: Gateway): Promise<void> {
+async function references (t: Test, gateway: Gateway, { checksReferences, callsOfWrite }: Abilities): Promise<void> {
   await t.test('a reference to an own record is asked for once, and then known', async t => {
     const tenant = newTenant()
     const { id } = await createPatient(gateway.guard(tenant))
     const cold = gatewayTo(gateway.backend.baseUrl)
     t.teardown(() => cold.backend.close())
-    for (const calls of [2, 1, 1]) {
+    for (const calls of [callsOfWrite + 1, callsOfWrite, callsOfWrite]) {
       cold.sent.length = 0
       await createObservation(cold.guard(tenant), `Patient/${id}`)
       t.equal(cold.sent.length, calls)
@@ -299,7 +311,7 @@ async function references (t: Test, gateway: Gateway): Promise<void> {
     t.equal((await find(mine, [], { type: 'Observation' })).total, 1)
   })
 
-  await t.test('a reference that is believed, but was deleted through another gateway, is refused alike', async t => {
+  await t.test('a reference that is believed, but was deleted through another gateway, is refused alike', { skip: checksReferences ? false : 'this datastore does not look at references' }, async t => {
     const tenant = newTenant()
     const store = gateway.guard(tenant)
     const [kept, deleted] = [await createPatient(store), await createPatient(store)]

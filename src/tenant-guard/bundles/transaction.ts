@@ -3,6 +3,7 @@ import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
 import { failed, isRead, type Perform } from './batch.js'
 import { bundleAnswer, type EntryAnswer } from './bundle-answer.js'
+import { entriesAsStored, type AnsweredEntry } from './entries-as-stored.js'
 import { ask, causeOf, jsonOf, notFound, ownRecordIn, placeOf, report, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
@@ -56,7 +57,8 @@ async function performWrites (door: Door, writes: ReadonlyArray<Write | undefine
     for (const record of believed) door.ownership.forget(placeOf(door), record)
     throw refusalOf(answer, performed.map(([, write]) => write))
   }
-  const given = entriesIn(jsonOf(answer, mayBeDone))
+  const writesOf = performed.map(([, { type, id, request }]) => ({ type, id, isDelete: request?.method === 'DELETE' }))
+  const given = await entriesAsStored(door, entriesIn(jsonOf(answer, mayBeDone)), writesOf)
   for (const [index, [at, write]] of performed.entries()) answers.set(at, writtenIn(door, given[index], write))
   return answers
 }
@@ -76,16 +78,14 @@ function refusalOf (answer: Parameters<typeof causeOf>[0], writes: readonly Writ
   return unexpected(answer, 'a transaction was not answered')
 }
 
-interface GivenResponse { readonly resource?: unknown, readonly response?: { readonly status?: unknown } }
-
-function entriesIn (value: unknown): readonly GivenResponse[] {
+function entriesIn (value: unknown): readonly AnsweredEntry[] {
   const { resourceType, type, entry = [] } = (value ?? {}) as Record<string, unknown>
   const isAnswer = resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry)
-  return isAnswer ? entry as readonly GivenResponse[] : []
+  return isAnswer ? entry as readonly AnsweredEntry[] : []
 }
 
 /** What a write came to. It is done, whatever the answer holds. */
-function writtenIn (door: Door, given: GivenResponse | undefined, { type, id, request }: Write): FhirAnswer {
+function writtenIn (door: Door, given: AnsweredEntry | undefined, { type, id, request }: Write): FhirAnswer {
   const status = Number.parseInt(String(given?.response?.status), 10)
   if (request?.method === 'DELETE' && (status === 200 || status === 204)) return { status: 204 }
   const record = ownRecordIn(door, given?.resource, { type, ...id !== undefined && { id } })

@@ -4,6 +4,7 @@ import { Failure } from '../../envelope/failures.js'
 import { ask, causeOf, jsonOf, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import { servedTypes, type ServedTypes } from '../served-types.js'
+import { countApart } from '../reads/count-apart.js'
 import { restrict } from '../restrict.js'
 import { searchsetOf } from '../reads/searchset.js'
 import type { ExportAsked, ExportPlace } from './place.js'
@@ -74,8 +75,9 @@ async function countOf (door: Door, { type, searches }: TypeSearch, since: strin
     if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: `The datastore does not take the search of an export among records of type ${type}; correct _typeFilter.`, cause: causeOf(answer) })
     const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
     if (found === undefined) throw unexpected(answer, 'the records of an export were not counted')
-    if (found.total === undefined) return undefined
-    count += found.total
+    const total = found.total ?? await countApart(door, type, since === undefined ? conditions : [...conditions, ['_lastUpdated', `ge${since}`]])
+    if (total === undefined) return undefined
+    count += total
   }
   return count
 }

@@ -1,6 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import { entriesAsStored, type AnsweredEntry } from '../bundles/entries-as-stored.js'
 import { ask, causeOf, checkedJsonOf, ownRecordIn, placeOf, report, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import { ownedAmong } from '../look-up.js'
@@ -56,7 +57,7 @@ export async function writeTogether (door: Door, records: readonly ImportedRecor
     for (const { record } of all.flatMap(({ links }) => links)) if (record !== undefined) door.ownership.forget(placeOf(door), record)
     throw refusalOf(answer)
   }
-  const entries = entriesIn(checkedJsonOf(answer))
+  const entries = await entriesAsStored(door, entriesIn(checkedJsonOf(answer)), records)
   return { written: records.map((record, at) => writtenIn(door, entries[at], record)) }
 }
 
@@ -79,15 +80,13 @@ function refusalOf (answer: Parameters<typeof causeOf>[0]): Failure {
   return unexpected(answer, 'a transaction of an import was not answered')
 }
 
-interface GivenEntry { readonly resource?: unknown, readonly response?: { readonly status?: unknown } }
-
-function entriesIn (value: unknown): readonly GivenEntry[] {
+function entriesIn (value: unknown): readonly AnsweredEntry[] {
   const { resourceType, type, entry } = (value ?? {}) as Record<string, unknown>
-  return resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry) ? entry as readonly GivenEntry[] : []
+  return resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry) ? entry as readonly AnsweredEntry[] : []
 }
 
 /** A write is done, whatever its answer holds. */
-function writtenIn (door: Door, given: GivenEntry | undefined, { type, id }: ImportedRecord): StoredResource | Failure {
+function writtenIn (door: Door, given: AnsweredEntry | undefined, { type, id }: ImportedRecord): StoredResource | Failure {
   const status = Number.parseInt(String(given?.response?.status), 10)
   const record = ownRecordIn(door, given?.resource, { type, id })
   if (record !== undefined && (status === 200 || status === 201)) return record

@@ -2,6 +2,7 @@ import { ask, jsonOf, notFound, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import type { Compartment, FhirSearch } from '../fhir-interaction.js'
 import type { SearchParameter } from '../interaction.js'
+import { countApart } from './count-apart.js'
 import { demandFew, idsMatching } from './joins.js'
 import { isId } from '../resource-types.js'
 import { restrict } from '../restrict.js'
@@ -36,5 +37,5 @@ async function countOf (door: Door, type: string, condition: SearchParameter): P
   const answer = await ask(door, { ...restrict({ type, parameters: [condition], count: 0, total: 'accurate' }, door.tenant), headers: { 'cache-control': 'no-cache' } })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
   if (found === undefined) throw unexpected(answer, 'the records of a compartment were not counted')
-  return found.total ?? 1
+  return found.total ?? await countApart(door, type, [condition]) ?? 1
 }

@@ -1,6 +1,7 @@
 import type { BackendAnswer } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import type { CursorContents } from '../cursor.js'
+import { countApart } from './count-apart.js'
 import { conditionsWithin } from './compartment.js'
 import { ask, causeOf, cursorPlace, ownRecordIn, report, unexpected } from '../door.js'
 import type { Door } from '../door.js'
@@ -11,7 +12,7 @@ import type { SearchParameter } from '../interaction.js'
 import { withoutJoins } from './joins.js'
 import { searchPaths } from './page-link.js'
 import { isTenantType } from '../resource-types.js'
-import { encodeParameters, restrict } from '../restrict.js'
+import { encodeParameters, restrict, strictly } from '../restrict.js'
 import { continuedPage, pageLinks } from './sealed-link.js'
 
 const defaultCount = 20
@@ -20,17 +21,20 @@ const defaultCount = 20
 export async function fhirSearch (door: Door, asked: FhirSearch): Promise<FhirAnswer> {
   if (asked.cursor !== undefined) {
     const { answer, opened } = await continuedPage(door, asked.cursor, cursorPlace(door, { route, type: asked.type }))
-    return shownPage(door, asked, { ...opened, answer })
+    return await shownPage(door, asked, { ...opened, answer })
   }
   const count = asked.count ?? defaultCount
   const further = await furtherConditions(door, asked)
   if (further === undefined) return { status: 200, body: bundleText(door, nothing, { type: 'searchset', total: 0, links: [{ relation: 'self', url: selfUrl(door, asked) }], shown: [] }) }
-  const request = restrict({ type: asked.type, parameters: [...asked.parameters, ...further], count, total: asked.total }, door.tenant)
+  const conditions = [...asked.parameters, ...further]
+  const request = restrict({ type: asked.type, parameters: conditions, count, total: asked.total }, door.tenant)
   const path = [request.path, encodeParameters([...asked.includes.map(written), ...shapeParameters(shapeOf(asked))])].filter(part => part !== '').join('&')
   // Else HAPI shows for a minute what it found earlier, without what was stored since.
-  const answer = await ask(door, { ...request, path, headers: { 'cache-control': 'no-cache' } })
+  const answer = await ask(door, { ...request, path, headers: { 'cache-control': 'no-cache', ...strictly } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take a parameter of this search, or the value of one.', cause: causeOf(answer) })
-  return shownPage(door, asked, { answer, count })
+  const isCountWanted = asked.total === 'accurate' || count === 0
+  const countAll = async () => isCountWanted ? await countApart(door, asked.type, conditions.filter(([name]) => name !== '_sort')) : undefined
+  return await shownPage(door, asked, { answer, count, countAll })
 }
 
 /** What a compartment and joins come to; undefined when nothing can match. */
@@ -50,16 +54,21 @@ const nothing = { entries: [], total: 0, next: undefined, text: '', isEntryLast:
 const route = 'fhir'
 
 /** An answer, and what is known of its search from the page before. */
-type PageAnswer = Pick<CursorContents, 'count'> & Partial<CursorContents> & { readonly answer: BackendAnswer }
+type PageAnswer = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
+  readonly answer: BackendAnswer
+  /** Of a first page, which need not hold all matches; undefined where nobody asked for their number. */
+  readonly countAll?: () => Promise<number | undefined>
+}
 
-function shownPage (door: Door, asked: FhirSearch, { answer, count, ...before }: PageAnswer): FhirAnswer {
+async function shownPage (door: Door, asked: FhirSearch, { answer, count, countAll, ...before }: PageAnswer): Promise<FhirAnswer> {
   const given = givenBundle(answer, 'searchset')
   if (given === undefined) throw unexpected(answer, 'a search was not answered')
   const { shown, foreign } = ownEntries(door, asked.type, given.entries)
   if (foreign > 0) report(door, { kind: 'foreign-match', interaction: 'search', type: asked.type, records: foreign })
   // A total that counts another tenant's records would tell of them, on the pages after this one as well.
   const hidesTotal = foreign > 0 || before.hidesTotal === true
-  const total = hidesTotal ? undefined : given.total ?? before.total
+  const isAll = countAll !== undefined && count > 0 && given.next === undefined
+  const total = hidesTotal ? undefined : given.total ?? before.total ?? await (isAll ? shown.filter(isMatch).length : countAll?.())
   const links = pageLinks(door, answer, selfUrl(door, asked), {
     next: given.next,
     paths: searchPaths(asked.type),
@@ -70,9 +79,10 @@ function shownPage (door: Door, asked: FhirSearch, { answer, count, ...before }:
   return { status: 200, body: bundleText(door, given, { type: 'searchset', total, links, shown }) }
 }
 
+const isMatch = ({ search }: GivenEntry): boolean => (search?.mode ?? 'match') === 'match'
+
 /** Matches must be the tenant's; what is another's and came along because of a reference is left out without a word, as are notes of the server. */
 function ownEntries (door: Door, type: string, entries: readonly GivenEntry[]): { shown: GivenEntry[], foreign: number } {
-  const isMatch = ({ search }: GivenEntry): boolean => (search?.mode ?? 'match') === 'match'
   const shown = entries.filter(entry => {
     if (isMatch(entry)) return ownRecordIn(door, entry.resource, { type }) !== undefined
     const along = (entry.resource as { resourceType?: unknown } | undefined)?.resourceType

@@ -3,7 +3,7 @@ import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected } from '../door.j
 import type { Door } from '../door.js'
 import type { Join } from '../fhir-interaction.js'
 import type { SearchParameter } from '../interaction.js'
-import { encodeParameters, identityOnly, onePage, restrict } from '../restrict.js'
+import { encodeParameters, identityOnly, onePage, restrict, strictly } from '../restrict.js'
 import { searchsetOf, type Searchset } from './searchset.js'
 
 /** A first phase that finds this many or more is refused: the second one could not name them all. */
@@ -53,7 +53,7 @@ async function referring (door: Door, type: string, { types, reference, conditio
 }
 
 async function answered (door: Door, search: ReturnType<typeof restrict>, cacheControl: string): Promise<Searchset> {
-  const answer = await ask(door, { ...search, headers: { 'cache-control': cacheControl } })
+  const answer = await ask(door, { ...search, headers: { 'cache-control': cacheControl, ...strictly } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take the condition of a chain or _has.', cause: causeOf(answer) })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
   if (found === undefined) throw unexpected(answer, 'the first phase of a joined search was not answered')

@@ -2,12 +2,13 @@ import type { BackendAnswer } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { filtersHash, invalidCursor } from '../cursor.js'
 import type { CursorContents } from '../cursor.js'
+import { countApart } from './count-apart.js'
 import { ask, causeOf, cursorPlace, jsonOf, ownRecordIn, report, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import type { Search } from '../interaction.js'
 import type { Page } from './page.js'
 import { pageLink, searchPaths } from './page-link.js'
-import { restrict } from '../restrict.js'
+import { restrict, strictly } from '../restrict.js'
 import { searchsetOf } from './searchset.js'
 
 const defaultCount = 20
@@ -18,9 +19,10 @@ export async function search (door: Door, asked: Search): Promise<Page> {
   const count = asked.count ?? defaultCount
   const request = restrict({ type: asked.type, parameters: asked.parameters, count, total: 'accurate' }, door.tenant)
   // Else HAPI shows for a minute what it found earlier, without what was stored since.
-  const answer = await ask(door, { ...request, headers: { 'cache-control': 'no-cache' } })
+  const answer = await ask(door, { ...request, headers: { 'cache-control': 'no-cache', ...strictly } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take a filter, or the value of one.', cause: causeOf(answer) })
-  return pageOf(door, asked, { answer, count })
+  const countAll = () => countApart(door, asked.type, asked.parameters.filter(([name]) => name !== '_sort'))
+  return await pageOf(door, asked, { answer, count, countAll })
 }
 
 async function continued (door: Door, asked: Search, cursor: string): Promise<Page> {
@@ -29,7 +31,7 @@ async function continued (door: Door, asked: Search, cursor: string): Promise<Pa
   const answer = await ask(door, { method: 'GET', path: opened.link })
   // The datastore keeps a search for a time of its own.
   if (answer.status === 404 || answer.status === 410) throw invalidCursor()
-  return pageOf(door, asked, { ...opened, answer })
+  return await pageOf(door, asked, { ...opened, answer })
 }
 
 function contradicts ({ parameters, count }: Search, opened: CursorContents): boolean {
@@ -37,9 +39,13 @@ function contradicts ({ parameters, count }: Search, opened: CursorContents): bo
 }
 
 /** An answer, and what is known of its search from the page before. */
-type PageAnswer = Partial<CursorContents> & Pick<CursorContents, 'count'> & { readonly answer: BackendAnswer }
+type PageAnswer = Partial<CursorContents> & Pick<CursorContents, 'count'> & {
+  readonly answer: BackendAnswer
+  /** Of a first page, which need not hold all matches. */
+  readonly countAll?: () => Promise<number | undefined>
+}
 
-function pageOf (door: Door, asked: Search, { answer, count, ...before }: PageAnswer): Page {
+async function pageOf (door: Door, asked: Search, { answer, count, countAll, ...before }: PageAnswer): Promise<Page> {
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
   if (found === undefined) throw unexpected(answer, 'a search was not answered')
   const resources = found.matches.map(match => ownRecordIn(door, match, { type: asked.type })).filter(record => record !== undefined)
@@ -47,7 +53,7 @@ function pageOf (door: Door, asked: Search, { answer, count, ...before }: PageAn
   if (foreign > 0) report(door, { kind: 'foreign-match', interaction: 'search', type: asked.type, records: foreign })
   // A total that counts another tenant's records would tell of them, on the pages after this one as well.
   const hidesTotal = foreign > 0 || before.hidesTotal
-  const total = hidesTotal ? undefined : found.total ?? before.total
+  const total = hidesTotal ? undefined : found.total ?? before.total ?? await (found.next === undefined && countAll ? resources.length : countAll?.())
   if (found.next === undefined) return { resources, ...total !== undefined && { total } }
   const link = pageLink(found.next, door.backend.baseUrl, searchPaths(asked.type))
   if (link === undefined) throw unexpected(answer, 'the link to the next page does not begin with the base URL that is configured')

@@ -6,6 +6,7 @@ import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
 import type { ConditionalCreate, ConditionalDelete, ConditionalPatch, ConditionalUpdate } from '../fhir-interaction.js'
 import { shownRecord } from '../reads/fhir-read.js'
+import { withRecord } from './as-stored.js'
 import { fhirUpdate } from './fhir-writes.js'
 import { fhirPatch } from './patch.js'
 import { conditionsAmongOwn } from '../restrict.js'
@@ -21,7 +22,7 @@ export async function conditionalCreate (door: Door, { type, resource, criteria 
   const checked = await toCreate(door, { type, resource })
   const headers = { ...wholeAnswer, 'if-none-exist': conditionsAmongOwn(criteria.parameters, door.tenant) }
   for (let attempt = 1; ; attempt++) {
-    const answer = await ask(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) })
+    const answer = await withRecord(door, await ask(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
     if (answer.status === 201 || answer.status === 200) return shownRecord(door, answer, written(door, answer, { kind: 'conditional-create', type }), answer.status)
     if (answer.status === 412) throw severalMatch()
     // HAPI refuses those that come while the first is being stored, instead of showing it to them.

@@ -5,6 +5,7 @@ import type { StoredResource } from '../../mappings/fhir.js'
 import { ask } from '../door.js'
 import type { Door } from '../door.js'
 import type { CreateOnce } from '../interaction.js'
+import { withRecord } from './as-stored.js'
 import { encodeParameters, escapeValue, tenantToken } from '../restrict.js'
 import { markSystem } from './stamp.js'
 import { mayBeDone, notCreated, toCreate, wholeAnswer, written } from './writes.js'
@@ -26,7 +27,7 @@ export async function createOnce (door: Door, { type, resource, marks, seenAt, s
   let sought: readonly string[] = marks
   for (let attempt = 1; ; attempt++) {
     const headers = { ...wholeAnswer, 'if-none-exist': conditionOf(door, sought) }
-    const answer = await ask(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) })
+    const answer = await withRecord(door, await ask(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
     if (answer.status === 201) return { record: written(door, answer, { kind: 'create-once', type }), isNew: true }
     const found = answer.status === 200 ? written(door, answer, { kind: 'create-once', type }) : undefined
     if (found !== undefined && markTime(door, found, sought) >= since.getTime()) return { record: found, isNew: false }

@@ -3,7 +3,7 @@ import type { StoredResource } from '../../mappings/fhir.js'
 import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import type { Criteria } from '../fhir-interaction.js'
-import { identityOnly, onePage, restrict } from '../restrict.js'
+import { identityOnly, onePage, restrict, strictly } from '../restrict.js'
 import { searchsetOf } from '../reads/searchset.js'
 
 /** One more than may be. */
@@ -16,7 +16,7 @@ const mostWanted = 2
  */
 export async function soleMatch (door: Door, { type, parameters }: Criteria): Promise<StoredResource | undefined> {
   const search = restrict({ type, parameters, count: mostWanted, total: 'none' }, door.tenant)
-  const answer = await ask(door, { ...search, path: `${search.path}${identityOnly(type)}`, headers: { 'cache-control': onePage(mostWanted) } })
+  const answer = await ask(door, { ...search, path: `${search.path}${identityOnly(type)}`, headers: { 'cache-control': onePage(mostWanted), ...strictly } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take these criteria.', cause: causeOf(answer) })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
   if (found === undefined) throw unexpected(answer, 'a search by criteria was not answered')

@@ -7,6 +7,7 @@ import type { Door, Incident } from '../door.js'
 import type { Create, Delete } from '../interaction.js'
 import type { FhirUpdate } from '../fhir-interaction.js'
 import { ownedAmong } from '../look-up.js'
+import { withRecord } from './as-stored.js'
 import { linksIn, ReferenceFailure } from './references.js'
 import { isId } from '../resource-types.js'
 import { marked, stamp } from './stamp.js'
@@ -20,7 +21,7 @@ export interface Written { readonly record: StoredResource, readonly answer: Bac
 /** Stores a new record under an id that the datastore chooses. */
 export async function create (door: Door, { type, resource }: Omit<Create, 'kind'>): Promise<Written> {
   const checked = await toCreate(door, { type, resource })
-  const answer = await ask(door, { method: 'POST', path: type, headers: wholeAnswer, body: printJson(checked.resource) })
+  const answer = await withRecord(door, await ask(door, { method: 'POST', path: type, headers: wholeAnswer, body: printJson(checked.resource) }), { type })
   if (answer.status === 201) return { record: written(door, answer, { kind: 'create', type }), answer }
   throw await notCreated(door, answer, checked)
 }
@@ -52,7 +53,7 @@ export async function update (door: Door, { type, id, resource, version }: Repla
   const body = stamped(door, type, { ...resource, id })
   const checked = await demandOwnReferences(door, body)
   const headers = { ...wholeAnswer, ...version !== undefined && { 'if-match': `W/"${version}"` } }
-  const answer = await ask(door, { method: 'PUT', path: record, headers, body: printJson(body) })
+  const answer = await withRecord(door, await ask(door, { method: 'PUT', path: record, headers, body: printJson(body) }), { type, id })
   if (answer.status === 200) return { record: written(door, answer, { kind: 'update', type, id }), answer }
   if (answer.status === 201) return { record: broughtBack(door, answer, { type, id, version }), answer }
   if (answer.status === 404 || answer.status === 410) throw gone(door, record)

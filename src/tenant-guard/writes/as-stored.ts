@@ -1,0 +1,33 @@
+import type { BackendAnswer } from '../../backends/backend.js'
+import { ask } from '../door.js'
+import type { Door } from '../door.js'
+import { isId } from '../resource-types.js'
+
+/** A record that was written, as far as it is known. */
+interface Wanted { readonly type: string, readonly id?: string | undefined }
+
+/**
+ * The answer to a write with the record in its body. A server that passes over `Prefer` tells only where the record is, or
+ * says some words of it; then that version is read. Where it cannot be, the answer is left as it came.
+ */
+export async function withRecord (door: Door, answer: BackendAnswer, wanted: Wanted): Promise<BackendAnswer> {
+  if ((answer.status !== 200 && answer.status !== 201) || !isWithout(answer.body)) return answer
+  const { location, 'content-location': contentLocation } = answer.headers
+  const place = placeIn(location, wanted) ?? placeIn(contentLocation, wanted) ?? (wanted.id === undefined ? undefined : { id: wanted.id })
+  if (place === undefined) return answer
+  const path = `${wanted.type}/${place.id}`
+  const version = place.version === undefined ? undefined : await ask(door, { method: 'GET', path: `${path}/_history/${place.version}` })
+  const read = version?.status === 200 ? version : await ask(door, { method: 'GET', path })
+  return read.status === 200 ? { ...answer, body: read.body } : answer
+}
+
+function isWithout (body: string): boolean {
+  return body === '' || /^\s*\{\s*"resourceType"\s*:\s*"OperationOutcome"/.test(body)
+}
+
+/** Where a record and its version are, by an address that ends in `Patient/1/_history/2`; whose address it is doesn't count. */
+export function placeIn (address: unknown, { type, id }: Wanted): { readonly id: string, readonly version?: string } | undefined {
+  const [, found, named, version] = /(?:^|\/)([A-Za-z]+)\/([^/?#]+)(?:\/_history\/([^/?#]+))?$/.exec(String(address)) ?? []
+  if (found !== type || !isId(named) || (id !== undefined && named !== id)) return undefined
+  return { id: named, ...isId(version) && { version } }
+}

@@ -1,0 +1,13 @@
+import type { Manners } from '../../src/sandbox/manners.js'
+
+/** A server that does everything otherwise than HAPI that FHIR leaves open to it; Azure does much of it so. */
+export const unlikeHapi: Manners = {
+  pages: 'token',
+  labels: 'replaced',
+  totals: 'counted apart',
+  writesShow: 'nothing',
+  unknownParameters: 'passed over',
+  references: 'as given',
+  deletes: 'silent',
+  json: 'fhir'
+}

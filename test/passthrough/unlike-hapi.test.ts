@@ -1,0 +1,18 @@
+import t from 'tap'
+import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { unlikeHapi } from '../harness/unlike-hapi.js'
+import { conditionalsContract } from './conditionals-contract.js'
+import { readsContract } from './reads-contract.js'
+import { searchesContract } from './searches-contract.js'
+import { transactionsContract } from './transactions-contract.js'
+import { openWorld } from './world.js'
+import { writesContract } from './writes-contract.js'
+
+const server = await startSandbox({ file: ':memory:', now: () => new Date(), manners: { ...unlikeHapi, references: 'checked' } })
+t.teardown(() => server.close())
+const world = await openWorld(t, { url: server.url, server: 'sandbox' })
+await t.test('reads', t => readsContract(t, world))
+await t.test('searches', t => searchesContract(t, world))
+await t.test('writes', t => writesContract(t, world))
+await t.test('conditionals', t => conditionalsContract(t, world))
+await t.test('transactions', t => transactionsContract(t, world))
