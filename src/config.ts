@@ -97,6 +97,11 @@ const bulk = Type.Object({
   reserveBytes: Type.Integer({ description: 'What bulk jobs leave free on the disk of their files; with less, they wait', unit: 'bytes', minimum: 0, default: 268_435_456, examples: [268_435_456] })
 }, { additionalProperties: false, default: {} })
 
+const metrics = Type.Object({
+  port: Type.Optional(Type.Integer({ description: 'Port on which Prometheus reads `/metrics`, without a key; absent: nothing is measured', env: 'METRICS_PORT', minimum: 1, maximum: 65_535, examples: [9464] })),
+  host: Type.String({ description: 'Address of that port, which no client of the API should reach', env: 'METRICS_HOST', minLength: 1, default: '127.0.0.1', examples: ['10.0.0.5'] })
+}, { additionalProperties: false, default: {} })
+
 /** The configuration file and environment, as one schema. */
 export const configSchema = Type.Object({
   $schema: Type.Optional(Type.String({ description: 'For editors', examples: ['./clinigate.schema.json'] })),
@@ -162,7 +167,8 @@ export const configSchema = Type.Object({
     inFlightPerOrganization: Type.Integer({ description: 'Most requests of an organization that are worked on at a time, test and live apart; 32 times as many may wait for their turn', minimum: 1, maximum: 10_000, default: 32, examples: [32] }),
     bundleBytes: Type.Integer({ description: 'Largest request body of raw FHIR, where a Bundle may come', unit: 'bytes', minimum: 1_024, maximum: 268_435_456, default: 16_777_216, examples: [16_777_216] })
   }, { additionalProperties: false, default: {} }),
-  bulk
+  bulk,
+  metrics
 }, { additionalProperties: false, title: 'clinigate configuration' })
 
 /** The file of plans: what an organization may use, by the plan's name. `null` is unlimited. */

@@ -14,6 +14,7 @@ import { health, type HealthOptions } from './gateway/health.js'
 import { requireOneHost } from './gateway/host.js'
 import { KnownPaths } from './gateway/known-paths.js'
 import { letGo } from './gateway/let-go.js'
+import { measureRequests, type MeasureRequestsOptions } from './gateway/measure-requests.js'
 import { metadata, type MetadataOptions } from './gateway/metadata.js'
 import { serverOptions, type ServerParts } from './gateway/settings.js'
 import { authenticate, type Authenticate } from './keys/authenticate.js'
@@ -28,7 +29,7 @@ import type { SharedCounts } from './limits/shared-counts.js'
 import { documentation, type DocumentationOptions } from './openapi/routes.js'
 
 /** What is served without a key: the health, and the scopes of the control plane where this process has one. */
-export interface ControlPlaneOptions extends ServerParts, HealthOptions {
+export interface ControlPlaneOptions extends ServerParts, HealthOptions, MeasureRequestsOptions {
   /** Each with a prefix below {@link apart}, and with parsers, errors and a guard of its own. */
   readonly control?: readonly FastifyPluginAsync[]
 }
@@ -79,13 +80,14 @@ export async function buildControlPlane (options: ControlPlaneOptions): Promise<
 }
 
 /** What every request meets first, whatever the process serves. */
-async function firstSteps (options: ServerParts & Pick<HealthOptions, 'readiness'>): Promise<{ readonly app: FastifyInstance, readonly paths: KnownPaths }> {
+async function firstSteps (options: ServerParts & MeasureRequestsOptions & Pick<HealthOptions, 'readiness'>): Promise<{ readonly app: FastifyInstance, readonly paths: KnownPaths }> {
   const app = fastify(serverOptions(options))
   const paths = new KnownPaths(app, { closed, apart })
   app.removeAllContentTypeParsers()
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
   await app.register(letGo, options)
+  await app.register(measureRequests, options)
   await app.register(accessLog)
   await app.register(identity, { now: options.now })
   await app.register(accepts)

@@ -7,6 +7,7 @@ import { Readiness } from './gateway/readiness.js'
 import { Closers } from './service/closers.js'
 import type { ControlSide } from './service/control-side.js'
 import type { GatewaySide } from './service/gateway-side.js'
+import { openMetrics, readingOf } from './service/metrics.js'
 import type { ServiceParts } from './service/parts.js'
 
 /** Everything that one process runs, ready to listen. */
@@ -29,7 +30,8 @@ export async function openService (config: Config, parts: ServiceParts): Promise
   const closers = new Closers()
   mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 })
   try {
-    return { ...await roles[config.role](config, parts, closers), close: () => closers.close() }
+    const metrics = await openMetrics(config, parts, closers)
+    return { ...await roles[config.role](config, { ...parts, ...metrics && { metrics } }, closers), close: () => closers.close() }
   } catch (error) {
     await closers.close()
     throw error
@@ -55,9 +57,10 @@ const roles: Readonly<Record<Config['role'], (config: Config, parts: ServicePart
 
   control: async (config, parts, closers) => {
     const { store, checks, scopes } = await openControl(config, parts, closers)
-    const { log: logger, now, version } = parts
+    const { log: logger, now, version, metrics } = parts
     const readiness = new Readiness()
-    const app = closers.add(await buildControlPlane({ logger, trustedProxies: config.trustedProxies, now, version, checks, readiness, control: scopes }))
+    metrics?.watch({ checks: readingOf(checks, now) })
+    const app = closers.add(await buildControlPlane({ logger, trustedProxies: config.trustedProxies, now, version, checks, readiness, onAnswered: metrics?.answered, control: scopes }))
     return { app, control: store, sandboxes: [], leave: () => readiness.leave(), catchUp: async () => {} }
   }
 }

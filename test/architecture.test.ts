@@ -11,7 +11,7 @@ const layers = [
   ['service'],
   ['gateway'],
   routes,
-  ['keys', 'limits', 'idempotency', 'jobs', 'records', 'tenant-guard', 'control'],
+  ['keys', 'limits', 'idempotency', 'jobs', 'records', 'tenant-guard', 'control', 'metrics', 'audit-log'],
   ['backends', 'sandbox'],
   ['mappings', 'envelope', 'config', 'json', 'json-patch', 'loop'],
   ['client']

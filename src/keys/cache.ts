@@ -23,6 +23,8 @@ export class KeyCache {
   readonly #good: LRUCache<string, KeyRecord>
   readonly #unknown: LRUCache<string, true>
   #generation = 0
+  #hits = 0
+  #misses = 0
 
   constructor ({ lookup, size = 10_000, clock }: KeyCacheOptions) {
     this.#lookup = lookup
@@ -30,10 +32,19 @@ export class KeyCache {
     this.#unknown = new LRUCache({ max: Math.ceil(size / 10), ttl: unknownForMs, ttlResolution: 0, perf: clock })
   }
 
+  /** How often a key was found here, and how often it was looked up. */
+  get lookups (): { readonly hits: number, readonly misses: number } {
+    return { hits: this.#hits, misses: this.#misses }
+  }
+
   /** The key with this hash; `now` is the wall clock's time, which its expiry is measured by. */
   async find (hash: string, now: Date): Promise<KeyRecord | undefined> {
     const held = this.#good.get(hash)
-    if (held !== undefined || this.#unknown.has(hash)) return held
+    if (held !== undefined || this.#unknown.has(hash)) {
+      this.#hits++
+      return held
+    }
+    this.#misses++
     const generation = this.#generation
     const found = await this.#lookup(hash)
     // A change that came during the look-up may have made its answer old: it serves this request, but isn't kept.

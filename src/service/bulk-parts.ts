@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Spool } from '../bulk/files.js'
 import type { Jobs } from '../jobs/job.js'
 import type { ControlLink } from '../link/link.js'
+import type { Measurements } from '../metrics/measurements.js'
 import type { OpenDoor } from './guarded-stores.js'
 import type { OpenKeys } from './keys.js'
 import type { OpenUsage } from './usage.js'
@@ -16,10 +17,12 @@ export interface BulkParts {
   readonly url: string
   readonly now: () => Date
   readonly log: FastifyBaseLogger
+  /** Told of what jobs come to; absent where nobody measures. */
+  readonly metrics?: Pick<Measurements, 'workEnded' | 'recordsDone'>
 }
 
 /** What starts jobs: where they are kept, and where their files go. */
-export interface Bulk extends Omit<BulkParts, 'link' | 'keys'> {
+export interface Bulk extends Omit<BulkParts, 'link' | 'keys' | 'metrics'> {
   readonly jobs: Jobs
   readonly spool: Spool
 }

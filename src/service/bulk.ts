@@ -3,11 +3,13 @@ import type { FastifyPluginAsync } from 'fastify'
 import { downloads } from '../bulk/downloads.js'
 import { Spool } from '../bulk/files.js'
 import { jobRoutes } from '../bulk/job-routes.js'
+import { measuredJob } from '../bulk/measured-job.js'
 import { JobRunner } from '../bulk/runner.js'
 import { Sweeper } from '../bulk/sweeper.js'
+import type { DoJob } from '../bulk/work.js'
 import type { Config } from '../config.js'
 import type { Check } from '../gateway/health.js'
-import type { Jobs } from '../jobs/job.js'
+import type { JobKind, Jobs } from '../jobs/job.js'
 import type { Exports } from '../passthrough/export-routes.js'
 import { exportParts } from './bulk-export.js'
 import { importParts } from './bulk-import.js'
@@ -24,6 +26,8 @@ export interface OpenBulk {
   /** For raw FHIR, which begins exports too. */
   readonly exports: Exports
   readonly check: () => Check
+  /** How many jobs are worked on now. */
+  readonly running: () => number
 }
 
 /** Asking for jobs that fails so often, for some minutes, is worth a look. */
@@ -32,14 +36,14 @@ const noticedFailures = 7
 /** Opens the directory for files of jobs, and works on those that it can reach. The control plane need not answer. */
 export function openBulk (config: Config, parts: BulkParts, closers: Closers): OpenBulk {
   const { bulk: settings, dataDirectory, control } = config
-  const { link: { jobs: kept }, keys, url, now, log } = parts
+  const { link: { jobs: kept }, keys, url, now, log, metrics } = parts
   const { directory = join(dataDirectory, 'bulk'), jobsAtOnce, jobsPerOrganization, reserveBytes } = settings
   const spool = new Spool({ directory, reserveBytes })
   const woken: { runner?: JobRunner } = {}
   const bulk: Bulk = { ...parts, spool, jobs: telling(kept, () => woken.runner) }
   const { exports, ...ofExports } = exportParts(bulk)
   const ofImports = importParts(config, bulk)
-  const doJob = { export: ofExports.doJob, import: ofImports.doJob }
+  const doJob = measured({ export: ofExports.doJob, import: ofImports.doJob }, metrics)
   const runner = closers.add(new JobRunner({ jobs: kept, spool, doJob, gateway: gatewayName(control), jobsAtOnce, jobsPerOrganization, isRevoked: keys.isRevoked, log }))
   woken.runner = runner
   closers.add(new Sweeper({ jobs: kept, spool, now, log }))
@@ -47,8 +51,14 @@ export function openBulk (config: Config, parts: BulkParts, closers: Closers): O
     routes: [scope => jobRoutes(scope, { jobs: bulk.jobs, url, now }), scope => downloads(scope, { jobs: bulk.jobs, spool }), ...ofExports.routes, ...ofImports.routes],
     fhirRoutes: [...ofExports.fhirRoutes, ...ofImports.fhirRoutes],
     exports,
-    check: () => ({ status: runner.failures < noticedFailures ? 'ok' : 'degraded', running: runner.running })
+    check: () => ({ status: runner.failures < noticedFailures ? 'ok' : 'degraded', running: runner.running }),
+    running: () => runner.running
   }
+}
+
+function measured ({ export: doExport, import: doImport }: Record<JobKind, DoJob>, metrics: BulkParts['metrics']): Record<JobKind, DoJob> {
+  if (metrics === undefined) return { export: doExport, import: doImport }
+  return { export: measuredJob('export', doExport, metrics), import: measuredJob('import', doImport, metrics) }
 }
 
 /** The same jobs, of whose news the runner in this process hears at once. */

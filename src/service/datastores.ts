@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { authorizationOf } from '../backends/authentication.js'
 import type { Backend } from '../backends/backend.js'
 import { defaultConnections, HttpBackend } from '../backends/http-backend.js'
+import { measuredBackend, type Exchange } from '../backends/measured-backend.js'
 import { routing, type Owner } from '../backends/routing.js'
 import { Shares } from '../backends/shares.js'
 import type { Config, DatastoreConfig } from '../config.js'
@@ -20,13 +21,14 @@ export interface OpenDatastores {
   readonly sandboxes: readonly string[]
 }
 
-interface DatastoreParts { readonly environment: Environment, readonly now: () => Date }
+/** `onExchange` is told of each exchange with any of them; absent where nobody measures. */
+interface DatastoreParts { readonly environment: Environment, readonly now: () => Date, readonly onExchange?: (exchange: Exchange) => void }
 
 /** Gives every configured datastore a client, and starts a sandbox in the data directory where test or live has none. */
 export async function openDatastores (config: Config, parts: DatastoreParts, closers: Closers): Promise<OpenDatastores> {
   const { test, live, dedicated } = config.routing
   const backends: Record<string, Backend> = {}
-  for (const name of datastoreNames(config)) backends[name] = await openDatastore(config, name, { ...parts, closers })
+  for (const name of datastoreNames(config)) backends[name] = measured(await openDatastore(config, name, { ...parts, closers }), parts)
   const routed = routing({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated })
   const shares = new Shares()
   return {
@@ -37,6 +39,10 @@ export async function openDatastores (config: Config, parts: DatastoreParts, clo
     checks: checksOf(backends, config.routing),
     sandboxes: datastoreNames(config).filter(name => isSandbox(config, name))
   }
+}
+
+function measured (backend: Backend, { onExchange }: DatastoreParts): Backend {
+  return onExchange === undefined ? backend : measuredBackend(backend, onExchange)
 }
 
 /** Whether the datastore serves several organizations. */

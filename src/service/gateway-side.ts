@@ -12,12 +12,14 @@ import { mappings } from '../mappings/registry.js'
 import { openApiDocument } from '../openapi/document.js'
 import { passthrough } from '../passthrough/routes.js'
 import { resources } from '../resources/routes.js'
+import { ownershipCache } from '../tenant-guard/ownership.js'
 import type { Closers } from './closers.js'
 import { openBulk } from './bulk.js'
 import { openDatastores } from './datastores.js'
 import { ownUrl } from './own-url.js'
 import { doors, guardedStores } from './guarded-stores.js'
 import { openKeys, type OpenKeys } from './keys.js'
+import { readingsOf } from './readings.js'
 import type { ServiceParts } from './parts.js'
 import { openReports } from './reports.js'
 import { openSharedCounts, sharedCheck } from './shared-counts.js'
@@ -33,10 +35,10 @@ export interface GatewaySide {
 
 /** Opens the copy of the keys, the datastores and what is remembered of requests. Of the control plane it knows the link alone. No datastore need answer. */
 export async function openGatewaySide (config: Config, { link, ...parts }: ServiceParts & { readonly link: ControlLink }, closers: Closers): Promise<GatewaySide> {
-  const { environment, version, now, log } = parts
+  const { environment, version, now, log, metrics } = parts
   const news: { tell?: () => void } = {}
   const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => news.tell?.() }))
-  const datastores = await openDatastores(config, { environment, now }, closers)
+  const datastores = await openDatastores(config, { environment, now, ...metrics && { onExchange: metrics.exchanged } }, closers)
   if (datastores.sandboxes.length > 0) log.warn({ datastores: datastores.sandboxes }, 'these datastores are embedded sandboxes, for trying out and never for real records')
   const usage = closers.add(await openUsage(config, { link, now, log }))
   const shared = await openSharedCounts(config, { environment, log }, closers)
@@ -45,15 +47,19 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   news.tell = () => reporter.tell()
   const keyedRequests = closers.add(new KeyedRequests({ file: join(config.dataDirectory, 'idempotency.db'), now }))
   const url = ownUrl(config)
-  const openDoor = doors(config, datastores, { url, now })
+  const ownership = ownershipCache()
+  const openDoor = doors(config, datastores, { url, now, ownership, onIncident: metrics?.incident })
   const storeFor = guardedStores(openDoor)
-  const bulk = openBulk(config, { link, openDoor, keys, usage, url, now, log }, closers)
+  const bulk = openBulk(config, { link, openDoor, keys, usage, url, now, log, ...metrics && { metrics } }, closers)
   const statements = capabilityStatements(mappings, { version, url, date: now() })
+  const allChecks = { keys: keys.check, ...checks, bulk: bulk.check }
+  metrics?.watch(readingsOf({ keys, ownership, usage, shared, bulk, checks: allChecks, now }))
   const readiness = new Readiness()
   readiness.unless(() => !keys.canServe())
   const options: GatewayOptions = {
     logger: log,
     readiness,
+    onAnswered: metrics?.answered,
     trustedProxies: config.trustedProxies,
     now,
     version,
@@ -65,7 +71,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     countUsage: usage.count,
     months: usage.months,
     places: new Places({ places: config.limits.inFlightPerOrganization }),
-    checks: { keys: keys.check, ...checks, bulk: bulk.check },
+    checks: allChecks,
     capabilityStatement: statements.whole,
     fhirStatement: statements.fhir,
     document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }),

@@ -5,27 +5,44 @@ import type { JobOwner } from '../jobs/job.js'
 import { sealedCursors } from '../tenant-guard/cursor.js'
 import type { Door } from '../tenant-guard/door.js'
 import { tenantGuard, type GuardedStore } from '../tenant-guard/guard.js'
-import { ownershipCache } from '../tenant-guard/ownership.js'
+import type { Ownership } from '../tenant-guard/ownership.js'
+import type { Incident } from '../tenant-guard/guard.js'
+import type { Waiting } from '../gateway/waiting.js'
 import type { OpenDatastores } from './datastores.js'
 
 /** For what a door is opened: a request, or a job. */
-export interface Errand { readonly id: string, readonly log: FastifyBaseLogger }
+export interface Errand {
+  readonly id: string
+  readonly log: FastifyBaseLogger
+  /** Where it is measured how long it waits. */
+  readonly waiting?: Waiting | undefined
+}
+
+/** What doors are made of; `onIncident` is told of each, beside the log. */
+export interface DoorParts {
+  readonly url: string
+  readonly now: () => Date
+  readonly ownership: Ownership
+  readonly onIncident?: ((incident: Incident) => void) | undefined
+}
 
 /** Opens the way to the part of a datastore that is one tenant's. */
 export type OpenDoor = (owner: JobOwner, errand: Errand) => Door
 
-export function doors (config: Config, { backendFor }: OpenDatastores, { url, now }: { readonly url: string, readonly now: () => Date }): OpenDoor {
-  const ownership = ownershipCache()
+export function doors (config: Config, { backendFor }: OpenDatastores, { url, now, ownership, onIncident }: DoorParts): OpenDoor {
   const cursors = sealedCursors({ key: cursorSecret(config), now })
-  return (owner, { id, log }) => ({
-    backend: backendFor(owner),
+  return (owner, { id, log, waiting }) => ({
+    backend: waiting?.for(backendFor(owner)) ?? backendFor(owner),
     tenant: { id: owner.tenantId, system: config.tenantSystem },
     mode: owner.mode,
     ownership,
     cursors,
     requestId: id,
     fhirBase: `${url}/v1/fhir`,
-    onIncident: incident => log.error({ incident }, 'isolation incident: a datastore answered with what is not the tenant\'s'),
+    onIncident: incident => {
+      log.error({ incident }, 'isolation incident: a datastore answered with what is not the tenant\'s')
+      onIncident?.(incident)
+    },
     onTrouble: ({ code, title, cause }) => log.error({ code, err: cause }, title)
   })
 }

@@ -18,13 +18,18 @@ export interface OpenKeys {
   /** Whether keys can be checked: the copy is complete, and no older than it may be. */
   readonly canServe: () => boolean
   /** How old the copy is. */
-  readonly check: () => Check
+  readonly check: () => KeysCheck
+  /** How often a key was at hand, and how often it was looked up in the copy. */
+  readonly lookups: () => KeyCache['lookups']
   /** How far the copy has come. */
   readonly position: () => Position
   /** Resolves when the copy holds what a control store in the same process holds now. */
   readonly catchUp: (control: Pick<ControlStore, 'changesAfter'>) => Promise<void>
   readonly close: () => Promise<void>
 }
+
+/** `ageSeconds` is null while the copy is being built. */
+interface KeysCheck extends Check { readonly isConnected: boolean, readonly ageSeconds: number | null }
 
 /** What the copy follows; `onApplied` is told of news that came into force. */
 export interface KeysParts {
@@ -47,6 +52,7 @@ export function openKeys ({ dataDirectory, keys }: Config, { feed, now, log, onA
     isRevoked: keyId => replica.isRevoked(keyId),
     canServe: () => isFresh(replica.syncedAt(), now(), keys.maxStalenessMinutes),
     check: () => checkOf(replica.syncedAt(), follower.isConnected, now()),
+    lookups: () => cache.lookups,
     position: () => replica.position(),
     catchUp: async control => {
       await follower.caughtUp
@@ -63,7 +69,7 @@ function isLatest ({ startsOver, changes }: Batch): boolean {
   return !startsOver && changes.length === 0
 }
 
-function checkOf (syncedAt: Date | undefined, isConnected: boolean, now: Date): Check {
+function checkOf (syncedAt: Date | undefined, isConnected: boolean, now: Date): KeysCheck {
   const ageSeconds = syncedAt && Math.round((now.getTime() - syncedAt.getTime()) / 1_000)
   const isGood = isConnected && ageSeconds !== undefined && ageSeconds <= noticedAfterSeconds
   return { status: isGood ? 'ok' : 'degraded', isConnected, ageSeconds: ageSeconds ?? null }

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { Metrics } from '../metrics/measurements.js'
 
 /** What the process gives to the service. */
 export interface ServiceParts {
@@ -6,4 +7,6 @@ export interface ServiceParts {
   readonly version: string
   readonly now: () => Date
   readonly log: FastifyBaseLogger
+  /** Absent where nothing is measured. */
+  readonly metrics?: Metrics
 }

@@ -14,10 +14,12 @@ export interface OpenUsage {
   readonly count: (...use: [...Parameters<CountUsage>, times?: number]) => void
   readonly months: MonthCounts
   /** Whether everything that is counted gets to the disk and to the control plane. */
-  readonly check: () => Check
+  readonly check: () => UsageCheck
   /** The ledger keeps what was not sent. */
   readonly close: () => Promise<void>
 }
+
+interface UsageCheck extends Check { readonly linesInMemory: number, readonly lostRequests: number, readonly failedSendings: number }
 
 /** Sending that fails so often, for about a minute, is worth a look. */
 const noticedFailures = 7

@@ -15,12 +15,23 @@ export interface Ownership {
 /** A tenant in a datastore. */
 export interface OwnerPlace { readonly datastore: string, readonly tenant: string }
 
+/** What an {@link Ownership} has come to since the start. */
+export interface OwnershipCounts { readonly hits: number, readonly misses: number, readonly records: number }
+
 /** An {@link Ownership} of at most `max` records, the least recently used dropped first; a million take some 150 MB. */
-export function ownershipCache ({ max = 1_000_000 }: { readonly max?: number } = {}): Ownership {
+export function ownershipCache ({ max = 1_000_000 }: { readonly max?: number } = {}): Ownership & { readonly counts: () => OwnershipCounts } {
   // By the sum of sizes and not by `max`, for which the library takes the memory of all of them at once.
   const owners = new LRUCache<string, string>({ maxSize: max, sizeCalculation: () => 1 })
+  let hits = 0
+  let misses = 0
   return {
-    isKnown: ({ datastore, tenant }, record) => owners.get(keyOf(datastore, record)) === tenant,
+    isKnown: ({ datastore, tenant }, record) => {
+      const isKnown = owners.get(keyOf(datastore, record)) === tenant
+      if (isKnown) hits++
+      else misses++
+      return isKnown
+    },
+    counts: () => ({ hits, misses, records: owners.size }),
     remember: ({ datastore, tenant }, record) => { owners.set(keyOf(datastore, record), tenant) },
     forget: ({ datastore }, record) => { owners.delete(keyOf(datastore, record)) }
   }

@@ -1,0 +1,70 @@
+import { Failure } from '../envelope/failures.js'
+import type { Backend } from './backend.js'
+import { backendWith } from './backend-with.js'
+import { brokenExchange } from './exchange.js'
+import { brokenFailure } from './trouble.js'
+import type { Upstream } from './upstream.js'
+
+/** What is told of one exchange with a datastore: nothing of its path, its headers or its body. */
+export interface Exchange {
+  readonly datastore: string
+  readonly way: 'sent' | 'streamed' | 'carried'
+  readonly method: string
+  /** `refused`: answered with a 4xx that the guard reads. */
+  readonly outcome: 'ok' | 'refused' | 'error' | 'timeout' | 'unavailable'
+  /** Until the whole answer, or its beginning where it is streamed or carried. */
+  readonly ms: number
+}
+
+type Tell = (exchange: Exchange) => void
+
+/** The same datastore, of which each exchange is told once it ended. */
+export function measuredBackend (backend: Backend, tell: Tell): Backend {
+  const { name: datastore } = backend
+  return backendWith(backend, {
+    send: request => timed({ datastore, way: 'sent', method: request.method, tell }, () => backend.send(request)),
+    stream: request => timed({ datastore, way: 'streamed', method: 'GET', tell }, () => backend.stream(request)),
+    upstream: measuredUpstream(backend, tell)
+  })
+}
+
+interface Timing extends Pick<Exchange, 'datastore' | 'way' | 'method'> { readonly tell: Tell }
+
+async function timed<T extends { readonly status: number }> ({ tell, ...what }: Timing, work: () => Promise<T>): Promise<T> {
+  const began = performance.now()
+  try {
+    const answer = await work()
+    tell({ ...what, outcome: outcomeOf(answer.status), ms: performance.now() - began })
+    return answer
+  } catch (error) {
+    tell({ ...what, outcome: troubleOf(error), ms: performance.now() - began })
+    throw error
+  }
+}
+
+function measuredUpstream ({ name: datastore, upstream }: Backend, tell: Tell): Upstream {
+  return {
+    ...upstream,
+    request: (options, answered) => {
+      const began = performance.now()
+      upstream.request(options, (error, answer) => {
+        const outcome = error === null ? outcomeOf(answer.statusCode) : troubleOf(brokenFailure({ method: 'GET', path: '' }, brokenExchange(error)))
+        tell({ datastore, way: 'carried', method: String(options.method), outcome, ms: performance.now() - began })
+        answered(error, answer)
+      })
+    }
+  }
+}
+
+function outcomeOf (status: number): Exchange['outcome'] {
+  if (status === 429 || status === 503) return 'unavailable'
+  if (status >= 500 && status !== 501) return 'error'
+  return status >= 400 ? 'refused' : 'ok'
+}
+
+/** What is not a Failure is a wait that somebody gave up, or a mistake of ours. */
+function troubleOf (error: unknown): Exchange['outcome'] {
+  if (!(error instanceof Failure)) return 'error'
+  if (error.code === 'BACKEND_UNAVAILABLE') return 'unavailable'
+  return error.code === 'BACKEND_TIMEOUT' ? 'timeout' : 'error'
+}

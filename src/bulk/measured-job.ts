@@ -1,0 +1,33 @@
+import { failureOf } from '../envelope/error-handlers.js'
+import type { JobKind, Progress } from '../jobs/job.js'
+import type { Measurements } from '../metrics/measurements.js'
+import { FinalFailure, type DoJob } from './work.js'
+
+type Told = Pick<Measurements, 'workEnded' | 'recordsDone'>
+
+/** The same work, of which it is told how it ended and how many records were done; each is told once, also where the work is taken up again. */
+export function measuredJob (kind: JobKind, doJob: DoJob, { workEnded, recordsDone }: Told): DoJob {
+  return async work => {
+    let before: Progress = work.job.progress
+    const save: typeof work.save = async change => {
+      await work.save(change)
+      if (change.progress === undefined) return
+      recordsDone({ kind, processed: since(before.processed, change.progress.processed), failed: since(before.failed, change.progress.failed) })
+      before = change.progress
+    }
+    try {
+      await doJob({ ...work, save })
+      work.signal.throwIfAborted()
+      workEnded({ kind, outcome: 'completed' })
+    } catch (error) {
+      workEnded({ kind, outcome: work.signal.aborted ? 'left' : isForGood(error) ? 'failed' : 'trouble' })
+      throw error
+    }
+  }
+}
+
+const since = (before: number, now: number): number => Math.max(0, now - before)
+
+function isForGood (error: unknown): boolean {
+  return error instanceof FinalFailure || failureOf(error).status < 500
+}

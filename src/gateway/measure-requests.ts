@@ -1,0 +1,63 @@
+import fp from 'fastify-plugin'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type {} from '../keys/authenticate.js'
+import type {} from '../limits/in-flight.js'
+import type {} from '../limits/monthly-quota.js'
+import type { AnsweredRequest, Refusal } from '../metrics/measurements.js'
+import type {} from '../passthrough/allowed.js'
+import { Waiting } from './waiting.js'
+
+/** Who is told of each request; absent where nobody measures. */
+export interface MeasureRequestsOptions { readonly onAnswered?: (request: AnsweredRequest) => void }
+
+/** Tells of each request once, when its answer is out or its client left: by words of our routes and of R4, nothing of its URL, headers or body. */
+export const measureRequests = fp<MeasureRequestsOptions>(async (app, { onAnswered }) => {
+  if (onAnswered === undefined) return
+  app.decorateRequest('waiting')
+  app.addHook('onRequest', (request, _, done) => {
+    request.waiting = new Waiting()
+    done()
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    onAnswered(told(request, reply))
+    done()
+  })
+  app.addHook('onRequestAbort', (request, done) => {
+    const { method, routeOptions: { url: route } } = request
+    onAnswered({ method, ...route !== undefined && { route }, ms: 0 })
+    done()
+  })
+}, { name: 'measure-requests', fastify: '5.x' })
+
+function told (request: FastifyRequest, reply: FastifyReply): AnsweredRequest {
+  const { method, routeOptions: { url: route }, understood, caller, waiting } = request
+  const { statusCode: status, elapsedTime: ms } = reply
+  const refusal = refusalOf(request, status)
+  return {
+    method,
+    status,
+    ms,
+    ...route !== undefined && { route },
+    ...understood !== undefined && { interaction: understood.kind },
+    ...caller !== undefined && { mode: caller.mode },
+    ...refusal !== undefined && { refusal },
+    ...waiting?.datastore !== undefined && { waited: { datastore: waiting.datastore, ms: waiting.ms } }
+  }
+}
+
+/** Why the pipeline did not let a request on; undefined for all else, and for what the control plane refuses. */
+function refusalOf ({ caller, place, quota, rate, raw }: FastifyRequest, status: number): Refusal | undefined {
+  if ((status !== 401 && status !== 403 && status !== 429) || raw.url?.startsWith('/v1') !== true) return undefined
+  if (status === 401) return 'key'
+  if (status === 403) return 'scope'
+  if (caller === undefined) return 'attempts'
+  if (quota?.isOverage === true) return 'month'
+  return place?.isAdmitted === false && rate?.remaining !== 0 ? 'in_flight' : 'minute'
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Known where requests are measured. */
+    waiting: Waiting | undefined
+  }
+}

@@ -1,0 +1,43 @@
+import type { Backend } from '../backends/backend.js'
+import { backendWith } from '../backends/backend-with.js'
+
+/** How long one request waited for its datastore. Exchanges at the same time are waited for together, and count once. */
+export class Waiting {
+  #datastore: string | undefined
+  #underWay = 0
+  #since = 0
+  #ms = 0
+
+  /** Absent while nothing was asked. */
+  get datastore (): string | undefined {
+    return this.#datastore
+  }
+
+  /** In milliseconds, what is still under way included. */
+  get ms (): number {
+    return this.#underWay > 0 ? this.#ms + performance.now() - this.#since : this.#ms
+  }
+
+  /** The same datastore, for whose answers the request waits. */
+  for (backend: Backend): Backend {
+    return backendWith(backend, {
+      send: async request => {
+        this.#begin(backend.name)
+        try {
+          return await backend.send(request)
+        } finally {
+          this.#end()
+        }
+      }
+    })
+  }
+
+  #begin (datastore: string): void {
+    this.#datastore = datastore
+    if (this.#underWay++ === 0) this.#since = performance.now()
+  }
+
+  #end (): void {
+    if (--this.#underWay === 0) this.#ms += performance.now() - this.#since
+  }
+}

@@ -1,0 +1,66 @@
+/** What the parts of a gateway tell of their work, in their own words. They know nothing of how it is kept. */
+
+/** A request that was answered, or whose client left before. */
+export interface AnsweredRequest {
+  readonly method: string
+  /** The pattern of its route; absent where it led nowhere. */
+  readonly route?: string
+  /** What it asked of raw FHIR, in words of R4. */
+  readonly interaction?: string
+  /** Absent where the client left. */
+  readonly status?: number
+  readonly mode?: 'test' | 'live'
+  readonly refusal?: Refusal
+  readonly ms: number
+  /** Where the request had to wait for a datastore. */
+  readonly waited?: { readonly datastore: string, readonly ms: number }
+}
+
+/** Why a request was not worked on. */
+export type Refusal = 'key' | 'scope' | 'attempts' | 'minute' | 'in_flight' | 'month'
+
+/** One exchange with a datastore. */
+export interface DatastoreExchange {
+  readonly datastore: string
+  readonly way: 'sent' | 'streamed' | 'carried'
+  readonly method: string
+  readonly outcome: 'ok' | 'refused' | 'error' | 'timeout' | 'unavailable'
+  readonly ms: number
+}
+
+/** Work on a bulk job that came to its end here. */
+export interface EndedWork { readonly kind: 'export' | 'import', readonly outcome: 'completed' | 'failed' | 'trouble' | 'left' }
+
+/** Records of a bulk job that were done since it was last told. */
+export interface DoneRecords { readonly kind: 'export' | 'import', readonly processed: number, readonly failed: number }
+
+/** Who is told when something happened. */
+export interface Measurements {
+  readonly answered: (request: AnsweredRequest) => void
+  readonly exchanged: (exchange: DatastoreExchange) => void
+  readonly incident: (incident: { readonly kind: string, readonly datastore: string }) => void
+  readonly workEnded: (work: EndedWork) => void
+  readonly recordsDone: (records: DoneRecords) => void
+}
+
+/** How often something was found where it was looked for first, since the start. */
+export interface Lookups { readonly hits: number, readonly misses: number }
+
+/** What is asked of the parts when somebody wants to know; each absent where there is no such part. */
+export interface Readings {
+  readonly keyLookups?: () => Lookups
+  readonly keyCopy?: () => { readonly isConnected: boolean, readonly ageSeconds: number | null }
+  readonly ownership?: () => Lookups & { readonly records: number }
+  readonly ledger?: () => { readonly isGood: boolean, readonly linesInMemory: number, readonly lostRequests: number, readonly failedSendings: number }
+  readonly areCountsShared?: () => boolean
+  readonly jobsRunning?: () => number
+  /** Of `/health`, by name: whether each is well. */
+  readonly checks?: () => Promise<Readonly<Record<string, boolean>>>
+  readonly auditLog?: () => { readonly lines: number, readonly lost: number, readonly isFailing: boolean }
+}
+
+/** Where measurements are kept and read. */
+export interface Metrics extends Measurements {
+  /** From now on these are asked when somebody wants to know. */
+  readonly watch: (readings: Readings) => void
+}

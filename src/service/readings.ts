@@ -1,0 +1,37 @@
+import type { Checks } from '../gateway/health.js'
+import type { SharedCounts } from '../limits/shared-counts.js'
+import type { Readings } from '../metrics/measurements.js'
+import type { OwnershipCounts } from '../tenant-guard/ownership.js'
+import type { OpenBulk } from './bulk.js'
+import type { OpenKeys } from './keys.js'
+import { readingOf } from './metrics.js'
+import type { OpenUsage } from './usage.js'
+
+/** The parts of a gateway of which something can be read. */
+export interface ReadParts {
+  readonly keys: Pick<OpenKeys, 'lookups' | 'check'>
+  readonly ownership: { readonly counts: () => OwnershipCounts }
+  readonly usage: Pick<OpenUsage, 'check'>
+  /** Absent where the gateway counts for itself. */
+  readonly shared: Pick<SharedCounts, 'isUsable'> | undefined
+  readonly bulk: Pick<OpenBulk, 'running'>
+  /** Those of `/health`. */
+  readonly checks: Checks
+  readonly now: () => Date
+}
+
+/** What can be read of a gateway's parts at any time. */
+export function readingsOf ({ keys, ownership, usage, shared, bulk, checks, now }: ReadParts): Readings {
+  return {
+    keyLookups: keys.lookups,
+    keyCopy: keys.check,
+    ownership: ownership.counts,
+    ledger: () => {
+      const { status, ...counts } = usage.check()
+      return { isGood: status === 'ok', ...counts }
+    },
+    ...shared && { areCountsShared: shared.isUsable },
+    jobsRunning: bulk.running,
+    checks: readingOf(checks, now)
+  }
+}
