@@ -29,7 +29,7 @@ const timeouts = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
 const unreadable = new Set(['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW'])
 
 /** Errors of undici and the system after which the server cannot have seen the request. */
-const unsent = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
+const unsent = new Set(['CIRCUIT_OPEN', 'UND_ERR_CONNECT_TIMEOUT', 'ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
 
 /** What became of an exchange that a proxy led, by the error that it was left with. */
 export function brokenExchange (error: Error & { readonly code?: string }): ExchangeBroken {

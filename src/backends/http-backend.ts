@@ -54,6 +54,8 @@ export class HttpBackend implements Backend {
   readonly #pool: Pool
   /** For files, which are of any size and must not take the connections of what is waited for. */
   readonly #files: Pool
+  /** Apart, since the others may all be waiting for a server that is slow and not away. */
+  readonly #probes: Pool
   readonly #options: HttpBackendOptions & typeof defaults
 
   constructor (options: HttpBackendOptions) {
@@ -64,6 +66,7 @@ export class HttpBackend implements Backend {
     this.baseUrl = url.origin + this.#basePath
     this.#pool = openPool(url.origin, this.#options)
     this.#files = openPool(url.origin, { ...this.#options, connections: fileConnections, maxResponseBytes: -1 })
+    this.#probes = openPool(url.origin, { ...this.#options, connections: 1 })
     this.upstream = {
       origin: url.origin,
       basePath: this.#basePath,
@@ -88,7 +91,7 @@ export class HttpBackend implements Backend {
   async probe (): Promise<boolean> {
     const request: BackendRequest = { method: 'GET', path: probePath }
     try {
-      const answer = await exchange(this.#pool, this.#rebuilt(request), this.#options.connectTimeoutMs)
+      const answer = await exchange(this.#probes, this.#rebuilt(request), Math.min(this.#options.connectTimeoutMs, longestProbeMs))
       return answerFailure(request, answer) === undefined
     } catch {
       return false
@@ -96,7 +99,7 @@ export class HttpBackend implements Backend {
   }
 
   async close (): Promise<void> {
-    await Promise.all([this.#pool.close(), this.#files.close()])
+    await Promise.all([this.#pool.close(), this.#files.close(), this.#probes.close()])
   }
 
   async #answered (request: BackendRequest): Promise<BackendAnswer> {
@@ -135,6 +138,9 @@ export class HttpBackend implements Backend {
 }
 
 const fileConnections = 8
+
+/** A server that takes longer to answer the smallest question is not there for its clients. */
+const longestProbeMs = 3_000
 
 const mayBeSent = new Set(['if-match', 'if-none-exist', 'prefer', 'cache-control', 'x-request-id'])
 

@@ -11,12 +11,16 @@ import { readCredentials } from '../config/credentials.js'
 import type { Environment } from '../config/environment.js'
 import type { Check } from '../gateway/health.js'
 import { startSandbox } from '../sandbox/sandbox.js'
+import { openCircuits, type Circuits } from './circuits.js'
 import type { Closers } from './closers.js'
+import type { ServiceParts } from './parts.js'
 
 /** The FHIR servers behind the gateway, sandboxes included. */
 export interface OpenDatastores {
   readonly backendFor: (owner: Owner) => Backend
   readonly checks: Readonly<Record<string, () => Promise<Check>>>
+  /** Of each datastore by its name, whether requests reach it now. */
+  readonly circuits: Circuits
   /** Names of those that are sandboxes. */
   readonly sandboxes: readonly string[]
 }
@@ -25,18 +29,21 @@ export interface OpenDatastores {
 interface DatastoreParts { readonly environment: Environment, readonly now: () => Date, readonly onExchange?: (exchange: Exchange) => void }
 
 /** Gives every configured datastore a client, and starts a sandbox in the data directory where test or live has none. */
-export async function openDatastores (config: Config, parts: DatastoreParts, closers: Closers): Promise<OpenDatastores> {
+export async function openDatastores (config: Config, { log, ...parts }: DatastoreParts & Pick<ServiceParts, 'log'>, closers: Closers): Promise<OpenDatastores> {
   const { test, live, dedicated } = config.routing
   const backends: Record<string, Backend> = {}
   for (const name of datastoreNames(config)) backends[name] = measured(await openDatastore(config, name, { ...parts, closers }), parts)
+  const circuits = openCircuits(Object.values(backends), log, closers)
   const routed = routing({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated })
   const shares = new Shares()
   return {
     backendFor: owner => {
       const backend = routed(owner)
-      return isShared(config, backend) ? shares.of(backend, owner.tenantId, shareOf(config, backend)) : backend
+      // Outside of the share, where nothing waits for those that wait for an answer.
+      return circuits[backend.name]!.guard(isShared(config, backend) ? shares.of(backend, owner.tenantId, shareOf(config, backend)) : backend)
     },
-    checks: checksOf(backends, config.routing),
+    checks: checksOf(backends, config.routing, circuits),
+    circuits,
     sandboxes: datastoreNames(config).filter(name => isSandbox(config, name))
   }
 }
@@ -85,16 +92,17 @@ function clientOf (name: string, { url, auth, caFile, ...bounds }: DatastoreConf
 }
 
 /** By what they serve, because the names of dedicated datastores may be those of customers, and anybody may ask for the health. */
-function checksOf (backends: Readonly<Record<string, Backend>>, { test, live, dedicated }: Config['routing']): OpenDatastores['checks'] {
+function checksOf (backends: Readonly<Record<string, Backend>>, { test, live, dedicated }: Config['routing'], circuits: Circuits): OpenDatastores['checks'] {
   const own = [...new Set(Object.values(dedicated))]
   return {
-    testDatastore: () => checkOf([backends[test]!]),
-    liveDatastore: () => checkOf([backends[live]!]),
-    ...(own.length > 0 ? { dedicatedDatastores: () => checkOf(own.map(name => backends[name]!)) } : {})
+    testDatastore: () => checkOf([backends[test]!], circuits),
+    liveDatastore: () => checkOf([backends[live]!], circuits),
+    ...(own.length > 0 ? { dedicatedDatastores: () => checkOf(own.map(name => backends[name]!), circuits) } : {})
   }
 }
 
-async function checkOf (backends: readonly Backend[]): Promise<Check> {
+async function checkOf (backends: readonly Backend[], circuits: Circuits): Promise<Check> {
   const answers = await Promise.all(backends.map(backend => backend.probe()))
-  return { status: answers.every(Boolean) ? 'ok' : 'degraded' }
+  const circuit = backends.some(({ name }) => circuits[name]!.state === 'open') ? 'open' : 'closed'
+  return { status: answers.every(Boolean) && circuit === 'closed' ? 'ok' : 'degraded', circuit }
 }

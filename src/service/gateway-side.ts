@@ -38,7 +38,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const { environment, version, now, log, metrics } = parts
   const news: { tell?: () => void } = {}
   const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => news.tell?.() }))
-  const datastores = await openDatastores(config, { environment, now, ...metrics && { onExchange: metrics.exchanged } }, closers)
+  const datastores = await openDatastores(config, { environment, now, log, ...metrics && { onExchange: metrics.exchanged } }, closers)
   if (datastores.sandboxes.length > 0) log.warn({ datastores: datastores.sandboxes }, 'these datastores are embedded sandboxes, for trying out and never for real records')
   const usage = closers.add(await openUsage(config, { link, now, log }))
   const shared = await openSharedCounts(config, { environment, log }, closers)

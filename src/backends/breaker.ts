@@ -1,0 +1,161 @@
+import { Failure } from '../envelope/failures.js'
+import { Loop } from '../loop.js'
+import type { Backend, BackendRequest, BackendStream } from './backend.js'
+import { backendWith } from './backend-with.js'
+import { ExchangeBroken } from './exchange.js'
+import { brokenFailure } from './trouble.js'
+import type { Answered, Upstream } from './upstream.js'
+
+/** `closed` lets requests through; `open` refuses them at once, because the datastore does not answer. */
+export type CircuitState = 'closed' | 'open'
+
+/** What a breaker needs of its datastore, and its times in milliseconds. */
+export interface BreakerParts {
+  /** Whether the server answers at all; never throws, and takes no more than a few seconds. */
+  readonly probe: () => Promise<boolean>
+  readonly onChange?: (state: CircuitState) => void
+  /** From one look at the datastore to the next. */
+  readonly pauseMs?: number
+  /** How long requests may wait, with no answer to any, before it is looked at. */
+  readonly silenceMs?: number
+}
+
+/**
+ * The circuit breaker of one datastore. Trouble of the server, or silence, makes it look by itself whether the server answers; only
+ * when that fails, too, it opens, so no client's request can shut out others. It goes on looking and closes with the first answer.
+ */
+export class Breaker {
+  readonly #parts: Required<BreakerParts>
+  #state: CircuitState = 'closed'
+  #looking: Loop | undefined
+  #lookedAt = -Infinity
+  #waiting = 0
+  #heardAt = 0
+  #listening: NodeJS.Timeout | undefined
+
+  constructor (parts: BreakerParts) {
+    this.#parts = { onChange: () => {}, pauseMs: 1_000, silenceMs: 5_000, ...parts }
+  }
+
+  get state (): CircuitState {
+    return this.#state
+  }
+
+  /** The datastore, or an organization's share of it, with every way to it through this breaker. */
+  guard (backend: Backend): Backend {
+    return backendWith(backend, {
+      upstream: this.#guarded(backend.upstream),
+      send: request => this.#through(() => backend.send(request)),
+      stream: request => this.#through(async () => this.#listened(await backend.stream(request)))
+    })
+  }
+
+  /** Ends its looks. */
+  close (): void {
+    clearTimeout(this.#listening)
+    this.#looking?.stop().catch(() => {})
+  }
+
+  async #through<T> (work: () => Promise<T>): Promise<T> {
+    if (this.#state === 'open') throw brokenFailure(unsent, new ExchangeBroken('reset', false, new CircuitOpen()))
+    this.#begin()
+    try {
+      const answer = await work()
+      this.#end(false)
+      return answer
+    } catch (error) {
+      this.#end(isTrouble(error))
+      throw error
+    }
+  }
+
+  #guarded (upstream: Upstream): Upstream {
+    const request = (options: Parameters<Upstream['request']>[0], answered: Answered) => {
+      if (this.#state === 'open') return queueMicrotask(() => answered(new CircuitOpen(), undefined as never))
+      this.#begin()
+      upstream.request(options, (error, answer) => {
+        this.#end(error !== null || isTroubleStatus(answer.statusCode))
+        answered(error, answer)
+      })
+    }
+    return { ...upstream, request }
+  }
+
+  #listened (stream: BackendStream): BackendStream {
+    const { body } = stream
+    const watched = async function * (this: Breaker) {
+      try {
+        yield * body
+      } catch (error) {
+        if (isTrouble(error)) this.#look()
+        throw error
+      }
+    }
+    return { ...stream, body: watched.call(this) }
+  }
+
+  #begin (): void {
+    if (this.#waiting++ === 0) this.#heardAt = performance.now()
+    this.#listening ??= setTimeout(() => this.#listen(), this.#parts.silenceMs).unref()
+  }
+
+  #end (wasTrouble: boolean): void {
+    this.#waiting--
+    if (wasTrouble) this.#look()
+    else this.#heardAt = performance.now()
+  }
+
+  #listen (): void {
+    this.#listening = undefined
+    if (this.#waiting === 0) return
+    const { silenceMs } = this.#parts
+    const silentMs = performance.now() - this.#heardAt
+    if (silentMs >= silenceMs) this.#look()
+    this.#listening = setTimeout(() => this.#listen(), silentMs >= silenceMs ? silenceMs : silenceMs - silentMs).unref()
+  }
+
+  /** One look at a time, and not more often than there is a pause between them. */
+  #look (): void {
+    if (this.#looking !== undefined || performance.now() - this.#lookedAt < this.#parts.pauseMs) return
+    this.#looking = new Loop(async stopping => {
+      const isThere = await this.#parts.probe()
+      this.#lookedAt = performance.now()
+      if (!stopping.aborted) this.#turn(isThere ? 'closed' : 'open')
+      return this.#parts.pauseMs
+    })
+  }
+
+  #turn (state: CircuitState): void {
+    const isNews = state !== this.#state
+    this.#state = state
+    if (state === 'closed') {
+      this.#heardAt = this.#lookedAt
+      this.#looking?.stop().catch(() => {})
+      this.#looking = undefined
+    }
+    if (isNews) this.#parts.onChange(state)
+  }
+}
+
+/** Whatever it was, no server has seen it. */
+const unsent: BackendRequest = { method: 'GET', path: '' }
+
+/** Why nothing was sent. Its code says to who maps errors that no server has seen the request. */
+export class CircuitOpen extends Error {
+  readonly code = 'CIRCUIT_OPEN'
+
+  constructor () {
+    super('the datastore did not answer, and is asked again when it does')
+  }
+}
+
+/** Whether a failure is of the server or the way to it: not what it answered knowingly, such as 401 or 429. */
+function isTrouble (error: unknown): boolean {
+  if (!(error instanceof Failure) || error.status < 500) return false
+  const { status } = Object(error.cause) as { readonly status?: unknown }
+  return typeof status !== 'number' || isTroubleStatus(status)
+}
+
+function isTroubleStatus (status: number): boolean {
+  return status >= 500 && status !== 501
+}

@@ -1,0 +1,120 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { Breaker, CircuitOpen } from '../../src/backends/breaker.js'
+import { HttpBackend, probePath, type HttpBackendOptions } from '../../src/backends/http-backend.js'
+import type { Dispatcher } from 'undici'
+import { json, startFaultyServer, type Behaviour } from './faulty-server.js'
+
+const read = { method: 'GET', path: 'Patient/1' } as const
+const write = { method: 'POST', path: 'Patient', body: '{}' } as const
+const file = { path: 'Binary/1', accept: ['application/fhir+ndjson'], signal: new AbortController().signal }
+
+const reset: Behaviour = response => { response.socket!.destroy() }
+const silent: Behaviour = () => {}
+/** A server that answers what a breaker asks, whatever becomes of others. */
+const alive = (others: Behaviour): Behaviour => (response, request) => (request.url!.endsWith(probePath) ? json(404, {}) : others)(response, request)
+
+async function guarded (t: Test, options: Partial<HttpBackendOptions> = {}) {
+  const server = await startFaultyServer()
+  const raw = new HttpBackend({ name: 'test', baseUrl: server.url, retryPauseMs: 1, ...options })
+  const states: string[] = []
+  const breaker = new Breaker({ probe: () => raw.probe(), onChange: state => states.push(state), pauseMs: 20, silenceMs: 50 })
+  t.after(async () => {
+    breaker.close()
+    await server.close()
+    await raw.close()
+  })
+  const backend = breaker.guard(raw)
+  return { server, breaker, backend, states, codeOf: (work: Promise<unknown>) => work.then(() => 'ok', error => error.code ?? error.name) }
+}
+
+async function until (condition: () => boolean): Promise<void> {
+  while (!condition()) await pause(5)
+}
+
+t.test('a datastore that is down is asked by its breaker alone, and by everybody again once it answers', async t => {
+  const { server, breaker, backend, states, codeOf } = await guarded(t)
+  t.equal(await codeOf(backend.send(read)), 'ok')
+  server.behave(reset)
+  t.equal(await codeOf(backend.send(write)), 'BACKEND_ERROR')
+  await until(() => breaker.state === 'open')
+  server.seen.length = 0
+  const ways: Array<() => Promise<unknown>> = [() => backend.send(read), () => backend.send(write), () => backend.stream(file)]
+  for (const way of ways) {
+    await t.rejects(way(), { code: 'BACKEND_UNAVAILABLE', status: 503, headers: { 'retry-after': /^\d+$/ } })
+  }
+  await until(() => server.seen.length > 2)
+  t.strictSame([...new Set(server.seen.map(({ url }) => url))], [`/${probePath}`])
+  server.behave(json(200, {}))
+  await until(() => breaker.state === 'closed')
+  t.equal(await codeOf(backend.send(write)), 'ok')
+  t.strictSame(states, ['open', 'closed'])
+})
+
+t.test('trouble with one request shuts out no other one, as long as the server answers', async t => {
+  const { server, breaker, backend, states, codeOf } = await guarded(t, { totalTimeoutMs: 100 })
+  for (const behaviour of [reset, silent, json(500, {}), json(503, {})]) {
+    server.behave(alive(behaviour))
+    await Promise.all(Array.from({ length: 10 }, () => codeOf(backend.send(write))))
+    await until(() => server.seen.some(({ url }) => url === `/${probePath}`))
+    await pause(50)
+    t.equal(breaker.state, 'closed')
+  }
+  t.strictSame(states, [])
+})
+
+t.test('what a server answers knowingly is no trouble, and nobody looks after it', async t => {
+  const { server, breaker, backend, codeOf } = await guarded(t)
+  for (const status of [400, 401, 403, 404, 409, 412, 422, 429, 501]) {
+    server.behave(json(status, {}))
+    await codeOf(backend.send(write))
+    await pause(30)
+    t.strictSame(server.seen.filter(({ url }) => url.endsWith(probePath)), [], String(status))
+  }
+  t.equal(breaker.state, 'closed')
+})
+
+t.test('a server that takes requests and answers none is found out while they wait', async t => {
+  const { server, breaker, backend, codeOf } = await guarded(t, { connectTimeoutMs: 300 })
+  const held: Array<() => void> = []
+  server.behave(response => { held.push(() => json(200, {})(response, response.req)) })
+  const waiting = codeOf(backend.send(write))
+  await until(() => breaker.state === 'open')
+  t.equal(await codeOf(backend.send(write)), 'BACKEND_UNAVAILABLE')
+  server.behave(json(200, {}))
+  for (const answer of held) answer()
+  t.equal(await waiting, 'ok', 'what it took meanwhile gets its answer')
+  await until(() => breaker.state === 'closed')
+})
+
+t.test('a server that is slow and not away is left open, though all its connections wait', async t => {
+  const { server, breaker, backend, codeOf } = await guarded(t, { connections: 2 })
+  server.behave(alive(response => { setTimeout(() => json(200, {})(response, response.req), 300) }))
+  t.strictSame(await Promise.all(Array.from({ length: 6 }, () => codeOf(backend.send(write)))), Array(6).fill('ok'))
+  t.ok(server.seen.some(({ url }) => url.endsWith(probePath)), 'it was looked at')
+  t.equal(breaker.state, 'closed')
+})
+
+t.test('files that break off and a proxy\'s exchanges are trouble too, and a proxy is refused as others are', async t => {
+  const { server, breaker, backend } = await guarded(t)
+  const proxied = () => new Promise<Error | null>(resolve => backend.upstream.request({ method: 'GET', path: '/' }, (error, answer) => {
+    if (error === null) (answer as Dispatcher.ResponseData).body.dump().then(() => resolve(null), resolve)
+    else resolve(error)
+  }))
+  const troubles: Array<() => Promise<unknown>> = [
+    async () => {
+      server.behave(response => { response.writeHead(200, { 'content-type': file.accept[0]!, 'content-length': 100 }).write('x', () => { server.behave(reset); response.socket!.destroy() }) })
+      for await (const chunk of (await backend.stream(file)).body) t.equal(chunk.toString(), 'x')
+    },
+    () => { server.behave(reset); return proxied() },
+    () => { server.behave(json(500, {})); return proxied() }
+  ]
+  for (const trouble of troubles) {
+    await pause(30)
+    await trouble().catch(() => {})
+    await until(() => breaker.state === 'open')
+    t.ok(await proxied() instanceof CircuitOpen)
+    server.behave(json(200, {}))
+    await until(() => breaker.state === 'closed')
+  }
+})
