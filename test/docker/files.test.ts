@@ -1,0 +1,103 @@
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { DCLinter } from 'dclint'
+import { validate, ValidationSeverity } from 'dockerfile-utils'
+import t, { type Test } from 'tap'
+import { loadConfig } from '../../src/config/load.js'
+import { composeFiles, docker, environmentHere, ours, readCompose, temporaryFolder } from './compose.js'
+
+t.test('the Dockerfile has no mistake, and its last stage runs without rights', async t => {
+  const text = readFileSync(join(docker, 'Dockerfile'), 'utf8')
+  t.strictSame(validate(text, { instructionJSONInSingleQuotes: ValidationSeverity.ERROR }), [])
+  t.match(text.slice(text.lastIndexOf('\nFROM ')), /^\nFROM \S+:nonroot\n/)
+})
+
+t.test('what the Dockerfile copies is what the build may see of the project', async t => {
+  const copied = [...readFileSync(join(docker, 'Dockerfile'), 'utf8').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, names]) => names!.split(' '))
+  const seen = readFileSync(join(docker, '..', '.dockerignore'), 'utf8').split('\n').filter(line => line.startsWith('!')).map(line => line.slice(1))
+  t.strictSame(copied.toSorted(), seen.toSorted())
+  for (const name of seen) t.ok(statSync(join(docker, '..', name)))
+})
+
+t.test('the compose files keep to the Compose Specification', async t => {
+  t.strictSame(mistakesIn(docker), [])
+  const folder = temporaryFolder(t)
+  writeFileSync(join(folder, 'compose.yaml'), 'services:\n  one:\n    image: nothing:1\n    port: 80\n')
+  t.match(mistakesIn(folder), [/port/], 'the linter sees what it should')
+})
+
+interface Linted { readonly filePath: string, readonly messages: ReadonlyArray<{ readonly message: string, readonly line: number }> }
+
+function mistakesIn (folder: string): string[] {
+  const files = new DCLinter({ rules: taste }).lintFiles([folder], false) as readonly Linted[]
+  return files.flatMap(({ filePath, messages }) => messages.map(({ message, line }) => `${relative(folder, filePath)}:${line}: ${message}`))
+}
+
+/** What the linter asks for beyond the specification, and is no mistake here. */
+const taste = {
+  'no-build-and-image': 0,
+  'service-image-require-explicit-tag': 0,
+  'require-project-name-field': 0,
+  'service-keys-order': 0,
+  'services-alphabetical-order': 0,
+  'top-level-properties-order': 0,
+  'no-quotes-in-volumes': 0
+} as const
+
+for (const file of composeFiles) {
+  t.test(`${file}: every secret, volume, network and file that a service names is there`, async t => {
+    const { services, secrets = {}, volumes = {}, networks = {} } = readCompose(file)
+    const made = secretsMade(t)
+    for (const { file } of Object.values(secrets)) if (file !== './secrets/gateway-token') t.ok(made.names.includes(file.slice('./secrets/'.length)), file)
+    for (const [name, service] of Object.entries(services)) {
+      for (const secret of service.secrets ?? []) t.ok(Object.hasOwn(secrets, typeof secret === 'string' ? secret : secret.source), `${name}: a secret`)
+      for (const network of service.networks ?? []) t.ok(Object.hasOwn(networks, network), `${name}: ${network}`)
+      for (const [source = ''] of (service.volumes ?? []).map(volume => volume.split(':'))) {
+        if (source.startsWith('./')) t.ok(statSync(join(docker, source)).isFile(), `${name}: ${source}`)
+        else t.ok(Object.hasOwn(volumes, source), `${name}: ${source}`)
+      }
+    }
+  })
+
+  t.test(`${file}: what holds records is in a network without a way out, and only the front has a port`, async t => {
+    const { services, networks = {} } = readCompose(file)
+    t.match(networks.store, { internal: true })
+    for (const name of ['hapi-test', 'hapi-live', 'postgres']) t.strictSame(services[name]!.networks, ['store'])
+    const front = file === 'compose.yaml' ? 'clinigate' : 'proxy'
+    t.strictSame(Object.keys(services).filter(name => services[name]!.ports !== undefined), [front])
+  })
+
+  t.test(`${file}: the gateway takes each configuration as it stands there`, async t => {
+    const { folder } = secretsMade(t)
+    const configured = ours(readCompose(file))
+    t.not(configured.length, 0)
+    for (const [name, service] of configured) {
+      const config = loadConfig(environmentHere(t, service, { '/run/secrets': folder }))
+      if (config.role === 'control') continue
+      t.strictSame([config.datastores.test?.url, config.datastores.live?.url], ['http://hapi-test:8080/fhir', 'http://hapi-live:8080/fhir'], name)
+    }
+  })
+}
+
+t.test('secrets are made once: what is there stays', async t => {
+  const { folder, make, names } = secretsMade(t)
+  const read = () => names.map(name => readFileSync(join(folder, name), 'utf8'))
+  const before = read()
+  t.equal(new Set(before).size, before.length)
+  make()
+  t.strictSame(read(), before)
+})
+
+/** Runs the script that makes the secrets, in a folder of its own. */
+function secretsMade (t: Test): { readonly folder: string, readonly names: readonly string[], readonly make: () => void } {
+  const place = temporaryFolder(t)
+  const folder = join(place, 'secrets')
+  copyFileSync(join(docker, 'secrets.sh'), join(place, 'secrets.sh'))
+  const make = () => { execFileSync('sh', [join(place, 'secrets.sh')]) }
+  make()
+  const names = readdirSync(folder)
+  // The one that a person gets of the control plane.
+  writeFileSync(join(folder, 'gateway-token'), 'cg_gateway_x')
+  return { folder, names, make }
+}
