@@ -39,7 +39,7 @@ async function startProxy (t: Test, { control, gateways }: { readonly control: R
   const hostOf = ({ url }: Running) => new URL(url).host
   const bind = `127.0.0.1:${await freePort()}`
   const named = Object.fromEntries(gateways.map((gateway, i) => [`GATEWAY_${i + 1}`, hostOf(gateway)]))
-  const proxy = spawn('haproxy', ['-W', '-f', join(docker, 'haproxy', 'haproxy.cfg')], { env: { PATH: process.env.PATH, BIND: bind, CONTROL: hostOf(control), ...named }, stdio: 'ignore' })
+  const proxy = spawn('haproxy', ['-W', '-f', join(docker, 'haproxy', 'haproxy.cfg')], { env: { PATH: `${process.env.PATH}:/usr/sbin`, BIND: bind, CONTROL: hostOf(control), ...named }, stdio: 'ignore' })
   const ended = once(proxy, 'exit')
   t.after(() => {
     proxy.kill('SIGTERM')
