@@ -21,6 +21,7 @@ const app = await buildGateway({
   version: '0.0.0',
   checks: {},
   readiness: new Readiness(),
+  overload: { eventLoopDelayMs: null, heapPercent: null, rssBytes: null },
   capabilityStatement: () => ({}),
   fhirStatement: () => ({}),
   document: () => ({}),

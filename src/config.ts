@@ -102,6 +102,12 @@ const metrics = Type.Object({
   host: Type.String({ description: 'Address of that port, which no client of the API should reach', env: 'METRICS_HOST', minLength: 1, default: '127.0.0.1', examples: ['10.0.0.5'] })
 }, { additionalProperties: false, default: {} })
 
+const overload = Type.Object({
+  eventLoopDelayMs: Type.Unsafe<number | null>({ type: ['integer', 'null'], description: 'Requests are refused with 503 while everything in the process waits so long for its turn, on average over a second; null: never', unit: 'ms', minimum: 20, default: 500, examples: [500] }),
+  heapPercent: Type.Unsafe<number | null>({ type: ['integer', 'null'], description: 'The same while this part of the memory that Node may use for objects is taken', unit: 'percent', minimum: 10, maximum: 100, default: 90, examples: [90] }),
+  rssBytes: Type.Unsafe<number | null>({ type: ['integer', 'null'], description: 'The same while the process as a whole takes so much memory: a little less than it may', unit: 'bytes', minimum: 134_217_728, default: null, examples: [1_073_741_824] })
+}, { additionalProperties: false, default: {} })
+
 /** The configuration file and environment, as one schema. */
 export const configSchema = Type.Object({
   $schema: Type.Optional(Type.String({ description: 'For editors', examples: ['./clinigate.schema.json'] })),
@@ -167,6 +173,7 @@ export const configSchema = Type.Object({
     inFlightPerOrganization: Type.Integer({ description: 'Most requests of an organization that are worked on at a time, test and live apart; 32 times as many may wait for their turn', minimum: 1, maximum: 10_000, default: 32, examples: [32] }),
     bundleBytes: Type.Integer({ description: 'Largest request body of raw FHIR, where a Bundle may come', unit: 'bytes', minimum: 1_024, maximum: 268_435_456, default: 16_777_216, examples: [16_777_216] })
   }, { additionalProperties: false, default: {} }),
+  overload,
   bulk,
   metrics
 }, { additionalProperties: false, title: 'clinigate configuration' })

@@ -16,6 +16,7 @@ import { KnownPaths } from './gateway/known-paths.js'
 import { letGo } from './gateway/let-go.js'
 import { measureRequests, type MeasureRequestsOptions } from './gateway/measure-requests.js'
 import { metadata, type MetadataOptions } from './gateway/metadata.js'
+import { overload, type OverloadOptions } from './gateway/overload.js'
 import { serverOptions, type ServerParts } from './gateway/settings.js'
 import { authenticate, type Authenticate } from './keys/authenticate.js'
 import { requireScopeOf } from './keys/scopes.js'
@@ -35,7 +36,7 @@ export interface ControlPlaneOptions extends ServerParts, HealthOptions, Measure
 }
 
 /** Everything that the pipeline is made of. */
-export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, DocumentationOptions {
+export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, DocumentationOptions, OverloadOptions {
   readonly authenticate: Authenticate
   /** Requests without a good key that an address may send in a minute. */
   readonly failedAttemptsPerMinute: number
@@ -115,6 +116,7 @@ interface WithKeyOptions extends GatewayOptions { readonly paths: KnownPaths }
 /** `/v1`: what no step before it refused reaches a route. */
 async function withKey (scope: FastifyInstance, { prefix: _, ...options }: WithKeyOptions & { readonly prefix: string }): Promise<void> {
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
+  await scope.register(overload, options)
   await scope.register(authenticate, { ...options, onRefused: await failedAttempts(scope, options) })
   await scope.register(countUsage, options)
   await scope.register(inFlight, options)

@@ -59,6 +59,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const options: GatewayOptions = {
     logger: log,
     readiness,
+    overload: config.overload,
     onAnswered: metrics?.answered,
     trustedProxies: config.trustedProxies,
     now,

@@ -147,6 +147,7 @@ async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply:
     version: '1',
     checks: {},
     readiness: new Readiness(),
+    overload: { eventLoopDelayMs: null, heapPercent: null, rssBytes: null },
     capabilityStatement: () => ({}),
     fhirStatement: () => ({}),
     document: () => ({ openapi: '3.1.1' }),

@@ -97,6 +97,9 @@ function madeWith ({ app, control, catchUp, close }: Service & Pick<TestGateway,
 /** Tests ask for much at a time, of servers that are slow. */
 const manyAtOnce = { inFlightPerOrganization: 10_000 }
 
+/** The gateway shares its process with the test and the machine with many others. */
+const neverTooMuch = { eventLoopDelayMs: null, heapPercent: null }
+
 function environmentOf (directory: string, { fhirUrl, plans, config, environment }: GatewaySettings): Record<string, string> {
   const file = (name: string, content: unknown) => {
     writeFileSync(join(directory, name), JSON.stringify(content))
@@ -106,7 +109,7 @@ function environmentOf (directory: string, { fhirUrl, plans, config, environment
     CLINIGATE_DATA: join(directory, 'data'),
     ...(fhirUrl ? { FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl } : {}),
     ...(plans ? { CLINIGATE_PLANS: file('plans.json', plans) } : {}),
-    CLINIGATE_CONFIG: file('config.json', { ...config, limits: { ...manyAtOnce, ...config?.limits as object } }),
+    CLINIGATE_CONFIG: file('config.json', { overload: neverTooMuch, ...config, limits: { ...manyAtOnce, ...config?.limits as object } }),
     ...environment
   }
 }

@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { Command } from 'commander'
+import type { Backend } from '../backends/backend.js'
+import { HttpBackend } from '../backends/http-backend.js'
+import type { Config } from '../config.js'
+import { examine } from '../tenant-guard/doctor/examine.js'
+import { untilInterrupted } from './bulk/trouble.js'
+import { withDatastore, type Named } from './datastore.js'
+import { doctorForPeople, doctorJson, isBlocked } from './doctor-report.js'
+import { FaultsFound, Interrupted, type Surroundings } from './surroundings.js'
+
+interface Options { readonly url?: string, readonly json?: true }
+
+const help = `
+Does to the server what the gateway will do, with some hundred records of a tenant that is there for this alone, and deletes
+them in the end. Says for each thing that the gateway relies on:
+  works      as it should
+  degraded   the gateway works, with less; it says with how much less
+  unsafe     who reaches the server past the gateway can do harm
+  blocks     the gateway cannot keep its promises on this server
+  unclear    it could not be found out
+
+Ends with 0, with 1 when something blocks or a record could not be deleted, with 2 when the command was not understood.
+
+  clinigate doctor live
+  clinigate doctor live --json | jq '.findings[] | select(.state != "works")'`
+
+/** Adds the command that tries out whether a datastore does what the gateway relies on. */
+export function addDoctor (program: Command, surroundings: Surroundings): void {
+  const command = program.command('doctor').description('try out whether a datastore does what the gateway relies on')
+    .argument('[datastore]', 'its name in the configuration, such as test or live')
+    .option('--url <url>', 'in place of the name: the base URL of a FHIR server that needs no authentication')
+    .option('--json', 'print one line of JSON')
+    .addHelpText('after', help)
+  command.action(async (name: string | undefined, options: Options) => {
+    if ((name === undefined) === (options.url === undefined)) command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
+    const named: Named = name === undefined ? { url: options.url! } : { name }
+    await withDatastore(command, named, surroundings, ({ config, backend }) => untilInterrupted(async signal => {
+      const anonymous = withoutCredential(config, backend)
+      const examined = await examine({ backend, anonymous, tenantSystem: config.tenantSystem, newId: randomUUID, signal }).finally(() => anonymous.close())
+      const told = { ...examined, datastore: backend.name }
+      for (const text of options.json ? [doctorJson(told)] : doctorForPeople(told)) surroundings.out(text)
+      if (signal.aborted) throw new Interrupted()
+      if (isBlocked(examined) || examined.left.length > 0) throw new FaultsFound()
+    }))
+  })
+}
+
+/** The same server for somebody who has nothing to show it. */
+function withoutCredential ({ datastores }: Config, { name, baseUrl }: Backend): HttpBackend {
+  const caFile = Object.hasOwn(datastores, name) ? datastores[name]!.caFile : undefined
+  return new HttpBackend({ name, baseUrl, ...caFile !== undefined && { ca: readFileSync(caFile, 'utf8') } })
+}

@@ -1,0 +1,45 @@
+import { getHeapStatistics } from 'node:v8'
+import underPressure from '@fastify/under-pressure'
+import fp from 'fastify-plugin'
+import { Failure } from '../envelope/failures.js'
+import type { Readiness } from './readiness.js'
+
+/** From where on a process has too much to do; null is no bound. */
+export interface OverloadLimits {
+  /** Mean delay of the event loop over a second. */
+  readonly eventLoopDelayMs: number | null
+  /** Of the memory that Node may use for objects. */
+  readonly heapPercent: number | null
+  /** All memory of the process. */
+  readonly rssBytes: number | null
+}
+
+/** What {@link overload} needs. */
+export interface OverloadOptions {
+  readonly overload: OverloadLimits
+  readonly readiness: Readiness
+}
+
+/** How long after it begins to listen a process is not judged: a start delays everything once. */
+const settlingMs = 2_500
+
+/** Refuses the requests of its scope with 503 while the process has too much to do, before anything is done for them. */
+export const overload = fp<OverloadOptions>(async (app, { overload, readiness }) => {
+  await app.register(underPressure, {
+    maxEventLoopDelay: overload.eventLoopDelayMs ?? 0,
+    maxHeapUsedBytes: (overload.heapPercent ?? 0) / 100 * getHeapStatistics().heap_size_limit,
+    maxRssBytes: overload.rssBytes ?? 0,
+    pressureHandler: async () => { if (isSettled) throw tooMuch() }
+  })
+  let isSettled = false
+  app.addHook('onListen', async () => { setTimeout(() => { isSettled = true }, settlingMs).unref() })
+  readiness.unless(() => isSettled && app.isUnderPressure())
+}, { name: 'overload', fastify: '5.x' })
+
+function tooMuch (): Failure {
+  return new Failure('BACKEND_UNAVAILABLE', {
+    message: 'The service has too much to do at the moment. Wait for the seconds in Retry-After and try again.',
+    headers: { 'retry-after': '2' },
+    cause: { reason: 'the process has too much to do' }
+  })
+}

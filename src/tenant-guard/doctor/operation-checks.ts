@@ -1,0 +1,111 @@
+import type { BackendAnswer } from '../../backends/backend.js'
+import { ownRecord } from '../answer.js'
+import { capabilitiesIn } from '../capabilities.js'
+import type { GivenIssue } from '../operations/given-outcome.js'
+import { isNotOffered } from '../operations/validate.js'
+import { tenantToken } from '../restrict.js'
+import { fails, seenAs, statusOf, type Check, type Seen } from './check.js'
+import { jsonIn, searchsetIn, type Trial } from './trial.js'
+import { observation, patient } from './write-checks.js'
+
+/** What the server does beyond the interactions. */
+export const operationChecks: readonly Check[] = [
+  {
+    name: 'everything',
+    title: '$everything brings a patient and what is about it',
+    otherwise: 'degraded',
+    gateway: 'Patient/<id>/$everything is answered with 400.',
+    change: 'Turn the operation on, if clients need it.',
+    examine: async trial => {
+      const { id } = await trial.store(patient)
+      const about = await trial.store(observation(`Patient/${id}`))
+      const answer = await trial.ask({ method: 'GET', path: `Patient/${id}/$everything?_count=100`, headers: { 'cache-control': 'no-cache' } })
+      const { matches = [], included = [] } = searchsetIn(answer) ?? {}
+      return seenAs([...matches, ...included].some(resource => (resource as { id?: unknown }).id === about.id), answer.status === 200 ? 'what is about the patient did not come' : `it was answered with ${statusOf(answer)}`)
+    }
+  },
+  {
+    name: 'validate',
+    title: '$validate says whether a resource is valid',
+    otherwise: 'degraded',
+    gateway: 'POST <type>/$validate is answered with 501.',
+    change: 'Turn the operation on, if clients need it.',
+    examine: async trial => {
+      const answer = await trial.ask({ method: 'POST', path: 'Patient/$validate', body: JSON.stringify(trial.tagged(patient)) })
+      const { resourceType, issue } = (jsonIn(answer) ?? {}) as { resourceType?: unknown, issue?: readonly GivenIssue[] }
+      return seenAs(resourceType === 'OperationOutcome' && !isNotOffered(answer, issue), `it was answered with ${statusOf(answer)}`)
+    }
+  },
+  {
+    name: 'export',
+    title: 'The server\'s own $export gives the records with a tag, and no others',
+    otherwise: 'degraded',
+    gateway: 'Bulk exports walk over tagged searches: they take longer, and give the same records.',
+    change: 'Turn bulk export on, with files below the base URL. Azure writes them to a storage account, so the gateway walks there.',
+    examine: async trial => await exported(trial)
+  }
+]
+
+async function exported (trial: Trial): Promise<Seen> {
+  if (capabilitiesIn(await trial.ask({ method: 'GET', path: 'metadata' }))?.hasExport !== true) return fails('the CapabilityStatement has no export')
+  await trial.store(patient)
+  const { length: wanted } = (await trial.search('Patient'))?.matches ?? []
+  const parameter = [
+    { name: '_outputFormat', valueString: 'application/fhir+ndjson' },
+    { name: '_type', valueString: 'Patient' },
+    { name: '_typeFilter', valueString: `Patient?_tag=${encodeURIComponent(tenantToken(trial.tenant))}` }
+  ]
+  const begun = await trial.ask({ method: 'POST', path: '$export', headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
+  const job = below(trial, begun.headers['content-location'])
+  if (begun.status !== 202) return fails(`it was answered with ${statusOf(begun)}`)
+  if (job === undefined) return fails('it tells of itself at another address than the base URL')
+  const done = await ended(trial, job)
+  if (done === undefined) {
+    await trial.ask({ method: 'DELETE', path: job })
+    return fails(`it was not done after ${looks * lookMs / 1_000} s, and was cancelled; the gateway waits for it`, 'unclear')
+  }
+  if (done.status !== 200) return fails(`it ended with ${statusOf(done)}`)
+  return await taken(trial, done, wanted)
+}
+
+const looks = 90
+const lookMs = 1_000
+
+/** The answer that ends the waiting; undefined when it takes too long. */
+async function ended (trial: Trial, job: string): Promise<BackendAnswer | undefined> {
+  for (let look = 1; look <= looks; look++) {
+    const answer = await trial.ask({ method: 'GET', path: job })
+    if (answer.status !== 202) return answer
+    await trial.pause(lookMs)
+  }
+  return undefined
+}
+
+async function taken (trial: Trial, manifest: BackendAnswer, wanted: number): Promise<Seen> {
+  const { output } = (jsonIn(manifest) ?? {}) as { output?: unknown }
+  if (!Array.isArray(output)) return fails('it has no manifest')
+  const files = output.map(({ url }) => below(trial, url))
+  if (files.includes(undefined)) return fails('its files are not below the base URL')
+  const texts = (await Promise.all(files.map(file => textOf(trial, file!)))).join('\n').split('\n').filter(line => line.trim() !== '')
+  const own = texts.filter(text => ownRecord(JSON.parse(text), { tenant: trial.tenant, type: 'Patient' }) !== undefined)
+  if (own.length < texts.length) return fails('it holds records without the tag: exports of organizations will fail', 'blocks')
+  return seenAs(own.length === wanted, `of ${wanted} records ${own.length} came`)
+}
+
+/** More than a trial has is not read: it would be everybody's. */
+const mostBytes = 1_000_000
+
+async function textOf ({ backend }: Trial, path: string): Promise<string> {
+  const { body } = await backend.stream({ path, accept: ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson'], signal: new AbortController().signal })
+  const chunks: Buffer[] = []
+  for await (const chunk of body) {
+    chunks.push(chunk)
+    if (chunks.reduce((sum, { length }) => sum + length, 0) > mostBytes) break
+  }
+  const text = Buffer.concat(chunks).toString()
+  return text.length > mostBytes ? text.slice(0, text.indexOf('\n')) : text
+}
+
+function below ({ backend: { baseUrl } }: Trial, url: unknown): string | undefined {
+  return typeof url === 'string' && url.startsWith(`${baseUrl}/`) ? url.slice(baseUrl.length + 1) : undefined
+}

@@ -1,0 +1,163 @@
+import type { StoredResource } from '../../mappings/fhir.js'
+import { pageLink, searchPaths } from '../reads/page-link.js'
+import { encodeParameters, restrict, strictly, tenantToken } from '../restrict.js'
+import { fails, holds, seenAs, statusOf, type Check, type Seen } from './check.js'
+import { idsOf, searchsetIn, type Draft, type Trial } from './trial.js'
+import { observation, patient } from './write-checks.js'
+
+/** How the server finds records. */
+export const searchChecks: readonly Check[] = [
+  {
+    name: 'tag-search',
+    title: 'A search by tag finds the records with just that system and code',
+    otherwise: 'blocks',
+    gateway: 'Each record is still checked before it is shown, so nothing leaks; but counts and pages are wrong, and the log fills with isolation incidents.',
+    change: 'Let the server index meta.tag, and compare systems and codes with case.',
+    examine: async trial => await foundByTag(trial)
+  },
+  {
+    name: 'search-after-write',
+    title: 'A record is found as soon as its create was answered',
+    otherwise: 'degraded',
+    gateway: 'Clients do not find what they have just stored, and a reference to it may be refused for a while.',
+    change: 'HAPI: no search cache beyond Cache-Control: no-cache. Elsewhere: no read replica or index that lags behind.',
+    examine: async trial => {
+      for (let round = 1; round <= 3; round++) {
+        const { id } = await trial.store(patient)
+        if (!idsOf(await trial.search('Patient', [['_id', id]])).includes(id)) return fails('it was not found at once')
+      }
+      return holds()
+    }
+  },
+  {
+    name: 'id-search',
+    title: 'Several records are found by their ids, with their tags alone',
+    otherwise: 'blocks',
+    gateway: 'It cannot look up whose the records are that a new one refers to, and refuses it.',
+    change: 'Let the server take _id with several values, _tag beside it, and _elements.',
+    examine: async trial => {
+      const ids = [(await trial.store(patient)).id, (await trial.store(patient)).id]
+      const { path } = restrict({ type: 'Patient', parameters: [['_id', ids.join(',')]], count: 2 }, trial.tenant)
+      const found = searchsetIn(await trial.ask({ method: 'GET', path: `${path}&_elements=id,meta`, headers: { 'cache-control': 'no-cache' } }))
+      const tagged = ((found?.matches ?? []) as StoredResource[]).filter(({ meta }) => meta?.tag?.some(({ code }) => code === trial.tenant.id))
+      return seenAs(ids.every(id => tagged.some(record => record.id === id)), 'not all were found with their tags')
+    }
+  },
+  {
+    name: 'pages',
+    title: 'Pages are linked below the base URL, and each record is on one of them',
+    otherwise: 'blocks',
+    gateway: 'Searches of more than one page are answered with 502: it follows no link to elsewhere.',
+    change: 'Tell the server the address that stands in datastores.<name>.url, or write there the one that the server gives its links. HAPI: server_address, or a proxy that passes Host on.',
+    examine: async trial => await paged(trial)
+  },
+  {
+    name: 'totals',
+    title: 'A search says how many records match',
+    otherwise: 'degraded',
+    gateway: 'It asks for the number apart: one call more for the first page of a search that has more than one.',
+    change: 'Let the server obey _total=accurate.',
+    examine: async trial => {
+      await trial.store(observation())
+      await trial.store(observation())
+      if ((await trial.search('Observation', [], { count: 1, total: 'accurate' }))?.total !== undefined) return holds()
+      const { path } = restrict({ type: 'Observation', parameters: [], count: 1 }, trial.tenant)
+      const apart = searchsetIn(await trial.ask({ method: 'GET', path: `${path}&_summary=count`, headers: { 'cache-control': 'no-cache' } }))
+      return fails(apart?.total === undefined ? 'neither _total=accurate nor _summary=count is obeyed: lists of more than one page have no total' : '_total=accurate is passed over, _summary=count is not')
+    }
+  },
+  {
+    name: 'order',
+    title: 'A search is sorted and bounded by the time of the last change',
+    otherwise: 'degraded',
+    gateway: 'Bulk exports that walk over the records fail, and so do clinigate audit and adopt.',
+    change: 'Let the server take _sort=_lastUpdated and _lastUpdated=ge….',
+    examine: async trial => {
+      const [first, second] = [await trial.store(observation()), await trial.store(observation())]
+      const found = idsOf(await trial.search('Observation', [['_lastUpdated', `ge${first.meta.lastUpdated}`], ['_sort', '_lastUpdated']]))
+      return seenAs(found.includes(first.id) && found.indexOf(first.id) < found.indexOf(second.id), 'the records did not come in that order')
+    }
+  },
+  {
+    name: 'form-search',
+    title: 'A search may be sent as a form',
+    otherwise: 'degraded',
+    gateway: 'Searches that are longer than a URL may be fail: those by hundreds of references or ids.',
+    change: 'Let the server take POST <type>/_search.',
+    examine: async trial => {
+      const { id } = await trial.store(patient)
+      const own = encodeParameters([['_tag', tenantToken(trial.tenant)], ['_count', '50']])
+      const answer = await trial.ask({ method: 'POST', path: `Patient/_search?${own}`, form: `_id=${id}`, headers: { 'cache-control': 'no-cache' } })
+      const found = idsOf(searchsetIn(answer))
+      return seenAs(found.length === 1 && found[0] === id, answer.status === 200 ? 'the form or the URL was passed over' : `it was answered with ${statusOf(answer)}`)
+    }
+  },
+  {
+    name: 'includes',
+    title: 'Records come along with those that refer to them, and the other way round',
+    otherwise: 'degraded',
+    gateway: 'Reads with ?include= and searches with _include, _revinclude or _has find less, or are refused.',
+    change: 'Let the server take _include and _revinclude.',
+    examine: async trial => {
+      const subject = await trial.store(patient)
+      const referrer = await trial.store(observation(`Patient/${subject.id}`))
+      const along = async (type: string, id: string, parameter: string) => {
+        const { path } = restrict({ type, parameters: [['_id', id]], count: 5 }, trial.tenant)
+        return ((searchsetIn(await trial.ask({ method: 'GET', path: `${path}&${parameter}`, headers: { 'cache-control': 'no-cache' } }))?.included ?? []) as StoredResource[]).map(record => record.id)
+      }
+      const forth = await along('Observation', referrer.id, '_include=Observation:subject')
+      const back = await along('Patient', subject.id, '_revinclude=Observation:subject')
+      return seenAs(forth.includes(subject.id) && back.includes(referrer.id), 'what should have come along did not')
+    }
+  },
+  {
+    name: 'unknown-parameters',
+    title: 'A search parameter that the server does not know is refused',
+    otherwise: 'degraded',
+    gateway: 'It refuses what R4 does not know; a parameter of R4 that this server does not have is passed over, and more is found than was asked for, of the same organization.',
+    change: 'Let the server obey Prefer: handling=strict.',
+    examine: async trial => {
+      const { path } = restrict({ type: 'Patient', parameters: [['clinigate-doctor', 'x']], count: 1 }, trial.tenant)
+      const answer = await trial.ask({ method: 'GET', path, headers: strictly })
+      return seenAs(answer.status >= 400, 'it was passed over')
+    }
+  }
+]
+
+async function foundByTag (trial: Trial): Promise<Seen> {
+  const { system, id: code } = trial.tenant
+  const { id } = await trial.store(patient)
+  const tags = [{ system, code: code.toUpperCase() }, { system: `${system}:other`, code }, { system, code: `${code}-2` }, { system: system.toUpperCase(), code }]
+  const others = await Promise.all(tags.map(async tag => (await trial.store({ ...patient, meta: { tag: [tag] } } as Draft)).id))
+  const found = await trial.search('Patient')
+  const ids = idsOf(found)
+  if (!ids.includes(id)) return fails(found === undefined ? 'the search was refused' : 'a record with the tag was not found')
+  const isForeign = others.some(other => ids.includes(other)) || ((found?.matches ?? []) as StoredResource[]).some(({ meta }) => !meta?.tag?.some(tag => tag.system === system && tag.code === code))
+  return seenAs(!isForeign, 'a record with another tag was found')
+}
+
+async function paged (trial: Trial): Promise<Seen> {
+  const stored = [(await trial.store(observation())).id, (await trial.store(observation())).id, (await trial.store(observation())).id]
+  const seen: string[] = []
+  let found = await trial.search('Observation', [['_id', stored.join(',')]], { count: 1 })
+  const way = wayOf(found?.next)
+  for (let page = 1; page <= stored.length + 1; page++) {
+    seen.push(...idsOf(found))
+    if (found?.next === undefined) break
+    const link = pageLink(found.next, trial.backend.baseUrl, searchPaths('Observation'))
+    if (link === undefined) return fails(`the link to the next page leads to ${originOf(found.next)}`)
+    found = searchsetIn(await trial.ask({ method: 'GET', path: link }))
+  }
+  const isWhole = seen.length === stored.length && stored.every(id => seen.includes(id))
+  return seenAs(isWhole, `of ${stored.length} records, one a page, ${new Set(seen).size} came on ${seen.length} pages`, way)
+}
+
+function wayOf (next: string | undefined): string | undefined {
+  if (next === undefined) return undefined
+  if (/[?&]_getpages=/.test(next)) return 'the server keeps the result of a search, and forgets it after a time'
+  return /[?&]_offset=/.test(next) ? 'pages are told by their offset' : 'pages are told by a token'
+}
+
+function originOf (link: string): string {
+  return URL.canParse(link) ? `${new URL(link).origin}${new URL(link).pathname.replace(/\/[A-Z]\w+(?:\/_search)?$/, '')}` : 'no URL'
+}

@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto'
+import t, { type Test } from 'tap'
+import type { BackendAnswer, BackendRequest } from '../../src/backends/backend.js'
+import { backendWith } from '../../src/backends/backend-with.js'
+import { HttpBackend } from '../../src/backends/http-backend.js'
+import { Failure } from '../../src/envelope/failures.js'
+import type { Manners } from '../../src/sandbox/manners.js'
+import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { checks, examine, type Examination } from '../../src/tenant-guard/doctor/examine.js'
+import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
+import { unlikeHapi } from '../harness/unlike-hapi.js'
+
+type Send = (request: BackendRequest) => Promise<BackendAnswer>
+/** What stands between the doctor and the server. */
+type Between = (send: Send, baseUrl: string) => Send
+
+interface Ward { readonly server: FhirServer, readonly examined: (between?: Between, signal?: AbortSignal) => Promise<Examination> }
+
+async function ward (t: Test, manners: Partial<Manners> = {}): Promise<Ward> {
+  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date(), manners })
+  t.after(() => sandbox.close())
+  const http = new HttpBackend({ name: 'datastore', baseUrl: sandbox.url, retryPauseMs: 1 })
+  t.after(() => http.close())
+  return {
+    server: fhirServer(sandbox.url),
+    examined: (between = send => send, signal) => {
+      const backend = backendWith(http, { send: between(request => http.send(request), http.baseUrl) })
+      return examine({ backend, anonymous: http, tenantSystem, newId: randomUUID, pause: async () => {}, ...signal !== undefined && { signal } })
+    }
+  }
+}
+
+const statesOf = ({ findings }: Examination): Record<string, string> => Object.fromEntries(findings.map(({ name, state }) => [name, state]))
+const faultsOf = (examination: Examination): Record<string, string> => Object.fromEntries(Object.entries(statesOf(examination)).filter(([, state]) => state !== 'works'))
+
+async function countsOf ({ send }: FhirServer): Promise<number[]> {
+  return await Promise.all(['Patient', 'Observation', 'Subscription'].map(async type => (await send('GET', `${type}?_summary=count`)).body.total))
+}
+
+t.test('a server with what the gateway relies on is found so, and holds nothing of the examination afterwards', async t => {
+  const { server, examined } = await ward(t)
+  const { id } = await server.store('clinic', { resourceType: 'Patient' })
+  const before = await server.read('Patient', id)
+  const examination = await examined()
+  t.strictSame(faultsOf(examination), { everything: 'degraded', validate: 'degraded', export: 'degraded' })
+  t.equal(examination.findings.length, checks.length)
+  t.strictSame(examination.left, [])
+  t.ok(examination.stored > 20)
+  t.match(examination.capabilities, { software: 'clinigate sandbox', fhirVersion: '4.0.1' })
+  t.strictSame(await countsOf(server), [1, 0, 0])
+  t.strictSame(await server.read('Patient', id), before)
+})
+
+t.test('on a server unlike HAPI what is less is told, with what the gateway does then', async t => {
+  const { server, examined } = await ward(t, unlikeHapi)
+  const examination = await examined()
+  t.strictSame(faultsOf(examination), {
+    'write-shows-record': 'degraded', totals: 'degraded', 'references-checked': 'degraded', 'referred-to-kept': 'degraded', everything: 'degraded', validate: 'degraded', export: 'degraded'
+  })
+  t.ok(examination.findings.every(({ state, gateway, change }) => state === 'works' || (gateway && change)))
+  t.match(examination.findings.find(({ name }) => name === 'tags-on-update')?.detail, /are removed/)
+  t.match(examination.findings.find(({ name }) => name === 'pages')?.detail, /told by a token/)
+  t.strictSame(await countsOf(server), [0, 0, 0])
+})
+
+const without = (header: string): Between => send => request => {
+  const { [header]: _, ...headers } = request.headers ?? {}
+  return send({ ...request, headers })
+}
+
+const rewritten = (change: (text: string, baseUrl: string) => string): Between => (send, baseUrl) => async request => {
+  const answer = await send(request)
+  return { ...answer, body: change(answer.body, baseUrl) }
+}
+
+const faulty: ReadonlyArray<readonly [what: string, between: Between, names: readonly string[]]> = [
+  ['passes over If-Match', without('if-match'), ['if-match']],
+  ['passes over If-None-Exist', without('if-none-exist'), ['conditional-create']],
+  ['links its pages to another address', rewritten((text, baseUrl) => text.replaceAll(`"url":"${baseUrl}/`, '"url":"http://fhir.internal:8080/fhir/')), ['pages']],
+  ['is of another version of FHIR', rewritten(text => text.replace('"fhirVersion":"4.0.1"', '"fhirVersion":"5.0.0"')), ['statement']],
+  ['drops tags', rewritten(text => text.replaceAll(/"tag":\[.*?\]/g, '"tag":[]')), ['create']],
+  ['performs half of a transaction', send => async request => {
+    const answer = await send(request)
+    if (request.path === '' && answer.status >= 400) await send({ method: 'POST', path: 'Observation', body: JSON.stringify(JSON.parse(request.body!).entry[0].resource) })
+    return answer
+  }, ['transaction-whole']]
+]
+
+for (const [what, between, names] of faulty) {
+  t.test(`a server that ${what} is in the way, and is left clean`, async t => {
+    const { server, examined } = await ward(t)
+    const examination = await examined(between)
+    t.strictSame(Object.entries(statesOf(examination)).filter(([, state]) => state === 'blocks').map(([name]) => name), names)
+    t.strictSame(await countsOf(server), [0, 0, 0])
+    t.strictSame(examination.left, [])
+  })
+}
+
+t.test('on a server that passes over tags in searches, nothing but what the examination stored is deleted', async t => {
+  const { server, examined } = await ward(t)
+  const ids = await server.storeAll('clinic', [{ resourceType: 'Patient' }, { resourceType: 'Observation' }])
+  const examination = await examined(send => request => send({ ...request, path: request.path.replaceAll(/([?&])_tag=[^&]*&?/g, '$1') }))
+  t.equal(statesOf(examination)['tag-search'], 'blocks')
+  t.strictSame(await countsOf(server), [1, 1, 0])
+  t.equal((await server.read('Patient', ids[0]!)).id, ids[0])
+})
+
+t.test('a server that refuses the credential, or does not answer, ends the examination at once', async t => {
+  const { examined } = await ward(t)
+  for (const [failure, detail] of [
+    [new Failure('BACKEND_ERROR', { cause: { status: 401, reason: 'our credential was refused' } }), /the credential was refused with status 401/],
+    [new Failure('BACKEND_UNAVAILABLE', { cause: new Error('x') }), /it does not answer/]
+  ] as const) {
+    const { findings, stored, left } = await examined(() => async () => { throw failure })
+    t.match(findings, [{ name: 'reachable', state: 'blocks', detail }])
+    t.strictSame([findings.length, stored, left], [1, 0, []])
+  }
+})
+
+t.test('an examination that fails or is ended midway cleans up all the same', async t => {
+  const { server, examined } = await ward(t)
+  let sent = 0
+  const failing = await examined(send => async request => {
+    if (++sent > 60 && request.method === 'POST') throw new Failure('BACKEND_ERROR', { cause: new Error('x') })
+    return await send(request)
+  })
+  t.ok(Object.values(statesOf(failing)).includes('blocks'))
+  t.strictSame([failing.left, await countsOf(server)], [[], [0, 0, 0]])
+  const interrupt = new AbortController()
+  const ended = await examined(send => request => {
+    if (request.path === 'Observation') interrupt.abort()
+    return send(request)
+  }, interrupt.signal)
+  t.ok(ended.findings.length < checks.length)
+  t.strictSame([ended.left, await countsOf(server)], [[], [0, 0, 0]])
+})
+
+t.test('records that cannot be deleted are named, and deleted by the next examination', async t => {
+  const { server, examined } = await ward(t)
+  const examination = await examined(send => request => {
+    if (request.method === 'DELETE') throw new Failure('BACKEND_ERROR', { cause: { status: 500 } })
+    return send(request)
+  })
+  t.ok(examination.left.length > 20)
+  t.ok(examination.left.every(record => /^(Patient|Observation|Subscription)\//.test(record)))
+  t.not((await countsOf(server))[0], 0)
+  t.strictSame((await examined()).left, [])
+  t.strictSame(await countsOf(server), [0, 0, 0])
+})
