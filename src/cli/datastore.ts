@@ -14,7 +14,7 @@ import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
 import { Ledger } from '../tenant-guard/walk/walk-ledger.js'
 import { servedTypes } from '../tenant-guard/served-types.js'
 import { patiently } from '../tenant-guard/patience.js'
-import { FaultsFound, type Surroundings } from './surroundings.js'
+import { FaultsFound, Interrupted, type Surroundings } from './surroundings.js'
 
 /** What a command that walks over a datastore works with. */
 export interface OpenedDatastore {
@@ -38,7 +38,7 @@ export async function withDatastore (command: Command, named: Named, { environme
     const backend = 'url' in named ? closers.add(atUrl(command, named.url)) : await openDatastore(config, knownName(command, config, named.name), { environment, now, closers })
     await work({ config, backend, ledger: closers.add(new Ledger()) })
   } catch (error) {
-    if (error instanceof FaultsFound || error instanceof CommanderError) throw error
+    if (error instanceof FaultsFound || error instanceof Interrupted || error instanceof CommanderError) throw error
     command.error(`error: ${explain(error)}`, { exitCode: 2 })
   } finally {
     await closers.close()

@@ -5,6 +5,7 @@ import { ControlRefused } from '../control/refused.js'
 import { addAdopt } from './adopt.js'
 import { addAudit } from './audit.js'
 import { addBulk } from './bulk/command.js'
+import { addDoctor } from './doctor.js'
 import { addKeys } from './keys.js'
 import { addOperators } from './operators.js'
 import { addOrgs } from './orgs.js'
@@ -30,6 +31,7 @@ export async function run (args: readonly string[], surroundings: Surroundings):
   addOperators(program, control)
   addAudit(program, surroundings)
   addAdopt(program, surroundings)
+  addDoctor(program, surroundings)
   addValidate(program, surroundings)
   addBulk(program, surroundings)
   try {

@@ -1,4 +1,4 @@
-import { jsonOf, unexpected } from './door.js'
+import { askCapabilities, type Capabilities } from './capabilities.js'
 import type { Send } from './patience.js'
 import { isTenantType, sharedTypes } from './resource-types.js'
 
@@ -17,15 +17,15 @@ const oftenReferredTo = ['Organization', 'Location', 'Practitioner', 'Practition
 
 /** Reads them from the datastore's CapabilityStatement. */
 export async function servedTypes (send: Send): Promise<ServedTypes> {
-  const answer = await send({ method: 'GET', path: 'metadata' })
-  const { resourceType, rest } = (answer.status === 200 ? jsonOf(answer) : {}) as { resourceType?: unknown, rest?: unknown }
-  if (resourceType !== 'CapabilityStatement' || !Array.isArray(rest)) throw unexpected(answer, 'the datastore shows no CapabilityStatement')
-  const named = rest.flatMap(({ resource }) => Array.isArray(resource) ? resource.map(({ type }) => String(type)) : [])
-  const types = [...new Set(named)].sort()
+  return servedBy(await askCapabilities(send))
+}
+
+/** Those of a datastore that can do this. */
+export function servedBy ({ types, hasExport }: Capabilities): ServedTypes {
   const rank = (type: string): number => (oftenReferredTo.indexOf(type) + 1) || Infinity
   return {
     tenant: types.filter(isTenantType).sort((one, other) => rank(one) === rank(other) ? 0 : rank(one) - rank(other)),
     shared: types.filter(type => sharedTypes.has(type)),
-    hasExport: rest.some(({ operation }) => Array.isArray(operation) && operation.some(({ name }) => /^\$?export$/.test(String(name))))
+    hasExport
   }
 }

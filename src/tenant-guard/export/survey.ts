@@ -1,9 +1,10 @@
 import pLimit from 'p-limit'
-import type { Backend, BackendAnswer } from '../../backends/backend.js'
+import type { BackendAnswer } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
+import { capabilitiesOf } from '../capabilities.js'
 import { ask, causeOf, jsonOf, unexpected } from '../door.js'
 import type { Door } from '../door.js'
-import { servedTypes, type ServedTypes } from '../served-types.js'
+import { servedBy } from '../served-types.js'
 import { countApart } from '../reads/count-apart.js'
 import { restrict } from '../restrict.js'
 import { searchsetOf } from '../reads/searchset.js'
@@ -21,7 +22,7 @@ export interface Surroundings {
 /** Looks at what there is before anything is exported: the datastore's clock, its own export, and the number of records. */
 export async function survey (surroundings: Surroundings, asked: ExportAsked, members: readonly string[] | undefined): Promise<ExportPlace> {
   const { door } = surroundings
-  const served = await servedBy(door)
+  const served = servedBy(await capabilitiesOf(door.backend, request => ask(door, request)))
   const asOf = await clockOf(surroundings)
   const searches = searchesOf(asked, asked.types.filter(type => served.tenant.includes(type)), members)
   const atOnce = pLimit(countedAtOnce)
@@ -37,16 +38,6 @@ export async function survey (surroundings: Surroundings, asked: ExportAsked, me
 }
 
 const countedAtOnce = 4
-
-const known = new WeakMap<Backend['upstream'], ServedTypes>()
-
-/** What a datastore says of itself is asked once: HAPI takes a third of a second to say it. */
-async function servedBy (door: Door): Promise<ServedTypes> {
-  const { upstream } = door.backend
-  const served = known.get(upstream) ?? await servedTypes(request => ask(door, request))
-  known.set(upstream, served)
-  return served
-}
 
 /**
  * The time by the datastore's clock, in whole seconds as HTTP tells it. A moment is waited for that is after the request, so
