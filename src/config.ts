@@ -5,6 +5,34 @@
  */
 import { Type, type Static } from 'typebox'
 
+const fileOf = (description: string, example: string) => Type.Optional(Type.String({ description, minLength: 1, examples: [`/run/secrets/${example}`] }))
+const nameOf = (description: string, example: string) => Type.Optional(Type.String({ description, minLength: 1, examples: [example] }))
+
+const datastoreAuth = Type.Object({
+  type: Type.Enum(['none', 'basic', 'bearer', 'oauth2', 'azure'], { description: 'How the gateway authenticates itself there', default: 'none', examples: ['bearer'] }),
+  username: nameOf('User of `basic`', 'gateway'),
+  passwordEnv: nameOf('Variable that holds the password of `basic`', 'FHIR_PASSWORD'),
+  passwordFile: fileOf('File that holds the password of `basic`; read again when it changes', 'fhir-password'),
+  tokenEnv: nameOf('Variable that holds the token of `bearer`', 'FHIR_TOKEN'),
+  tokenFile: fileOf('File that holds the token of `bearer`; read again when it changes', 'fhir-token'),
+  tokenUrl: Type.Optional(Type.String({ description: 'Token endpoint of `oauth2`, for the grant client_credentials', format: 'base-url', examples: ['https://login.example.org/realms/clinic/protocol/openid-connect/token'] })),
+  clientId: nameOf('The gateway\'s client id for `oauth2` and `azure`; for a managed identity only where it is user-assigned', 'clinigate'),
+  clientAuthentication: Type.Optional(Type.Enum(['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'tls_client_auth'], { description: 'How the gateway shows the token server of `oauth2` that it is this client; absent: client_secret_basic', examples: ['private_key_jwt'] })),
+  clientSecretEnv: nameOf('Variable that holds the client secret', 'FHIR_CLIENT_SECRET'),
+  clientSecretFile: fileOf('File that holds the client secret; read for each new token', 'fhir-client-secret'),
+  keyFile: fileOf('Private key of `private_key_jwt` in PEM, RSA or EC; read for each new token', 'fhir-client-key.pem'),
+  keyId: nameOf('Id of that key at the token server, `kid`', 'gateway-1'),
+  keyHash: Type.Optional(Type.Enum(['SHA-256', 'SHA-384', 'SHA-512'], { description: 'Hash of a signature with RSA, as RS256, RS384 or RS512; that of EC comes with its curve. Absent: SHA-384', examples: ['SHA-256'] })),
+  credential: Type.Optional(Type.Enum(['client-secret', 'certificate', 'managed-identity', 'workload-identity'], { description: 'Who the gateway is at Microsoft Entra ID for `azure`', examples: ['managed-identity'] })),
+  tenantId: nameOf('Directory of `azure`', '<directory id>'),
+  certificateFile: fileOf('Certificate and private key of `azure` in one PEM file', 'entra-client.pem'),
+  authorityHost: Type.Optional(Type.String({ description: 'Where Entra ID is, in a national cloud; absent: the public one', format: 'base-url', examples: ['https://login.microsoftonline.us'] })),
+  scope: nameOf('Scope to ask for; absent with `azure`: `/.default` behind the origin of the datastore', 'system/*.cruds'),
+  resource: nameOf('Resource to ask for with `oauth2`, where the token server wants it (RFC 8707)', 'https://fhir.example.org'),
+  audience: nameOf('Audience to ask for with `oauth2`, where the token server wants it', 'https://fhir.example.org'),
+  caFile: Type.Optional(Type.String({ description: 'Certificate authorities of the token server in PEM, in place of the system\'s', minLength: 1, examples: ['/etc/ssl/hospital-ca.pem'] }))
+}, { additionalProperties: false, default: {} })
+
 const datastore = Type.Object({
   url: Type.String({
     description: 'Base URL of the FHIR R4 server. Write secrets under `auth`, never here',
@@ -12,14 +40,14 @@ const datastore = Type.Object({
     examples: ['https://fhir.example.org/fhir']
   }),
   caFile: Type.Optional(Type.String({ description: 'Certificate authorities in PEM in place of the system\'s; the certificate is always verified', minLength: 1, examples: ['/etc/ssl/hospital-ca.pem'] })),
-  auth: Type.Object({
-    type: Type.Enum(['none', 'basic', 'bearer'], { description: 'How the gateway authenticates itself there', default: 'none', examples: ['bearer'] }),
-    username: Type.Optional(Type.String({ description: 'User of `basic`', minLength: 1, examples: ['gateway'] })),
-    passwordEnv: Type.Optional(Type.String({ description: 'Variable that holds the password of `basic`', minLength: 1, examples: ['FHIR_PASSWORD'] })),
-    passwordFile: Type.Optional(Type.String({ description: 'File that holds the password of `basic`', minLength: 1, examples: ['/run/secrets/fhir-password'] })),
-    tokenEnv: Type.Optional(Type.String({ description: 'Variable that holds the token of `bearer`', minLength: 1, examples: ['FHIR_TOKEN'] })),
-    tokenFile: Type.Optional(Type.String({ description: 'File that holds the token of `bearer`', minLength: 1, examples: ['/run/secrets/fhir-token'] }))
-  }, { additionalProperties: false, default: {} }),
+  clientCertFile: Type.Optional(Type.String({ description: 'Certificate in PEM that the gateway shows there, with those between it and the authority', minLength: 1, examples: ['/run/secrets/fhir-client.pem'] })),
+  clientKeyFile: Type.Optional(Type.String({ description: 'Private key of that certificate in PEM, without a passphrase', minLength: 1, examples: ['/run/secrets/fhir-client-key.pem'] })),
+  headers: Type.Record(Type.String(), Type.Object({
+    value: Type.Optional(Type.String({ description: 'What a header of this name says in every request; a secret belongs into `valueEnv` or `valueFile`', pattern: '^[ -~]+$', examples: ['Device'] })),
+    valueEnv: Type.Optional(Type.String({ description: 'Variable that holds it', minLength: 1, examples: ['FHIR_SUBSCRIPTION_KEY'] })),
+    valueFile: Type.Optional(Type.String({ description: 'File that holds it, read at the start', minLength: 1, examples: ['/run/secrets/fhir-subscription-key'] }))
+  }, { additionalProperties: false }), { default: {} }),
+  auth: datastoreAuth,
   connectTimeoutMs: Type.Integer({ description: 'Longest wait for a connection', unit: 'ms', minimum: 1, default: 5_000, examples: [5_000] }),
   headersTimeoutMs: Type.Integer({ description: 'Longest wait for the beginning of an answer', unit: 'ms', minimum: 1, default: 30_000, examples: [30_000] }),
   bodyTimeoutMs: Type.Integer({ description: 'Longest pause within an answer', unit: 'ms', minimum: 1, default: 15_000, examples: [15_000] }),

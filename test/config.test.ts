@@ -2,13 +2,14 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { DatastoreConfig } from '../src/config.js'
 import { readCredentials } from '../src/config/credentials.js'
 import { controlDatabaseUrl } from '../src/config/secrets.js'
 import { cursorSecret } from '../src/config/cursor-secret.js'
 import { configTable, defaultFile, editorSchema, environmentExample, errorTable, settingsTables, withTables } from '../src/config/documentation.js'
 import { policyTable } from '../src/tenant-guard/policy-table.js'
 import { ConfigError, loadConfig } from '../src/config/load.js'
-import { readText } from '../src/config/credentials.js'
+import { readText } from '../src/config/secret.js'
 
 const root = (path: string) => new URL(`../${path}`, import.meta.url).pathname
 
@@ -167,9 +168,10 @@ t.test('a file that is missing, not JSON or no object is a mistake, not an empty
 t.test('secrets are read from where the settings point, and a missing one stops the start', async t => {
   const tokenFile = join(directory(t), 'token')
   writeFileSync(tokenFile, 'abc\n')
-  t.same(readCredentials({ type: 'bearer', tokenFile }, {}), { kind: 'bearer', token: 'abc' })
-  t.same(readCredentials({ type: 'basic', username: 'u', passwordEnv: 'P' }, { P: 'p w' }), { kind: 'basic', user: 'u', password: 'p w' })
-  t.same(readCredentials({ type: 'none' }, {}), { kind: 'none' })
+  const read = (auth: object, environment = {}) => readCredentials({ url: 'http://h', auth: auth as DatastoreConfig['auth'] }, environment)
+  t.same(read({ type: 'bearer', tokenFile }), { kind: 'bearer', token: { text: 'abc', file: tokenFile } })
+  t.same(read({ type: 'basic', username: 'u', passwordEnv: 'P' }, { P: 'p w' }), { kind: 'basic', user: 'u', password: { text: 'p w' } })
+  t.same(read({ type: 'none' }), { kind: 'none' })
   const mistake = (auth: object, environment = {}) =>
     mistakesOf({ ...environment, CLINIGATE_CONFIG: file(t, { datastores: { a: { url: 'http://h', auth } } }) })[0]?.replace('datastores.a.auth: ', '')
   t.equal(mistake({ type: 'basic', passwordEnv: 'P' }), 'basic needs username')

@@ -1,12 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
 import type { Dispatcher } from 'undici'
-import type { Authorization } from './authentication.js'
+import { fixedAuthorization, type Authorization } from './authentication/authorization.js'
+import { Failure } from '../envelope/failures.js'
 import type { Backend, BackendAnswer, BackendRequest, BackendStream, StreamRequest } from './backend.js'
 import { exchange, ExchangeBroken } from './exchange.js'
 import { streamed } from './stream.js'
 import { answerFailure, brokenFailure, retryAfterSeconds } from './trouble.js'
 import type { Upstream } from './upstream.js'
+import type { ClientCertificate } from '../config/datastore-connection.js'
 
 /** One datastore's address and the bounds of every exchange with it. */
 export interface HttpBackendOptions {
@@ -16,6 +18,10 @@ export interface HttpBackendOptions {
   readonly authorization?: Authorization
   /** Certificate authorities in PEM, in place of the system's. The certificate is always verified. */
   readonly ca?: string | readonly string[]
+  /** The gateway's own certificate there, in PEM. */
+  readonly certificate?: ClientCertificate
+  /** Sent with each request, by names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly connections?: number
   readonly connectTimeoutMs?: number
   /** From the request's last byte to the answer's headers. */
@@ -31,8 +37,9 @@ export interface HttpBackendOptions {
 /** Connections to a datastore at a time. */
 export const defaultConnections = 64
 
-const defaults: Required<Omit<HttpBackendOptions, 'name' | 'baseUrl' | 'ca'>> = {
-  authorization: () => undefined,
+const defaults: Required<Omit<HttpBackendOptions, 'name' | 'baseUrl' | 'ca' | 'certificate'>> = {
+  authorization: fixedAuthorization(),
+  headers: {},
   connections: defaultConnections,
   connectTimeoutMs: 5_000,
   headersTimeoutMs: 30_000,
@@ -70,13 +77,19 @@ export class HttpBackend implements Backend {
     this.upstream = {
       origin: url.origin,
       basePath: this.#basePath,
-      authorization: this.#options.authorization,
-      request: (request, answered) => this.#pool.request({ ...request, signal: AbortSignal.timeout(this.#options.totalTimeoutMs) }, answered)
+      request: (request, answered) => { this.#carried(request).then(answer => answered(null, answer), error => answered(error, undefined as never)) }
     }
   }
 
   async send (request: BackendRequest): Promise<BackendAnswer> {
-    const answer = await this.#answered(request)
+    const due = performance.now() + this.#options.totalTimeoutMs
+    const header = this.#options.authorization.header()
+    // Waited for only when it is not at hand.
+    const authorization = typeof header === 'object' ? await header : header
+    let answer = await this.#answered({ request, authorization, due })
+    if (answer.status === 401 && this.#options.authorization.refused(authorization)) {
+      answer = await this.#answered({ request, authorization: await this.#options.authorization.header(), due })
+    }
     const failure = answerFailure(request, answer)
     if (failure !== undefined) throw failure
     return answer
@@ -84,14 +97,17 @@ export class HttpBackend implements Backend {
 
   async stream ({ path, accept, headers, signal }: StreamRequest): Promise<BackendStream> {
     const request: BackendRequest = { method: 'GET', path, ...headers !== undefined && { headers } }
-    const rebuilt = this.#rebuilt(request)
-    return await streamed(this.#files, { request, accept, signal, rebuilt: { ...rebuilt, headers: { ...rebuilt.headers as Record<string, string>, accept: accept.join(', ') } } })
+    return await this.#authorized(authorization => {
+      const rebuilt = this.#rebuilt(request, authorization)
+      return streamed(this.#files, { request, accept, signal, rebuilt: { ...rebuilt, headers: { ...rebuilt.headers as Record<string, string>, accept: accept.join(', ') } } })
+    }, { ofError: error => error instanceof Failure && (error.cause as { status?: unknown } | undefined)?.status === 401 })
   }
 
   async probe (): Promise<boolean> {
     const request: BackendRequest = { method: 'GET', path: probePath }
     try {
-      const answer = await exchange(this.#probes, this.#rebuilt(request), Math.min(this.#options.connectTimeoutMs, longestProbeMs))
+      const budgetMs = Math.min(this.#options.connectTimeoutMs, longestProbeMs)
+      const answer = await this.#authorized(authorization => exchange(this.#probes, this.#rebuilt(request, authorization), budgetMs), { ofAnswer: answer => answer.status === 401 })
       return answerFailure(request, answer) === undefined
     } catch {
       return false
@@ -99,30 +115,51 @@ export class HttpBackend implements Backend {
   }
 
   async close (): Promise<void> {
-    await Promise.all([this.#pool.close(), this.#files.close(), this.#probes.close()])
+    await Promise.all([this.#options.authorization.close(), this.#pool.close(), this.#files.close(), this.#probes.close()])
   }
 
-  async #answered (request: BackendRequest): Promise<BackendAnswer> {
+  async #carried (options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
+    const signal = AbortSignal.timeout(this.#options.totalTimeoutMs)
+    return await this.#authorized(authorization => {
+      const headers = { ...this.#options.headers, ...options.headers as Record<string, string>, ...authorization !== undefined && { authorization } }
+      return this.#pool.request({ ...options, headers, signal })
+    }, { ofAnswer: answer => answer.statusCode === 401, leave: answer => answer.body.dump() })
+  }
+
+  /** Asks, and asks once more where the credential was refused: whatever was asked for, a 401 says that nothing was done. */
+  async #authorized<T> (ask: (authorization: string | undefined) => Promise<T>, { ofAnswer = () => false, ofError = () => false, leave }: Refusal<T>): Promise<T> {
+    const { authorization } = this.#options
+    const header = await authorization.header()
+    const isRefused = (refused: boolean) => refused && authorization.refused(header)
     try {
-      return await this.#triedTwice(request)
+      const answer = await ask(header)
+      if (!isRefused(ofAnswer(answer))) return answer
+      await leave?.(answer)
     } catch (error) {
-      throw brokenFailure(request, error)
+      if (!isRefused(ofError(error))) throw error
+    }
+    return await ask(await authorization.header())
+  }
+
+  async #answered (attempt: Attempt): Promise<BackendAnswer> {
+    try {
+      return await this.#triedTwice(attempt)
+    } catch (error) {
+      throw brokenFailure(attempt.request, error)
     }
   }
 
-  /** The one place where a request is repeated: a GET, once, when the connection broke or a server in between was at a loss. */
-  async #triedTwice (request: BackendRequest): Promise<BackendAnswer> {
-    const { totalTimeoutMs, retryPauseMs } = this.#options
-    const deadline = performance.now() + totalTimeoutMs
-    const first = exchange(this.#pool, this.#rebuilt(request), totalTimeoutMs)
+  /** The one place where a request that may have been seen is repeated: a GET, once, when the connection broke or a server in between was at a loss. */
+  async #triedTwice ({ request, authorization, due }: Attempt): Promise<BackendAnswer> {
+    const first = exchange(this.#pool, this.#rebuilt(request, authorization), Math.max(due - performance.now(), 1))
     if (request.method !== 'GET' || !await isWorthRepeating(first)) return first
-    await pause(retryPauseMs)
-    const left = deadline - performance.now()
-    return left > 0 ? exchange(this.#pool, this.#rebuilt(request), left) : first
+    await pause(this.#options.retryPauseMs)
+    const left = due - performance.now()
+    return left > 0 ? exchange(this.#pool, this.#rebuilt(request, authorization), left) : first
   }
 
-  #rebuilt ({ method, path, headers = {}, body, form }: BackendRequest): Dispatcher.DispatchOptions {
-    const sent: Record<string, string | undefined> = { accept: 'application/fhir+json', authorization: this.#options.authorization() }
+  #rebuilt ({ method, path, headers = {}, body, form }: BackendRequest, authorization: string | undefined): Dispatcher.DispatchOptions {
+    const sent: Record<string, string | undefined> = { ...this.#options.headers, accept: 'application/fhir+json', authorization }
     for (const name in headers) {
       if (!mayBeSent.has(name)) throw new Error(`the header ${name} is not sent to a datastore`)
       sent[name] = headers[name]
@@ -141,6 +178,22 @@ const fileConnections = 8
 
 /** A server that takes longer to answer the smallest question is not there for its clients. */
 const longestProbeMs = 3_000
+
+/** One way of a request to the server. */
+interface Attempt {
+  readonly request: BackendRequest
+  readonly authorization: string | undefined
+  /** When the whole `send` must be over, by `performance.now()`. */
+  readonly due: number
+}
+
+/** How a refused credential is seen, by the answer or by the failure that was made of it. */
+interface Refusal<T> {
+  readonly ofAnswer?: (answer: T) => boolean
+  readonly ofError?: (error: unknown) => boolean
+  /** Lets go of an answer that nobody reads. */
+  readonly leave?: (answer: T) => Promise<unknown>
+}
 
 const mayBeSent = new Set(['if-match', 'if-none-exist', 'prefer', 'cache-control', 'x-request-id'])
 
@@ -161,7 +214,7 @@ function openPool (origin: string, options: HttpBackendOptions & typeof defaults
     bodyTimeout: options.bodyTimeoutMs,
     maxResponseSize: options.maxResponseBytes,
     // Said outright, because an environment variable could else switch it off.
-    connect: { timeout: options.connectTimeoutMs, rejectUnauthorized: true, ...(options.ca === undefined ? {} : { ca: [options.ca].flat() as string[] }) }
+    connect: { timeout: options.connectTimeoutMs, rejectUnauthorized: true, ...options.ca !== undefined && { ca: [options.ca].flat() as string[] }, ...options.certificate }
   })
 }
 

@@ -1,54 +1,164 @@
-import { readFileSync } from 'node:fs'
+import { createPrivateKey } from 'node:crypto'
 import type { DatastoreConfig } from '../config.js'
 import type { Environment } from './environment.js'
+import { isMistake, readSecret, readText, type Mistake, type Secret } from './secret.js'
 
 /** How the gateway authenticates itself at a datastore, secrets included: pass it on, never log it. */
 export type Credentials =
   | { readonly kind: 'none' }
-  | { readonly kind: 'basic', readonly user: string, readonly password: string }
-  | { readonly kind: 'bearer', readonly token: string }
+  | { readonly kind: 'basic', readonly user: string, readonly password: Secret }
+  | { readonly kind: 'bearer', readonly token: Secret }
+  | OAuthCredentials
+  | EntraCredentials
+
+/** A client of a token server: RFC 6749, section 4.4. */
+export interface OAuthCredentials {
+  readonly kind: 'oauth2'
+  readonly tokenUrl: string
+  readonly clientId: string
+  readonly proof: ClientProof
+  /** Of the token request, beside the grant: scope, resource, audience. */
+  readonly parameters: Readonly<Record<string, string>>
+  /** Certificate authorities of the token server in PEM, in place of the system's. */
+  readonly ca?: string
+}
+
+/** How a client shows the token server that it is that client. */
+export type ClientProof =
+  | { readonly method: 'client_secret_basic' | 'client_secret_post', readonly secret: Secret }
+  | { readonly method: 'private_key_jwt', readonly keyFile: string, readonly keyId: string | undefined, readonly hash: SigningHash }
+  | { readonly method: 'tls_client_auth' }
+
+export type SigningHash = 'SHA-256' | 'SHA-384' | 'SHA-512'
+
+/** An application or a managed identity of Microsoft Entra ID. */
+export interface EntraCredentials {
+  readonly kind: 'azure'
+  readonly identity: EntraIdentity
+  readonly scope: string
+  readonly authorityHost: string | undefined
+  readonly ca?: string
+}
+
+export type EntraIdentity =
+  | { readonly credential: 'client-secret', readonly tenantId: string, readonly clientId: string, readonly secret: Secret }
+  | { readonly credential: 'certificate', readonly tenantId: string, readonly clientId: string, readonly certificateFile: string }
+  | { readonly credential: 'managed-identity', readonly clientId: string | undefined }
+  | { readonly credential: 'workload-identity', readonly tenantId: string | undefined, readonly clientId: string | undefined }
+
+type Auth = DatastoreConfig['auth']
+
+/** A datastore as far as its credentials need it. */
+export type Authenticated = Pick<DatastoreConfig, 'auth' | 'url' | 'clientCertFile'>
 
 /** Reads the secrets that `auth` points at, or says what is wrong with the settings. */
-export function readCredentials (auth: DatastoreConfig['auth'], environment: Environment): Credentials | { readonly mistake: string } {
+export function readCredentials (datastore: Authenticated, environment: Environment): Credentials | Mistake {
+  const { auth } = datastore
   const needless = settingsBeyond(auth)
   if (needless.length > 0) return { mistake: `${needless.join(' and ')} ${needless.length === 1 ? 'does' : 'do'} not belong to the type ${auth.type}` }
-  if (auth.type === 'basic') {
+  return readers[auth.type as Credentials['kind']](datastore, environment)
+}
+
+const readers: Readonly<Record<Credentials['kind'], (datastore: Authenticated, environment: Environment) => Credentials | Mistake>> = {
+  none: () => ({ kind: 'none' }),
+
+  basic: ({ auth }, environment) => {
     if (auth.username === undefined) return { mistake: 'basic needs username' }
     if (auth.username.includes(':')) return { mistake: 'username must not hold a colon' }
-    const password = readSecret('password', auth.passwordEnv, auth.passwordFile, environment)
-    return 'mistake' in password ? password : { kind: 'basic', user: auth.username, password: password.secret }
+    const password = readSecret('password', { variable: auth.passwordEnv, file: auth.passwordFile }, environment)
+    return isMistake(password) ? password : { kind: 'basic', user: auth.username, password }
+  },
+
+  bearer: ({ auth }, environment) => {
+    const token = readSecret('token', { variable: auth.tokenEnv, file: auth.tokenFile }, environment)
+    return isMistake(token) ? token : { kind: 'bearer', token }
+  },
+
+  oauth2: (datastore, environment) => {
+    const { tokenUrl, clientId, scope, resource, audience } = datastore.auth
+    if (tokenUrl === undefined || clientId === undefined) return { mistake: 'oauth2 needs tokenUrl and clientId' }
+    if (!isProtected(tokenUrl)) return { mistake: 'tokenUrl must begin with https, or the secret would go over the network in the clear' }
+    const proof = readProof(datastore, environment)
+    const ca = readAuthorities(datastore.auth)
+    if (isMistake(proof)) return proof
+    return isMistake(ca) ? ca : { kind: 'oauth2', tokenUrl, clientId, proof, parameters: definedOf({ scope, resource, audience }), ...ca }
+  },
+
+  azure: ({ auth, url }, environment) => {
+    const identity = readIdentity(auth, environment)
+    const ca = readAuthorities(auth)
+    if (isMistake(identity)) return identity
+    if (auth.authorityHost !== undefined && !auth.authorityHost.startsWith('https:')) return { mistake: 'authorityHost must begin with https' }
+    const { scope = `${new URL(url).origin}/.default`, authorityHost } = auth
+    return isMistake(ca) ? ca : { kind: 'azure', identity, scope, authorityHost, ...ca }
   }
-  if (auth.type === 'bearer') {
-    const token = readSecret('token', auth.tokenEnv, auth.tokenFile, environment)
-    return 'mistake' in token ? token : { kind: 'bearer', token: token.secret }
-  }
-  return { kind: 'none' }
 }
 
 const settingsOf = {
   none: ['type'],
   basic: ['type', 'username', 'passwordEnv', 'passwordFile'],
-  bearer: ['type', 'tokenEnv', 'tokenFile']
-} as const satisfies Record<Credentials['kind'], ReadonlyArray<keyof DatastoreConfig['auth']>>
+  bearer: ['type', 'tokenEnv', 'tokenFile'],
+  oauth2: ['type', 'tokenUrl', 'clientId', 'clientAuthentication', 'clientSecretEnv', 'clientSecretFile', 'keyFile', 'keyId', 'keyHash', 'scope', 'resource', 'audience', 'caFile'],
+  azure: ['type', 'credential', 'tenantId', 'clientId', 'clientSecretEnv', 'clientSecretFile', 'certificateFile', 'authorityHost', 'scope', 'caFile']
+} as const satisfies Record<Credentials['kind'], ReadonlyArray<keyof Auth>>
 
-function settingsBeyond (auth: DatastoreConfig['auth']): string[] {
+function settingsBeyond (auth: Auth): string[] {
   return Object.keys(auth).filter(name => !(settingsOf[auth.type as Credentials['kind']] as readonly string[]).includes(name))
 }
 
-function readSecret (name: 'password' | 'token', variable: string | undefined, file: string | undefined, environment: Environment): { readonly secret: string } | { readonly mistake: string } {
-  if ((variable === undefined) === (file === undefined)) return { mistake: `needs either ${name}Env or ${name}File` }
-  const secret = variable !== undefined ? environment[variable] : readText(file!)
-  if (secret === undefined) return { mistake: variable !== undefined ? `${name}Env names a variable that is not set` : `${name}File cannot be read` }
-  // Such a character would end the header that carries the secret.
-  if (!/^[\x20-\x7e]+$/.test(secret)) return { mistake: `the ${name} is empty or holds a character that a header cannot carry` }
-  return { secret }
+function readProof ({ auth, clientCertFile }: Authenticated, environment: Environment): ClientProof | Mistake {
+  const { clientAuthentication: method = 'client_secret_basic', clientSecretEnv, clientSecretFile, keyFile, keyId, keyHash = 'SHA-384' } = auth
+  const hasSecret = (clientSecretEnv ?? clientSecretFile) !== undefined
+  const hasKey = (keyFile ?? keyId ?? auth.keyHash) !== undefined
+  if (method === 'private_key_jwt') {
+    if (keyFile === undefined || hasSecret) return { mistake: 'private_key_jwt needs keyFile, and no client secret' }
+    return isPrivateKey(keyFile) ? { method, keyFile, keyId, hash: keyHash as SigningHash } : { mistake: 'keyFile must hold a private key of RSA or EC in PEM' }
+  }
+  if (hasKey) return { mistake: `keyFile, keyId and keyHash do not belong to ${method}` }
+  if (method === 'tls_client_auth') {
+    return clientCertFile !== undefined && !hasSecret ? { method } : { mistake: 'tls_client_auth needs clientCertFile of the datastore, and no client secret' }
+  }
+  const secret = readSecret('clientSecret', { variable: clientSecretEnv, file: clientSecretFile }, environment)
+  return isMistake(secret) ? secret : { method: method as 'client_secret_basic', secret }
 }
 
-/** The text of a file without the space around it; undefined when it cannot be read. */
-export function readText (file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8').trim()
-  } catch {
-    return undefined
+function readIdentity (auth: Auth, environment: Environment): EntraIdentity | Mistake {
+  const { credential, tenantId, clientId, clientSecretEnv, clientSecretFile, certificateFile } = auth
+  const hasSecret = (clientSecretEnv ?? clientSecretFile) !== undefined
+  if (credential === undefined) return { mistake: 'azure needs credential' }
+  if (credential !== 'client-secret' && hasSecret) return { mistake: `a client secret does not belong to ${credential}` }
+  if (credential !== 'certificate' && certificateFile !== undefined) return { mistake: `certificateFile does not belong to ${credential}` }
+  if (credential === 'managed-identity') return tenantId === undefined ? { credential, clientId } : { mistake: 'tenantId does not belong to managed-identity' }
+  if (credential === 'workload-identity') return { credential, tenantId, clientId }
+  if (tenantId === undefined || clientId === undefined) return { mistake: `${credential} needs tenantId and clientId` }
+  if (credential === 'certificate') {
+    const isReadable = certificateFile !== undefined && isPrivateKey(certificateFile)
+    return isReadable ? { credential, tenantId, clientId, certificateFile } : { mistake: 'certificate needs certificateFile with the certificate and its private key in PEM' }
   }
+  const secret = readSecret('clientSecret', { variable: clientSecretEnv, file: clientSecretFile }, environment)
+  return isMistake(secret) ? secret : { credential: 'client-secret', tenantId, clientId, secret }
+}
+
+function readAuthorities ({ caFile }: Auth): { readonly ca?: string } | Mistake {
+  if (caFile === undefined) return {}
+  const ca = readText(caFile)
+  return ca === undefined ? { mistake: 'caFile cannot be read' } : { ca }
+}
+
+function isPrivateKey (file: string): boolean {
+  try {
+    return ['rsa', 'ec'].includes(createPrivateKey(readText(file)!).asymmetricKeyType!)
+  } catch {
+    return false
+  }
+}
+
+/** By TLS, or within this machine. */
+function isProtected (url: string): boolean {
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'https:' || hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+}
+
+function definedOf (texts: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(texts).filter((entry): entry is [string, string] => entry[1] !== undefined))
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.js'
-import { readText } from './credentials.js'
+import { readText } from './secret.js'
 
 /** The 32 bytes in a file of base64 text; undefined when the file has no such content. */
 export function readSecretBytes (file: string): Buffer | undefined {

@@ -5,7 +5,7 @@ import { nearest } from '../envelope/nearest.js'
 import { applyEnvironment, knownVariables, type Environment } from './environment.js'
 import { mistakesOf } from './mistakes.js'
 import { secretMistakes } from './secrets.js'
-import { readCredentials, readText } from './credentials.js'
+import { readConnection } from './datastore-connection.js'
 import { readSecretBytes } from './cursor-secret.js'
 
 /** A configuration that can't be used, with every mistake found; no sentence repeats a configured value. */
@@ -71,10 +71,9 @@ function misnamedVariables (environment: Environment): string[] {
 }
 
 function datastoreMistakes (config: Config, environment: Environment): string[] {
-  return Object.entries(config.datastores).flatMap(([name, { auth, caFile }]) => {
-    const credentials = readCredentials(auth, environment)
-    const mistakes = 'mistake' in credentials ? [`datastores.${name}.auth: ${credentials.mistake}`] : []
-    return caFile !== undefined && readText(caFile) === undefined ? [...mistakes, `datastores.${name}.caFile: the file cannot be read`] : mistakes
+  return Object.entries(config.datastores).flatMap(([name, datastore]) => {
+    const connection = readConnection(datastore, environment)
+    return 'mistakes' in connection ? connection.mistakes.map(mistake => `datastores.${name}.${mistake}`) : []
   })
 }
 

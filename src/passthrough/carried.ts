@@ -53,17 +53,21 @@ export async function carried (scope: FastifyInstance, { passageOf }: CarriedOpt
 /** As an expression, since the router reads an encoded dollar, which many clients send, in no other form of a path. */
 const anyOperation = ':operation(^\\$.*$)'
 
-/** Sends through the datastore's own connections, and nowhere that no passage led to. */
+/**
+ * Sends through the datastore's own connections, and nowhere that no passage led to. The proxy sends in the same turn in which
+ * a passage was opened; by its address alone one datastore would be taken for another one on the same host, credential included.
+ */
 class Carrier {
-  readonly #upstreams = new Map<string, Passage['upstream']>()
+  #opened: Passage['upstream'] | undefined
 
   open ({ upstream }: Passage): void {
-    this.#upstreams.set(upstream.origin, upstream)
+    this.#opened = upstream
   }
 
   request (options: Dispatcher.RequestOptions, answered: Parameters<Passage['upstream']['request']>[1]): void {
-    const upstream = this.#upstreams.get(String(options.origin))
-    if (upstream === undefined) throw new Error('no passage leads there')
+    const upstream = this.#opened
+    this.#opened = undefined
+    if (upstream === undefined || upstream.origin !== String(options.origin)) throw new Error('no passage leads there')
     upstream.request(options, answered)
   }
 }

@@ -1,18 +1,16 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { authorizationOf } from '../backends/authentication.js'
+import type { Authorization } from '../backends/authentication/authorization.js'
 import type { Backend } from '../backends/backend.js'
 import { defaultConnections, HttpBackend } from '../backends/http-backend.js'
 import { measuredBackend, type Exchange } from '../backends/measured-backend.js'
 import { routing, type Owner } from '../backends/routing.js'
 import { Shares } from '../backends/shares.js'
-import type { Config, DatastoreConfig } from '../config.js'
-import { readCredentials } from '../config/credentials.js'
-import type { Environment } from '../config/environment.js'
+import type { Config } from '../config.js'
 import type { Check } from '../gateway/health.js'
 import { startSandbox } from '../sandbox/sandbox.js'
 import { openCircuits, type Circuits } from './circuits.js'
 import type { Closers } from './closers.js'
+import { credentialsCheck, openClient, type ClientParts } from './datastore-client.js'
 import type { ServiceParts } from './parts.js'
 
 /** The FHIR servers behind the gateway, sandboxes included. */
@@ -26,13 +24,14 @@ export interface OpenDatastores {
 }
 
 /** `onExchange` is told of each exchange with any of them; absent where nobody measures. */
-interface DatastoreParts { readonly environment: Environment, readonly now: () => Date, readonly onExchange?: (exchange: Exchange) => void }
+interface DatastoreParts extends Omit<ClientParts, 'onAuthorization'> { readonly onExchange?: (exchange: Exchange) => void }
 
 /** Gives every configured datastore a client, and starts a sandbox in the data directory where test or live has none. */
 export async function openDatastores (config: Config, { log, ...parts }: DatastoreParts & Pick<ServiceParts, 'log'>, closers: Closers): Promise<OpenDatastores> {
   const { test, live, dedicated } = config.routing
   const backends: Record<string, Backend> = {}
-  for (const name of datastoreNames(config)) backends[name] = measured(await openDatastore(config, name, { ...parts, closers }), parts)
+  const authorizations: Authorization[] = []
+  for (const name of datastoreNames(config)) backends[name] = measured(await openDatastore(config, name, { ...parts, log, closers, onAuthorization: authorization => authorizations.push(authorization) }), parts)
   const circuits = openCircuits(Object.values(backends), log, closers)
   const routed = routing({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated })
   const shares = new Shares()
@@ -42,7 +41,7 @@ export async function openDatastores (config: Config, { log, ...parts }: Datasto
       // Outside of the share, where nothing waits for those that wait for an answer.
       return circuits[backend.name]!.guard(isShared(config, backend) ? shares.of(backend, owner.tenantId, shareOf(config, backend)) : backend)
     },
-    checks: checksOf(backends, config.routing, circuits),
+    checks: { ...checksOf(backends, config.routing, circuits), ...showsCredentials(config) && { datastoreCredentials: credentialsCheck(authorizations) } },
     circuits,
     sandboxes: datastoreNames(config).filter(name => isSandbox(config, name))
   }
@@ -62,6 +61,10 @@ function shareOf ({ datastores }: Config, { name }: Backend): number {
   return Math.ceil((datastores[name]?.connections ?? defaultConnections) / 2)
 }
 
+function showsCredentials ({ datastores }: Config): boolean {
+  return Object.values(datastores).some(({ auth }) => auth.type !== 'none')
+}
+
 /** The names of all datastores, sandboxes last. */
 export function datastoreNames ({ datastores, routing: { test, live } }: Config): string[] {
   return [...new Set([...Object.keys(datastores), test, live])]
@@ -78,17 +81,11 @@ export function sandboxFile ({ dataDirectory }: Config, name: string): string {
 }
 
 /** One of the {@link datastoreNames}, to be closed by the closers. */
-export async function openDatastore (config: Config, name: string, { environment, now, closers }: DatastoreParts & { readonly closers: Closers }): Promise<Backend> {
+export async function openDatastore (config: Config, name: string, { closers, ...parts }: ClientParts & { readonly closers: Closers }): Promise<Backend> {
   const datastore = config.datastores[name]
-  if (datastore !== undefined && !isSandbox(config, name)) return closers.add(clientOf(name, datastore, environment))
-  const sandbox = closers.add(await startSandbox({ file: sandboxFile(config, name), now }))
+  if (datastore !== undefined && !isSandbox(config, name)) return closers.add(await openClient(name, datastore, parts))
+  const sandbox = closers.add(await startSandbox({ file: sandboxFile(config, name), now: parts.now }))
   return closers.add(new HttpBackend({ name, baseUrl: sandbox.url }))
-}
-
-function clientOf (name: string, { url, auth, caFile, ...bounds }: DatastoreConfig, environment: Environment): HttpBackend {
-  const credentials = readCredentials(auth, environment)
-  if ('mistake' in credentials) throw new Error(`datastores.${name}.auth: ${credentials.mistake}`)
-  return new HttpBackend({ name, baseUrl: url, authorization: authorizationOf(credentials), ...bounds, ...(caFile ? { ca: readFileSync(caFile, 'utf8') } : {}) })
 }
 
 /** By what they serve, because the names of dedicated datastores may be those of customers, and anybody may ask for the health. */

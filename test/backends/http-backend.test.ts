@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Test } from 'tap'
-import { authorizationOf } from '../../src/backends/authentication.js'
+import { basicHeader, bearerHeader, fixedAuthorization } from '../../src/backends/authentication/authorization.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import type { HttpBackendOptions } from '../../src/backends/http-backend.js'
 import type { BackendRequest } from '../../src/backends/backend.js'
@@ -41,7 +41,7 @@ const dripping: Behaviour = response => {
 }
 
 t.test('a request reaches the path below the base URL with the gateway\'s own headers and no others', async t => {
-  const { server, backend } = await stub(t, { authorization: authorizationOf({ kind: 'bearer', token: 'secret' }) })
+  const { server, backend } = await stub(t, { authorization: fixedAuthorization(bearerHeader('secret')) })
   await backend.send({ ...write, headers: { prefer: 'return=representation', 'x-request-id': 'r1' } })
   const { method, url, headers, body } = server.seen[0]!
   t.strictSame([method, url, body], ['POST', '/fhir/Patient', write.body])
@@ -58,7 +58,7 @@ t.test('a request reaches the path below the base URL with the gateway\'s own he
 })
 
 t.test('a page link at the base, a search by POST and a basic credential are sent as they are', async t => {
-  const { server, backend } = await stub(t, { authorization: authorizationOf({ kind: 'basic', user: 'gateway', password: 'pä:ss' }) })
+  const { server, backend } = await stub(t, { authorization: fixedAuthorization(basicHeader('gateway', 'pä:ss')) })
   await backend.send({ method: 'GET', path: '?_getpages=1' })
   await backend.send({ method: 'POST', path: 'Patient/_search?_tag=a%7Cb', form: 'name=x' })
   t.strictSame(server.seen.map(seen => seen.url), ['/fhir?_getpages=1', '/fhir/Patient/_search?_tag=a%7Cb'])

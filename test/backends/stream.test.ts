@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { fixedAuthorization } from '../../src/backends/authentication/authorization.js'
 import type { StreamRequest } from '../../src/backends/backend.js'
 import { HttpBackend, type HttpBackendOptions } from '../../src/backends/http-backend.js'
 import { Failure } from '../../src/envelope/failures.js'
@@ -28,7 +29,7 @@ const answer = (status: number, headers: Record<string, string>, ...pieces: stri
 }
 
 t.test('a file is read as it comes, under the gateway\'s own credential and for the types that were asked for', async t => {
-  const { server, read } = await stub(t, { authorization: () => 'Bearer secret' })
+  const { server, read } = await stub(t, { authorization: fixedAuthorization('Bearer secret') })
   for (const given of [`${type};charset=utf-8`, 'application/ndjson']) {
     server.behave(answer(200, { 'content-type': given }, '{}\n', '{"a":1}\n'))
     t.strictSame(await read({ headers: { 'x-request-id': 'r1' } }), { status: 200, text: '{}\n{"a":1}\n' })

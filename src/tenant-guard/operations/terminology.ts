@@ -27,7 +27,7 @@ export interface Passage {
   /** From the host on, without the query. */
   readonly path: string
   readonly query: string
-  /** All of them: none of the client's goes along. */
+  /** All of them but those that the datastore's connection adds: none of the client's goes along. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   /**
@@ -46,11 +46,9 @@ export interface Passage {
 export function passageOf (door: Door, asked: Terminology): Passage {
   const { backend: { upstream }, requestId } = door
   const request = requestFor(asked)
-  const authorization = upstream.authorization()
   const headers: Record<string, string> = {
     accept: 'application/fhir+json',
     ...request.body !== undefined && { 'content-type': 'application/fhir+json; charset=utf-8' },
-    ...authorization !== undefined && { authorization },
     ...requestId !== undefined && { 'x-request-id': requestId }
   }
   return {
@@ -59,7 +57,7 @@ export function passageOf (door: Door, asked: Terminology): Passage {
     path: `${upstream.basePath}/${asked.type}/${asked.operation}`,
     headers,
     shown: answer => shown(door, asked, answer),
-    broken: error => brokenFailure(readOnly, brokenExchange(error))
+    broken: error => error instanceof Failure ? error : brokenFailure(readOnly, brokenExchange(error))
   } satisfies Omit<Passage, typeof guarded> as Passage
 }
 

@@ -1,0 +1,107 @@
+import { createPrivateKey, webcrypto } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import * as oidc from 'openid-client'
+import { Agent, fetch } from 'undici'
+import type { ClientProof, OAuthCredentials, SigningHash } from '../../config/credentials.js'
+import type { ClientCertificate } from '../../config/datastore-connection.js'
+import type { Secret } from '../../config/secret.js'
+import { bearerHeader } from './authorization.js'
+import { CredentialTrouble, knownCode, type Credential, type CredentialSource } from './credential-source.js'
+
+/** Where a token server does not say how long a token serves. */
+const assumedGoodForMs = 300_000
+const shortestGoodForMs = 1_000
+
+/** Answers that are longer are no tokens. */
+const longestAnswerBytes = 1_048_576
+
+/** Tokens of a token server by the grant client_credentials: RFC 6749, section 4.4. Secrets and keys in files are read for each token. */
+export class ClientCredentials implements CredentialSource {
+  readonly #credentials: OAuthCredentials
+  readonly #agent: Agent
+
+  constructor (credentials: OAuthCredentials, certificate: ClientCertificate | undefined) {
+    const { proof, ca } = credentials
+    this.#credentials = credentials
+    // Shown to the token server only where it is to know the client by it.
+    const shown = proof.method === 'tls_client_auth' ? certificate : undefined
+    this.#agent = new Agent({ connections: 1, maxResponseSize: longestAnswerBytes, connect: { rejectUnauthorized: true, ...shown, ...ca !== undefined && { ca } } })
+  }
+
+  async next (signal: AbortSignal): Promise<Credential> {
+    try {
+      const configuration = await this.#configuration(signal)
+      const { access_token: token, expires_in: seconds } = await oidc.clientCredentialsGrant(configuration, { ...this.#credentials.parameters })
+      if (!/^[\x21-\x7e]+$/.test(token)) throw new CredentialTrouble('the token server gave a token that a header cannot carry')
+      return { header: bearerHeader(token), goodForMs: seconds === undefined ? assumedGoodForMs : Math.max(seconds * 1_000, shortestGoodForMs) }
+    } catch (error) {
+      throw troubleOf(error)
+    }
+  }
+
+  async close (): Promise<void> {
+    await this.#agent.destroy()
+  }
+
+  async #configuration (signal: AbortSignal): Promise<oidc.Configuration> {
+    const { tokenUrl, clientId, proof } = this.#credentials
+    // A server of which nothing but this is known; assertions are for its token endpoint, as RFC 7523 and SMART App Launch have it.
+    const configuration = new oidc.Configuration({ issuer: tokenUrl, token_endpoint: tokenUrl }, clientId, undefined, await clientAuthentication(proof))
+    // The settings let http through on loopback alone.
+    if (tokenUrl.startsWith('http:')) oidc.allowInsecureRequests(configuration)
+    configuration[oidc.customFetch] = async (url, options) =>
+      await fetch(url, { ...options, body: options.body as string, signal, dispatcher: this.#agent }) as unknown as Response
+    return configuration
+  }
+}
+
+async function clientAuthentication (proof: ClientProof): Promise<oidc.ClientAuth> {
+  switch (proof.method) {
+    case 'client_secret_basic': return oidc.ClientSecretBasic(await textOf(proof.secret))
+    case 'client_secret_post': return oidc.ClientSecretPost(await textOf(proof.secret))
+    case 'private_key_jwt': return oidc.PrivateKeyJwt({ key: await signingKey(proof.keyFile, proof.hash), ...proof.keyId !== undefined && { kid: proof.keyId } })
+    case 'tls_client_auth': return oidc.TlsClientAuth()
+  }
+}
+
+/** The secret as it is now. */
+export async function textOf ({ text, file }: Secret): Promise<string> {
+  if (file === undefined) return text
+  const read = (await readFile(file, 'utf8').catch(() => { throw new CredentialTrouble('the file of the client secret cannot be read') })).trim()
+  if (read === '') throw new CredentialTrouble('the file of the client secret is empty')
+  return read
+}
+
+async function signingKey (file: string, hash: SigningHash): Promise<oidc.CryptoKey> {
+  try {
+    const key = createPrivateKey(await readFile(file))
+    const curve = curves[key.asymmetricKeyDetails?.namedCurve ?? '']
+    const algorithm = key.asymmetricKeyType === 'ec' ? { name: 'ECDSA', namedCurve: curve! } : { name: 'RSASSA-PKCS1-v1_5', hash }
+    return await webcrypto.subtle.importKey('pkcs8', key.export({ format: 'der', type: 'pkcs8' }), algorithm, false, ['sign'])
+  } catch {
+    throw new CredentialTrouble('the file of the signing key holds no key that can be used')
+  }
+}
+
+/** Names of curves in OpenSSL and in WebCrypto. */
+const curves: Readonly<Record<string, string>> = { prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' }
+
+/** What servers say of an error beside its code may repeat what they were sent. */
+function troubleOf (error: unknown): CredentialTrouble {
+  if (error instanceof CredentialTrouble) return error
+  if (error instanceof oidc.ResponseBodyError) {
+    return new CredentialTrouble('the token server refused the gateway', { code: knownCode(error.error), status: error.status, retryAfterSeconds: secondsIn(error.response) })
+  }
+  const { code, cause } = Object(error) as { code?: unknown, cause?: unknown }
+  const answer = cause instanceof Object && 'status' in cause ? cause as Response : undefined
+  if (answer !== undefined) return new CredentialTrouble('the token server answered with something else than a token', { code: knownCode(code), status: answer.status, retryAfterSeconds: secondsIn(answer) })
+  const system = knownCode(Object(cause).code)
+  return new CredentialTrouble(system === undefined ? 'the token server\'s answer cannot be used' : 'the token server cannot be reached', { code: system ?? knownCode(code) })
+}
+
+const longestRetryAfterSeconds = 300
+
+function secondsIn (answer: Response): number | undefined {
+  const seconds = Number(answer.headers?.get('retry-after') ?? NaN)
+  return seconds > 0 ? Math.min(seconds, longestRetryAfterSeconds) : undefined
+}

@@ -1,0 +1,74 @@
+import type { TokenCredential } from '@azure/identity'
+import type { EntraCredentials } from '../../config/credentials.js'
+import { bearerHeader } from './authorization.js'
+import { textOf } from './client-credentials.js'
+import { CredentialTrouble, knownCode, type Credential, type CredentialSource } from './credential-source.js'
+
+/** The library, which is not installed with the gateway. */
+type Library = typeof import('@azure/identity')
+
+const loadLibrary = async (): Promise<Library> => await import('@azure/identity')
+
+/** How often the library may repeat a request of its own: the gateway itself tries again, and later. */
+const retryOptions = { maxRetries: 1 }
+
+/**
+ * Tokens of Microsoft Entra ID.
+ * @throws {Error} at the start, when the library is not installed
+ */
+export async function openEntra (credentials: EntraCredentials, now: () => Date, load: () => Promise<Library> = loadLibrary): Promise<CredentialSource> {
+  try {
+    return new EntraTokens(credentials, now, await load())
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    throw new Error('the type azure needs the package @azure/identity, which is not installed: npm install @azure/identity')
+  }
+}
+
+class EntraTokens implements CredentialSource {
+  constructor (private readonly credentials: EntraCredentials, private readonly now: () => Date, private readonly library: Library) {}
+
+  async next (signal: AbortSignal): Promise<Credential> {
+    try {
+      // A new one each time: it would give a token that was refused again from its memory, and keep a secret that was replaced.
+      const credential = await credentialOf(this.library, this.credentials)
+      const { token, expiresOnTimestamp } = (await credential.getToken(this.credentials.scope, { abortSignal: signal }))!
+      return { header: bearerHeader(token), goodForMs: Math.max(expiresOnTimestamp - this.now().getTime(), 1_000) }
+    } catch (error) {
+      throw troubleOf(error)
+    }
+  }
+}
+
+async function credentialOf (library: Library, { identity, authorityHost, ca }: EntraCredentials): Promise<TokenCredential> {
+  const options = {
+    retryOptions,
+    ...authorityHost !== undefined && { authorityHost, disableInstanceDiscovery: !isMicrosofts(authorityHost) },
+    ...ca !== undefined && { tlsOptions: { ca } }
+  }
+  switch (identity.credential) {
+    case 'client-secret': return new library.ClientSecretCredential(identity.tenantId, identity.clientId, await textOf(identity.secret), options)
+    case 'certificate': return new library.ClientCertificateCredential(identity.tenantId, identity.clientId, identity.certificateFile, options)
+    case 'managed-identity': return new library.ManagedIdentityCredential({ ...identity.clientId !== undefined && { clientId: identity.clientId }, ...options })
+    case 'workload-identity': return new library.WorkloadIdentityCredential({
+      ...identity.tenantId !== undefined && { tenantId: identity.tenantId },
+      ...identity.clientId !== undefined && { clientId: identity.clientId },
+      ...options
+    })
+  }
+}
+
+/** Any other authority is unknown to the public cloud, which the library would ask about it. */
+function isMicrosofts (authorityHost: string): boolean {
+  return /^https:\/\/login\.(?:microsoftonline\.(?:com|us)|partner\.microsoftonline\.cn|chinacloudapi\.cn)\/?$/.test(authorityHost)
+}
+
+/** Messages of Entra ID repeat ids of the directory and of the application; the code of the error says what is wrong. */
+function troubleOf (error: unknown): CredentialTrouble {
+  if (error instanceof CredentialTrouble) return error
+  const { name, message = '', statusCode, errorResponse, code } = Object(error) as { name?: string, message?: string, statusCode?: number, errorResponse?: { error?: string }, code?: unknown }
+  const entraCode = /\bAADSTS\d{4,8}\b/.exec(String(message))?.[0]
+  const facts = { code: entraCode ?? knownCode(errorResponse?.error) ?? knownCode(code), ...typeof statusCode === 'number' && { status: statusCode } }
+  if (name === 'CredentialUnavailableError') return new CredentialTrouble('there is no such identity of Entra ID where the gateway runs', facts)
+  return new CredentialTrouble('Entra ID gave no token', facts)
+}

@@ -1,0 +1,84 @@
+import { createSecureContext } from 'node:tls'
+import type { DatastoreConfig } from '../config.js'
+import { readCredentials, type Credentials } from './credentials.js'
+import type { Environment } from './environment.js'
+import { isMistake, readSecret, readText } from './secret.js'
+
+/** A client's certificate with its key, both in PEM. */
+export interface ClientCertificate {
+  readonly cert: string
+  readonly key: string
+}
+
+/** What a connection to a datastore needs beside its address, secrets included: pass it on, never log it. */
+export interface DatastoreConnection {
+  readonly credentials: Credentials
+  readonly ca: string | undefined
+  readonly certificate: ClientCertificate | undefined
+  /** Sent with each request, by names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Reads all files and variables that the settings of a datastore point at, or lists what is wrong, beginning with the setting below the datastore. */
+export function readConnection (datastore: DatastoreConfig, environment: Environment): DatastoreConnection | { readonly mistakes: readonly string[] } {
+  const mistakes: string[] = []
+  const credentials = readCredentials(datastore, environment)
+  if (isMistake(credentials)) mistakes.push(`auth: ${credentials.mistake}`)
+  const tls = readTls(datastore, mistakes)
+  const headers = readHeaders(datastore, environment, mistakes)
+  return mistakes.length > 0 || isMistake(credentials) ? { mistakes } : { credentials, ...tls, headers }
+}
+
+function readTls ({ url, caFile, clientCertFile, clientKeyFile }: DatastoreConfig, mistakes: string[]): Pick<DatastoreConnection, 'ca' | 'certificate'> {
+  const read = (setting: string, file: string | undefined) => {
+    const text = file === undefined ? undefined : readText(file)
+    if (file !== undefined && text === undefined) mistakes.push(`${setting}: the file cannot be read`)
+    return text
+  }
+  const [ca, cert, key] = [read('caFile', caFile), read('clientCertFile', clientCertFile), read('clientKeyFile', clientKeyFile)]
+  if ((clientCertFile === undefined) !== (clientKeyFile === undefined)) mistakes.push('clientCertFile: needs clientKeyFile beside it, and the other way round')
+  if (cert === undefined || key === undefined) return { ca, certificate: undefined }
+  if (!url.startsWith('https:')) mistakes.push('clientCertFile: needs a URL with https')
+  if (!isPair({ cert, key })) mistakes.push('clientCertFile: the certificate and the key must be in PEM, without a passphrase, and belong together')
+  return { ca, certificate: { cert, key } }
+}
+
+function isPair (certificate: ClientCertificate): boolean {
+  try {
+    createSecureContext(certificate)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function readHeaders ({ headers }: DatastoreConfig, environment: Environment, mistakes: string[]): Record<string, string> {
+  const read: Record<string, string> = {}
+  for (const [name, { value, valueEnv, valueFile }] of Object.entries(headers)) {
+    const setting = `headers.${name}`
+    const lower = name.toLowerCase()
+    const secret = value !== undefined && valueEnv === undefined && valueFile === undefined
+      ? { text: value }
+      : readSecret('value', { variable: valueEnv, file: valueFile }, environment)
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) mistakes.push(`${setting}: is no name of a header`)
+    else if (isReserved(lower)) mistakes.push(`${setting}: is not for settings, because the gateway or the connection decides it`)
+    else if (Object.hasOwn(read, lower)) mistakes.push(`${setting}: is there twice`)
+    else if (value !== undefined && (valueEnv ?? valueFile) !== undefined) mistakes.push(`${setting}: needs one of value, valueEnv and valueFile`)
+    else if (isMistake(secret)) mistakes.push(`${setting}: ${secret.mistake}`)
+    else read[lower] = secret.text
+  }
+  return read
+}
+
+/**
+ * Names that say who asks, where, what is sent and what is done: the connection's own (RFC 9110, section 7.6.1), those that the
+ * gateway sends, and those by which a server does something else than it was asked.
+ */
+function isReserved (name: string): boolean {
+  return reserved.has(name) || /^(?:proxy-|content-|accept|if-|x-http-method|x-method|x-forwarded-|forwarded|sec-)/.test(name)
+}
+
+const reserved = new Set([
+  'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'host', 'authorization', 'cookie', 'range',
+  'prefer', 'cache-control', 'pragma', 'x-request-id', 'traceparent', 'tracestate', 'baggage', 'x-cascade', 'x-rewrite-history'
+])

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs'
+import type { Environment } from './environment.js'
+
+/** A secret as it was at the start; where it came from a file, the file may hold a newer one meanwhile. Pass it on, never log it. */
+export interface Secret {
+  readonly text: string
+  readonly file?: string
+}
+
+/** What is wrong with a setting: a sentence that repeats no value. */
+export interface Mistake { readonly mistake: string }
+
+/** Reads a secret from where `<name>Env` or `<name>File` points, or says what is wrong. */
+export function readSecret (name: string, { variable, file }: { readonly variable: string | undefined, readonly file: string | undefined }, environment: Environment): Secret | Mistake {
+  if ((variable === undefined) === (file === undefined)) return { mistake: `needs either ${name}Env or ${name}File` }
+  const text = variable !== undefined ? environment[variable] : readText(file!)
+  if (text === undefined) return { mistake: variable !== undefined ? `${name}Env names a variable that is not set` : `${name}File cannot be read` }
+  // Such a character would end the header that carries the secret.
+  if (!/^[\x20-\x7e]+$/.test(text)) return { mistake: `the ${name} is empty or holds a character that a header cannot carry` }
+  return { text, ...file !== undefined && { file } }
+}
+
+/** The text of a file without the space around it; undefined when it cannot be read. */
+export function readText (file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch {
+    return undefined
+  }
+}
+
+export function isMistake (value: object): value is Mistake {
+  return 'mistake' in value
+}
