@@ -7,7 +7,7 @@ const observation = (subject: string, more = {}) => ({ resourceType: 'Observatio
 const patient = (id?: string, more = {}) => ({ resourceType: 'Patient', ...id !== undefined && { id }, name: [{ family: 'Ilse' }], ...more })
 
 /** What an import does with every datastore. */
-export function importContract (name: string, fhirUrl: string | undefined): void {
+export function importContract (name: string, fhirUrl: string | undefined, validates = fhirUrl !== undefined): void {
   const settings = fhirUrl === undefined ? {} : { fhirUrl }
 
   test(`${name}: lines that refer to each other in any order are all stored, and their references lead to each other`, async t => {
@@ -123,7 +123,7 @@ export function importContract (name: string, fhirUrl: string | undefined): void
     const lines = [...Array(60).keys()].map(at => at % 20 === 7 ? { resourceType: 'Patient', id: `p${at}`, ...fhirUrl === undefined ? { contact: 'x', name: 'x'.repeat(3) } : { birthDate: 'yesterday' } } : patient(`p${at}`))
     const { results } = await client.run([...lines, observation('Patient/p7'), observation('Patient/p8')])
     const failed = results.filter(({ status }) => status === 'failed').map(({ line }) => line)
-    if (fhirUrl !== undefined) t.same(failed, [8, 28, 48, 61])
+    if (validates) t.same(failed, [8, 28, 48, 61])
     t.equal(results.length, 62)
     t.notOk(results.some(({ status }) => status === 'pending'))
   })

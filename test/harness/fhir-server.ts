@@ -26,6 +26,9 @@ export function fhirServer (url: string): FhirServer {
       ...(body === undefined ? {} : { body: printJson(body) })
     })
     const text = await answer.text()
+    const location = answer.headers.get('location')
+    // A server need not show what it stored.
+    if (text === '' && location !== null) return { ...await send('GET', location.slice(url.length + 1)), status: answer.status }
     return { status: answer.status, body: text === '' ? undefined : parseStored(text) }
   }
   const demand = async (status: number, ...request: Parameters<typeof send>) => {

@@ -1,0 +1,16 @@
+import t from 'tap'
+import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { unlimitedPlans } from '../harness/client.js'
+import { fhirServer } from '../harness/fhir-server.js'
+import { startGateway } from '../harness/gateway.js'
+import { unlikeHapi } from '../harness/unlike-hapi.js'
+import { changeContract } from './change-contract.js'
+import { idempotencyContract } from './idempotency-contract.js'
+import { pagingContract } from './paging-contract.js'
+
+const server = await startSandbox({ file: ':memory:', now: () => new Date(), manners: { ...unlikeHapi, references: 'checked' } })
+t.teardown(() => server.close())
+await t.test('a keyed write is done once', t => idempotencyContract(t, server.url, 2))
+await t.test('searches', async t => pagingContract(t, await startGateway(t, { fhirUrl: server.url, plans: unlimitedPlans })))
+await t.test('changes', async t => changeContract(t, await startGateway(t, { fhirUrl: server.url, plans: unlimitedPlans }), fhirServer(server.url)))
+t.end()
