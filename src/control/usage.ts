@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely'
-import { monthOf, type MonthTotal, type UsageBatch, type UsageLine, type UsageReceipt } from '../limits/usage.js'
+import { monthOf } from '../limits/month.js'
+import type { MonthTotal, UsageBatch, UsageLine, UsageReceipt } from '../limits/usage.js'
 import { billOf, type Bill } from './bill.js'
 import type { ControlContext } from './context.js'
 import type { Tables } from './tables.js'

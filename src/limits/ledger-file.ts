@@ -1,7 +1,8 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import Database from 'better-sqlite3'
 import { base32, randomText } from '../keys/random-text.js'
-import { linesPerBatch, monthOf, type Pool, type UsageBatch, type UsageLine, type UsageReceipt } from './usage.js'
+import { monthOf } from './month.js'
+import type { UsageBatch, UsageLine, UsageReceipt } from './usage.js'
 
 /** Raised whenever the tables change. */
 const layout = 1
@@ -17,8 +18,8 @@ const monthsKeptMs = 40 * dayMs
 /** Old batches are made totals a few at a time, so that nobody waits for it. */
 const foldedAtOnce = 20
 
-/** Writers wait no longer for another process, since every request waits with them; a flush that failed is repeated. */
-const busyMs = 50
+/** How long another process may keep the file; a writing that failed is repeated. */
+const busyMs = 1_000
 
 const columns = `
   key_id TEXT NOT NULL, tenant_id TEXT NOT NULL, mode TEXT NOT NULL, hour TEXT NOT NULL, resource TEXT NOT NULL,
@@ -41,9 +42,6 @@ const tables = `
 
 /** Lines to be written once, whatever goes wrong meanwhile; the name tells one deposit from another. */
 export interface Deposit { readonly name: string, readonly lines: readonly UsageLine[] }
-
-/** How many requests of a pool counted in a month: at this gateway, and at all others as far as the control plane has told. */
-export interface MonthCount { readonly own: number, readonly others: number }
 
 /** The file is no ledger, or no longer a sound one. */
 export class LedgerBroken extends Error {
@@ -76,9 +74,9 @@ export class LedgerFile {
     })
   }
 
-  /** The first batch that the control plane has not acknowledged; formed of what waits when there is none. */
-  nextBatch (): UsageBatch | undefined {
-    return this.#inTransaction(() => this.#firstUnacknowledged() ?? this.#formed())
+  /** The first batch that the control plane has not acknowledged; formed of so many lines of what waits when there is none. */
+  nextBatch (mostLines: number): UsageBatch | undefined {
+    return this.#inTransaction(() => this.#firstUnacknowledged() ?? this.#formed(mostLines))
   }
 
   /**
@@ -99,11 +97,6 @@ export class LedgerFile {
     })
   }
 
-  /** What of a pool counted in a month, as far as it is on this disk. */
-  monthOf ({ tenantId, mode }: Pool, month: string): MonthCount {
-    return (this.#statements.month.get(tenantId, mode, month) as MonthCount | undefined) ?? { own: 0, others: 0 }
-  }
-
   close (): void {
     this.#database.close()
   }
@@ -121,8 +114,8 @@ export class LedgerFile {
     return row && { ledgerId: this.#series().ledger_id, number: row.number, batchId: row.batch_id, lines: unpacked(row.content) }
   }
 
-  #formed (): UsageBatch | undefined {
-    const rows = this.#statements.waiting.all(linesPerBatch) as LineRow[]
+  #formed (mostLines: number): UsageBatch | undefined {
+    const rows = this.#statements.waiting.all(mostLines) as LineRow[]
     if (rows.length === 0) return undefined
     for (const row of rows) this.#statements.leave.run(row)
     const { ledger_id: ledgerId, last_number: last } = this.#series()
@@ -233,7 +226,6 @@ function prepare (database: Database.Database) {
     forget: database.prepare('DELETE FROM totals WHERE hour < ?'),
     unacknowledged: database.prepare('SELECT * FROM batches WHERE acknowledged_at IS NULL AND number <= ?'),
     acknowledgedAfter: database.prepare('SELECT * FROM batches WHERE acknowledged_at IS NOT NULL AND number > ?'),
-    month: database.prepare('SELECT own, others FROM months WHERE tenant_id = ? AND mode = ? AND month = ?'),
     own: database.prepare(`
       INSERT INTO months (tenant_id, mode, month, own) VALUES (:tenantId, :mode, :month, :count) ON CONFLICT DO UPDATE SET own = own + :count`),
     told: database.prepare(`

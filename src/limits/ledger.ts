@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { readdirSync, renameSync, rmSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import Database from 'better-sqlite3'
 import type { FastifyBaseLogger } from 'fastify'
-import { LedgerBroken, LedgerFile, type Deposit, type MonthCount } from './ledger-file.js'
-import { Tally } from './tally.js'
+import type { Deposit } from './ledger-file.js'
+import { LedgerFailure } from './ledger-messages.js'
+import { LedgerMonths, type MonthCount, type WrittenMonth } from './ledger-months.js'
+import { LedgerWriter } from './ledger-writer.js'
+import { countedIn, Tally } from './tally.js'
 import type { Pool, UsageBatch, UsageReceipt, Use } from './usage.js'
 
 /** What the ledger of a gateway needs; `now` is the wall clock. */
@@ -30,7 +32,7 @@ export interface LedgerCheck {
 
 /** So many lines go to disk sooner than time would have it. */
 const flushedLines = 5_000
-/** What gathered while the disk failed is written in parts, so that requests need not wait for all of it. */
+/** What gathered while the disk failed is handed over in parts, for that takes a moment of this thread. */
 const mostAtOnce = 10_000
 
 /**
@@ -41,17 +43,26 @@ export class UsageLedger {
   readonly #options: LedgerOptions
   readonly #tally: Tally
   readonly #timer: NodeJS.Timeout
-  #file: LedgerFile | undefined
+  readonly #writer: LedgerWriter
+  readonly #months: LedgerMonths
   /** Taken out of the tally, and perhaps on disk. */
   #deposit: Deposit | undefined
   #isFailing = false
+  #writing = Promise.resolve()
+  #next: Promise<void> | undefined
+  #closing: Promise<void> | undefined
+
+  /** Resolves when it is known whether the file can be written; then it shows in {@link check}. */
+  readonly opened: Promise<void>
 
   constructor (options: LedgerOptions) {
-    const { flushMs = 500, mostLines = 100_000 } = options
+    const { file, now, flushMs = 500, mostLines = 100_000 } = options
     this.#options = options
     this.#tally = new Tally(mostLines)
+    this.#writer = new LedgerWriter(file, now)
+    this.#months = new LedgerMonths(file)
     this.#timer = setInterval(() => this.flush(), flushMs).unref()
-    this.flush()
+    this.opened = this.flush()
   }
 
   /** Counts a request that came in at a time, ISO 8601 in UTC; `times` is more than 1 for an import, whose records count one each. */
@@ -60,32 +71,31 @@ export class UsageLedger {
     if (this.#tally.size === flushedLines && !this.#isFailing) this.flush()
   }
 
-  /** Puts on disk what is not there. A failure is logged once, and shows in {@link check} as long as it lasts. */
-  flush (): void {
-    try {
-      const file = this.#open()
-      if (this.#deposit !== undefined) this.#put(file, this.#deposit)
-      if (this.#tally.size > 0) this.#put(file, { name: randomUUID(), lines: this.#tally.take(mostAtOnce) })
-      this.#succeed()
-    } catch (error) {
-      this.#fail(error)
-    }
+  /** Puts on disk what is not there, and resolves also when that failed: a failure is logged once, and shows in {@link check} as long as it lasts. */
+  flush (): Promise<void> {
+    this.#next ??= this.#writing.then(() => {
+      this.#next = undefined
+      this.#writing = this.#write()
+      return this.#writing
+    })
+    return this.#next
   }
 
-  /** What the control plane is to be given next; undefined when it has everything. @throws when the disk fails */
-  nextBatch (): UsageBatch | undefined {
-    return this.#work(file => file.nextBatch())
+  /** What the control plane is to be given next; undefined when it has everything. @throws {LedgerFailure} */
+  nextBatch (): Promise<UsageBatch | undefined> {
+    return this.#noticed(this.#writer.nextBatch())
   }
 
-  /** Learns where the control plane stands after a batch was sent. @throws when the disk fails */
-  settle (receipt: UsageReceipt): void {
-    this.#work(file => file.settle(receipt, this.#options.now()))
+  /** Learns where the control plane stands after a batch was sent. @throws {LedgerFailure} */
+  settle (receipt: UsageReceipt): Promise<void> {
+    return this.#noticed(this.#writer.settle(receipt))
   }
 
   /** What of a pool counted in a month, what is still in memory included; a disk that can't be read counts nothing. */
   monthOf (pool: Pool, month: string): MonthCount {
-    const { own, others } = this.#readMonth(pool, month)
-    return { own: own + this.#tally.countedIn(pool, month), others }
+    const { written, own, others } = this.#readMonth(pool, month)
+    const onItsWay = this.#deposit === undefined || this.#deposit.name === written ? 0 : countedIn(this.#deposit.lines, pool, month)
+    return { own: own + onItsWay + this.#tally.countedIn(pool, month), others }
   }
 
   /** How the ledger is. */
@@ -96,44 +106,57 @@ export class UsageLedger {
   }
 
   /** Flushes and closes; says in the log what is lost when the disk still fails. */
-  close (): void {
+  close (): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close (): Promise<void> {
     clearInterval(this.#timer)
-    do this.flush()
+    do await this.flush()
     while (this.#tally.size > 0 && !this.#isFailing)
     if (this.#linesInMemory() > 0) this.#options.log.error({ lines: this.#linesInMemory() }, 'the usage ledger could not be written; what was in memory is lost')
-    this.#file?.close()
-    this.#file = undefined
+    // Before the writer, which puts everything into the one file as the last one that has it open.
+    this.#months.close()
+    await this.#writer.close()
   }
 
   #linesInMemory (): number {
     return this.#tally.size + (this.#deposit?.lines.length ?? 0)
   }
 
-  #put (file: LedgerFile, deposit: Deposit): void {
-    this.#deposit = deposit
-    file.add(deposit)
-    this.#deposit = undefined
-  }
-
-  #readMonth (pool: Pool, month: string): MonthCount {
+  async #write (): Promise<void> {
     try {
-      return this.#work(file => file.monthOf(pool, month))
-    } catch {
-      return { own: 0, others: 0 }
+      await this.#writer.open()
+      if (this.#deposit !== undefined) await this.#put(this.#deposit)
+      if (this.#tally.size > 0) await this.#put({ name: randomUUID(), lines: this.#tally.take(mostAtOnce) })
+      this.#succeed()
+    } catch (error) {
+      this.#fail(error)
     }
   }
 
-  #work<T> (work: (file: LedgerFile) => T): T {
+  async #put (deposit: Deposit): Promise<void> {
+    this.#deposit = deposit
+    await this.#writer.add(deposit)
+    this.#deposit = undefined
+  }
+
+  #readMonth (pool: Pool, month: string): WrittenMonth {
     try {
-      return work(this.#open())
+      return this.#months.read(pool, month)
+    } catch {
+      return { written: '', own: 0, others: 0 }
+    }
+  }
+
+  async #noticed<T> (work: Promise<T>): Promise<T> {
+    try {
+      return await work
     } catch (error) {
       this.#fail(error)
       throw error
     }
-  }
-
-  #open (): LedgerFile {
-    return (this.#file ??= new LedgerFile(this.#options.file))
   }
 
   #succeed (): void {
@@ -141,26 +164,13 @@ export class UsageLedger {
     this.#isFailing = false
   }
 
-  /** The file is opened anew the next time: only then it shows what of a failed writing is in it. */
   #fail (error: unknown): void {
-    this.#file?.close()
-    this.#file = undefined
-    if (!this.#isFailing) this.#options.log.warn({ err: error }, 'the usage ledger can\'t be written; counts are kept in memory')
+    const { log } = this.#options
+    // Perhaps another file has its name now.
+    this.#months.close()
+    if (!this.#isFailing) log.warn({ err: error }, 'the usage ledger can\'t be written; counts are kept in memory')
     this.#isFailing = true
-    if (isBroken(error)) this.#setAside()
-  }
-
-  /** Out of the way, and never deleted: it may hold what nobody else has. */
-  #setAside (): void {
-    const { file, now, log } = this.#options
-    const aside = `${file}.broken-${now().toISOString().replaceAll(/\D/g, '')}`
-    try {
-      renameSync(file, aside)
-      for (const suffix of ['-wal', '-shm']) moveOrRemove(file + suffix, aside + suffix)
-      log.error({ file: basename(aside) }, 'the usage ledger is broken and was set aside; a new one begins')
-    } catch (error) {
-      log.error({ err: error }, 'the usage ledger is broken and can\'t be set aside')
-    }
+    if (error instanceof LedgerFailure && error.aside !== undefined) log.error({ file: error.aside }, 'the usage ledger is broken and was set aside; a new one begins')
   }
 
   #brokenFiles (): readonly string[] {
@@ -170,18 +180,5 @@ export class UsageLedger {
     } catch {
       return []
     }
-  }
-}
-
-function isBroken (error: unknown): boolean {
-  return error instanceof LedgerBroken || (error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code))
-}
-
-/** What belongs to a file under its old name would be taken for a part of the new one. */
-function moveOrRemove (from: string, to: string): void {
-  try {
-    renameSync(from, to)
-  } catch {
-    rmSync(from, { force: true })
   }
 }

@@ -3,9 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Plan, Plans } from '../config.js'
 import { Failure } from '../envelope/failures.js'
 import type { Caller } from '../keys/caller.js'
+import { monthOf } from './month.js'
 import type { MonthCounts, Taken } from './month-counts.js'
 import { planNamed } from './plans.js'
-import { isCounted, monthOf } from './usage.js'
+import { isCounted } from './usage.js'
 
 /** Where the month is counted. */
 export interface MonthlyQuotaOptions { readonly plans: Plans, readonly months: Pick<MonthCounts, 'take'> }

@@ -1,10 +1,11 @@
 import type { Plans } from '../config.js'
 import { Failure } from '../envelope/failures.js'
 import type { JobOwner } from '../jobs/job.js'
+import { monthOf } from './month.js'
 import type { MonthCounts } from './month-counts.js'
 import { isServedPast } from './monthly-quota.js'
 import { planNamed } from './plans.js'
-import { isCounted, monthOf, type Use, type UsageInteraction } from './usage.js'
+import { isCounted, type Use, type UsageInteraction } from './usage.js'
 
 /** A record's place in its organization's month. */
 export interface RecordTicket {

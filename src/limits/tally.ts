@@ -1,4 +1,5 @@
-import { monthOf, type Pool, type Use, type UsageLine } from './usage.js'
+import { monthOf } from './month.js'
+import type { Pool, Use, UsageLine } from './usage.js'
 
 /** Counts requests by what they have in common, in memory that is bounded. */
 export class Tally {
@@ -31,12 +32,8 @@ export class Tally {
   }
 
   /** How many requests of a pool that count in a month are held. */
-  countedIn ({ tenantId, mode }: Pool, month: string): number {
-    let counted = 0
-    for (const line of this.#lines.values()) {
-      if (line.isCounted && line.tenantId === tenantId && line.mode === mode && monthOf(line.hour) === month) counted += line.count
-    }
-    return counted
+  countedIn (pool: Pool, month: string): number {
+    return countedIn(this.#lines.values(), pool, month)
   }
 
   /** Takes out lines, the oldest first, at most so many. */
@@ -50,6 +47,15 @@ export class Tally {
     if (this.#lines.size < this.#most) this.#lines.set(name, line)
     else this.#lost += line.count
   }
+}
+
+/** How many requests of a pool that count in a month are in these lines. */
+export function countedIn (lines: Iterable<UsageLine>, { tenantId, mode }: Pool, month: string): number {
+  let counted = 0
+  for (const line of lines) {
+    if (line.isCounted && line.tenantId === tenantId && line.mode === mode && monthOf(line.hour) === month) counted += line.count
+  }
+  return counted
 }
 
 function * take<T> (items: Iterable<T>, most: number): Generator<T> {

@@ -3,10 +3,10 @@ import type { Plans } from '../config.js'
 import { amountOf } from '../control/bill.js'
 import { Failure } from '../envelope/failures.js'
 import { queryOf } from '../envelope/query.js'
+import { monthOf } from './month.js'
 import type { MonthCounts } from './month-counts.js'
 import { nextMonth } from './monthly-quota.js'
 import { planNamed } from './plans.js'
-import { monthOf } from './usage.js'
 
 /** Where the month is counted. */
 export interface UsageRouteOptions { readonly plans: Plans, readonly months: Pick<MonthCounts, 'used'> }

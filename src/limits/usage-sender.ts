@@ -55,10 +55,10 @@ export class UsageSender {
   async #sendNext (stopping: AbortSignal): Promise<number> {
     const { ledger, send, onSettled, log, everyMs, patienceMs } = this.#parts
     try {
-      const batch = ledger.nextBatch()
+      const batch = await ledger.nextBatch()
       if (batch === undefined) return everyMs
       const receipt = await send(batch, AbortSignal.any([stopping, AbortSignal.timeout(patienceMs)]))
-      ledger.settle(receipt)
+      await ledger.settle(receipt)
       onSettled(receipt)
       if (receipt.number !== batch.number || receipt.batchId !== batch.batchId) throw new Error(`the control plane stands at batch ${receipt.number} and not at ${batch.number}`)
       if (this.#failures > 0) log.info('usage is sent to the control plane again')

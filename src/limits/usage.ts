@@ -87,9 +87,6 @@ export interface MonthTotal extends Pool {
 /** Whether a request with this answer counts against the month: what was refused with 401 or 429, or failed on our side, does not. */
 export const isCounted = (status: number): boolean => status !== 401 && status !== 429 && status < 500
 
-/** The month of a moment that is ISO 8601 in UTC. */
-export const monthOf = (at: string): string => at.slice(0, 7)
-
 /**
  * Gives a batch to the control plane. Repeating it does no harm: each is applied exactly once, whoever sends it how often.
  * A refusal is a receipt as well, from which the ledger learns where to go on; so only what never arrived, or what nobody

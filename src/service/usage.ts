@@ -25,8 +25,9 @@ interface UsageCheck extends Check { readonly linesInMemory: number, readonly lo
 const noticedFailures = 7
 
 /** Opens the ledger in the data directory, whatever state that is in, and sends it from now on. */
-export function openUsage ({ dataDirectory }: Config, { link, now, log }: { readonly link: Pick<ControlLink, 'sendUsage'>, readonly now: () => Date, readonly log: FastifyBaseLogger }): OpenUsage {
+export async function openUsage ({ dataDirectory }: Config, { link, now, log }: { readonly link: Pick<ControlLink, 'sendUsage'>, readonly now: () => Date, readonly log: FastifyBaseLogger }): Promise<OpenUsage> {
   const ledger = new UsageLedger({ file: join(dataDirectory, 'usage.db'), now, log })
+  await ledger.opened
   const months = new MonthCounts({ ledger })
   const sender = new UsageSender({ ledger, send: link.sendUsage, log, onSettled: ({ months: totals = [] }) => months.learn(totals) })
   return {
@@ -38,7 +39,7 @@ export function openUsage ({ dataDirectory }: Config, { link, now, log }: { read
     },
     close: async () => {
       await sender.stop()
-      ledger.close()
+      await ledger.close()
     }
   }
 }

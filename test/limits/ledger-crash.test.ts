@@ -75,7 +75,7 @@ t.test(`of ${kills} processes that are killed while they count and send, at most
   t.ok(atRest > 0 && atRest <= before, 'the control plane never has more than the ledger')
   const ledger = openLedger(t, file)
   const sender = new UsageSender({ ledger, send: batch => control.usage.apply(batch, 'one'), log: { info () {}, warn () {} }, everyMs: 1 })
-  while (ledger.nextBatch() !== undefined) await pause(20)
+  while (await ledger.nextBatch() !== undefined) await pause(20)
   await sender.stop()
   t.equal(await taken(), before, 'a later process sends the rest, and both agree to the last request')
 })

@@ -13,6 +13,7 @@ const [folder, sends] = process.argv.slice(2) as [string, string?]
 const now = () => new Date()
 const log = { info: tell, warn: tell, error: tell }
 const ledger = new UsageLedger({ file: join(folder, 'usage.db'), now, log })
+await ledger.opened
 
 if (sends !== undefined) {
   const { openControlStore } = await import('../../src/control/store.js')

@@ -34,9 +34,9 @@ async function until (isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!await isSo()) await pause(5)
 }
 
-function count (ledger: UsageLedger, requests = 1): void {
+async function count (ledger: UsageLedger, requests = 1): Promise<void> {
   for (let i = 0; i < requests; i++) ledger.record(aUse({ keyId: `key-${i % 7}` }), at)
-  ledger.flush()
+  await ledger.flush()
 }
 
 t.test('everything that is counted comes to the control plane, once', async t => {
@@ -45,10 +45,10 @@ t.test('everything that is counted comes to the control plane, once', async t =>
   const ledger = openLedger(t, file)
   sending(t, ledger, send)
   for (let i = 1; i <= 20; i++) {
-    count(ledger, i)
+    await count(ledger, i)
     await pause(3)
   }
-  await until(() => ledger.nextBatch() === undefined)
+  await until(async () => await ledger.nextBatch() === undefined)
   t.equal(await requests(), 210)
   t.equal(requestsIn(file), 210)
 })
@@ -63,13 +63,13 @@ t.test('while the control plane is away, one batch waits and is tried again and 
     if (isAway) throw new Error('the control plane is away')
     return await send(batch, signal)
   })
-  count(ledger, 3)
+  await count(ledger, 3)
   await until(() => sender.failures === 2)
-  count(ledger, 4)
+  await count(ledger, 4)
   t.same(tried, [tried[0], tried[0]])
   t.equal(await requests(), 0)
   isAway = false
-  await until(() => ledger.nextBatch() === undefined)
+  await until(async () => await ledger.nextBatch() === undefined)
   t.equal(sender.failures, 0)
   t.equal(await requests(), 7)
 })
@@ -83,8 +83,8 @@ t.test('a batch whose receipt is lost is sent again and applied once', async t =
     if (losses++ < 2) throw new Error('the connection broke')
     return receipt
   })
-  count(ledger, 5)
-  await until(() => ledger.nextBatch() === undefined)
+  await count(ledger, 5)
+  await until(async () => await ledger.nextBatch() === undefined)
   t.equal(losses, 3)
   t.equal(await requests(), 5)
 })
@@ -98,8 +98,8 @@ t.test('a control plane that does not answer is given up after a time and asked 
     isSilent = false
     return await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
   }, 50)
-  count(ledger)
-  await until(() => ledger.nextBatch() === undefined)
+  await count(ledger)
+  await until(async () => await ledger.nextBatch() === undefined)
   t.equal(await requests(), 1)
 })
 
@@ -113,14 +113,14 @@ t.test('stopping ends a sending that is under way; what was not acknowledged is 
     isApplied = true
     return await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
   })
-  count(ledger, 3)
+  await count(ledger, 3)
   await until(() => isApplied)
   await sender.stop()
-  count(ledger, 4)
-  ledger.close()
+  await count(ledger, 4)
+  await ledger.close()
   const next = openLedger(t, file)
   sending(t, next, send)
-  await until(() => next.nextBatch() === undefined)
+  await until(async () => await next.nextBatch() === undefined)
   t.equal(await requests(), 7)
 })
 
@@ -136,11 +136,11 @@ t.test('of two senders of the same ledger at once, and one that is late, nothing
     return await send(batch, signal)
   })
   for (let i = 0; i < 30; i++) {
-    count(one, 2)
-    count(other, 1)
+    await count(one, 2)
+    await count(other, 1)
     await pause(2)
   }
-  await until(() => one.nextBatch() === undefined)
+  await until(async () => await one.nextBatch() === undefined)
   t.equal(await requests(), 90)
   if (late !== undefined) await send(late, AbortSignal.abort())
   t.equal(await requests(), 90)
@@ -151,16 +151,16 @@ t.test('a copied ledger is told by the control plane, and both go on with nothin
   const { send, requests } = await controlPlane(t)
   const file = ledgerPlace(t)
   const first = openLedger(t, file)
-  count(first, 1)
-  first.settle(await send(first.nextBatch()!, AbortSignal.timeout(1_000)))
-  first.close()
+  await count(first, 1)
+  await first.settle(await send((await first.nextBatch())!, AbortSignal.timeout(1_000)))
+  await first.close()
   copyFileSync(file, `${file}.copy`)
   const ledgers = [openLedger(t, file), openLedger(t, `${file}.copy`)]
   for (const ledger of ledgers) sending(t, ledger, send)
   for (let i = 0; i < 10; i++) {
-    for (const ledger of ledgers) count(ledger, 1)
+    for (const ledger of ledgers) await count(ledger, 1)
     await pause(5)
   }
-  await until(() => ledgers.every(ledger => ledger.nextBatch() === undefined))
+  for (const ledger of ledgers) await until(async () => await ledger.nextBatch() === undefined)
   t.equal(await requests(), 21)
 })
