@@ -48,6 +48,7 @@ const datastore = Type.Object({
     valueFile: Type.Optional(Type.String({ description: 'File that holds it, read at the start', minLength: 1, examples: ['/run/secrets/fhir-subscription-key'] }))
   }, { additionalProperties: false }), { default: {} }),
   auth: datastoreAuth,
+  import: Type.Enum(['transactions', 'own'], { description: 'How bulk imports write there: by transactions, or new records by the server\'s own `$import`, which fetches them from `bulk.importUrl`', default: 'transactions', examples: ['own'] }),
   connectTimeoutMs: Type.Integer({ description: 'Longest wait for a connection', unit: 'ms', minimum: 1, default: 5_000, examples: [5_000] }),
   headersTimeoutMs: Type.Integer({ description: 'Longest wait for the beginning of an answer', unit: 'ms', minimum: 1, default: 30_000, examples: [30_000] }),
   bodyTimeoutMs: Type.Integer({ description: 'Longest pause within an answer', unit: 'ms', minimum: 1, default: 15_000, examples: [15_000] }),
@@ -121,6 +122,7 @@ const bulk = Type.Object({
   jobsAtOnce: Type.Integer({ description: 'Most bulk jobs that this gateway works on at a time; others wait', minimum: 1, maximum: 100, default: 4, examples: [4] }),
   jobsPerOrganization: Type.Integer({ description: 'Most bulk jobs of one organization at a time, over all gateways', minimum: 1, maximum: 100, default: 2, examples: [2] }),
   importHosts: Type.Array(Type.String({ pattern: '^[a-z0-9.-]+(:\\d{1,5})?$' }), { description: 'Hosts from which imports may fetch their records by https, with a port where it is not 443; none unless told', default: [], examples: [['files.example.org']] }),
+  importUrl: Type.Optional(Type.String({ description: 'Address under which the datastores whose `import` is `own` reach this very gateway, each one its own; absent: they are written to by transactions', format: 'base-url', examples: ['http://gateway-1.internal:8080'] })),
   lineBytes: Type.Integer({ description: 'Longest line of an import', unit: 'bytes', minimum: 65_536, maximum: 134_217_728, default: 16_777_216, examples: [16_777_216] }),
   reserveBytes: Type.Integer({ description: 'What bulk jobs leave free on the disk of their files; with less, they wait', unit: 'bytes', minimum: 0, default: 268_435_456, examples: [268_435_456] })
 }, { additionalProperties: false, default: {} })

@@ -52,6 +52,8 @@ export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, Do
   readonly bodyBytes: number
   /** The routes below `/v1`, whose handlers return what becomes `data`. */
   readonly routes: readonly FastifyPluginAsync[]
+  /** Outside of what takes a key: what is there asks for proof of its own. */
+  readonly openRoutes?: readonly FastifyPluginAsync[]
   /** Raw FHIR, below `/v1/fhir`. */
   readonly fhir: FastifyPluginAsync
 }
@@ -104,6 +106,7 @@ async function openToAll (scope: FastifyInstance, options: GatewayOptions): Prom
   await scope.register(envelope)
   await scope.register(health, options)
   await scope.register(metadata, options)
+  for (const route of options.openRoutes ?? []) await scope.register(route)
 }
 
 async function healthAlone (scope: FastifyInstance, options: HealthOptions): Promise<void> {

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { importJobs } from '../bulk/import/import-job.js'
+import { importJobs, type ImportJobOptions } from '../bulk/import/import-job.js'
+import { Offers, offerRoute } from '../bulk/import/own/offers.js'
 import { results } from '../bulk/import/results.js'
 import { importRoute } from '../bulk/import/routes.js'
 import { sourcesIn, startImport } from '../bulk/import/start-import.js'
@@ -9,6 +10,7 @@ import type { Config } from '../config.js'
 import { recordQuota } from '../limits/record-quota.js'
 import { importRoutes, type Imports } from '../passthrough/import-routes.js'
 import { importStore } from '../tenant-guard/import/import-store.js'
+import { ownImport } from '../tenant-guard/import/own-import.js'
 import type { Bulk } from './bulk-parts.js'
 
 /** Who does imports, and the routes that are theirs. */
@@ -16,10 +18,14 @@ export interface ImportParts {
   readonly doJob: DoJob
   readonly routes: readonly FastifyPluginAsync[]
   readonly fhirRoutes: readonly FastifyPluginAsync[]
+  /** For datastores, which have no key. */
+  readonly openRoutes: readonly FastifyPluginAsync[]
 }
 
 /** The imports of a gateway. */
-export function importParts ({ plans, limits, bulk: { importHosts, lineBytes } }: Config, { jobs, spool, openDoor, usage, url, now }: Bulk): ImportParts {
+export function importParts (config: Config, bulk: Bulk): ImportParts {
+  const { plans, limits, bulk: { importHosts, lineBytes } } = config
+  const { jobs, spool, openDoor, usage, url, now } = bulk
   const rules = { importHosts }
   const start = { jobs, spool, rules, url }
   const imports: Imports = {
@@ -30,13 +36,32 @@ export function importParts ({ plans, limits, bulk: { importHosts, lineBytes } }
     },
     discard: ({ caller }, id) => jobs.discard(id, caller)
   }
+  const own = ownWays(config, bulk)
   const quotaFor = recordQuota({ plans, months: usage.months, record: usage.count, now })
   return {
-    doJob: importJobs({ ...rules, jobs, lineBytes, quotaFor, storeFor: (owner, errand) => importStore(openDoor(owner, errand)) }),
+    doJob: importJobs({ ...rules, jobs, lineBytes, quotaFor, storeFor: (owner, errand) => importStore(openDoor(owner, errand)), ...own.ways }),
     routes: [
       scope => importRoute(scope, { ...start, bodyBytes: limits.bundleBytes }),
       scope => results(scope, { jobs, spool })
     ],
-    fhirRoutes: [scope => importRoutes(scope, { imports, url })]
+    fhirRoutes: [scope => importRoutes(scope, { imports, url })],
+    openRoutes: own.routes
+  }
+}
+
+interface OwnWays { readonly ways: Pick<ImportJobOptions, 'ownWayFor'>, readonly routes: readonly FastifyPluginAsync[] }
+
+/** How datastores import by themselves that are to, and from where they fetch. */
+function ownWays ({ datastores, bulk: { importUrl } }: Config, { openDoor }: Bulk): OwnWays {
+  if (importUrl === undefined) return { ways: {}, routes: [] }
+  const offers = new Offers(importUrl)
+  return {
+    ways: {
+      ownWayFor: (owner, errand) => {
+        const door = openDoor(owner, errand)
+        return datastores[door.backend.name]?.import === 'own' ? { store: ownImport(door), offers } : undefined
+      }
+    },
+    routes: [scope => offerRoute(scope, offers)]
   }
 }

@@ -23,6 +23,8 @@ export interface OpenBulk {
   readonly routes: readonly FastifyPluginAsync[]
   /** Below `/v1/fhir`. */
   readonly fhirRoutes: readonly FastifyPluginAsync[]
+  /** For datastores, which have no key. */
+  readonly openRoutes: readonly FastifyPluginAsync[]
   /** For raw FHIR, which begins exports too. */
   readonly exports: Exports
   readonly check: () => Check
@@ -50,6 +52,7 @@ export function openBulk (config: Config, parts: BulkParts, closers: Closers): O
   return {
     routes: [scope => jobRoutes(scope, { jobs: bulk.jobs, url, now }), scope => downloads(scope, { jobs: bulk.jobs, spool }), ...ofExports.routes, ...ofImports.routes],
     fhirRoutes: [...ofExports.fhirRoutes, ...ofImports.fhirRoutes],
+    openRoutes: ofImports.openRoutes,
     exports,
     check: () => ({ status: runner.failures < noticedFailures ? 'ok' : 'degraded', running: runner.running }),
     running: () => runner.running

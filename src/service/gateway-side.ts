@@ -76,6 +76,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     capabilityStatement: statements.whole,
     fhirStatement: statements.fhir,
     document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }),
+    openRoutes: bulk.openRoutes,
     fhir: async scope => {
       await passthrough(scope, { storeFor, url, exports: bulk.exports, bodyBytes: config.limits.bundleBytes })
       for (const routes of bulk.fhirRoutes) await scope.register(routes)

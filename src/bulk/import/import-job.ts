@@ -4,6 +4,8 @@ import type { RecordQuota } from '../../limits/record-quota.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
 import type { DoJob, Work } from '../work.js'
 import type { Errand } from './errand.js'
+import type { OwnWay } from './own/write-by-own.js'
+import { writeByOwn } from './own/write-by-own.js'
 import { fetchSources, type SourceRules } from './fetch-sources.js'
 import { Identities } from './identities.js'
 import { IndexFile } from './index-file.js'
@@ -16,6 +18,8 @@ import { writeLines } from './write-lines.js'
 export interface ImportJobOptions extends SourceRules {
   /** The part of its datastore that is an owner's tenant's. */
   readonly storeFor: (owner: JobOwner, errand: { readonly id: string, readonly log: Work['log'] }) => ImportStore
+  /** How that datastore imports by itself; absent, or undefined, where it is not to. */
+  readonly ownWayFor?: (owner: JobOwner, errand: { readonly id: string, readonly log: Work['log'] }) => OwnWay | undefined
   readonly jobs: Pick<Jobs, 'identityKey'>
   readonly quotaFor: (owner: JobOwner) => RecordQuota
   /** The longest line, in bytes. */
@@ -54,11 +58,13 @@ export function importJobs (options: ImportJobOptions): DoJob {
   }
 }
 
-async function steps (errand: Errand, rules: SourceRules): Promise<void> {
-  const { index } = errand
-  await fetchSources(errand, rules)
+async function steps (errand: Errand, options: ImportJobOptions): Promise<void> {
+  const { index, work: { job: { owner, id }, log } } = errand
+  await fetchSources(errand, options)
   if (!index.has('read')) await readLines(errand)
   if (!index.has('ordered')) await orderLines(errand)
+  const ownWay = options.ownWayFor?.(owner, { id, log })
+  if (ownWay !== undefined) await writeByOwn(errand, ownWay)
   await writeLines(errand)
 }
 

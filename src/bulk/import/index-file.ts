@@ -34,6 +34,9 @@ export interface IndexedLine {
   readonly plan: Plan | null
 }
 
+/** A line with its place in the order of writing. */
+export interface PlacedLine extends IndexedLine { readonly place: number }
+
 /** Something that a line refers to in this import. */
 export interface Referred { readonly line: number, readonly state: number, readonly result: Buffer | null, readonly type: string, readonly identity: Identity }
 
@@ -173,6 +176,16 @@ export class IndexFile {
     return this.#sql.pending.all(most) as IndexedLine[]
   }
 
+  /** Lines that nothing was done with and that refer to no line but such as are stored, after a place in the order of writing; none of a circle. */
+  ready (asked: { readonly after: number, readonly longest: number, readonly most: number }): readonly PlacedLine[] {
+    return this.#sql.ready.all(asked) as PlacedLine[]
+  }
+
+  /** Lines that were sent to be created and of which it is not known what became of them, after a place in the order of writing. */
+  handedOver (after: number, most: number): readonly PlacedLine[] {
+    return this.#sql.handedOver.all(after, most) as PlacedLine[]
+  }
+
   /** The lines of a circle. */
   circle (circle: number): readonly IndexedLine[] {
     return this.#sql.circle.all(circle) as IndexedLine[]
@@ -220,7 +233,7 @@ export class IndexFile {
 
 const lineColumns = 'line, at, bytes, type, identity, circle, plan'
 
-function prepared (db: Database.Database): Readonly<Record<'counts' | 'mark' | 'setMark' | 'last' | 'begin' | 'parts' | 'typeAt' | 'typeOf' | 'taken' | 'twins' | 'add' | 'addReference' | 'setTwins' | 'unordered' | 'isOrdered' | 'nextPlace' | 'referred' | 'order' | 'pending' | 'circle' | 'wasEmpty' | 'noteType' | 'send' | 'end' | 'rows' | 'failures', Statement>> {
+function prepared (db: Database.Database): Readonly<Record<'counts' | 'mark' | 'setMark' | 'last' | 'begin' | 'parts' | 'typeAt' | 'typeOf' | 'taken' | 'twins' | 'add' | 'addReference' | 'setTwins' | 'unordered' | 'isOrdered' | 'nextPlace' | 'referred' | 'order' | 'pending' | 'ready' | 'handedOver' | 'circle' | 'wasEmpty' | 'noteType' | 'send' | 'end' | 'rows' | 'failures', Statement>> {
   return {
     counts: db.prepare('SELECT count(*) AS total, count(*) FILTER (WHERE state >= 2) AS processed, count(*) FILTER (WHERE state = 3) AS failed FROM lines'),
     mark: db.prepare('SELECT 1 FROM marks WHERE name = ?'),
@@ -241,6 +254,9 @@ function prepared (db: Database.Database): Readonly<Record<'counts' | 'mark' | '
     referred: db.prepare('SELECT target.line, target.state, target.result, target.type, target.identity FROM refs JOIN lines AS target ON target.identity = refs.identity WHERE refs.line = ? AND target.line <> ?'),
     order: db.prepare('UPDATE lines SET place = @place, circle = @circle WHERE line = @line'),
     pending: db.prepare(`SELECT ${lineColumns} FROM lines WHERE state < 2 ORDER BY place LIMIT ?`),
+    ready: db.prepare(`SELECT ${lineColumns}, place FROM lines WHERE state < 2 AND state = 0 AND circle IS NULL AND place > @after AND bytes <= @longest AND NOT EXISTS (
+      SELECT 1 FROM refs JOIN lines AS target ON target.identity = refs.identity WHERE refs.line = lines.line AND target.line <> lines.line AND target.state <> 2) ORDER BY place LIMIT @most`),
+    handedOver: db.prepare(`SELECT ${lineColumns}, place FROM lines WHERE state < 2 AND state = 1 AND plan = 'created' AND place > ? ORDER BY place LIMIT ?`),
     circle: db.prepare(`SELECT ${lineColumns} FROM lines WHERE circle = ? AND state < 2 ORDER BY line`),
     wasEmpty: db.prepare('SELECT wasEmpty FROM types WHERE type = ?'),
     noteType: db.prepare('INSERT OR IGNORE INTO types VALUES (?, ?)'),

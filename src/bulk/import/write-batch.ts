@@ -15,7 +15,7 @@ import { prepared, type Prepared } from './resource.js'
 import type { ResultStatus } from './result.js'
 
 /** A line with all that is needed to write it. */
-interface Entry extends Target, Prepared { readonly read: ReadLine, readonly plan: Plan, readonly ticket: RecordTicket | undefined }
+export interface Entry extends Target, Prepared { readonly read: ReadLine, readonly plan: Plan, readonly ticket: RecordTicket | undefined }
 
 /** A group of lines with what their records take of the month. */
 type Tickets = ReadonlyMap<number, RecordTicket | undefined>
@@ -48,7 +48,7 @@ export async function writeBatch (errand: Errand, lines: readonly IndexedLine[],
 }
 
 /** Takes from the month for each line; from the first one on for which nothing is left, no line is written. */
-function takeTickets (errand: Errand, lines: readonly IndexedLine[]): { readonly tickets: Tickets, readonly refused: readonly LineEnd[] } {
+export function takeTickets (errand: Errand, lines: readonly IndexedLine[]): { readonly tickets: Tickets, readonly refused: readonly LineEnd[] } {
   const tickets = new Map<number, RecordTicket | undefined>()
   const groups = groupsOf(lines, line => line)
   for (const [at, group] of groups.entries()) {
@@ -81,7 +81,8 @@ function groupsOf<T> (items: readonly T[], lineOf: (item: T) => IndexedLine): T[
   return groups
 }
 
-async function prepareAll (errand: Errand, lines: readonly IndexedLine[], tickets: Tickets): Promise<ReadonlyArray<Entry | LineEnd>> {
+/** Lines made ready to be written, or ended already. */
+export async function prepareAll (errand: Errand, lines: readonly IndexedLine[], tickets: Tickets): Promise<ReadonlyArray<Entry | LineEnd>> {
   const contents = await contentsOf(errand.work.files, lines)
   const reads = lines.map((line): ReadLine => ({ line, record: readRecord(contents.get(line.line)!, { type: typeAt(errand, line.at), fhirBase: errand.fhirBase }) }))
   const found = errand.request.dryRun ? new Map(reads.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }])) : await targetsOf(errand, reads)
@@ -211,7 +212,7 @@ function answered (errand: Errand, entry: Entry, answer: StoredResource | Failur
 }
 
 /** Does what only reads, again and again while the datastore has trouble. */
-async function patiently<T> ({ signal }: Errand, pace: Pace, work: () => Promise<T>): Promise<T> {
+export async function patiently<T> ({ signal }: Errand, pace: Pace, work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await work()

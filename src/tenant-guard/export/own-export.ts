@@ -1,5 +1,6 @@
 import type { BackendAnswer } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
+import { belowBase } from '../below-base.js'
 import { ask, jsonOf, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import { conditionsAmongOwn } from '../restrict.js'
@@ -67,16 +68,6 @@ function filesIn (door: Door, answer: BackendAnswer, types: readonly string[]): 
   // One order whenever it is asked for, because a place in it is kept.
   const rank = ({ type, path }: OwnFile): string => `${String(types.indexOf(type)).padStart(4, '0')} ${path}`
   return { kind: 'done', files: files.sort((one, other) => rank(one) < rank(other) ? -1 : 1) }
-}
-
-/** A URL of the datastore's, relative to its base; undefined when it leads anywhere else. */
-function belowBase (url: string, { backend: { baseUrl } }: Door): string | undefined {
-  const base = `${baseUrl}/`
-  if (!URL.canParse(url, base)) return undefined
-  const { origin, username, password, pathname, search } = new URL(url, base)
-  const { origin: baseOrigin, pathname: basePath } = new URL(base)
-  const isBelow = origin === baseOrigin && username === '' && password === '' && pathname.startsWith(basePath) && pathname.length > basePath.length
-  return isBelow ? pathname.slice(basePath.length) + search : undefined
 }
 
 function retryAfterMs ({ headers }: BackendAnswer): number | undefined {

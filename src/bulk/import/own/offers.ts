@@ -1,0 +1,79 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Failure } from '../../../envelope/failures.js'
+
+/** Files that one import of a datastore may fetch, by their types. */
+export type OfferedFiles = ReadonlyMap<string, () => Readable>
+
+/** What a datastore may fetch while one import lasts, and by what. */
+export interface Offer {
+  readonly files: ReadonlyArray<{ readonly type: string, readonly url: string }>
+  /** User and password, with a colon between. */
+  readonly credentials: string
+  /** Lets the datastore have the files; it is kept waiting until then. */
+  readonly open: () => void
+  /** From now on nothing is at these URLs. */
+  readonly close: () => void
+}
+
+interface Open { readonly files: OfferedFiles, readonly credentials: Buffer, readonly isOpen: Promise<boolean> }
+
+const prefix = '/bulk-import'
+const secretBytes = 32
+
+/** The lines that datastores fetch from this gateway: each import has URLs and credentials of its own, which lead to nothing else and nowhere once it has ended. */
+export class Offers {
+  readonly #url: string
+  readonly #open = new Map<string, Open>()
+
+  /** @param url where datastores reach this very gateway */
+  constructor (url: string) {
+    this.#url = url
+  }
+
+  offer (files: OfferedFiles): Offer {
+    const [token, password] = [secret(), secret()]
+    const credentials = `clinigate:${password}`
+    let resolve: (isOpen: boolean) => void = () => {}
+    const isOpen = new Promise<boolean>(_resolve => { resolve = _resolve })
+    const place = digest(token).toString('hex')
+    this.#open.set(place, { files, credentials: digest(credentials), isOpen })
+    return {
+      files: [...files.keys()].map(type => ({ type, url: `${this.#url}${prefix}/${token}/${type}.ndjson` })),
+      credentials,
+      open: () => resolve(true),
+      close: () => {
+        this.#open.delete(place)
+        resolve(false)
+      }
+    }
+  }
+
+  /** The file that a request may have; undefined for every other one, whatever is wrong with it. */
+  async find ({ token, name, authorization = '' }: { readonly token: string, readonly name: string, readonly authorization?: string | undefined }): Promise<(() => Readable) | undefined> {
+    const place = digest(token).toString('hex')
+    const open = this.#open.get(place)
+    const [, given = ''] = /^basic ([A-Za-z0-9+/=]{1,400})$/i.exec(authorization) ?? []
+    const isGood = timingSafeEqual(digest(Buffer.from(given, 'base64')), open?.credentials ?? digest(''))
+    if (open === undefined || !isGood || !await open.isOpen || !this.#open.has(place)) return undefined
+    return open.files.get(name.replace(/\.ndjson$/, ''))
+  }
+}
+
+const secret = (): string => randomBytes(secretBytes).toString('base64url')
+
+const digest = (text: string | Buffer): Buffer => createHash('sha256').update(text).digest()
+
+type WithPlace = FastifyRequest<{ Params: { token: string, name: string } }>
+
+/** `/bulk-import/<token>/<type>.ndjson`: outside of what takes a key, for datastores alone. */
+export async function offerRoute (scope: FastifyInstance, offers: Offers): Promise<void> {
+  scope.get(`${prefix}/:token/:name`, { exposeHeadRoute: false }, async (request: WithPlace, reply) => {
+    const { params, headers: { authorization } } = request
+    const read = await offers.find({ ...params, authorization })
+    if (read === undefined) throw new Failure('NOT_FOUND')
+    reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+    return reply.type('application/fhir+ndjson').send(read())
+  })
+}

@@ -1,0 +1,200 @@
+import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises'
+import { json } from 'node:stream/consumers'
+import type { OwnImport } from '../../../tenant-guard/import/own-import.js'
+import { end, type Errand } from '../errand.js'
+import type { IndexedLine } from '../index-file.js'
+import { Pace } from '../pace.js'
+import { patiently, prepareAll, takeTickets, writeBatch, type Entry } from '../write-batch.js'
+import type { Offers } from './offers.js'
+import { Portion } from './portion.js'
+
+/** How a datastore imports by itself. */
+export interface OwnWay {
+  readonly store: OwnImport
+  readonly offers: Offers
+  readonly bounds?: OwnBounds
+}
+
+/** Lines that are handed over at once: with fewer, transactions are done sooner. */
+export interface OwnBounds { readonly fewest: number, readonly most: number }
+
+const usualBounds: OwnBounds = { fewest: 1_000, most: 50_000 }
+const mostBytes = 256 * 1024 * 1024
+/** A longer line goes alone, since HAPI holds many at a time. */
+const longestLine = 262_144
+/** Lines that are looked at together. */
+const together = 200
+
+/** The file of a job that says where the datastore tells of the import which was begun last. */
+const begunFile = 'own-begun'
+
+const shortestPauseMs = 100
+const longestPauseMs = 10_000
+/** A datastore is asked once more when its import has taken a twentieth longer; so long, and it is not waited for any more. */
+const partOfTheTime = 1 / 20
+const longestMs = 2 * 3_600_000
+
+/**
+ * Has the datastore import new lines by itself, those first that refer to no other, then those that refer to them. Each portion
+ * is read back by the ids of its records: what is not there by then goes the usual way, as do changes, circles, long lines
+ * and small rests. So a line's result never rests on what the datastore says of its import.
+ */
+export async function writeByOwn (errand: Errand, way: OwnWay): Promise<void> {
+  if (errand.request.dryRun) return
+  const run = new OwnRun(errand, way)
+  await run.takeUp()
+  while (await run.next()) errand.signal.throwIfAborted()
+}
+
+class OwnRun {
+  readonly #errand: Errand
+  readonly #way: OwnWay
+  readonly #bounds: OwnBounds
+  readonly #pace = new Pace()
+
+  constructor (errand: Errand, way: OwnWay) {
+    this.#errand = errand
+    this.#way = way
+    this.#bounds = way.bounds ?? usualBounds
+  }
+
+  /** Waits for what an earlier run began; its files are nowhere now, so what was not fetched then never is. */
+  async takeUp (): Promise<void> {
+    const { work: { files } } = this.#errand
+    if (await files.size(begunFile) === undefined) return
+    const { job } = await json(files.read(begunFile)) as { readonly job: string }
+    await this.#ended(job)
+    await this.#readBack([])
+    await files.remove(begunFile)
+  }
+
+  /** @returns false when there is too little left to hand over, or the datastore takes nothing */
+  async next (): Promise<boolean> {
+    const { index, signal, work: { files } } = this.#errand
+    const { fewest } = this.#bounds
+    if (index.ready({ after: 0, longest: longestLine, most: fewest }).length < fewest) return false
+    const before = index.counts.processed
+    const portion = new Portion(files)
+    try {
+      await this.#gather(portion)
+      if (portion.lines.length === 0) return index.counts.processed > before
+      if (!await this.#handOver(portion)) return false
+      await this.#readBack(portion.tickets)
+      await files.remove(begunFile)
+      return true
+    } finally {
+      await portion.clear({ isOurs: !signal.aborted })
+    }
+  }
+
+  async #gather (portion: Portion): Promise<void> {
+    const { index, signal } = this.#errand
+    const { most } = this.#bounds
+    for (let after = 0; portion.lines.length < most && portion.bytes < mostBytes;) {
+      const lines = index.ready({ after, longest: longestLine, most: Math.min(together, most - portion.lines.length) })
+      if (lines.length === 0) return
+      after = lines.at(-1)!.place
+      await this.#sort(lines, portion)
+      signal.throwIfAborted()
+    }
+  }
+
+  /** Adds the lines that are new to the portion; the others are written at once. */
+  async #sort (lines: readonly IndexedLine[], portion: Portion): Promise<void> {
+    const errand = this.#errand
+    const { tickets, refused } = takeTickets(errand, lines)
+    const held = new Set(tickets.values())
+    const others: IndexedLine[] = []
+    try {
+      end(errand, refused)
+      const entries = await patiently(errand, this.#pace, () => prepareAll(errand, lines.filter(({ line }) => tickets.has(line)), tickets))
+      const ends = entries.flatMap(entry => 'result' in entry ? [entry] : [])
+      end(errand, ends)
+      for (const { ticket } of ends) held.delete(ticket)
+      const open = entries.flatMap(entry => 'result' in entry ? [] : [entry])
+      const texts = await this.#texts(open.filter(({ plan }) => plan === 'created'))
+      for (const { read: { line }, ticket } of open) {
+        const text = texts.get(line.line)
+        if (text === undefined) {
+          others.push(line)
+          continue
+        }
+        await portion.add({ ...line, text, ticket })
+        held.delete(ticket)
+      }
+    } finally {
+      for (const ticket of held) ticket?.giveBack()
+    }
+    if (others.length > 0) await writeBatch(errand, others, this.#pace)
+  }
+
+  /** What is to be stored of new lines, by their numbers; of those that can't be, nothing. */
+  async #texts (entries: readonly Entry[]): Promise<ReadonlyMap<number, string>> {
+    const { store } = this.#way
+    const texts = await patiently(this.#errand, this.#pace, () => store.lines(entries.map(({ record }) => record!)))
+    return new Map(entries.flatMap(({ read: { line } }, at) => texts[at] === undefined ? [] : [[line.line, texts[at]]]))
+  }
+
+  /**
+   * Hands a portion over, and waits for its end. Before the datastore can have a byte of it, it is noted where it tells of its
+   * import and which lines are in it: whoever takes the job up later knows both.
+   */
+  async #handOver (portion: Portion): Promise<boolean> {
+    const { index } = this.#errand
+    const { store, offers } = this.#way
+    const offer = offers.offer(await portion.whole())
+    try {
+      const job = await store.begin(offer)
+      if (job === undefined) return false
+      await this.#noteBegun(job)
+      for (let at = 0; at < portion.lines.length; at += together) {
+        index.send(portion.lines.slice(at, at + together).map(line => ({ line, plan: 'created' })))
+        await breathe()
+      }
+      offer.open()
+      await this.#ended(job)
+      return true
+    } finally {
+      offer.close()
+    }
+  }
+
+  async #noteBegun (job: string): Promise<void> {
+    const writer = await this.#errand.work.files.write(begunFile)
+    try {
+      await writer.write(Buffer.from(JSON.stringify({ job })))
+    } finally {
+      await writer.close()
+    }
+  }
+
+  async #ended (job: string): Promise<void> {
+    const { signal, work: { log } } = this.#errand
+    const begunAt = performance.now()
+    for (;;) {
+      if (await patiently(this.#errand, this.#pace, () => this.#way.store.hasEnded(job))) return
+      const passed = performance.now() - begunAt
+      if (passed > longestMs) return log.warn('the import of a datastore does not end, and its lines are written the usual way')
+      await pause(Math.min(Math.max(passed * partOfTheTime, shortestPauseMs), longestPauseMs), undefined, { signal })
+    }
+  }
+
+  /** Looks which of the lines that were handed over are stored, and writes the others. @param tickets what their records took of the month */
+  async #readBack (tickets: RecordTickets): Promise<void> {
+    const { index, signal, quota } = this.#errand
+    const errand = { ...this.#errand, quota: { ...quota, take: () => tickets.pop() ?? quota.take() } }
+    for (let after = 0; ;) {
+      const lines = index.handedOver(after, together * this.#pace.limit)
+      if (lines.length === 0) return
+      after = lines.at(-1)!.place
+      await Promise.all(chunksOf(lines).map(chunk => writeBatch(errand, chunk, this.#pace)))
+      signal.throwIfAborted()
+    }
+  }
+}
+
+type RecordTickets = Portion['tickets']
+
+function chunksOf<T> (items: readonly T[]): T[][] {
+  return Array.from({ length: Math.ceil(items.length / together) }, (_, at) => items.slice(at * together, (at + 1) * together))
+}

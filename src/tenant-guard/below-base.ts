@@ -1,0 +1,11 @@
+import type { Door } from './door.js'
+
+/** A URL of the datastore's, relative to its base; undefined when it leads anywhere else. */
+export function belowBase (url: string, { backend: { baseUrl } }: Door): string | undefined {
+  const base = `${baseUrl}/`
+  if (!URL.canParse(url, base)) return undefined
+  const { origin, username, password, pathname, search } = new URL(url, base)
+  const { origin: baseOrigin, pathname: basePath } = new URL(base)
+  const isBelow = origin === baseOrigin && username === '' && password === '' && pathname.startsWith(basePath) && pathname.length > basePath.length
+  return isBelow ? pathname.slice(basePath.length) + search : undefined
+}

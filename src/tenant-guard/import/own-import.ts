@@ -1,0 +1,65 @@
+import { Failure } from '../../envelope/failures.js'
+import { printJson } from '../../json.js'
+import { belowBase } from '../below-base.js'
+import { ask, unexpected, type Door } from '../door.js'
+import { checked, refusedAmong, type ImportedRecord } from './write-together.js'
+
+/** A file that a datastore is to fetch. */
+export interface OfferedFile { readonly type: string, readonly url: string }
+
+/** What a datastore is asked to import, and the user and password by which it may fetch it. */
+export interface Offered { readonly files: readonly OfferedFile[], readonly credentials: string }
+
+/** A datastore's own `$import`, seen by one tenant. The datastore checks nothing, so what it fetches is what {@link OwnImport.lines} gave. */
+export interface OwnImport {
+  /**
+   * New records as they would be stored, a line of JSON each, in the same order; undefined for those that can't be.
+   * What they refer to must be stored.
+   */
+  lines (records: readonly ImportedRecord[]): Promise<ReadonlyArray<string | undefined>>
+  /** @returns where the datastore tells of it, relative to its base URL; undefined when it does not offer it */
+  begin (offered: Offered): Promise<string | undefined>
+  /** Whether the datastore does nothing more for an import. What became of it must be read back: HAPI does not say which records failed. */
+  hasEnded (job: string): Promise<boolean>
+}
+
+/** Opens the import of a datastore for one tenant. */
+export function ownImport (door: Door): OwnImport {
+  return {
+    lines: records => lines(door, records),
+    begin: offered => begin(door, offered),
+    hasEnded: job => hasEnded(door, job)
+  }
+}
+
+async function lines (door: Door, records: readonly ImportedRecord[]): Promise<ReadonlyArray<string | undefined>> {
+  const refused = await refusedAmong(door, records, [])
+  return records.map(({ resource, id }, at) => refused.has(at) ? undefined : printJson(checked(door, resource, id).resource))
+}
+
+/** Lines that HAPI stores in one transaction; one that it can't read fails them all. */
+const linesOfOneBatch = 200
+
+async function begin (door: Door, { files, credentials }: Offered): Promise<string | undefined> {
+  const parameter = [
+    { name: 'inputFormat', valueCode: 'application/fhir+ndjson' },
+    { name: 'storageDetail', part: [{ name: 'type', valueCode: 'https' }, { name: 'credentialHttpBasic', valueString: credentials }, { name: 'maxBatchResourceCount', valueInteger: linesOfOneBatch }] },
+    ...files.map(({ type, url }) => ({ name: 'input', part: [{ name: 'type', valueCode: type }, { name: 'url', valueUri: url }] }))
+  ]
+  const answer = await ask(door, { method: 'POST', path: '$import', headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
+  if ([400, 404, 405, 422, 501].includes(answer.status)) return undefined
+  if (answer.status !== 202) throw unexpected(answer, 'an import was not begun')
+  const place = belowBase(String(answer.headers['content-location']), door)
+  if (place === undefined) throw unexpected(answer, 'the address of an import is not below the base URL that is configured')
+  return place
+}
+
+async function hasEnded (door: Door, job: string): Promise<boolean> {
+  try {
+    return (await ask(door, { method: 'GET', path: job })).status !== 202
+  } catch (error) {
+    // HAPI answers so when a single record failed, however often it is asked.
+    if (error instanceof Failure && (error.cause as { status?: unknown } | undefined)?.status === 500) return true
+    throw error
+  }
+}

@@ -1,0 +1,143 @@
+import { createServer, request as send } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test, type Test } from 'tap'
+import { startGateway } from '../harness/gateway.js'
+import { importer } from './importing.js'
+import { mixedLines, startOwnDatastore, startOwnScene, type OwnManner, type OwnScene } from './own-importing.js'
+
+const all: OwnManner = async (lines, store) => {
+  for (const line of lines) await store(line)
+  return { status: 200 }
+}
+
+/** The same import by transactions alone. */
+async function usual (t: Test, lines: readonly unknown[]): Promise<OwnScene> {
+  const { url } = await startOwnDatastore(t, undefined)
+  const scene = await startOwnScene(t, { fhirUrl: url, lines, isUsual: true })
+  await scene.run()
+  return scene
+}
+
+const kindsOf = ({ counted }: OwnScene): string[] => counted.map(({ type, interaction, status }) => `${type} ${interaction} ${status < 400 ? 'ok' : 'error'}`).sort()
+
+test('whatever a datastore does with the import it is asked for, each line has the result it has by transactions, and is stored and counted once', async t => {
+  const lines = mixedLines(120)
+  const expected = await usual(t, lines)
+  const manners: Readonly<Record<string, OwnManner | undefined>> = {
+    'stores all': all,
+    'stores all and says that it failed': async (given, store) => { await all(given, store); return { status: 500 } },
+    'leaves out every third and says that all is well': async (given, store) => await all(given.filter((_, at) => at % 3 !== 0), store),
+    'stores nothing and says that all is well': async () => ({ status: 200 }),
+    'stores the half and forgets of what it was asked': async (given, store) => { await all(given.slice(0, given.length / 2), store); return { status: 404 } },
+    'offers no import': undefined
+  }
+  for (const [name, manner] of Object.entries(manners)) {
+    const { url, fetched } = await startOwnDatastore(t, manner)
+    const scene = await startOwnScene(t, { fhirUrl: url, lines, most: 30 })
+    t.equal(await scene.run(), 'ended', name)
+    t.same(scene.results(), expected.results(), `${name}: the same results`)
+    for (const type of ['Patient', 'Observation']) t.equal(await scene.total(type), await expected.total(type), `${name}: ${type}`)
+    t.same(kindsOf(scene), kindsOf(expected), `${name}: counted once`)
+    t.equal(scene.held(), 0, `${name}: nothing stays taken from the month`)
+    if (manner === undefined) continue
+    t.ok(scene.begun() > 2, `${name}: portions after each other`)
+    t.ok(fetched.every(line => line.includes('urn:clinigate:tenant')), `${name}: what is fetched is marked`)
+    t.equal(new Set(fetched).size, fetched.length)
+  }
+})
+
+test('an import that the datastore does itself, broken off anywhere and taken up again, ends as one that never was', async t => {
+  const lines = mixedLines(120)
+  const expected = await usual(t, lines)
+  for (const stride of [1, 5, 11]) {
+    const { url } = await startOwnDatastore(t, all)
+    const scene = await startOwnScene(t, { fhirUrl: url, lines, most: 30 })
+    let breaks = 0
+    for (let steps = stride; await scene.run(steps) === 'broken off'; steps += stride) breaks++
+    t.ok(breaks > 0, `broken off ${breaks} times`)
+    t.same(scene.results(), expected.results())
+    for (const type of ['Patient', 'Observation']) t.equal(await scene.total(type), await expected.total(type), type)
+    t.same(kindsOf(scene), kindsOf(expected))
+  }
+})
+
+test('changes of records and a dry run never go through a datastore\'s own import', async t => {
+  const { url, fetched } = await startOwnDatastore(t, all)
+  const lines = mixedLines(60)
+  const dry = await startOwnScene(t, { fhirUrl: url, lines, dryRun: true })
+  await dry.run()
+  t.equal(dry.begun(), 0)
+  const first = await startOwnScene(t, { fhirUrl: url, lines })
+  await first.run()
+  t.ok(first.begun() > 0)
+  const before = fetched.length
+  const again = await startOwnScene(t, { fhirUrl: url, lines })
+  await again.run()
+  t.equal(again.begun(), 0)
+  t.equal(fetched.length, before)
+  t.same(again.results().map(({ id }) => id), first.results().map(({ id }) => id))
+  t.ok(again.results().every(({ status }) => ['updated', 'unchanged', 'failed'].includes(status)))
+})
+
+test('an import that is left while the datastore fetches offers nothing any more', async t => {
+  const left = new AbortController()
+  let url: string | undefined
+  const { url: fhirUrl } = await startOwnDatastore(t, async () => {
+    left.abort(new Error('cancelled'))
+    return undefined
+  })
+  const scene = await startOwnScene(t, { fhirUrl, lines: mixedLines(60) })
+  const offer = scene.offers.offer.bind(scene.offers)
+  const authorization = { value: '' }
+  scene.offers.offer = files => {
+    const made = offer(files)
+    url = made.files[0]!.url
+    authorization.value = `Basic ${Buffer.from(made.credentials).toString('base64')}`
+    return made
+  }
+  await t.rejects(scene.run(Infinity, left.signal))
+  t.equal((await fetch(url!, { headers: { authorization: authorization.value } })).status, 404)
+  t.equal(scene.held(), 0)
+})
+
+/** An address that is known before the gateway's own is. */
+async function startRoad (t: Test): Promise<{ readonly url: string, readonly to: { url?: string }, readonly asked: string[] }> {
+  const to: { url?: string } = {}
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    asked.push(request.url!)
+    request.pipe(send(new URL(request.url!, to.url), { method: request.method!, headers: { ...request.headers, host: new URL(to.url!).host } }, answer => {
+      response.writeHead(answer.statusCode!, answer.headers)
+      answer.pipe(response)
+    }))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => { server.closeAllConnections(); server.close() })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, to, asked }
+}
+
+test('a gateway that is told to lets a datastore fetch new records, and no log names where', async t => {
+  const { url, fetched } = await startOwnDatastore(t, async (lines, store) => {
+    for (let at = 0; at < lines.length; at += 20) await Promise.all(lines.slice(at, at + 20).map(store))
+    return { status: 200 }
+  })
+  const road = await startRoad(t)
+  const gateway = await startGateway(t, { config: { datastores: { test: { url, import: 'own' } }, bulk: { importUrl: road.url } } })
+  road.to.url = gateway.url
+  const client = importer(gateway, (await gateway.createKey()).secret)
+  const { job, results } = await client.run([...Array(1_050).keys()].map(at => ({ resourceType: 'Patient', id: `p${at}` })))
+  t.match(job, { status: 'completed', processedRecords: 1_050, failedRecords: 0 })
+  t.ok(results.every(({ status }) => status === 'created'))
+  t.equal(fetched.length, 1_050)
+  t.equal((await client.get('/fhir/Patient?_summary=count')).body.total, 1_050)
+  const [path] = road.asked as [string]
+  t.match(path, /^\/bulk-import\/[\w-]{43}\/Patient\.ndjson$/)
+  for (const method of ['GET', 'HEAD', 'POST']) t.not((await fetch(gateway.url + path, { method })).status, 200, method)
+  t.notMatch(JSON.stringify(gateway.logged()), path.split('/')[2]!)
+})
+
+test('a gateway that is not told to has no such address', async t => {
+  const gateway = await startGateway(t)
+  const answer = await fetch(`${gateway.url}/bulk-import/${'a'.repeat(43)}/Patient.ndjson`)
+  t.match({ status: answer.status, body: await answer.json() }, { status: 404, body: { code: 'NOT_FOUND' } })
+})
