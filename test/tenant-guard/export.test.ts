@@ -157,12 +157,13 @@ t.test('a line that is not the tenant\'s ends the export for good, deletes its f
   }
 })
 
-t.test('a file that is not below the datastore\'s base URL is never asked for', async t => {
+t.test('a file that is not below the datastore\'s base URL is never asked for; the records are walked over in its place', async t => {
   for (const url of ['http://127.0.0.1:1/fhir/Binary/0', 'https://evil.example/fhir/Binary/0', '//evil.example/fhir/Binary/0', 'http://user:secret@127.0.0.1/fhir/Binary/0', '../../metadata', 'file:///etc/passwd', '']) {
     const { server, job } = await scene(t)
     server.output = () => [{ type: 'Patient', url }]
-    await t.rejects(job.run(), { code: 'BACKEND_ERROR' }, url)
+    await t.rejects(job.run(), { code: 'BACKEND_ERROR' }, `${url}: this server has nothing but an export`)
     t.notOk(server.seen.some(({ path }) => path.includes('Binary')))
+    t.match(server.seen.at(-1)?.path, /^\/Patient\?.*_sort=_lastUpdated/, url)
   }
   const { server, job } = await scene(t)
   server.output = base => [{ type: 'Device', url: `${base}/Binary/0` }]
