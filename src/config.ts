@@ -138,6 +138,13 @@ const overload = Type.Object({
   rssBytes: Type.Unsafe<number | null>({ type: ['integer', 'null'], description: 'The same while the process as a whole takes so much memory: a little less than it may', unit: 'bytes', minimum: 134_217_728, default: null, examples: [1_073_741_824] })
 }, { additionalProperties: false, default: {} })
 
+const auditLog = Type.Object({
+  file: Type.Optional(Type.String({ description: 'File of the access audit log: who did what to which record, one line of JSON each, chained by hashes. Each process needs one of its own; absent: none is written', env: 'AUDIT_LOG_FILE', minLength: 1, examples: ['/var/log/clinigate/access.log'] })),
+  isRequired: Type.Boolean({ description: 'Whether an answer waits until its lines are on the disk, and requests are refused with 503 while they can\'t be written; false: answers go out before their lines', default: true, examples: [false] }),
+  namesShown: Type.Boolean({ description: 'Whether the lines of searches name every record that was shown, and not only how many', default: false, examples: [true] }),
+  fileBytes: Type.Integer({ description: 'Size from which on another file is begun, as each day in UTC; the full one gets a number and is never deleted by the gateway', unit: 'bytes', minimum: 65_536, default: 104_857_600, examples: [104_857_600] })
+}, { additionalProperties: false, default: {} })
+
 /** The configuration file and environment, as one schema. */
 export const configSchema = Type.Object({
   $schema: Type.Optional(Type.String({ description: 'For editors', examples: ['./clinigate.schema.json'] })),
@@ -205,7 +212,8 @@ export const configSchema = Type.Object({
   }, { additionalProperties: false, default: {} }),
   overload,
   bulk,
-  metrics
+  metrics,
+  auditLog
 }, { additionalProperties: false, title: 'clinigate configuration' })
 
 /** The file of plans: what an organization may use, by the plan's name. `null` is unlimited. */

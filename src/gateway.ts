@@ -8,6 +8,7 @@ import { identity } from './envelope/identity.js'
 import { refuseMethodOverride } from './envelope/method-override.js'
 import { envelope } from './envelope/reply.js'
 import { accessLog } from './gateway/access-log.js'
+import { auditAccesses, type AuditAccessesOptions } from './gateway/audit-accesses.js'
 import { boundBodyTime } from './gateway/body-time.js'
 import { countUsage, type CountUsage } from './gateway/count-usage.js'
 import { health, type HealthOptions } from './gateway/health.js'
@@ -36,7 +37,7 @@ export interface ControlPlaneOptions extends ServerParts, HealthOptions, Measure
 }
 
 /** Everything that the pipeline is made of. */
-export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, DocumentationOptions, OverloadOptions {
+export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, DocumentationOptions, OverloadOptions, AuditAccessesOptions {
   readonly authenticate: Authenticate
   /** Requests without a good key that an address may send in a minute. */
   readonly failedAttemptsPerMinute: number
@@ -122,6 +123,7 @@ async function withKey (scope: FastifyInstance, { prefix: _, ...options }: WithK
   await scope.register(overload, options)
   await scope.register(authenticate, { ...options, onRefused: await failedAttempts(scope, options) })
   await scope.register(countUsage, options)
+  await scope.register(auditAccesses, options)
   await scope.register(inFlight, options)
   await scope.register(perMinute, options)
   await scope.register(monthlyQuota, options)

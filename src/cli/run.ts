@@ -4,6 +4,7 @@ import { DatabaseUnavailable } from '../control/database-unavailable.js'
 import { ControlRefused } from '../control/refused.js'
 import { addAdopt } from './adopt.js'
 import { addAudit } from './audit.js'
+import { addAuditLog } from './audit-log.js'
 import { addBulk } from './bulk/command.js'
 import { addDoctor } from './doctor.js'
 import { addKeys } from './keys.js'
@@ -30,6 +31,7 @@ export async function run (args: readonly string[], surroundings: Surroundings):
   addUsage(program, control, surroundings)
   addOperators(program, control)
   addAudit(program, surroundings)
+  addAuditLog(program, surroundings)
   addAdopt(program, surroundings)
   addDoctor(program, surroundings)
   addValidate(program, surroundings)

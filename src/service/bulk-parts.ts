@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Spool } from '../bulk/files.js'
+import type { Accounts } from '../gateway/audit-accesses.js'
 import type { Jobs } from '../jobs/job.js'
 import type { ControlLink } from '../link/link.js'
 import type { Measurements } from '../metrics/measurements.js'
@@ -17,12 +18,14 @@ export interface BulkParts {
   readonly url: string
   readonly now: () => Date
   readonly log: FastifyBaseLogger
+  /** Where it is written down what jobs did; absent where nobody keeps account. */
+  readonly accounts?: Accounts
   /** Told of what jobs come to; absent where nobody measures. */
   readonly metrics?: Pick<Measurements, 'workEnded' | 'recordsDone'>
 }
 
 /** What starts jobs: where they are kept, and where their files go. */
-export interface Bulk extends Omit<BulkParts, 'link' | 'keys' | 'metrics'> {
+export interface Bulk extends Omit<BulkParts, 'link' | 'keys' | 'metrics' | 'accounts'> {
   readonly jobs: Jobs
   readonly spool: Spool
 }

@@ -13,6 +13,7 @@ import type { JobKind, Jobs } from '../jobs/job.js'
 import type { Exports } from '../passthrough/export-routes.js'
 import { exportParts } from './bulk-export.js'
 import { importParts } from './bulk-import.js'
+import { auditedJob } from './audit-log.js'
 import type { Bulk, BulkParts } from './bulk-parts.js'
 import type { Closers } from './closers.js'
 import { gatewayName } from './gateway-name.js'
@@ -38,14 +39,14 @@ const noticedFailures = 7
 /** Opens the directory for files of jobs, and works on those that it can reach. The control plane need not answer. */
 export function openBulk (config: Config, parts: BulkParts, closers: Closers): OpenBulk {
   const { bulk: settings, dataDirectory, control } = config
-  const { link: { jobs: kept }, keys, url, now, log, metrics } = parts
+  const { link: { jobs: kept }, keys, url, now, log } = parts
   const { directory = join(dataDirectory, 'bulk'), jobsAtOnce, jobsPerOrganization, reserveBytes } = settings
   const spool = new Spool({ directory, reserveBytes })
   const woken: { runner?: JobRunner } = {}
   const bulk: Bulk = { ...parts, spool, jobs: telling(kept, () => woken.runner) }
   const { exports, ...ofExports } = exportParts(bulk)
   const ofImports = importParts(config, bulk)
-  const doJob = measured({ export: ofExports.doJob, import: ofImports.doJob }, metrics)
+  const doJob = followed({ export: ofExports.doJob, import: ofImports.doJob }, parts)
   const runner = closers.add(new JobRunner({ jobs: kept, spool, doJob, gateway: gatewayName(control), jobsAtOnce, jobsPerOrganization, isRevoked: keys.isRevoked, log }))
   woken.runner = runner
   closers.add(new Sweeper({ jobs: kept, spool, now, log }))
@@ -59,9 +60,13 @@ export function openBulk (config: Config, parts: BulkParts, closers: Closers): O
   }
 }
 
-function measured ({ export: doExport, import: doImport }: Record<JobKind, DoJob>, metrics: BulkParts['metrics']): Record<JobKind, DoJob> {
-  if (metrics === undefined) return { export: doExport, import: doImport }
-  return { export: measuredJob('export', doExport, metrics), import: measuredJob('import', doImport, metrics) }
+/** With those who keep account of jobs and measure them. */
+function followed (doJob: Record<JobKind, DoJob>, { accounts, metrics, now }: BulkParts): Record<JobKind, DoJob> {
+  const one = (kind: JobKind): DoJob => {
+    const audited = accounts === undefined ? doJob[kind] : auditedJob(kind, doJob[kind], accounts, now)
+    return metrics === undefined ? audited : measuredJob(kind, audited, metrics)
+  }
+  return { export: one('export'), import: one('import') }
 }
 
 /** The same jobs, of whose news the runner in this process hears at once. */

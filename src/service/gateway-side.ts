@@ -13,6 +13,7 @@ import { openApiDocument } from '../openapi/document.js'
 import { passthrough } from '../passthrough/routes.js'
 import { resources } from '../resources/routes.js'
 import { ownershipCache } from '../tenant-guard/ownership.js'
+import { openAuditLog } from './audit-log.js'
 import type { Closers } from './closers.js'
 import { openBulk } from './bulk.js'
 import { openDatastores } from './datastores.js'
@@ -50,10 +51,10 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const ownership = ownershipCache()
   const openDoor = doors(config, datastores, { url, now, ownership, onIncident: metrics?.incident })
   const storeFor = guardedStores(openDoor)
-  const bulk = openBulk(config, { link, openDoor, keys, usage, url, now, log, ...metrics && { metrics } }, closers)
-  const statements = capabilityStatements(mappings, { version, url, date: now() })
+  const audit = await openAuditLog(config, { log }, closers)
+  const bulk = openBulk(config, { link, openDoor, keys, usage, url, now, log, ...metrics && { metrics }, ...audit && { accounts: audit.accounts } }, closers)
   const allChecks = { keys: keys.check, ...checks, bulk: bulk.check }
-  metrics?.watch(readingsOf({ keys, ownership, usage, shared, bulk, checks: allChecks, now }))
+  metrics?.watch(readingsOf({ keys, ownership, usage, shared, bulk, audit, checks: allChecks, now }))
   const readiness = new Readiness()
   readiness.unless(() => !keys.canServe())
   const options: GatewayOptions = {
@@ -61,6 +62,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     readiness,
     overload: config.overload,
     onAnswered: metrics?.answered,
+    accounts: audit?.accounts,
     trustedProxies: config.trustedProxies,
     now,
     version,
@@ -73,9 +75,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     months: usage.months,
     places: new Places({ places: config.limits.inFlightPerOrganization }),
     checks: allChecks,
-    capabilityStatement: statements.whole,
-    fhirStatement: statements.fhir,
-    document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }),
+    ...documents(config, { version, now }),
     openRoutes: bulk.openRoutes,
     fhir: async scope => {
       await passthrough(scope, { storeFor, url, exports: bulk.exports, bodyBytes: config.limits.bundleBytes })
@@ -84,4 +84,10 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     routes: [scope => usageRoute(scope, { plans: config.plans, months: usage.months }), ...bulk.routes, scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]
   }
   return { options, keys, sandboxes: datastores.sandboxes }
+}
+
+/** What the gateway tells of itself. */
+function documents (config: Config, { version, now }: Pick<ServiceParts, 'version' | 'now'>): Pick<GatewayOptions, 'capabilityStatement' | 'fhirStatement' | 'document'> {
+  const { whole, fhir } = capabilityStatements(mappings, { version, url: ownUrl(config), date: now() })
+  return { capabilityStatement: whole, fhirStatement: fhir, document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }) }
 }

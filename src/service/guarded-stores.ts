@@ -4,9 +4,8 @@ import { cursorSecret } from '../config/cursor-secret.js'
 import type { JobOwner } from '../jobs/job.js'
 import { sealedCursors } from '../tenant-guard/cursor.js'
 import type { Door } from '../tenant-guard/door.js'
-import { tenantGuard, type GuardedStore } from '../tenant-guard/guard.js'
+import { tenantGuard, type Access, type GuardedStore, type Incident } from '../tenant-guard/guard.js'
 import type { Ownership } from '../tenant-guard/ownership.js'
-import type { Incident } from '../tenant-guard/guard.js'
 import type { Waiting } from '../gateway/waiting.js'
 import type { OpenDatastores } from './datastores.js'
 
@@ -16,6 +15,8 @@ export interface Errand {
   readonly log: FastifyBaseLogger
   /** Where it is measured how long it waits. */
   readonly waiting?: Waiting | undefined
+  /** Where somebody keeps account of accesses. */
+  readonly accesses?: Access[] | undefined
 }
 
 /** What doors are made of; `onIncident` is told of each, beside the log. */
@@ -31,7 +32,7 @@ export type OpenDoor = (owner: JobOwner, errand: Errand) => Door
 
 export function doors (config: Config, { backendFor }: OpenDatastores, { url, now, ownership, onIncident }: DoorParts): OpenDoor {
   const cursors = sealedCursors({ key: cursorSecret(config), now })
-  return (owner, { id, log, waiting }) => ({
+  return (owner, { id, log, waiting, accesses }) => ({
     backend: waiting?.for(backendFor(owner)) ?? backendFor(owner),
     tenant: { id: owner.tenantId, system: config.tenantSystem },
     mode: owner.mode,
@@ -39,6 +40,7 @@ export function doors (config: Config, { backendFor }: OpenDatastores, { url, no
     cursors,
     requestId: id,
     fhirBase: `${url}/v1/fhir`,
+    ...accesses !== undefined && { onAccess: access => { accesses.push(access) } },
     onIncident: incident => {
       log.error({ incident }, 'isolation incident: a datastore answered with what is not the tenant\'s')
       onIncident?.(incident)

@@ -2,6 +2,7 @@ import type { Checks } from '../gateway/health.js'
 import type { SharedCounts } from '../limits/shared-counts.js'
 import type { Readings } from '../metrics/measurements.js'
 import type { OwnershipCounts } from '../tenant-guard/ownership.js'
+import type { OpenAuditLog } from './audit-log.js'
 import type { OpenBulk } from './bulk.js'
 import type { OpenKeys } from './keys.js'
 import { readingOf } from './metrics.js'
@@ -15,13 +16,15 @@ export interface ReadParts {
   /** Absent where the gateway counts for itself. */
   readonly shared: Pick<SharedCounts, 'isUsable'> | undefined
   readonly bulk: Pick<OpenBulk, 'running'>
+  /** Absent where nobody keeps account of accesses. */
+  readonly audit: Pick<OpenAuditLog, 'counts'> | undefined
   /** Those of `/health`. */
   readonly checks: Checks
   readonly now: () => Date
 }
 
 /** What can be read of a gateway's parts at any time. */
-export function readingsOf ({ keys, ownership, usage, shared, bulk, checks, now }: ReadParts): Readings {
+export function readingsOf ({ keys, ownership, usage, shared, bulk, audit, checks, now }: ReadParts): Readings {
   return {
     keyLookups: keys.lookups,
     keyCopy: keys.check,
@@ -32,6 +35,7 @@ export function readingsOf ({ keys, ownership, usage, shared, bulk, checks, now 
     },
     ...shared && { areCountsShared: shared.isUsable },
     jobsRunning: bulk.running,
+    ...audit && { auditLog: audit.counts },
     checks: readingOf(checks, now)
   }
 }

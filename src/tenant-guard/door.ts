@@ -2,6 +2,7 @@ import type { Backend, BackendAnswer, BackendRequest } from '../backends/backend
 import { Failure } from '../envelope/failures.js'
 import { parseStored } from '../json.js'
 import type { StoredResource } from '../mappings/fhir.js'
+import type { Access } from './access.js'
 import { ownRecord } from './answer.js'
 import type { CursorPlace, Cursors } from './cursor.js'
 import type { FhirInteraction } from './fhir-interaction.js'
@@ -21,6 +22,8 @@ export interface Door {
   /** Where clients reach raw FHIR: `https://api.example.org/v1/fhir`. */
   readonly fhirBase: string
   readonly onIncident: (incident: Incident) => void
+  /** Told of each access to the tenant's records; absent where nobody keeps account. */
+  readonly onAccess?: (access: Access) => void
   /** Told of our own trouble with one entry of a batch, which no error handler sees. */
   readonly onTrouble: (failure: Failure) => void
 }

@@ -7,4 +7,6 @@ export interface FhirAnswer {
   readonly body?: string
   /** The one record that the answer is about, where there is one: it has the version, the time and the place. */
   readonly record?: StoredResource
+  /** Those of a Bundle that is shown, as `Type/id`. */
+  readonly shown?: () => readonly string[]
 }

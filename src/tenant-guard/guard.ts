@@ -1,4 +1,5 @@
 import type { StoredResource } from '../mappings/fhir.js'
+import { nameOf, noted } from './access.js'
 import { createOnce, type Made } from './writes/create-once.js'
 import { ask } from './door.js'
 import type { Door } from './door.js'
@@ -16,6 +17,7 @@ import { passageOf, type Passage } from './operations/terminology.js'
 import { versionOf } from './reads/vread.js'
 import { create, readRecord, remove, update } from './writes/writes.js'
 
+export type { Access } from './access.js'
 export type { Incident } from './door.js'
 export type { Page } from './reads/page.js'
 export type { Related } from './reads/related.js'
@@ -52,25 +54,29 @@ export interface GuardedStore {
 
 /** Opens one tenant's part of a datastore for one request: the only way from a route to a backend. */
 export function tenantGuard (door: Door): GuardedStore {
+  const one = (record: StoredResource) => [nameOf(record)]
   return {
-    read: decided(async ({ type, id }: Read) => readRecord(door, await ask(door, { method: 'GET', path: `${type}/${id}` }), { type, id })),
-    vread: decided(async (interaction: VersionRead) => (await versionOf(door, interaction)).record),
-    readRelated: decided((interaction: RelatedRead) => readRelated(door, interaction)),
-    search: decided((interaction: Search) => search(door, interaction)),
-    create: decided(async (interaction: Create) => (await create(door, interaction)).record),
-    createOnce: decided((interaction: CreateOnce) => createOnce(door, interaction)),
-    update: decided(async (interaction: Update) => (await update(door, interaction)).record),
-    delete: decided((interaction: Delete) => remove(door, interaction)),
+    read: decided(door, async ({ type, id }: Read) => readRecord(door, await ask(door, { method: 'GET', path: `${type}/${id}` }), { type, id }), one),
+    vread: decided(door, async (interaction: VersionRead) => (await versionOf(door, interaction)).record, one),
+    readRelated: decided(door, (interaction: RelatedRead) => readRelated(door, interaction), ({ record, related }) => [record, ...related].map(nameOf)),
+    search: decided(door, (interaction: Search) => search(door, interaction), ({ resources }) => resources.map(nameOf)),
+    create: decided(door, async (interaction: Create) => (await create(door, interaction)).record, one),
+    createOnce: decided(door, (interaction: CreateOnce) => createOnce(door, interaction), ({ record }) => [nameOf(record)]),
+    update: decided(door, async (interaction: Update) => (await update(door, interaction)).record, one),
+    delete: decided(door, (interaction: Delete) => remove(door, interaction), () => []),
     firstOwned: candidates => firstOwned(door, candidates),
     perform: interaction => perform(door, interaction),
     demandExportable: interaction => demandExportable(door, interaction),
-    passage: decided(async (interaction: Terminology) => passageOf(door, interaction))
+    passage: decided(door, async (interaction: Terminology) => passageOf(door, interaction), () => [])
   } satisfies Omit<GuardedStore, typeof guarded> as GuardedStore
 }
 
-function decided<I extends Interaction | Terminology, T> (perform: (interaction: I) => Promise<T>): (interaction: I) => Promise<T> {
-  return async interaction => {
-    decide(interaction)
-    return perform(interaction)
-  }
+function decided<I extends Interaction | Terminology, T> (door: Door, perform: (interaction: I) => Promise<T>, shown: (result: T) => readonly string[]): (interaction: I) => Promise<T> {
+  return async interaction => await noted(door, interaction, {
+    shown,
+    perform: async () => {
+      decide(interaction)
+      return await perform(interaction)
+    }
+  })
 }

@@ -1,4 +1,5 @@
 import { Failure } from '../envelope/failures.js'
+import { nameOf, noted } from './access.js'
 import { batch } from './bundles/batch.js'
 import { conditionalCreate, conditionalDelete, conditionalPatch, conditionalUpdate } from './writes/conditional.js'
 import type { Door } from './door.js'
@@ -44,6 +45,12 @@ const performers: Performers = {
 
 /** Decides on an interaction of raw FHIR, and performs it. */
 export async function perform<K extends keyof Kinds> (door: Door, interaction: Kinds[K]): Promise<FhirAnswer> {
-  decide(interaction)
-  return await performers[interaction.kind as K](door, interaction)
+  const { kind } = interaction
+  const work = async () => {
+    decide(interaction)
+    return await performers[kind as K](door, interaction)
+  }
+  // Of a batch or a transaction, each entry is an access; a transaction that failed is one as a whole.
+  if (kind === 'batch') return await work()
+  return await noted(door, interaction, { perform: work, shown: ({ record, shown }) => shown?.() ?? (record === undefined ? [] : [nameOf(record)]) })
 }

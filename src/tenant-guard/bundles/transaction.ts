@@ -1,5 +1,6 @@
 import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure } from '../../envelope/failures.js'
+import { accessOf, nameOf } from '../access.js'
 import { printJson } from '../../json.js'
 import { failed, isRead, type Perform } from './batch.js'
 import { bundleAnswer, type EntryAnswer } from './bundle-answer.js'
@@ -28,7 +29,10 @@ export async function transaction (door: Door, asked: Transaction, perform: Perf
   const written = await performWrites(door, checked.writes, checked.believed)
   const answers = await Promise.all(entries.map(async (entry, at): Promise<EntryAnswer> => {
     const answer = written.get(at)
-    if (answer !== undefined) return { outcome: answer, isShown: showsWritten }
+    if (answer !== undefined) {
+      door.onAccess?.(accessOf(entry.interaction, answer.record === undefined ? [] : [nameOf(answer.record)]))
+      return { outcome: answer, isShown: showsWritten }
+    }
     // The writes are done by now, so a read that fails fails alone.
     return { outcome: await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error))), isShown: true }
   }))

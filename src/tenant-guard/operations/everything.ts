@@ -4,7 +4,7 @@ import { ask, causeOf, cursorPlace, ownRecordIn, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
 import type { Everything } from '../fhir-interaction.js'
-import { bundleText, givenBundle, type GivenEntry } from '../reads/given-bundle.js'
+import { bundleText, givenBundle, namesIn, type GivenEntry } from '../reads/given-bundle.js'
 import { isTenantType } from '../resource-types.js'
 import { encodeParameters } from '../restrict.js'
 import { continuedPage, pageLinks } from '../reads/sealed-link.js'
@@ -26,7 +26,8 @@ export async function everything (door: Door, asked: Everything): Promise<FhirAn
   if (given === undefined) throw unexpected(answer, 'an operation was not answered')
   const url = `${door.fhirBase}/${path}`
   const links = pageLinks(door, answer, url, { next: given.next, paths: [path], place, contents: { count }, url })
-  return { status: 200, body: bundleText(door, given, { type: 'searchset', links, shown: given.entries.filter(entry => isOwn(door, entry)) }) }
+  const shown = given.entries.filter(entry => isOwn(door, entry))
+  return { status: 200, body: bundleText(door, given, { type: 'searchset', links, shown }), shown: () => namesIn(shown) }
 }
 
 async function firstPage (door: Door, path: string, { parameters, count }: Pick<Everything, 'parameters'> & { readonly count: number }): Promise<BackendAnswer> {

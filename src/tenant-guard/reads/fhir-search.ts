@@ -7,7 +7,7 @@ import { ask, causeOf, cursorPlace, ownRecordIn, report, unexpected } from '../d
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
 import type { FhirSearch, Following, Shape } from '../fhir-interaction.js'
-import { bundleText, givenBundle, type GivenEntry } from './given-bundle.js'
+import { bundleText, givenBundle, namesIn, type GivenEntry } from './given-bundle.js'
 import type { SearchParameter } from '../interaction.js'
 import { withoutJoins } from './joins.js'
 import { searchPaths } from './page-link.js'
@@ -76,7 +76,7 @@ async function shownPage (door: Door, asked: FhirSearch, { answer, count, countA
     contents: { count, ...total !== undefined && { total }, ...hidesTotal && { hidesTotal } },
     url: `${door.fhirBase}/${asked.type}`
   })
-  return { status: 200, body: bundleText(door, given, { type: 'searchset', total, links, shown }) }
+  return { status: 200, body: bundleText(door, given, { type: 'searchset', total, links, shown }), shown: () => namesIn(shown) }
 }
 
 const isMatch = ({ search }: GivenEntry): boolean => (search?.mode ?? 'match') === 'match'

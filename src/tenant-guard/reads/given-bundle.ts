@@ -1,6 +1,7 @@
 import type { BackendAnswer } from '../../backends/backend.js'
 import { memberAt, parseStored, printJson } from '../../json.js'
-import type { FhirResource } from '../../mappings/fhir.js'
+import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import { nameOf } from '../access.js'
 import { checkedJsonOf } from '../door.js'
 import type { Door } from '../door.js'
 import { withPublicUrls } from '../public-urls.js'
@@ -62,6 +63,12 @@ export function bundleText (door: Door, given: GivenBundle, { type, total, links
   const entries = shown.length === given.entries.length ? entriesAsGiven(door, given) : undefined
   const text = entries ?? printedEntries(door, given, new Set(shown))
   return `${head.slice(0, -1)},"entry":${withPublicUrls(door, text)}}`
+}
+
+/** The records in entries, each once, as `Type/id`. */
+export function namesIn (entries: readonly GivenEntry[]): string[] {
+  const records = entries.map(({ resource }) => resource as Partial<StoredResource> | undefined)
+  return [...new Set(records.filter(record => record?.id !== undefined).map(record => nameOf(record as StoredResource)))]
 }
 
 /** The shown entries printed anew, from a reading that keeps the text of numbers. */

@@ -4,7 +4,7 @@ import { ask, causeOf, cursorPlace, ownRecordIn, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
 import type { History } from '../fhir-interaction.js'
-import { bundleText, givenBundle, type GivenEntry } from './given-bundle.js'
+import { bundleText, givenBundle, namesIn, type GivenEntry } from './given-bundle.js'
 import type { SearchParameter } from '../interaction.js'
 import { encodeParameters } from '../restrict.js'
 import { continuedPage, pageLinks } from './sealed-link.js'
@@ -25,7 +25,7 @@ export async function history (door: Door, asked: History): Promise<FhirAnswer> 
   const total = shown.length === given.entries.length ? given.total : undefined
   const url = `${door.fhirBase}/${path}`
   const links = pageLinks(door, answer, url, { next: given.next, paths: [path], place, contents: { count }, url })
-  return { status: 200, body: bundleText(door, given, { type: 'history', total, links, shown }) }
+  return { status: 200, body: bundleText(door, given, { type: 'history', total, links, shown }), shown: () => namesIn(shown) }
 }
 
 async function firstPage (door: Door, path: string, { count, since }: { readonly count: number, readonly since?: string }): Promise<BackendAnswer> {

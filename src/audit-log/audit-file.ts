@@ -1,0 +1,119 @@
+import { open, readFile, rename, stat, type FileHandle } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { beginning, nextLine, readLine, type Link } from './chain.js'
+import type { AuditEntry, AuditGap } from './entry.js'
+import { filesOf } from './verify.js'
+
+/** Where lines are, and how large a file may become before a new one begins. */
+export interface AuditFileOptions { readonly file: string, readonly fileBytes: number }
+
+/** The end of a log on disk, to which lines are added. One process alone writes to it. */
+export class AuditFile {
+  readonly #options: AuditFileOptions
+  #handle: FileHandle
+  #link: Link
+  #bytes: number
+  /** Of the last line; undefined in an empty file. */
+  #day: string | undefined
+
+  private constructor (options: AuditFileOptions, handle: FileHandle, found: Found) {
+    this.#options = options
+    this.#handle = handle
+    this.#link = found.link
+    this.#bytes = found.bytes
+    this.#day = found.day
+  }
+
+  /**
+   * Opens the file or makes it. What a crash left of a line that was being written is cut off: nobody was told that it is there.
+   * @throws {Error} when the last line is not one that was written
+   */
+  static async open (options: AuditFileOptions): Promise<AuditFile> {
+    const handle = await open(options.file, 'a+', 0o600)
+    try {
+      const found = await foundIn(options.file)
+      await handle.truncate(found.bytes)
+      return new AuditFile(options, handle, found)
+    } catch (error) {
+      await handle.close()
+      throw error
+    }
+  }
+
+  /** Adds lines; they are on the disk when it resolves, and none of them is there when it throws. */
+  async add (entries: ReadonlyArray<AuditEntry | AuditGap>): Promise<void> {
+    await this.#demandAlone()
+    const day = entries[0]!.time.slice(0, 10)
+    if (this.#bytes > 0 && (this.#bytes >= this.#options.fileBytes || day > this.#day!)) await this.#beginAnother()
+    let link = this.#link
+    const lines = entries.map(entry => {
+      const next = nextLine(link, entry)
+      link = next.link
+      return next.text
+    })
+    const content = Buffer.from(lines.join(''))
+    try {
+      await this.#handle.appendFile(content)
+      await this.#handle.datasync()
+    } catch (error) {
+      await this.#handle.truncate(this.#bytes).catch(() => {})
+      throw error
+    }
+    this.#link = link
+    this.#bytes += content.length
+    this.#day = entries.at(-1)!.time.slice(0, 10)
+  }
+
+  async close (): Promise<void> {
+    await this.#handle.close()
+  }
+
+  /** Two writers would each follow a chain of their own. */
+  async #demandAlone (): Promise<void> {
+    const [here, there] = await Promise.all([this.#handle.stat(), stat(this.#options.file)])
+    if (here.ino !== there.ino || there.size !== this.#bytes) throw new Error('the access audit log was moved or written to by another process; give each process a file of its own, and restart this one')
+  }
+
+  async #beginAnother (): Promise<void> {
+    const { file } = this.#options
+    const aside = `${file}.${String(this.#link.n).padStart(12, '0')}`
+    await rename(file, aside)
+    const handle = await open(file, 'a+', 0o600).catch(async error => {
+      await rename(aside, file)
+      throw error
+    })
+    await this.#handle.close()
+    this.#handle = handle
+    this.#bytes = 0
+    const folder = await open(dirname(file))
+    await folder.sync().finally(() => folder.close())
+  }
+}
+
+interface Found { readonly link: Link, readonly bytes: number, readonly day: string | undefined }
+
+/** Where the log stands, by the last whole line of its newest file that has one. */
+async function foundIn (file: string): Promise<Found> {
+  const own = await lastLineOf(file)
+  if (own.text !== undefined) return { link: linkOf(own.text), bytes: own.bytes, day: dayOf(own.text) }
+  const before = filesOf(file).at(-2)
+  const { text } = before === undefined ? { text: undefined } : await lastLineOf(before)
+  return { link: text === undefined ? beginning : linkOf(text), bytes: 0, day: undefined }
+}
+
+async function lastLineOf (file: string): Promise<{ readonly text?: string, readonly bytes: number }> {
+  const content = await readFile(file)
+  const end = content.lastIndexOf(10) + 1
+  if (end === 0) return { bytes: 0 }
+  return { text: content.subarray(content.lastIndexOf(10, end - 2) + 1, end - 1).toString(), bytes: end }
+}
+
+function linkOf (text: string): Link {
+  const read = readLine(text)
+  if (read === undefined) throw new Error('the last line of the access audit log is not as it was written; look at it with `clinigate audit-log verify`, and move the file away to begin another one')
+  return read.link
+}
+
+function dayOf (text: string): string | undefined {
+  return /"time":"(\d{4}-\d\d-\d\d)/.exec(text)?.[1]
+}

@@ -1,0 +1,121 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { AuditFile, type AuditFileOptions } from './audit-file.js'
+import type { AuditEntry, AuditGap } from './entry.js'
+
+/** What a log is opened with. */
+export interface AuditLogOptions extends AuditFileOptions {
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>
+  /** Lines that wait in memory for the disk, at most. */
+  readonly mostWaiting?: number
+  /** How long after a failure the disk is tried again, in milliseconds. */
+  readonly retryMs?: number
+}
+
+interface Waiting { readonly entry: AuditEntry, readonly written: () => void, readonly failed: (error: unknown) => void }
+
+/** Lines that are written together: those that came while others were being written. */
+const mostAtOnce = 1_000
+
+/**
+ * The access audit log of one process. Lines are written in the order in which they came, many with one look at the disk. What the
+ * disk does not take stays in memory within bounds and is tried again; what is beyond them is given up, and a line says how much.
+ */
+export class AuditLog {
+  readonly #options: Required<AuditLogOptions>
+  readonly #file: AuditFile
+  #waiting: Waiting[] = []
+  #writing: Promise<void> | undefined
+  #retry: NodeJS.Timeout | undefined
+  #isFailing = false
+  #lines = 0
+  #lost = 0
+  #untold = 0
+
+  private constructor (options: AuditLogOptions, file: AuditFile) {
+    this.#options = { mostWaiting: 10_000, retryMs: 1_000, ...options }
+    this.#file = file
+  }
+
+  /** @throws {Error} when the file can't be written, or is not a log */
+  static async open (options: AuditLogOptions): Promise<AuditLog> {
+    return new AuditLog(options, await AuditFile.open(options))
+  }
+
+  /** Whether the disk did not take the last lines. */
+  get isFailing (): boolean {
+    return this.#isFailing
+  }
+
+  /** Lines on the disk since the start, lines given up, and whether the disk fails. */
+  get counts (): { readonly lines: number, readonly lost: number, readonly isFailing: boolean } {
+    return { lines: this.#lines, lost: this.#lost, isFailing: this.#isFailing }
+  }
+
+  /** Resolves when the line is on the disk. Where it throws, the line may still come there later. */
+  add (entry: AuditEntry): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.length >= this.#options.mostWaiting) {
+        this.#lost++
+        this.#untold++
+        return reject(new Error('too many lines wait for the disk'))
+      }
+      this.#waiting.push({ entry, written: resolve, failed: reject })
+      if (this.#isFailing) reject(new Error('the disk fails'))
+      else this.#begin()
+    })
+  }
+
+  /** Writes what waits, as far as the disk takes it. */
+  async close (): Promise<void> {
+    clearTimeout(this.#retry)
+    await this.#writing
+    this.#begin()
+    await this.#writing
+    clearTimeout(this.#retry)
+    if (this.#waiting.length > 0) this.#options.log.error({ lines: this.#waiting.length }, 'the access audit log could not be written; what was in memory is lost')
+    await this.#file.close()
+  }
+
+  #begin (): void {
+    this.#writing ??= this.#writeAll()
+  }
+
+  async #writeAll (): Promise<void> {
+    // What comes in this turn of the event loop goes with it.
+    await undefined
+    try {
+      while (this.#waiting.length > 0) await this.#writeNext()
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      // At once, so that no line comes between the last look and the end.
+      this.#writing = undefined
+    }
+  }
+
+  async #writeNext (): Promise<void> {
+    const batch = this.#waiting.slice(0, mostAtOnce)
+    await this.#file.add([...this.#gap(batch[0]!.entry.time), ...batch.map(({ entry }) => entry)])
+    this.#waiting = this.#waiting.slice(batch.length)
+    this.#succeed(batch)
+  }
+
+  #gap (time: string): AuditGap[] {
+    return this.#untold === 0 ? [] : [{ time, action: 'gap', records: this.#untold }]
+  }
+
+  #succeed (batch: readonly Waiting[]): void {
+    if (this.#isFailing) this.#options.log.info('the access audit log is written again')
+    this.#isFailing = false
+    this.#lines += batch.length
+    this.#untold = 0
+    for (const { written } of batch) written()
+  }
+
+  #fail (error: unknown): void {
+    if (!this.#isFailing) this.#options.log.error({ err: error }, 'the access audit log can\'t be written')
+    this.#isFailing = true
+    for (const { failed } of this.#waiting) failed(error)
+    this.#retry = setTimeout(() => this.#begin(), this.#options.retryMs).unref()
+  }
+}

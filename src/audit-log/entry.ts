@@ -1,0 +1,30 @@
+/** What the access audit log says of one access: who did what to which record, when, and with what outcome. Nothing of a record's content. */
+export interface AuditEntry {
+  /** When the request came in, ISO 8601 in UTC. */
+  readonly time: string
+  /** Of the request, or the id of the bulk job. */
+  readonly requestId: string
+  readonly tenantId: string
+  readonly keyId: string
+  readonly mode: 'test' | 'live'
+  /** The pattern of the route; absent where there is none. */
+  readonly route?: string
+  /** Create, read, update, delete or execute: http://hl7.org/fhir/R4/valueset-audit-event-action.html */
+  readonly action: 'C' | 'R' | 'U' | 'D' | 'E'
+  /** What was asked, in words of R4; absent for what never got as far. */
+  readonly interaction?: string
+  /** The resource type, where the access has one. */
+  readonly type?: string
+  readonly id?: string
+  /** How many records were shown, or done by a job. */
+  readonly records?: number
+  /** Which, as `Type/id`, where that is wanted. */
+  readonly shown?: readonly string[]
+  /** Success, the client's fault, or ours: http://hl7.org/fhir/R4/valueset-audit-event-outcome.html */
+  readonly outcome: '0' | '4' | '8'
+  /** The code of what went wrong. */
+  readonly code?: string
+}
+
+/** Lines that were given up before this one, because the disk failed for too long. */
+export interface AuditGap { readonly time: string, readonly action: 'gap', readonly records: number }

@@ -1,0 +1,53 @@
+import { createReadStream, readdirSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { beginning, readLine, type Link } from './chain.js'
+
+/** What a look at a log came to. */
+export interface Verdict {
+  readonly lines: number
+  /** The number of the first line that is there; more than 1 where older files are kept elsewhere. */
+  readonly first: number
+  /** The last line: a later look, or a copy kept elsewhere, can be compared with it. */
+  readonly last: Link
+  /** Whether a line that is known from elsewhere is not there. */
+  readonly isKnownMissing: boolean
+  /** The first line that is not what was written, or not in its place. */
+  readonly broken?: { readonly file: string, readonly line: number, readonly reason: string }
+}
+
+/** The files of a log, oldest first: those that were set aside when they were full, and the present one. */
+export function filesOf (file: string): string[] {
+  const aside = readdirSync(dirname(file)).filter(name => name.startsWith(`${basename(file)}.`) && /^\d{12}$/.test(name.slice(basename(file).length + 1))).sort()
+  const isThere = readdirSync(dirname(file)).includes(basename(file))
+  return [...aside.map(name => join(dirname(file), name)), ...isThere ? [file] : []]
+}
+
+/** Reads the files in order and follows the chain of their lines through all of them; `known` is a line, as `number:hash`, that they must hold. */
+export async function verify (files: readonly string[], known?: string): Promise<Verdict> {
+  let last: Link | undefined
+  let first = 0
+  let lines = 0
+  let isKnownMissing = known !== undefined
+  for (const file of files) {
+    let line = 0
+    for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+      line++
+      const read = readLine(text)
+      const reason = read === undefined ? 'it is not as it was written' : misplaced(read.before, last)
+      if (reason !== undefined) return { lines, first, last: last ?? beginning, isKnownMissing, broken: { file, line, reason } }
+      last = read!.link
+      first ||= last.n
+      if (known === `${last.n}:${last.hash}`) isKnownMissing = false
+      lines++
+    }
+  }
+  return { lines, first, last: last ?? beginning, isKnownMissing }
+}
+
+/** Older files may have been put elsewhere; within what is there nothing may be missing. */
+function misplaced (before: Link, last: Link | undefined): string | undefined {
+  if (last === undefined) return before.n === 0 && before.hash !== beginning.hash ? 'it is not the first line of a log' : undefined
+  if (before.n === last.n && before.hash === last.hash) return undefined
+  return before.n === last.n ? 'the line before it was exchanged' : `it is line ${before.n + 1} of the log and follows line ${last.n}`
+}

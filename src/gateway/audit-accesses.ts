@@ -1,0 +1,71 @@
+import { Readable } from 'node:stream'
+import fp from 'fastify-plugin'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { AuditEntry } from '../audit-log/entry.js'
+import { catalog, Failure } from '../envelope/failures.js'
+import type {} from '../keys/authenticate.js'
+import type { Access } from '../tenant-guard/guard.js'
+import { entryOf, type AuditedRequest } from './audited-access.js'
+
+/** Where accesses are written down. */
+export interface Accounts {
+  /** Resolves when the line is on the disk. */
+  readonly add: (entry: AuditEntry) => Promise<void>
+  readonly isFailing: () => boolean
+  /** Whether nothing is done that is not written down. */
+  readonly isRequired: boolean
+  /** Whether searches name every record that they showed. */
+  readonly namesShown: boolean
+}
+
+/** Absent where nobody keeps account. */
+export interface AuditAccessesOptions { readonly accounts?: Accounts }
+
+/**
+ * Writes down what each request of a known caller did to which records: a line for each access, or one for a request that came to none.
+ * Where that is required, an answer waits for its lines, and no request is worked on while they can't be written.
+ */
+export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) => {
+  if (accounts === undefined) return
+  app.decorateRequest('accesses')
+  app.addHook('onRequest', async request => {
+    if (accounts.isRequired && accounts.isFailing()) throw unwritten('Nothing was done: accesses can\'t be written down at the moment, and must be. Try again after the seconds in Retry-After.')
+    request.accesses = []
+  })
+  app.addHook('onSend', async (request, reply, payload) => {
+    const { accesses } = request
+    // An answer that takes the place of another one is not a second access.
+    if (accesses === undefined) return payload
+    request.accesses = undefined
+    const written = Promise.all(entriesOf(request, reply, accesses, accounts.namesShown).map(entry => accounts.add(entry)))
+    if (!accounts.isRequired) {
+      written.catch(() => {})
+      return payload
+    }
+    await written.catch(error => {
+      if (payload instanceof Readable) payload.destroy()
+      throw unwritten(catalog.BACKEND_TIMEOUT.remedy, error)
+    })
+    return payload
+  })
+}, { name: 'audit-accesses', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
+
+function unwritten (message: string, cause?: unknown): Failure {
+  return new Failure('BACKEND_UNAVAILABLE', { message, headers: { 'retry-after': '5' }, cause: cause ?? 'the access audit log can\'t be written' })
+}
+
+function entriesOf (request: FastifyRequest, { statusCode: status }: FastifyReply, accesses: readonly Access[], namesShown: boolean): AuditEntry[] {
+  const { caller: { tenantId, keyId, mode }, id: requestId, arrivedAt: time, method, routeOptions: { url: route } } = request
+  const audited: AuditedRequest = { time, requestId, tenantId, keyId, mode, method, status, ...route !== undefined && { route } }
+  // A change is made on what was read; that it was read goes without saying.
+  const changed = new Set(accesses.filter(({ kind }) => kind !== 'read').map(({ type, id }) => `${type}/${id}`))
+  const told = accesses.filter(({ kind, type, id }) => kind !== 'read' || !changed.has(`${type}/${id}`))
+  return told.length === 0 ? [entryOf(audited)] : told.map(access => entryOf(audited, access, namesShown))
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Accesses of this request so far, where somebody keeps account of them. */
+    accesses: Access[] | undefined
+  }
+}
