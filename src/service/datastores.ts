@@ -9,6 +9,7 @@ import type { Config } from '../config.js'
 import type { Check } from '../gateway/health.js'
 import { startSandbox } from '../sandbox/sandbox.js'
 import { openCircuits, type Circuits } from './circuits.js'
+import { acquaintance } from './acquaintance.js'
 import type { Closers } from './closers.js'
 import { credentialsCheck, openClient, type ClientParts } from './datastore-client.js'
 import type { ServiceParts } from './parts.js'
@@ -27,12 +28,15 @@ export interface OpenDatastores {
 interface DatastoreParts extends Omit<ClientParts, 'onAuthorization'> { readonly onExchange?: (exchange: Exchange) => void }
 
 /** Gives every configured datastore a client, and starts a sandbox in the data directory where test or live has none. */
-export async function openDatastores (config: Config, { log, ...parts }: DatastoreParts & Pick<ServiceParts, 'log'>, closers: Closers): Promise<OpenDatastores> {
+export async function openDatastores (config: Config, { log, isAcquainted = false, ...parts }: DatastoreParts & Pick<ServiceParts, 'log' | 'isAcquainted'>, closers: Closers): Promise<OpenDatastores> {
   const { test, live, dedicated } = config.routing
+  const sandboxes = datastoreNames(config).filter(name => isSandbox(config, name))
+  if (sandboxes.length > 0) log.warn({ datastores: sandboxes }, 'these datastores are embedded sandboxes, for trying out and never for real records')
   const backends: Record<string, Backend> = {}
   const authorizations: Authorization[] = []
   for (const name of datastoreNames(config)) backends[name] = measured(await openDatastore(config, name, { ...parts, log, closers, onAuthorization: authorization => authorizations.push(authorization) }), parts)
   const circuits = openCircuits(Object.values(backends), log, closers)
+  if (isAcquainted) closers.add(acquaintance(Object.values(backends).filter(({ name }) => !isSandbox(config, name)), log))
   const routed = routing({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated })
   const shares = new Shares()
   return {
@@ -43,7 +47,7 @@ export async function openDatastores (config: Config, { log, ...parts }: Datasto
     },
     checks: { ...checksOf(backends, config.routing, circuits), ...showsCredentials(config) && { datastoreCredentials: credentialsCheck(authorizations) } },
     circuits,
-    sandboxes: datastoreNames(config).filter(name => isSandbox(config, name))
+    sandboxes
   }
 }
 

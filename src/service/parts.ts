@@ -7,6 +7,8 @@ export interface ServiceParts {
   readonly version: string
   readonly now: () => Date
   readonly log: FastifyBaseLogger
+  /** Whether datastores are asked at the start what they can do; else when it is first needed. */
+  readonly isAcquainted?: boolean | undefined
   /** Absent where nothing is measured. */
   readonly metrics?: Metrics
 }

@@ -43,7 +43,7 @@ export async function startProcess ({ config, role }: StartOptions, { environmen
 async function run (environment: NodeJS.ProcessEnv, out: StartSurroundings['out']): Promise<void> {
   const config = loadConfig(environment)
   const log = pino(logOptions(config.logLevel), destination(2))
-  const service = await openService(config, { environment, version, now: () => new Date(), log })
+  const service = await openService(config, { environment, version, isAcquainted: true, now: () => new Date(), log })
   try {
     out(await begin(service, config))
   } catch (error) {

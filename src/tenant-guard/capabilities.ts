@@ -55,7 +55,8 @@ const knownForMs = 600_000
  * say it. Those who want it at the same time ask once; that it was not said is forgotten at once.
  * @param send by which it is asked
  */
-export async function capabilitiesOf ({ upstream }: Pick<Backend, 'upstream'>, send: Send): Promise<Capabilities> {
+export async function capabilitiesOf (backend: Backend, send: Send = request => backend.send(request)): Promise<Capabilities> {
+  const { upstream } = backend
   const before = known.get(upstream)
   const nowMs = performance.now()
   if (before !== undefined && nowMs - before.atMs < knownForMs) return await before.asked

@@ -1,0 +1,42 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Backend } from '../backends/backend.js'
+import { Loop } from '../loop.js'
+import { capabilitiesOf, type Capabilities } from '../tenant-guard/capabilities.js'
+
+const retryMs = 60_000
+const dayMs = 86_400_000
+
+/** Asks each datastore in the background what it can do, so that the log tells it; one that is down is asked again. */
+export function acquaintance (backends: readonly Backend[], log: FastifyBaseLogger): { close (): Promise<void> } {
+  const loops = backends.map(backend => {
+    let told = ''
+    return new Loop(async stopping => {
+      const capabilities = await Promise.race([asked(backend), aborted(stopping)])
+      if (capabilities === undefined) return retryMs
+      const { software, fhirVersion, hasExport } = capabilities
+      const text = JSON.stringify([software, fhirVersion, hasExport])
+      if (text !== told) tell(backend.name, capabilities, log)
+      told = text
+      return dayMs
+    })
+  })
+  return { close: async () => { await Promise.all(loops.map(loop => loop.stop())) } }
+}
+
+/** That a datastore does not answer is told by the health. */
+async function asked (backend: Backend): Promise<Capabilities | undefined> {
+  return await capabilitiesOf(backend).catch(() => undefined)
+}
+
+function aborted (signal: AbortSignal): Promise<undefined> {
+  return new Promise(resolve => {
+    if (signal.aborted) resolve(undefined)
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true })
+  })
+}
+
+function tell (datastore: string, { software, fhirVersion, hasExport }: Capabilities, log: FastifyBaseLogger): void {
+  const said = { datastore, software, fhirVersion, hasExport }
+  if (/^4\.0\./.test(fhirVersion ?? '')) log.info(said, 'a datastore says what it can do; clinigate doctor tries it out')
+  else log.warn(said, 'a datastore does not say that it speaks FHIR 4.0; run clinigate doctor')
+}
