@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
+import { Loop } from '../loop.js'
 import type { KeyCache } from './cache.js'
 import type { Batch, ChangeFeed } from './change-feed.js'
 import type { Replica } from './replica.js'
@@ -21,8 +21,7 @@ export interface FollowerParts {
 /** Brings every change of the control plane into the copy and out of the cache, through any failure of the feed, until it is stopped. */
 export class Follower {
   readonly #parts: FollowerParts
-  readonly #stopping = new AbortController()
-  readonly #running: Promise<void>
+  readonly #loop: Loop
   #markCaughtUp = () => {}
   #failures = 0
   #isConnected = false
@@ -33,7 +32,7 @@ export class Follower {
   /** Starts at once. */
   constructor (parts: FollowerParts) {
     this.#parts = parts
-    this.#running = this.#run()
+    this.#loop = new Loop(stopping => this.#turn(stopping))
   }
 
   /** Whether the feed gave something since it last failed. */
@@ -42,24 +41,18 @@ export class Follower {
   }
 
   /** Ends following; afterwards the copy may be closed. */
-  async stop (): Promise<void> {
-    this.#stopping.abort()
-    await this.#running
+  stop (): Promise<void> {
+    return this.#loop.stop()
   }
 
-  async #run (): Promise<void> {
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      try {
-        await this.#follow(signal)
-      } catch (error) {
-        if (signal.aborted) return
-        this.#parts.log.warn({ err: error, failures: this.#failures }, 'the feed of key changes failed; keys are validated from the copy')
-      }
-      this.#isConnected = false
-      const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures++, longestPauseMs)
-      await pause(pauseMs, undefined, { signal }).catch(() => {})
+  async #turn (stopping: AbortSignal): Promise<number> {
+    try {
+      await this.#follow(stopping)
+    } catch (error) {
+      if (!stopping.aborted) this.#parts.log.warn({ err: error, failures: this.#failures }, 'the feed of key changes failed; keys are validated from the copy')
     }
+    this.#isConnected = false
+    return Math.min(firstPauseMs * 2 ** this.#failures++, longestPauseMs)
   }
 
   async #follow (signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
+import { Loop } from '../loop.js'
 import type { UsageLedger } from './ledger.js'
 import { linesPerBatch, type SendUsage, type UsageReceipt } from './usage.js'
 
@@ -22,14 +22,13 @@ export interface UsageSenderParts {
 /** Gives every batch of a ledger to the control plane, one at a time and in order, through any failure, until it is stopped. */
 export class UsageSender {
   readonly #parts: Required<UsageSenderParts>
-  readonly #stopping = new AbortController()
-  readonly #running: Promise<void>
+  readonly #loop: Loop
   #failures = 0
 
   /** Starts at once. */
   constructor (parts: UsageSenderParts) {
     this.#parts = { everyMs: 2_000, patienceMs: 30_000, onSettled: () => {}, ...parts }
-    this.#running = this.#run()
+    this.#loop = new Loop(stopping => this.#sendNext(stopping))
   }
 
   /** How often sending failed since it last succeeded. */
@@ -38,17 +37,8 @@ export class UsageSender {
   }
 
   /** Ends sending; what was not sent stays in the ledger, which may be closed afterwards. */
-  async stop (): Promise<void> {
-    this.#stopping.abort()
-    await this.#running
-  }
-
-  async #run (): Promise<void> {
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      const pauseMs = await this.#sendNext(signal)
-      if (pauseMs > 0) await pause(pauseMs, undefined, { signal }).catch(() => {})
-    }
+  stop (): Promise<void> {
+    return this.#loop.stop()
   }
 
   /** @returns how long to wait afterwards, in milliseconds */

@@ -44,8 +44,8 @@ class RemoteLink implements ControlLink {
     })
   }
 
-  readonly report: ControlLink['report'] = async report => {
-    await this.#post('/report', report)
+  readonly report: ControlLink['report'] = async (report, stopping) => {
+    await this.#post('/report', report, { signal: stopping })
   }
 
   readonly sendUsage: ControlLink['sendUsage'] = async (batch, signal) => readReceipt(await this.#post('/usage', batch, { signal }))

@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
+import { Loop } from '../loop.js'
 
 /** What is told, to whom and how often. */
 export interface ReporterParts {
-  /** Makes a report of the present moment and sends it. */
-  readonly report: () => Promise<void>
+  /** Makes a report of the present moment and sends it; ends soon after the signal aborts. */
+  readonly report: (stopping: AbortSignal) => Promise<void>
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
   readonly everyMs?: number
   /** The shortest time between two reports. */
@@ -14,62 +15,41 @@ export interface ReporterParts {
 /** Sends a report every few seconds, and at once when there is news; one at a time, so that none queue up, and through any failure. */
 export class Reporter {
   readonly #parts: Required<ReporterParts>
-  readonly #stopping = new AbortController()
-  readonly #running: Promise<void>
-  #hasNews = false
-  #wake = () => {}
+  readonly #loop: Loop
   #isFailing = false
 
   /** Starts at once. */
   constructor (parts: ReporterParts) {
     this.#parts = { everyMs: 5_000, gapMs: 100, ...parts }
-    this.#running = this.#run()
+    this.#loop = new Loop(stopping => this.#turn(stopping))
   }
 
   /** Says that there is news. */
   tell (): void {
-    this.#hasNews = true
-    this.#wake()
+    this.#loop.wake()
   }
 
-  /** Ends reporting; does not wait for an answer that is under way. */
-  async close (): Promise<void> {
-    this.#stopping.abort()
-    this.#wake()
-    await this.#running
+  /** Ends reporting: a report that is under way is broken off, and nothing of it goes on afterwards. */
+  close (): Promise<void> {
+    return this.#loop.stop()
   }
 
-  async #run (): Promise<void> {
-    const { signal } = this.#stopping
-    const stopped = new Promise<void>(resolve => { signal.addEventListener('abort', () => resolve()) })
-    while (!signal.aborted) {
-      this.#hasNews = false
-      await Promise.race([this.#report(), stopped])
-      await pause(this.#parts.gapMs, undefined, { signal }).catch(() => {})
-      if (!signal.aborted) await this.#news()
-    }
+  async #turn (stopping: AbortSignal): Promise<number> {
+    const { everyMs, gapMs } = this.#parts
+    await this.#report(stopping)
+    await pause(gapMs, undefined, { signal: stopping }).catch(() => {})
+    return everyMs
   }
 
-  async #report (): Promise<void> {
+  async #report (stopping: AbortSignal): Promise<void> {
+    const { report, log } = this.#parts
     try {
-      await this.#parts.report()
-      if (this.#isFailing) this.#parts.log.info('the control plane takes reports again')
+      await report(stopping)
+      if (this.#isFailing) log.info('the control plane takes reports again')
       this.#isFailing = false
     } catch (error) {
-      if (!this.#isFailing && !this.#stopping.signal.aborted) this.#parts.log.warn({ err: error }, 'the control plane takes no report; requests are served all the same')
+      if (!this.#isFailing && !stopping.aborted) log.warn({ err: error }, 'the control plane takes no report; requests are served all the same')
       this.#isFailing = true
     }
-  }
-
-  /** Resolves with the next news, or when it is time for a report without any. */
-  #news (): Promise<void> {
-    return new Promise(resolve => {
-      if (this.#hasNews) return resolve()
-      const timer = setTimeout(resolve, this.#parts.everyMs)
-      this.#wake = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
   }
 }

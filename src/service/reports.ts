@@ -25,10 +25,10 @@ export function openReports ({ control, dataDirectory }: Config, { link, keys, c
   const statuses = statusesOf(remembered(checks, now))
   return new Reporter({
     log,
-    report: async () => {
+    report: async stopping => {
       const known = await statuses()
       // The copy is looked at last, so that the report is of the present moment.
-      await link.report({ ...identity, position: keys.position(), checks: { keys: keys.check().status, ...known } })
+      await link.report({ ...identity, position: keys.position(), checks: { keys: keys.check().status, ...known } }, stopping)
     }
   })
 }

@@ -1,9 +1,10 @@
+import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Reporter } from '../../src/link/reporter.js'
 import { keptLog, until } from './control-plane.js'
 
-function reporting (t: Test, report: () => Promise<void>, options: { everyMs?: number, gapMs?: number } = {}) {
+function reporting (t: Test, report: (stopping: AbortSignal) => Promise<void>, options: { everyMs?: number, gapMs?: number } = {}) {
   const { lines, log } = keptLog()
   const reporter = new Reporter({ report, log, everyMs: 60_000, gapMs: 1, ...options })
   t.after(() => reporter.close())
@@ -53,10 +54,19 @@ t.test('reports that fail are told of once, do no harm, and go on', async t => {
   t.equal(lines.filter(line => line.includes('takes reports again')).length, 1)
 })
 
-t.test('a reporter closes at once, though no answer comes', async t => {
+t.test('a reporter that closes breaks off what is under way, and nothing of it goes on afterwards', async t => {
   let isAsked = false
-  const { reporter, lines } = reporting(t, () => { isAsked = true; return new Promise(() => {}) })
+  let hasEnded = false
+  const { reporter, lines } = reporting(t, async stopping => {
+    isAsked = true
+    // No answer comes.
+    await once(stopping, 'abort')
+    await pause(20)
+    hasEnded = true
+    throw stopping.reason
+  })
   await until(() => isAsked)
-  await Promise.race([reporter.close(), pause(2_000).then(() => { throw new Error('it waits for the answer') })])
+  await reporter.close()
+  t.ok(hasEnded)
   t.same(lines, [])
 })
