@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defaultFile, editorSchema, environmentExample, settingsTables, withTables } from './config/documentation.js'
+import { metricsTable } from './metrics/declarations.js'
 import { policyTable } from './tenant-guard/policy-table.js'
 
 const root = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
@@ -16,3 +17,4 @@ writeFileSync(root('config/default.json'), json(defaultFile()))
 writeFileSync(root('config/env.example'), environmentExample())
 writePage('README.md', settingsTables())
 writePage('docs/isolation.md', { policy: policyTable() })
+writePage('docs/how-to/observe.md', { metrics: metricsTable() })
