@@ -9,6 +9,7 @@ import { logOptions } from '../gateway/log.js'
 import { openService, type Service } from '../service.js'
 import { announcement } from './announcement.js'
 import { firstStart } from './first-start.js'
+import { requireSupportedNode } from './supported-node.js'
 
 /** How long requests that are under way may still take when the process is asked to end. */
 const graceMs = 25_000
@@ -34,6 +35,7 @@ export interface StartSurroundings {
  */
 export async function startProcess ({ config, role }: StartOptions, { environment, out }: StartSurroundings): Promise<void> {
   try {
+    requireSupportedNode()
     await run({ ...environment, ...(config === undefined ? {} : { CLINIGATE_CONFIG: config }), ...(role === undefined ? {} : { CLINIGATE_ROLE: role }) }, out)
   } catch (error) {
     throw new Error(explain(error), { cause: error })
