@@ -31,7 +31,7 @@ export const controls = [
   control('check of the answer to a write', ['conditions'], patch(guard('writes/writes'), 'ownRecordIn(door, jsonOf(answer, mayBeDone), { type, id })', 'jsonOf(answer, mayBeDone)')),
   control('check of what criteria find', ['conditions'], patch(guard('writes/sole-match'), 'found.matches.map(match => ownRecordIn(door, match, { type }))', 'found.matches')),
   control('check of owners that are looked up', ['references'], patch(guard('look-up'), '.map(match => ownRecordIn(door, match, { type }))', '')),
-  control('owner in the memory of owners', ['reads', 'references'], patch(guard('ownership'), '=== tenant,', '!== undefined,'), { ci: true }),
+  control('owner in the memory of owners', ['reads', 'references'], patch(guard('ownership'), '=== tenant;', '!== undefined;'), { ci: true }),
   control('references of a write', ['references'], patch(guard('writes/writes'), 'if (refused.length > 0)', 'if (false)'), { ci: true }),
   control('references of a transaction', ['bundles'], patch(guard('bundles/transaction-references'), 'if (refused.length > 0)', 'if (false)')),
   control('references in contained resources', ['references'], patch(guard('writes/references'), 'yield* placesIn(item, path, key)', "if (key !== 'contained') yield* placesIn(item, path, key)")),
@@ -46,7 +46,7 @@ export const controls = [
   control('owner before an update', ['writes'], patch(guard('writes/writes'), 'if (!(await ownedAmong(door, [record])).has(record))', 'if (false)'), { ci: true }),
   control('owner before a delete', ['writes'], patch(guard('writes/writes'), 'const stored = await metaOf(door, type, id)', 'const stored = { meta: {} }'), { ci: true }),
   control('owners of the records of a transaction', ['bundles'], patch(guard('bundles/transaction'), 'if (named.some(', 'if (false && named.some(')),
-  control('If-Match of an update', ['writes'], patch(guard('writes/writes'), "...version !== undefined && { 'if-match': `W/\"${version}\"` } };\n    const answer = await ask(door, { method: 'PUT'", "};\n    const answer = await ask(door, { method: 'PUT'")),
+  control('If-Match of an update', ['writes'], patch(guard('writes/writes'), "...version !== undefined && { 'if-match': `W/\"${version}\"` } };\n    const answer = await withRecord(door, await ask(door, { method: 'PUT'", "};\n    const answer = await withRecord(door, await ask(door, { method: 'PUT'")),
   control('If-Match of a delete', ['writes'], patch(guard('writes/writes'), 'if (version !== undefined && version !== stored.meta.versionId)', 'if (false)'), { on: 'hapi' }),
   control('headers that go to the datastore', ['headers'], [
     patch('backends/http-backend.js', 'if (!mayBeSent.has(name))', 'if (false)'),

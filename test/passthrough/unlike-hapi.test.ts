@@ -8,6 +8,8 @@ import { transactionsContract } from './transactions-contract.js'
 import { openWorld } from './world.js'
 import { writesContract } from './writes-contract.js'
 
+// The whole file, on a machine that does much else.
+t.setTimeout(240_000)
 const server = await startSandbox({ file: ':memory:', now: () => new Date(), manners: { ...unlikeHapi, references: 'checked' } })
 t.teardown(() => server.close())
 const world = await openWorld(t, { url: server.url, server: 'sandbox' })

@@ -8,6 +8,8 @@ import { changeContract } from './change-contract.js'
 import { idempotencyContract } from './idempotency-contract.js'
 import { pagingContract } from './paging-contract.js'
 
+// The whole file, on a machine that does much else.
+t.setTimeout(240_000)
 const server = await startSandbox({ file: ':memory:', now: () => new Date(), manners: { ...unlikeHapi, references: 'checked' } })
 t.teardown(() => server.close())
 await t.test('a keyed write is done once', t => idempotencyContract(t, server.url, 2))

@@ -58,7 +58,7 @@ t.test('a guard sends what it built and nothing else', async t => {
     ['GET', 'Patient/1?_elements=id,meta', { 'x-request-id': 'request-7' }],
     ['DELETE', 'Patient/1', { 'if-match': 'W/"1"', 'x-request-id': 'request-7' }],
     ['POST', 'Patient', { prefer: 'return=representation', 'x-request-id': 'request-7' }],
-    ['GET', gateway.sent.at(-1)!.path, { 'cache-control': 'no-cache', 'x-request-id': 'request-7' }]
+    ['GET', gateway.sent.at(-1)!.path, { 'cache-control': 'no-cache', prefer: 'handling=strict', 'x-request-id': 'request-7' }]
   ])
   t.equal(gateway.sent[1]!.body, `{"resourceType":"Patient","id":"1","meta":{"tag":[{"system":"${system}","code":"tenant-a"}]},"multipleBirthInteger":1.10}`)
 })
