@@ -46,6 +46,9 @@ export interface Ending { readonly line: number, readonly isFailed: boolean, rea
 /** A line for the results. */
 export interface ResultRow { readonly line: number, readonly type: string | null, readonly result: Buffer | null }
 
+/** A part of the input, with the place where it begins. */
+export interface Part { readonly number: number, readonly at: number, readonly type: string | null }
+
 export interface Counts { readonly total: number, readonly processed: number, readonly failed: number }
 
 /** How far the whole is: parts of the input, all lines, and their order are in the index. */
@@ -62,7 +65,8 @@ const schema = `
   CREATE TABLE IF NOT EXISTS refs (line INTEGER NOT NULL, identity BLOB NOT NULL, PRIMARY KEY (line, identity)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS twins (content BLOB PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS parts (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, type TEXT);
-  CREATE TABLE IF NOT EXISTS types (type TEXT PRIMARY KEY, wasEmpty INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS types (type TEXT PRIMARY KEY, isListed INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS earlier (record BLOB PRIMARY KEY) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY) WITHOUT ROWID;`
 
 /**
@@ -73,15 +77,19 @@ export class IndexFile {
   readonly #db: Database.Database
   readonly #sql: ReturnType<typeof prepared>
   #counts: Counts
+  /** Asked for each line. */
+  #parts: readonly Part[]
 
   constructor (path: string) {
     this.#db = new Database(path)
-    this.#db.pragma('journal_mode = DELETE')
+    // Not WAL, whose shared memory gateways on several machines would not share.
+    this.#db.pragma('journal_mode = PERSIST')
     this.#db.pragma('synchronous = FULL')
-    this.#db.pragma('cache_size = -16384')
+    this.#db.pragma('cache_size = -8192')
     this.#db.exec(schema)
     this.#sql = prepared(this.#db)
     this.#counts = this.#sql.counts.get() as Counts
+    this.#parts = this.parts()
   }
 
   get counts (): Counts {
@@ -103,18 +111,19 @@ export class IndexFile {
   }
 
   /** Begins a part of the input, whose lines that do not say their type are of this one. */
-  begin (part: { readonly number: number, readonly at: number, readonly type: string | null }): void {
+  begin (part: Part): void {
     this.#sql.begin.run(part)
+    this.#parts = this.parts()
   }
 
   /** The parts of the input that were begun. */
-  parts (): ReadonlyArray<{ readonly number: number, readonly at: number }> {
-    return this.#sql.parts.all() as Array<{ number: number, at: number }>
+  parts (): readonly Part[] {
+    return this.#sql.parts.all() as Part[]
   }
 
   /** The type of lines at a place of the input that do not say their own; undefined where no part says. */
   typeAt (at: number): string | undefined {
-    return (this.#sql.typeAt.get(at) as { type: string | null } | undefined)?.type ?? undefined
+    return this.#parts.findLast(part => part.at <= at)?.type ?? undefined
   }
 
   /** The type of a line that could be read. */
@@ -191,15 +200,25 @@ export class IndexFile {
     return this.#sql.circle.all(circle) as IndexedLine[]
   }
 
-  /** Whether there was no record of a type before this import wrote one; undefined until that was noted. */
-  wasEmpty (type: string): boolean | undefined {
-    const row = this.#sql.wasEmpty.get(type) as { wasEmpty: number } | undefined
-    return row && row.wasEmpty === 1
+  /** Whether those records of a type are noted here that were there before this import wrote one; undefined until it is known. */
+  isListed (type: string): boolean | undefined {
+    const row = this.#sql.isListed.get(type) as { isListed: number } | undefined
+    return row && row.isListed === 1
   }
 
-  /** Notes whether there is any record of a type, before this import writes one; what was noted first stays. */
-  noteType (type: string, wasEmpty: boolean): void {
-    this.#sql.noteType.run(type, wasEmpty ? 1 : 0)
+  /** Notes whether the earlier records of a type are all noted, before this import writes one; what was noted first stays. */
+  noteType (type: string, isListed: boolean): void {
+    this.#sql.noteType.run(type, isListed ? 1 : 0)
+  }
+
+  /** Notes records that were there before. */
+  addEarlier (records: readonly Identity[]): void {
+    this.#db.transaction(() => { for (const record of records) this.#sql.addEarlier.run(record) })()
+  }
+
+  /** Whether a record was noted as one that was there before. */
+  isEarlier (record: Identity): boolean {
+    return this.#sql.isEarlier.get(record) !== undefined
   }
 
   /** Notes what is about to be done with lines, before the datastore hears of it. */
@@ -233,15 +252,14 @@ export class IndexFile {
 
 const lineColumns = 'line, at, bytes, type, identity, circle, plan'
 
-function prepared (db: Database.Database): Readonly<Record<'counts' | 'mark' | 'setMark' | 'last' | 'begin' | 'parts' | 'typeAt' | 'typeOf' | 'taken' | 'twins' | 'add' | 'addReference' | 'setTwins' | 'unordered' | 'isOrdered' | 'nextPlace' | 'referred' | 'order' | 'pending' | 'ready' | 'handedOver' | 'circle' | 'wasEmpty' | 'noteType' | 'send' | 'end' | 'rows' | 'failures', Statement>> {
+function prepared (db: Database.Database): Readonly<Record<'counts' | 'mark' | 'setMark' | 'last' | 'begin' | 'parts' | 'typeOf' | 'taken' | 'twins' | 'add' | 'addReference' | 'setTwins' | 'unordered' | 'isOrdered' | 'nextPlace' | 'referred' | 'order' | 'pending' | 'circle' | 'isListed' | 'addEarlier' | 'isEarlier' | 'noteType' | 'send' | 'end' | 'rows' | 'failures' | 'handedOver' | 'ready', Statement>> {
   return {
     counts: db.prepare('SELECT count(*) AS total, count(*) FILTER (WHERE state >= 2) AS processed, count(*) FILTER (WHERE state = 3) AS failed FROM lines'),
     mark: db.prepare('SELECT 1 FROM marks WHERE name = ?'),
     setMark: db.prepare('INSERT OR IGNORE INTO marks VALUES (?)'),
     last: db.prepare('SELECT line, at, bytes FROM lines ORDER BY line DESC LIMIT 1'),
     begin: db.prepare('INSERT OR REPLACE INTO parts VALUES (@number, @at, @type)'),
-    parts: db.prepare('SELECT number, at FROM parts ORDER BY number'),
-    typeAt: db.prepare('SELECT type FROM parts WHERE at <= ? ORDER BY number DESC LIMIT 1'),
+    parts: db.prepare('SELECT number, at, type FROM parts ORDER BY number'),
     typeOf: db.prepare('SELECT type FROM lines WHERE line = ?'),
     taken: db.prepare('SELECT 1 FROM lines WHERE identity = ?'),
     twins: db.prepare('SELECT count FROM twins WHERE content = ?'),
@@ -258,7 +276,9 @@ function prepared (db: Database.Database): Readonly<Record<'counts' | 'mark' | '
       SELECT 1 FROM refs JOIN lines AS target ON target.identity = refs.identity WHERE refs.line = lines.line AND target.line <> lines.line AND target.state <> 2) ORDER BY place LIMIT @most`),
     handedOver: db.prepare(`SELECT ${lineColumns}, place FROM lines WHERE state < 2 AND state = 1 AND plan = 'created' AND place > ? ORDER BY place LIMIT ?`),
     circle: db.prepare(`SELECT ${lineColumns} FROM lines WHERE circle = ? AND state < 2 ORDER BY line`),
-    wasEmpty: db.prepare('SELECT wasEmpty FROM types WHERE type = ?'),
+    isListed: db.prepare('SELECT isListed FROM types WHERE type = ?'),
+    addEarlier: db.prepare('INSERT OR IGNORE INTO earlier VALUES (?)'),
+    isEarlier: db.prepare('SELECT 1 FROM earlier WHERE record = ?'),
     noteType: db.prepare('INSERT OR IGNORE INTO types VALUES (?, ?)'),
     send: db.prepare('UPDATE lines SET state = 1, plan = @plan WHERE line = @line AND state < 2'),
     end: db.prepare('UPDATE lines SET state = @state, result = @result WHERE line = @line AND state < 2'),

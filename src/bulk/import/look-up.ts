@@ -1,4 +1,5 @@
 import type { StoredResource } from '../../mappings/fhir.js'
+import { earlierRecords } from './earlier-records.js'
 import type { Errand } from './errand.js'
 import { idOf } from './identities.js'
 import type { IndexedLine } from './index-file.js'
@@ -26,21 +27,13 @@ export async function targetsOf (errand: Errand, lines: readonly ReadLine[]): Pr
 
 async function targetsOfGroup (errand: Errand, lines: readonly ReadLine[]): Promise<ReadonlyArray<readonly [number, Target]>> {
   const { type, mapping } = lines[0]!.record
-  // Datastores look for ids that are not there one by one, which takes almost as long as writing them.
-  const asked = await wasEmpty(errand, type) ? lines.filter(({ line }) => line.plan !== null) : lines
-  const ids = asked.flatMap(({ line, record: { name } }) => name === undefined ? [idOf(line.identity)] : [idOf(line.identity), name])
-  const stored = ids.length === 0 ? new Map<string, StoredResource>() : await errand.store.stored({ type, ids: [...new Set(ids)], isWhole: mapping !== undefined })
+  const mayBeThere = await earlierRecords(errand, type)
+  // What was sent before may be there though it was not before this import.
+  const asked = lines.flatMap(({ line, record: { name } }) => (name === undefined ? [idOf(line.identity)] : [idOf(line.identity), name]).filter(id => line.plan !== null || mayBeThere(id)))
+  const stored = asked.length === 0 ? new Map<string, StoredResource>() : await errand.store.stored({ type, ids: [...new Set(asked)], isWhole: mapping !== undefined })
   return lines.map(({ line, record: { name } }) => {
     const made = idOf(line.identity)
     const before = stored.get(made) ?? (name === undefined ? undefined : stored.get(name))
     return [line.line, { id: before?.id ?? made, before }] as const
   })
-}
-
-/** Whether there was nothing of a type before this import: then only lines that were sent before can be there. */
-async function wasEmpty ({ store, index }: Errand, type: string): Promise<boolean> {
-  const noted = index.wasEmpty(type)
-  if (noted !== undefined) return noted
-  index.noteType(type, !await store.hasAny(type))
-  return index.wasEmpty(type)!
 }

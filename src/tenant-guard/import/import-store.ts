@@ -3,7 +3,7 @@ import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import type { Door } from '../door.js'
 import { tenantGuard, type GuardedStore } from '../guard.js'
 import type { Link } from '../writes/references.js'
-import { hasAny, storedAmong, type AskedRecords } from './stored-among.js'
+import { idsOf, storedAmong, type AskedRecords } from './stored-among.js'
 import { checked, refusedAmong, writeTogether, type ImportedRecord, type Together } from './write-together.js'
 
 export type { ImportedRecord, Together } from './write-together.js'
@@ -14,8 +14,8 @@ export interface ImportStore {
   readonly records: GuardedStore
   /** What a new resource refers to. @throws {Failure} for what no tenant may store */
   links (resource: FhirResource): readonly Link[]
-  /** Whether the tenant has any record of a type. */
-  hasAny (type: string): Promise<boolean>
+  /** The ids of the tenant's records of a type, a part at a time, some twice; `expected` is how many are looked for at most. */
+  ids (type: string, expected: number): AsyncGenerator<readonly string[]>
   /** Those of the records that are stored and the tenant's, by their ids. */
   stored (asked: AskedRecords): Promise<ReadonlyMap<string, StoredResource>>
   /** Why records could not be stored together, and with others that would be there by then, by their places; nothing is written. */
@@ -29,7 +29,7 @@ export function importStore (door: Door): ImportStore {
   return {
     records: tenantGuard(door),
     links: resource => checked(door, resource, 'new').links,
-    hasAny: type => hasAny(door, type),
+    ids: (type, expected) => idsOf(door, type, expected),
     stored: asked => storedAmong(door, asked),
     refused: (records, others) => refusedAmong(door, records, others),
     write: records => writeTogether(door, records)

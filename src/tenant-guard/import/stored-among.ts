@@ -2,6 +2,7 @@ import type { StoredResource } from '../../mappings/fhir.js'
 import { ask, jsonOf, ownRecordIn, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import { searchsetOf } from '../reads/searchset.js'
+import { stretches, type WalkPlace } from '../reads/stretches.js'
 import { identityOnly, onePage, restrict } from '../restrict.js'
 
 /** Ids of one search, as many as a page that every server gives. */
@@ -30,11 +31,19 @@ async function storedOf (door: Door, { type, ids, isWhole }: AskedRecords): Prom
   return found.matches.map(match => ownRecordIn(door, match, { type })).filter(record => record !== undefined)
 }
 
-/** Whether the tenant has any record of a type. */
-export async function hasAny (door: Door, type: string): Promise<boolean> {
-  const search = restrict({ type, parameters: [], count: 1, total: 'none' }, door.tenant)
-  const answer = await ask(door, { ...search, path: `${search.path}${identityOnly(type)}`, headers: { 'cache-control': onePage(1) } })
-  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpected(answer, 'a look-up of a type was not answered')
-  return found.matches.length > 0
+/**
+ * The ids of the tenant's records of a type, a part at a time; some may come twice.
+ * @param expected how many are looked for at most, so that no larger pages are asked for
+ */
+export async function * idsOf (door: Door, type: string, expected: number): AsyncGenerator<readonly string[]> {
+  const searching: WalkPlace['searching'] = (parameters, count) => {
+    const search = restrict({ type, parameters, count, total: 'none' }, door.tenant)
+    return { ...search, path: `${search.path}${identityOnly(type)}` }
+  }
+  const place: WalkPlace = { send: request => ask(door, request), baseUrl: door.backend.baseUrl, type, pageSize: Math.min(mostOfPage, expected + 1), searching }
+  for await (const { records } of stretches(place)) {
+    yield records.map(match => ownRecordIn(door, match, { type })).filter(record => record !== undefined).map(({ id }) => id)
+  }
 }
+
+const mostOfPage = 1_000
