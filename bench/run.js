@@ -1,5 +1,6 @@
 // Side-by-side benchmarks: each round takes every target in turn, so that a noisy machine is as unfair to one as to the other.
-// After them the limits and who shares them, the start-up, the mappings and the copy of the keys, each a program of its own.
+// After them the limits and who shares them, the start-up, the mappings, the copy of the keys and bulk jobs, each a program of its own.
+// Those of bulk jobs start a HAPI each; a million lines and some thousands of records before HAPI take a quarter of an hour.
 // Usage: npm run bench [-- --seconds 5 --rounds 3]
 import autocannon from 'autocannon'
 import { execFileSync } from 'node:child_process'
@@ -45,7 +46,7 @@ try {
 } finally {
   stopAll()
 }
-for (const script of ['limits.js', 'fairness.js', 'organizations.js', 'start-up.js', 'mappings.js', 'keys.js']) {
+for (const script of ['limits.js', 'fairness.js', 'organizations.js', 'start-up.js', 'mappings.js', 'keys.js', 'bulk-memory.js', 'bulk-export.js', 'bulk-import.js', 'bulk-beside.js']) {
   console.log(`\n${script}\n`)
   execFileSync(process.execPath, ['--expose-gc', join(import.meta.dirname, script)], { stdio: 'inherit' })
 }

@@ -20,7 +20,7 @@ const stopLimitMs = 60_000
  * @param {Record<string, string | number | boolean>} [options.settings] the settings of README.md, without `hapi.`
  * @param {string[]} [options.jvm] further flags of Java
  * @param {AbortSignal} [options.signal] breaks the start off and ends the server
- * @returns {Promise<{ url: string, ended: Promise<void>, stop: () => Promise<void> }>} `url` is the FHIR base URL
+ * @returns {Promise<{ url: string, pid: number, ended: Promise<void>, stop: () => Promise<void> }>} `url` is the FHIR base URL
  * @throws {Error} when the server does not come up within three minutes; no process is left then
  */
 export async function startHapi ({ log, said = log, port = 0, settings = {}, jvm = [], signal }) {
@@ -31,7 +31,7 @@ export async function startHapi ({ log, said = log, port = 0, settings = {}, jvm
   createInterface(java.stderr).on('line', said)
   const stop = () => end(java, ended)
   try {
-    return { url: await readyUrl(java), ended, stop }
+    return { url: await readyUrl(java), pid: java.pid, ended, stop }
   } catch (error) {
     await stop()
     throw error

@@ -1,0 +1,64 @@
+// What bulk work costs ordinary requests: the times of single reads of one organization, one after the other, while nothing else
+// happens, while a job of another organization runs, and before the same HAPI that is loaded or exported from directly.
+// Usage: npm run build && node bench/bulk-beside.js [--requests 500] [--records 5000] [--fhir <base URL>]
+import { cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'undici'
+import { recordsOf } from './bulk-records.js'
+import { exportDirectly, exportThrough, hapiOptions, importThrough, loadByTransactions, openHapi } from './bulk-ways.js'
+import { newKey, newSurroundings, startOn, stopAll } from './processes.js'
+
+const { values } = parseArgs({ options: { requests: { type: 'string', default: '500' }, records: { type: 'string', default: '5000' }, ...hapiOptions } })
+const [requests, records] = [values.requests, values.records].map(Number)
+const types = ['Patient', 'Observation']
+
+const hapi = await openHapi(values)
+try {
+  const surroundings = await newSurroundings(hapi.url)
+  const [one, other] = [newKey(surroundings), newKey(surroundings)]
+  const { url } = await startOn(surroundings, 'dist/main.js')
+  const series = Date.now().toString(36)
+  await loadByTransactions(hapi.url, recordsOf(`${series}-one`, 10, one.tenantId), { atOnce: 1 })
+  await loadByTransactions(hapi.url, recordsOf(`${series}-other`, records, other.tenantId), { atOnce: 2 })
+  const asked = { url, path: `/v1/patients/${series}-one-p0`, secret: one.secret }
+  const busy = {
+    'nothing else': undefined,
+    'an import through the gateway': () => importThrough({ url, secret: other.secret }, recordsOf(`${series}-new`, records)),
+    'the same loaded into HAPI directly': () => loadByTransactions(hapi.url, recordsOf(`${series}-direct`, records, 'direct'), { atOnce: 2 }),
+    'an export through the gateway': () => exportThrough({ url, secret: other.secret }, types),
+    'the same exported from HAPI directly': () => exportDirectly(hapi.url, other.tenantId, types)
+  }
+  await times(asked, { most: 200 })
+  console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}; reads one after the other with pauses of 5 ms, at most ${requests}; jobs of ${records} records\n`)
+  console.log('| meanwhile | reads | p50 ms | p99 ms |\n|---|---|---|---|')
+  for (const [meanwhile, work] of Object.entries(busy)) {
+    const until = work?.()
+    const { count, p50, p99 } = await times(asked, { until, most: requests })
+    await until
+    console.log(`| ${[meanwhile, count, p50.toFixed(1), p99.toFixed(1)].join(' | ')} |`)
+  }
+} finally {
+  stopAll()
+  await hapi.stop()
+}
+
+/** Reads one after the other, until something else has ended or there are enough. */
+async function times ({ url, path, secret }, { until, most }) {
+  const client = new Client(url)
+  const measured = []
+  const state = { isOver: false }
+  until?.then(() => { state.isOver = true })
+  while (measured.length < most && !(state.isOver && measured.length > 0)) {
+    const startedAt = performance.now()
+    const { statusCode, body } = await client.request({ method: 'GET', path, headers: { 'x-api-key': secret } })
+    await body.dump()
+    if (statusCode !== 200) throw new Error(`answered with ${statusCode}`)
+    measured.push(performance.now() - startedAt)
+    await pause(5)
+  }
+  await client.close()
+  const sorted = measured.toSorted((a, b) => a - b)
+  const quantile = part => sorted[Math.floor((sorted.length - 1) * part)]
+  return { count: sorted.length, p50: quantile(0.5), p99: quantile(0.99) }
+}

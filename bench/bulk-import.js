@@ -1,0 +1,44 @@
+// How fast records come into HAPI through the gateway, beside the ways to load the same records without it.
+// The gateway loads into an organization that has nothing yet, a new one each round, and into one that has records already.
+// A HAPI of its own is started unless one is named. A hundred thousand records each way: --records 100000 --rounds 1
+// Usage: npm run build && node bench/bulk-import.js [--records 8000] [--rounds 4] [--ways 'gateway,gateway again,1,2,$import'] [--fhir <base URL> --fhir-pid <pid>]
+import { cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import { compare, show } from './compare.js'
+import { recordsOf } from './bulk-records.js'
+import { hapiOptions, importThrough, loadByOwnImport, loadByTransactions, openHapi } from './bulk-ways.js'
+import { newKey, newSurroundings, startOn, stopAll } from './processes.js'
+
+const { values } = parseArgs({ options: { records: { type: 'string', default: '8000' }, rounds: { type: 'string', default: '4' }, ways: { type: 'string', default: 'gateway,gateway again,1,2,$import' }, ...hapiOptions } })
+const rounds = Number(values.rounds)
+const records = Math.floor(Number(values.records) / rounds)
+
+/** The round before the first, which is not measured. */
+const warming = rounds
+
+const hapi = await openHapi(values)
+try {
+  const surroundings = await newSurroundings(hapi.url)
+  const [laden, ...empty] = Array.from({ length: rounds + 2 }, () => newKey(surroundings).secret)
+  const gateway = await startOn(surroundings, 'dist/main.js')
+  const series = Date.now().toString(36)
+  const of = (name, round, tenantId) => recordsOf(`${series}-${name}-${round}`, round === warming ? Math.ceil(records / 4) : records, tenantId)
+  const directly = (name, load) => round => load(of(name, round, `direct-${name}`))
+  const through = (name, secretOf) => round => importThrough({ ...gateway, secret: secretOf(round) }, of(name, round))
+  const possible = {
+    gateway: through('new', round => empty[round]),
+    'gateway again': through('again', () => laden),
+    $import: directly('own', all => loadByOwnImport(hapi.url, all)),
+    ...Object.fromEntries([1, 2, 4, 8].map(atOnce => [atOnce, directly(atOnce, all => loadByTransactions(hapi.url, all, { atOnce }))]))
+  }
+  const labels = name => ({ gateway: 'gateway, empty organization', 'gateway again': 'gateway, organization with records' })[name] ?? (/^\d/.test(name) ? `transactions, ${name} at a time` : name)
+  const ways = Object.fromEntries(values.ways.split(',').map(name => [labels(name), possible[name]]))
+  for (const way of Object.values(ways)) await way(warming)
+  const processes = { gateway: gateway.pid, ...hapi.pid !== undefined && { HAPI: hapi.pid } }
+  const measured = await compare(ways, { rounds, processes })
+  console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}; ${rounds} rounds of ${records} records each way, patients with nine observations each, in transactions of 200\n`)
+  show(measured, { records, peers: Object.keys(ways).filter(name => !name.startsWith('gateway')), processes })
+} finally {
+  stopAll()
+  await hapi.stop()
+}

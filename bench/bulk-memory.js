@@ -1,0 +1,53 @@
+// Resident memory of the gateway while it imports and exports files of more and more lines, each size by a gateway of its own, and
+// what a line costs it, before a FHIR server that has nothing to do.
+// Usage: npm run build && node bench/bulk-memory.js [--lines 1000000] [--sizes 3]
+import { cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import { recordsOf } from './bulk-records.js'
+import { exportThrough, importThrough } from './bulk-ways.js'
+import { newKey, newSurroundings, processorTime, residentMemory, start, startOn, stopAll } from './processes.js'
+
+const { values } = parseArgs({ options: { lines: { type: 'string', default: '1000000' }, sizes: { type: 'string', default: '3' } } })
+/** Each a tenth of the next. */
+const sizes = Array.from({ length: Number(values.sizes) }, (_, i) => Math.floor(Number(values.lines) / 10 ** i)).reverse()
+
+try {
+  console.log(`${cpus().length} × ${cpus()[0].model}, Node ${process.version}\n`)
+  console.log('| lines | job | lines/s | gateway processor ms a line | resident MiB before | most MiB |\n|---|---|---|---|---|---|')
+  for (const lines of sizes) await measureSize(lines)
+} finally {
+  stopAll()
+}
+
+async function measureSize (lines) {
+  const { line: upstream } = await start('bench/bulk-upstream.js', [String(lines)])
+  const surroundings = await newSurroundings(upstream)
+  const { secret } = newKey(surroundings)
+  const jobs = {
+    import: gateway => importThrough(gateway, recordsOf('file', lines)),
+    export: async gateway => {
+      const met = await exportThrough(gateway, ['Patient', 'Observation'])
+      if (met !== lines) throw new Error(`${met} lines were exported`)
+    }
+  }
+  const gateway = { secret, ...await startOn(surroundings, 'dist/main.js') }
+  for (const [name, job] of Object.entries(jobs)) {
+    const { seconds, cpuMs, before, most } = await measure(gateway, job)
+    console.log(`| ${[lines, name, (lines / seconds).toFixed(0), (cpuMs / lines).toFixed(3), before.toFixed(0), most.toFixed(0)].join(' | ')} |`)
+  }
+  process.kill(gateway.pid, 'SIGTERM')
+}
+
+async function measure (gateway, job) {
+  const before = residentMemory(gateway.pid)
+  let most = before
+  const looking = setInterval(() => { most = Math.max(most, residentMemory(gateway.pid)) }, 100)
+  const cpuBefore = processorTime(gateway.pid)
+  const startedAt = performance.now()
+  try {
+    await job(gateway)
+  } finally {
+    clearInterval(looking)
+  }
+  return { seconds: (performance.now() - startedAt) / 1_000, cpuMs: processorTime(gateway.pid) - cpuBefore, before, most }
+}

@@ -1,0 +1,135 @@
+// The ways to move records in bulk that are compared: through a gateway, and into and out of a FHIR server without one.
+import { createServer } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { startHapi } from '../test/hapi/launcher.js'
+import { linesOf } from './bulk-records.js'
+
+/** How often is asked whether a job has ended, by whoever waits for it. */
+const askEveryMs = 100
+
+const json = { 'content-type': 'application/fhir+json' }
+
+/** What the benchmarks of bulk jobs can be told: a HAPI that runs already, with its process to tell its processor time. */
+export const hapiOptions = { fhir: { type: 'string' }, 'fhir-pid': { type: 'string' } }
+
+/**
+ * A HAPI with room for a hundred thousand records, which compiles as a server does that runs for long; or the one that
+ * runs already.
+ */
+export async function openHapi ({ fhir: url, 'fhir-pid': pid }) {
+  if (url !== undefined) return { url, pid, stop: async () => {} }
+  return await startHapi({ log: console.error, said: () => {}, jvm: ['-Xmx4g', '-XX:TieredStopAtLevel=4'] })
+}
+
+/** Loads records into a FHIR server in transactions, some at a time. */
+export async function loadByTransactions (fhirUrl, records, { size = 200, atOnce }) {
+  const sender = async () => {
+    for (let taken; (taken = take(records, size)).length > 0;) await transaction(fhirUrl, taken)
+  }
+  await Promise.all(Array.from({ length: atOnce }, sender))
+}
+
+async function transaction (fhirUrl, records) {
+  const entry = records.map(resource => ({ resource, request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` } }))
+  await answerOf(fhirUrl, { method: 'POST', headers: json, body: JSON.stringify({ resourceType: 'Bundle', type: 'transaction', entry }) })
+}
+
+function take (records, most) {
+  const taken = []
+  while (taken.length < most) {
+    const { value, done } = records.next()
+    if (done) break
+    taken.push(value)
+  }
+  return taken
+}
+
+/** Loads records into a FHIR server by its own `$import`, from a file of each type. */
+export async function loadByOwnImport (fhirUrl, records, { size = 500 } = {}) {
+  const files = {}
+  for (const record of records) (files[record.resourceType] ??= []).push(record)
+  const server = createServer((request, response) => {
+    response.setHeader('content-type', 'application/fhir+ndjson')
+    for (const piece of linesOf(files[request.url.slice(1)])) response.write(piece)
+    response.end()
+  })
+  await new Promise(resolve => server.listen(0, '127.0.0.1', resolve))
+  try {
+    const base = `http://127.0.0.1:${server.address().port}`
+    const parameter = [
+      { name: 'inputFormat', valueCode: 'application/fhir+ndjson' },
+      { name: 'storageDetail', part: [{ name: 'type', valueCode: 'https' }, { name: 'maxBatchResourceCount', valueInteger: size }] },
+      ...Object.keys(files).map(type => ({ name: 'input', part: [{ name: 'type', valueCode: type }, { name: 'url', valueUri: `${base}/${type}` }] }))
+    ]
+    await ownJob(`${fhirUrl}/$import`, parameter)
+  } finally {
+    server.close()
+  }
+}
+
+/** Exports a tenant's records by a FHIR server's own `$export` and fetches its files. @returns how many lines there are */
+export async function exportDirectly (fhirUrl, tenantId, types) {
+  const parameter = [
+    { name: '_outputFormat', valueString: 'application/fhir+ndjson' },
+    { name: '_type', valueString: types.join(',') },
+    ...types.map(type => ({ name: '_typeFilter', valueString: `${type}?_tag=urn:clinigate:tenant|${tenantId}` }))
+  ]
+  const { output } = await (await ownJob(`${fhirUrl}/$export`, parameter)).json()
+  let lines = 0
+  for (const { url } of output) lines += await linesAt(url, { accept: 'application/fhir+ndjson' })
+  return lines
+}
+
+/** A job of the FHIR server: begun, and asked after until it has ended. */
+async function ownJob (url, parameter) {
+  const begun = await answerOf(url, { method: 'POST', headers: { prefer: 'respond-async', ...json }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
+  for (;;) {
+    const answer = await answerOf(begun.headers.get('content-location'), {})
+    if (answer.status === 200) return answer
+    await answer.arrayBuffer()
+    await pause(askEveryMs)
+  }
+}
+
+/** Imports records through a gateway. @returns the job as it ended */
+export async function importThrough (gateway, records) {
+  const body = ReadableStream.from(linesOf(records))
+  return await gatewayJob(gateway, 'import', { headers: { 'content-type': 'application/fhir+ndjson' }, body, duplex: 'half' })
+}
+
+/** Exports records through a gateway and fetches the files. @returns how many lines there are */
+export async function exportThrough (gateway, resourceTypes) {
+  const { files } = await gatewayJob(gateway, 'export', { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ resourceTypes }) })
+  let lines = 0
+  for (const { url } of files) lines += await linesAt(url, { 'x-api-key': gateway.secret })
+  return lines
+}
+
+async function gatewayJob ({ url, secret }, kind, { headers, ...request }) {
+  const begun = await answerOf(`${url}/v1/bulk/${kind}`, { method: 'POST', headers: { 'x-api-key': secret, ...headers }, ...request })
+  const { data: { jobId } } = await begun.json()
+  for (;;) {
+    const { data: job } = await (await answerOf(`${url}/v1/bulk/jobs/${jobId}`, { headers: { 'x-api-key': secret } })).json()
+    if (job.status === 'completed' && job.failedRecords === 0) return job
+    if (!['pending', 'processing'].includes(job.status)) throw new Error(`the job ended as ${JSON.stringify(job).slice(0, 500)}`)
+    await pause(askEveryMs)
+  }
+}
+
+async function linesAt (url, headers) {
+  const { body } = await answerOf(url, { headers })
+  let lines = 0
+  let last = 0x0a
+  for await (const piece of body) {
+    for (let at = -1; (at = piece.indexOf(0x0a, at + 1)) >= 0;) lines++
+    if (piece.length > 0) last = piece.at(-1)
+  }
+  return last === 0x0a ? lines : lines + 1
+}
+
+/** @throws {Error} for an answer that is no success */
+async function answerOf (url, request) {
+  const answer = await fetch(url, request)
+  if (!answer.ok) throw new Error(`${new URL(url).pathname} was answered with ${answer.status}: ${(await answer.text()).slice(0, 300)}`)
+  return answer
+}
