@@ -43,8 +43,8 @@ export async function * ownPortions (taking: OwnTaking, begun: ExportPlace): Por
 
 const shortestPauseMs = 500
 const longestPauseMs = 10_000
-/** An export is asked after once more when it has taken a twentieth longer. */
-const partOfTheTime = 1 / 20
+/** An export is asked after once more when it has taken a fiftieth longer. */
+const partOfTheTime = 1 / 50
 
 /** Waits for the end of the export; HAPI's Retry-After says two minutes at any time and is not waited for. */
 async function * awaited ({ door, pause }: OwnTaking, place: ExportPlace, types: readonly string[]): AsyncGenerator<Portion, OwnState> {
