@@ -1,11 +1,15 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
+import fastify from 'fastify'
+import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { Shares } from '../../src/backends/shares.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import type { FailureEnvelope } from '../../src/envelope/reply.js'
+import { inFlight } from '../../src/limits/in-flight.js'
 import { Places } from '../../src/limits/places.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
 
@@ -119,6 +123,40 @@ t.test('a client that is gone keeps its place until its work has ended, and one 
   t.match(store.held[0]!.url, 'third')
   store.letGo()
   t.equal((await third).status, 404)
+})
+
+t.test('an answer that is streamed keeps its place until it is out, or its client has left, or it breaks', async t => {
+  const places = new Places({ places: 1 })
+  const pool = { tenantId: 'a', mode: 'test' } as const
+  const app = fastify()
+  t.teardown(() => app.close())
+  await app.register(fp(async scope => {
+    scope.decorateRequest('caller')
+    scope.addHook('onRequest', async request => { request.caller = { ...pool, keyId: 'k', keyName: 'k', plan: 'pro', overage: false, scopes: ['*'] } })
+  }, { name: 'authenticate' }))
+  await app.register(inFlight, { places })
+  let source = new PassThrough()
+  app.get('/', async (_, reply) => reply.send(source))
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const ends: Readonly<Record<string, (leaving: AbortController) => unknown>> = {
+    'it is out': () => source.end(),
+    'the client leaves': leaving => leaving.abort(),
+    'it breaks': () => source.destroy(new Error('the file is gone'))
+  }
+  for (const [how, end] of Object.entries(ends)) {
+    source = new PassThrough()
+    const leaving = new AbortController()
+    source.write('begins')
+    const { body } = await fetch(url, { signal: leaving.signal })
+    const reader = body!.getReader()
+    await reader.read()
+    const next = places.enter(pool)
+    t.type(next.isAdmitted, Promise, 'while it streams, the next one waits')
+    end(leaving)
+    t.equal(await next.isAdmitted, true, `${how}, and the place is the next one's`)
+    next.leave()
+    await reader.cancel().catch(() => {})
+  }
 })
 
 t.test('where the line is full or too slow, a request is refused with 429 and takes nothing of the minute or the month', async t => {
