@@ -1,5 +1,5 @@
 import accepts from '@fastify/accepts'
-import fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyPluginAsync, type FastifyPluginCallback } from 'fastify'
 import type { Plans } from './config.js'
 import { preferredType } from './envelope/accept.js'
 import { jsonBodies } from './envelope/body.js'
@@ -30,8 +30,11 @@ import type { Places } from './limits/places.js'
 import type { SharedCounts } from './limits/shared-counts.js'
 import { documentation, type DocumentationOptions } from './openapi/routes.js'
 
+/** What follows each request into its traces; absent where nothing is traced. */
+interface TraceOptions { readonly trace?: FastifyPluginCallback }
+
 /** What is served without a key: the health, and the scopes of the control plane where this process has one. */
-export interface ControlPlaneOptions extends ServerParts, HealthOptions, MeasureRequestsOptions {
+export interface ControlPlaneOptions extends ServerParts, HealthOptions, MeasureRequestsOptions, TraceOptions {
   /** Each with a prefix below {@link apart}, and with parsers, errors and a guard of its own. */
   readonly control?: readonly FastifyPluginAsync[]
 }
@@ -84,13 +87,14 @@ export async function buildControlPlane (options: ControlPlaneOptions): Promise<
 }
 
 /** What every request meets first, whatever the process serves. */
-async function firstSteps (options: ServerParts & MeasureRequestsOptions & Pick<HealthOptions, 'readiness'>): Promise<{ readonly app: FastifyInstance, readonly paths: KnownPaths }> {
+async function firstSteps (options: ServerParts & MeasureRequestsOptions & TraceOptions & Pick<HealthOptions, 'readiness'>): Promise<{ readonly app: FastifyInstance, readonly paths: KnownPaths }> {
   const app = fastify(serverOptions(options))
   const paths = new KnownPaths(app, { closed, apart })
   app.removeAllContentTypeParsers()
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
   await app.register(letGo, options)
+  if (options.trace !== undefined) await app.register(options.trace)
   await app.register(measureRequests, options)
   await app.register(accessLog)
   await app.register(identity, { now: options.now })

@@ -9,6 +9,7 @@ import type { ControlSide } from './service/control-side.js'
 import type { GatewaySide } from './service/gateway-side.js'
 import { openMetrics, readingOf } from './service/metrics.js'
 import type { ServiceParts } from './service/parts.js'
+import { openTraces } from './service/traces.js'
 
 /** Everything that one process runs, ready to listen. */
 export interface Service {
@@ -31,7 +32,8 @@ export async function openService (config: Config, parts: ServiceParts): Promise
   mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 })
   try {
     const metrics = await openMetrics(config, parts, closers)
-    return { ...await roles[config.role](config, { ...parts, ...metrics && { metrics } }, closers), close: () => closers.close() }
+    const traces = await openTraces(parts, closers)
+    return { ...await roles[config.role](config, { ...parts, ...metrics && { metrics }, ...traces && { traces } }, closers), close: () => closers.close() }
   } catch (error) {
     await closers.close()
     throw error

@@ -195,7 +195,7 @@ interface Refusal<T> {
   readonly leave?: (answer: T) => Promise<unknown>
 }
 
-const mayBeSent = new Set(['if-match', 'if-none-exist', 'prefer', 'cache-control', 'x-request-id'])
+const mayBeSent = new Set(['if-match', 'if-none-exist', 'prefer', 'cache-control', 'x-request-id', 'traceparent'])
 
 async function isWorthRepeating (first: Promise<BackendAnswer>): Promise<boolean> {
   try {

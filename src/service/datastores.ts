@@ -3,6 +3,7 @@ import type { Authorization } from '../backends/authentication/authorization.js'
 import type { Backend } from '../backends/backend.js'
 import { defaultConnections, HttpBackend } from '../backends/http-backend.js'
 import { measuredBackend, type Exchange } from '../backends/measured-backend.js'
+import { tracedBackend, type BeginExchange } from '../backends/traced-backend.js'
 import { routing, type Owner } from '../backends/routing.js'
 import { Shares } from '../backends/shares.js'
 import type { Config } from '../config.js'
@@ -25,7 +26,7 @@ export interface OpenDatastores {
 }
 
 /** `onExchange` is told of each exchange with any of them; absent where nobody measures. */
-interface DatastoreParts extends Omit<ClientParts, 'onAuthorization'> { readonly onExchange?: (exchange: Exchange) => void }
+interface DatastoreParts extends Omit<ClientParts, 'onAuthorization'> { readonly onExchange?: (exchange: Exchange) => void, readonly beginExchange?: BeginExchange }
 
 /** Gives every configured datastore a client, and starts a sandbox in the data directory where test or live has none. */
 export async function openDatastores (config: Config, { log, isAcquainted = false, ...parts }: DatastoreParts & Pick<ServiceParts, 'log' | 'isAcquainted'>, closers: Closers): Promise<OpenDatastores> {
@@ -51,8 +52,9 @@ export async function openDatastores (config: Config, { log, isAcquainted = fals
   }
 }
 
-function measured (backend: Backend, { onExchange }: DatastoreParts): Backend {
-  return onExchange === undefined ? backend : measuredBackend(backend, onExchange)
+function measured (backend: Backend, { onExchange, beginExchange }: Pick<DatastoreParts, 'onExchange' | 'beginExchange'>): Backend {
+  const traced = beginExchange === undefined ? backend : tracedBackend(backend, beginExchange)
+  return onExchange === undefined ? traced : measuredBackend(traced, onExchange)
 }
 
 /** Whether the datastore serves several organizations. */

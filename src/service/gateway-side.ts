@@ -36,10 +36,10 @@ export interface GatewaySide {
 
 /** Opens the copy of the keys, the datastores and what is remembered of requests. Of the control plane it knows the link alone. No datastore need answer. */
 export async function openGatewaySide (config: Config, { link, ...parts }: ServiceParts & { readonly link: ControlLink }, closers: Closers): Promise<GatewaySide> {
-  const { environment, version, now, log, metrics, isAcquainted } = parts
+  const { environment, version, now, log, metrics, traces, isAcquainted } = parts
   const news: { tell?: () => void } = {}
   const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => news.tell?.() }))
-  const datastores = await openDatastores(config, { environment, now, log, isAcquainted, ...metrics && { onExchange: metrics.exchanged } }, closers)
+  const datastores = await openDatastores(config, { environment, now, log, isAcquainted, ...metrics && { onExchange: metrics.exchanged }, ...traces && { beginExchange: traces.begin } }, closers)
   const usage = closers.add(await openUsage(config, { link, now, log }))
   const shared = await openSharedCounts(config, { environment, log }, closers)
   const checks = { usage: usage.check, ...(shared ? { sharedCounts: () => sharedCheck(shared) } : {}), ...datastores.checks }
@@ -61,6 +61,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     readiness,
     overload: config.overload,
     onAnswered: metrics?.answered,
+    trace: traces?.plugin,
     accounts: audit?.accounts,
     trustedProxies: config.trustedProxies,
     now,

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { Traces } from './traces.js'
 import type { Metrics } from '../metrics/measurements.js'
 
 /** What the process gives to the service. */
@@ -11,4 +12,6 @@ export interface ServiceParts {
   readonly isAcquainted?: boolean | undefined
   /** Absent where nothing is measured. */
   readonly metrics?: Metrics
+  /** Absent where nothing is traced. */
+  readonly traces?: Traces
 }

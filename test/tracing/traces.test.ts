@@ -1,0 +1,74 @@
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { test, type Test } from 'tap'
+import { areTracesWanted } from '../../src/service/traces.js'
+import { json, startFaultyServer } from '../backends/faulty-server.js'
+import { clientOf } from '../harness/client.js'
+import { startGateway } from '../harness/gateway.js'
+
+interface Span { readonly name: string, readonly traceId: string, readonly spanId: string, readonly parentSpanId?: string, readonly attributes: ReadonlyArray<{ readonly key: string }> }
+
+/** A collector on loopback that keeps what it was sent. */
+async function startCollector (t: Test): Promise<{ readonly url: string, readonly bodies: string[], readonly spans: () => Span[] }> {
+  const bodies: string[] = []
+  const server = createServer(async (request, response) => {
+    bodies.push(await text(request))
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => { server.close(); server.closeAllConnections() })
+  const spans = () => bodies.flatMap(body => JSON.parse(body).resourceSpans.flatMap((one: any) => one.scopeSpans.flatMap((scope: any) => scope.spans)))
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, bodies, spans }
+}
+
+test('a trace goes from the client through the gateway to the datastore, by the pattern of the route, and nothing of the request is in it', async t => {
+  const collector = await startCollector(t)
+  const before = { ...process.env }
+  // The exporter reads them by itself.
+  Object.assign(process.env, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+  t.after(() => { process.env = before })
+  const datastore = await startFaultyServer()
+  t.after(() => datastore.close())
+  datastore.answerProbes()
+  const gateway = await startGateway(t, { fhirUrl: datastore.url, environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } })
+  const client = await clientOf(gateway)
+  datastore.behave(json(200, { resourceType: 'Patient', id: 'secret-id', meta: { versionId: '1', tag: [{ system: 'urn:clinigate:tenant', code: client.tenantId }] } }))
+  const traceId = '0af7651916cd43dd8448eb211c80319c'
+  const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01`, baggage: 'patient=Byron', tracestate: 'vendor=Byron' }
+  const { status } = await client.send('GET', 'patients/secret-id', undefined, headers)
+  t.equal(status, 200)
+  datastore.behave(json(500, {}))
+  await client.send('GET', 'patients?lastName=Byron', undefined, headers)
+  await gateway.inject({ url: '/v1/Byron', headers })
+  const [asked] = datastore.seen
+  t.match(asked!.headers.traceparent, new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`))
+  t.same([asked!.headers.baggage, asked!.headers.tracestate], [undefined, undefined])
+  await gateway.close()
+  const spans = collector.spans()
+  const request = spans.find(({ name }) => name === 'GET /v1/patients/:id')
+  const exchange = spans.find(({ name, spanId }) => name === 'GET test' && asked!.headers.traceparent!.includes(spanId))
+  t.equal(request?.traceId, traceId)
+  t.equal(exchange?.traceId, traceId)
+  t.ok(spans.some(({ name }) => name === 'GET none'), 'a path that leads nowhere is not named')
+  t.same([...new Set(spans.flatMap(({ attributes }) => attributes.map(({ key }) => key)))].sort(), ['clinigate.datastore', 'error.type', 'http.request.method', 'http.response.status_code', 'http.route'])
+  t.notMatch(collector.bodies.join(''), /secret-id|byron|svc_test/i)
+})
+
+test('without the variables of OpenTelemetry nothing is traced, and a datastore is told of no trace', async t => {
+  const datastore = await startFaultyServer()
+  t.after(() => datastore.close())
+  datastore.answerProbes()
+  const client = await clientOf(await startGateway(t, { fhirUrl: datastore.url }))
+  await client.send('GET', 'patients/1', undefined, { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' })
+  t.equal(datastore.seen[0]!.headers.traceparent, undefined)
+})
+
+test('a collector that is named asks for traces, unless they are switched off', async t => {
+  t.ok(areTracesWanted({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }))
+  t.ok(areTracesWanted({ OTEL_TRACES_EXPORTER: 'otlp' }))
+  t.notOk(areTracesWanted({}))
+  t.notOk(areTracesWanted({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', OTEL_SDK_DISABLED: 'true' }))
+  t.notOk(areTracesWanted({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', OTEL_TRACES_EXPORTER: 'none' }))
+})
