@@ -92,6 +92,8 @@ function troubleOf (error: unknown): CredentialTrouble {
   if (error instanceof oidc.ResponseBodyError) {
     return new CredentialTrouble('the token server refused the gateway', { code: knownCode(error.error), status: error.status, retryAfterSeconds: secondsIn(error.response) })
   }
+  // With this header no body is looked at: RFC 6749, section 5.2, asks for it with invalid_client.
+  if (error instanceof oidc.WWWAuthenticateChallengeError) return new CredentialTrouble('the token server refused the gateway', { code: 'invalid_client', status: error.status })
   const { code, cause } = Object(error) as { code?: unknown, cause?: unknown }
   const answer = cause instanceof Object && 'status' in cause ? cause as Response : undefined
   if (answer !== undefined) return new CredentialTrouble('the token server answered with something else than a token', { code: knownCode(code), status: answer.status, retryAfterSeconds: secondsIn(answer) })

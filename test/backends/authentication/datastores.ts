@@ -1,0 +1,50 @@
+import type { Test } from 'tap'
+import { openClient } from '../../../src/service/datastore-client.js'
+import { configSchema } from '../../../src/config.js'
+import { mistakesOf } from '../../../src/config/mistakes.js'
+import type { DatastoreConfig } from '../../../src/config.js'
+import type { HttpBackend } from '../../../src/backends/http-backend.js'
+import { json, startFaultyServer, type FaultyServer } from '../faulty-server.js'
+
+/** A FHIR server that serves whom `accepts` takes and answers 401 to all others, and a gateway's client of it. */
+export interface Guarded {
+  readonly server: FaultyServer
+  readonly backend: HttpBackend
+  readonly logged: Array<Record<string, unknown>>
+  /** How each request ended at the server, in order. */
+  readonly statuses: number[]
+  readonly isFailing: () => boolean
+}
+
+interface GuardedWish {
+  readonly accepts: (header: string | undefined) => boolean | Promise<boolean>
+  readonly auth: Readonly<Record<string, unknown>>
+  readonly datastore?: Readonly<Record<string, unknown>>
+  readonly environment?: Readonly<Record<string, string>>
+  readonly now?: () => Date
+  readonly tls?: Parameters<typeof startFaultyServer>[0]
+}
+
+export async function startGuarded (t: Test, { accepts, auth, datastore = {}, environment = {}, now = () => new Date(), tls }: GuardedWish): Promise<Guarded> {
+  const server = await startFaultyServer(tls)
+  const statuses: number[] = []
+  server.behave(async (response, request) => {
+    const status = await accepts(request.headers.authorization) ? 200 : 401
+    statuses.push(status)
+    json(status, status === 200 ? { resourceType: 'Patient', id: '1' } : { resourceType: 'OperationOutcome' })(response, request)
+  })
+  const logged: Array<Record<string, unknown>> = []
+  const log = { info: (line: object) => { logged.push({ level: 'info', ...line }) }, warn: (line: object) => { logged.push({ level: 'warn', ...line }) } }
+  const failing: Array<{ readonly isFailing: boolean }> = []
+  const backend = await openClient('guarded', settled({ url: `${server.url}/fhir`, retryPauseMs: undefined, ...datastore, auth }), { environment, now, log: log as never, onAuthorization: one => failing.push(one) })
+  t.teardown(async () => { await backend.close(); await server.close() })
+  return { server, backend, logged, statuses, isFailing: () => failing.some(({ isFailing }) => isFailing) }
+}
+
+/** With the defaults of the schema. */
+function settled (datastore: Record<string, unknown>): DatastoreConfig {
+  const settings = { datastores: { guarded: JSON.parse(JSON.stringify(datastore)) } }
+  const mistakes = mistakesOf(configSchema, settings)
+  if (mistakes.length > 0) throw new Error(mistakes.join('\n'))
+  return settings.datastores.guarded
+}
