@@ -13,7 +13,7 @@ import { openApiDocument } from '../openapi/document.js'
 import { passthrough } from '../passthrough/routes.js'
 import { resources } from '../resources/routes.js'
 import { ownershipCache } from '../tenant-guard/ownership.js'
-import { openAuditLog } from './audit-log.js'
+import { openAuditLog, type OpenAuditLog } from './audit-log.js'
 import type { Closers } from './closers.js'
 import { openBulk } from './bulk.js'
 import { openDatastores } from './datastores.js'
@@ -60,9 +60,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     logger: log,
     readiness,
     overload: config.overload,
-    onAnswered: metrics?.answered,
-    trace: traces?.plugin,
-    accounts: audit?.accounts,
+    ...observing({ metrics, traces, audit }),
     trustedProxies: config.trustedProxies,
     now,
     version,
@@ -90,4 +88,9 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
 function documents (config: Config, { version, now }: Pick<ServiceParts, 'version' | 'now'>): Pick<GatewayOptions, 'capabilityStatement' | 'fhirStatement' | 'document'> {
   const { whole, fhir } = capabilityStatements(mappings, { version, url: ownUrl(config), date: now() })
   return { capabilityStatement: whole, fhirStatement: fhir, document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }) }
+}
+
+/** Who looks on at each request, as far as anybody does. */
+function observing ({ metrics, traces, audit }: Pick<ServiceParts, 'metrics' | 'traces'> & { readonly audit: OpenAuditLog | undefined }): Pick<GatewayOptions, 'onAnswered' | 'trace' | 'accounts'> {
+  return { onAnswered: metrics?.answered, trace: traces?.plugin, accounts: audit?.accounts }
 }
