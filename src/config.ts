@@ -207,6 +207,7 @@ export const configSchema = Type.Object({
       examples: ['/run/secrets/redis-url']
     })),
     failedAttemptsPerMinute: Type.Integer({ description: 'Requests without a good key that an address may send in a minute before they are answered with 429; a good key is served from any address', minimum: 1, default: 300, examples: [300] }),
+    connections: Type.Integer({ description: 'Most connections of clients that are open at a time; a new one beyond them is closed at once', minimum: 10, maximum: 1_000_000, default: 10_000, examples: [10_000] }),
     inFlightPerOrganization: Type.Integer({ description: 'Most requests of an organization that are worked on at a time, test and live apart; 32 times as many may wait for their turn', minimum: 1, maximum: 10_000, default: 32, examples: [32] }),
     bundleBytes: Type.Integer({ description: 'Largest request body of raw FHIR, where a Bundle may come', unit: 'bytes', minimum: 1_024, maximum: 268_435_456, default: 16_777_216, examples: [16_777_216] })
   }, { additionalProperties: false, default: {} }),

@@ -18,6 +18,7 @@ import { letGo } from './gateway/let-go.js'
 import { measureRequests, type MeasureRequestsOptions } from './gateway/measure-requests.js'
 import { metadata, type MetadataOptions } from './gateway/metadata.js'
 import { overload, type OverloadOptions } from './gateway/overload.js'
+import { boundPipelining } from './gateway/pipelining.js'
 import { serverOptions, type ServerParts } from './gateway/settings.js'
 import { authenticate, type Authenticate } from './keys/authenticate.js'
 import { requireScopeOf } from './keys/scopes.js'
@@ -89,6 +90,7 @@ export async function buildControlPlane (options: ControlPlaneOptions): Promise<
 /** What every request meets first, whatever the process serves. */
 async function firstSteps (options: ServerParts & MeasureRequestsOptions & TraceOptions & Pick<HealthOptions, 'readiness'>): Promise<{ readonly app: FastifyInstance, readonly paths: KnownPaths }> {
   const app = fastify(serverOptions(options))
+  app.server.maxConnections = options.connections ?? Infinity
   const paths = new KnownPaths(app, { closed, apart })
   app.removeAllContentTypeParsers()
   app.setErrorHandler(errorHandler)
@@ -97,6 +99,7 @@ async function firstSteps (options: ServerParts & MeasureRequestsOptions & Trace
   if (options.trace !== undefined) await app.register(options.trace)
   await app.register(measureRequests, options)
   await app.register(accessLog)
+  await app.register(boundPipelining)
   await app.register(identity, { now: options.now })
   await app.register(accepts)
   app.addHook('onRequest', async request => boundBodyTime(request))

@@ -62,7 +62,7 @@ const roles: Readonly<Record<Config['role'], (config: Config, parts: ServicePart
     const { log: logger, now, version, metrics } = parts
     const readiness = new Readiness()
     metrics?.watch({ checks: readingOf(checks, now) })
-    const app = closers.add(await buildControlPlane({ logger, trustedProxies: config.trustedProxies, now, version, checks, readiness, onAnswered: metrics?.answered, control: scopes }))
+    const app = closers.add(await buildControlPlane({ logger, trustedProxies: config.trustedProxies, connections: config.limits.connections, now, version, checks, readiness, onAnswered: metrics?.answered, control: scopes }))
     return { app, control: store, sandboxes: [], leave: () => readiness.leave(), catchUp: async () => {} }
   }
 }

@@ -7,6 +7,8 @@ export interface ServerParts {
   readonly logger?: FastifyBaseLogger
   /** Addresses and networks of the proxies whose X-Forwarded-For is believed, with commas between; absent: nobody's is. */
   readonly trustedProxies?: string
+  /** Open connections at a time, beyond which a new one is closed at once; absent: no bound. */
+  readonly connections?: number
   readonly now: () => Date
   readonly newRequestId?: () => string
 }
@@ -26,7 +28,7 @@ export function serverOptions ({ logger, trustedProxies, now, newRequestId }: Se
     routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false, maxParamLength: headBytes },
     exposeHeadRoutes: true,
     // A missing Host header is refused in the pipeline, with an envelope.
-    http: { maxHeaderSize: headBytes, headersTimeout: 20_000, insecureHTTPParser: false, requireHostHeader: false, joinDuplicateHeaders: false },
+    http: { maxHeaderSize: headBytes, headersTimeout: 20_000, connectionsCheckingInterval: 5_000, insecureHTTPParser: false, requireHostHeader: false, joinDuplicateHeaders: false },
     // An upload of any size takes as long as it keeps coming; the pipeline bounds the time of all other bodies.
     requestTimeout: 0,
     // Longer than any datastore may take, so that a client gets an answer and not a broken connection.

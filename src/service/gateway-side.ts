@@ -59,6 +59,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const options: GatewayOptions = {
     logger: log,
     readiness,
+    connections: config.limits.connections,
     overload: config.overload,
     ...observing({ metrics, traces, audit }),
     trustedProxies: config.trustedProxies,
