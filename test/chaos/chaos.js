@@ -1,0 +1,163 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { built } from './built.js'
+import { faultNames, startFaultProxy } from './fault-proxy.js'
+import { Restartable } from './processes.js'
+import { Tenant } from './tenant.js'
+
+const { openControlStore } = await import(join(built, 'control', 'store.js'))
+
+/**
+ * Lets one thing after another go wrong around a gateway in a process of its own, while organizations work with it.
+ * Everything is to work again within `recoveredWithinMs` of a fault's end.
+ * @returns what was counted, how long each recovery took, and what broke a promise
+ */
+export async function chaos ({ seconds, seed, hapi, recoveredWithinMs = 5_000, log = () => {} }) {
+  const random = randomFrom(seed)
+  const scene = await openScene({ hapi, random })
+  try {
+    const stopping = new AbortController()
+    const work = scene.tenants.map(tenant => tenant.work(stopping.signal))
+    const recoveries = await rounds(scene, { until: performance.now() + seconds * 1_000, recoveredWithinMs, random, log })
+    stopping.abort()
+    await Promise.all(work)
+    for (const tenant of scene.tenants) await tenant.settle()
+    return { recoveries, counts: sumOf(scene.tenants), violations: [...scene.violations, ...scene.tenants.flatMap(({ violations }) => violations)] }
+  } finally {
+    await scene.close()
+  }
+}
+
+/** Every kind of fault once, in an order of chance, and again as long as there is time. */
+async function rounds (scene, { until, recoveredWithinMs, random, log }) {
+  const recoveries = []
+  const all = [...Object.entries(scene.events), ...faultNames.map(name => [name, async () => {
+    scene.proxy.set(name)
+    await pause(800 + random() * 1_500)
+    scene.proxy.set('none')
+  }])]
+  for (let left = []; performance.now() < until;) {
+    if (left.length === 0) left = [...all]
+    const [[name, happen]] = left.splice(Math.floor(random() * left.length), 1)
+    await happen()
+    const tookMs = await scene.recovered()
+    recoveries.push({ name, tookMs })
+    if (tookMs > recoveredWithinMs) scene.violations.push(`after ${name} it took ${Math.round(tookMs)} ms until every organization was served`)
+    log(`${name}: served again after ${Math.round(tookMs)} ms`)
+    await pause(300 + random() * 500)
+  }
+  return recoveries
+}
+
+async function openScene ({ hapi, random }) {
+  const folder = mkdtempSync(join(tmpdir(), 'clinigate-chaos-'))
+  const backend = new Restartable({ script: join(import.meta.dirname, 'backend.js'), args: [join(folder, 'backend.db')], ready: /http:\S+/ })
+  let backendUrl = hapi ?? await backend.start()
+  const proxy = await startFaultProxy(() => backendUrl)
+  const gateway = new Restartable({ script: join(built, 'main.js'), env: await environmentIn(folder, proxy.origin + new URL(backendUrl).pathname.replace(/\/$/, '')), ready: /listens on/ })
+  await gateway.start()
+  const url = `http://127.0.0.1:${gateway.env.PORT}`
+  let brokenAt = -Infinity
+  let isDown = false
+  const mayBreak = began => isDown || began <= brokenAt
+  const tenants = await makeTenants(folder, { url, random, mayBreak })
+  const events = {
+    'gateway killed': async () => {
+      isDown = true
+      await gateway.kill()
+      await gateway.start()
+      brokenAt = performance.now()
+      isDown = false
+    },
+    ...hapi === undefined && {
+      'datastore killed': async () => {
+        await backend.kill()
+        await pause(500 + random() * 1_500)
+        backendUrl = await backend.start()
+      },
+      'datastore paused': async () => {
+        backend.signal('SIGSTOP')
+        await pause(1_000 + random() * 2_000)
+        backend.signal('SIGCONT')
+      }
+    }
+  }
+  return {
+    tenants,
+    proxy,
+    events,
+    violations: [],
+    recovered: () => recovery(tenants),
+    close: async () => {
+      await gateway.kill()
+      proxy.close()
+      if (hapi === undefined) await backend.kill()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+/** How long it takes until every organization has read something, in milliseconds. */
+async function recovery (tenants) {
+  const began = performance.now()
+  await Promise.all(tenants.map(async tenant => {
+    while (performance.now() - began < 60_000) {
+      const answer = await tenant.send('GET', 'patients?count=1')
+      if (answer?.status === 200) return
+      await pause(50)
+    }
+  }))
+  return performance.now() - began
+}
+
+async function makeTenants (folder, { url, random, mayBreak }) {
+  const store = await openControlStore({ file: join(folder, 'data', 'control.db'), plans: ['chaos'], now: () => new Date() })
+  // Letters that nothing else in an answer has.
+  const names = ['Xqzalpha', 'Xqzbravo', 'Xqzcharlie']
+  const tenants = []
+  for (const name of names) {
+    const { tenantId } = await store.createOrganization({ name, plan: 'chaos' }, 'chaos')
+    const { secret } = await store.createKey({ tenantId, mode: 'test', name: 'chaos' }, 'chaos')
+    const tenant = new Tenant({ name, secret, url, others: names.filter(other => other !== name), random, mayBreak })
+    while ((await fetch(`${url}/v1/patients`, { headers: { 'x-api-key': secret } })).status === 401) await pause(50)
+    tenants.push(tenant)
+  }
+  await store.close()
+  return tenants
+}
+
+async function environmentIn (folder, fhirUrl) {
+  const plans = join(folder, 'plans.json')
+  writeFileSync(plans, JSON.stringify({ chaos: { requestsPerMinute: null, requestsPerMonth: null, overage: true } }))
+  return { CLINIGATE_DATA: join(folder, 'data'), CLINIGATE_PLANS: plans, HOST: '127.0.0.1', PORT: String(await freePort()), LOG_LEVEL: 'silent', FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl }
+}
+
+async function freePort () {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address()
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+function sumOf (tenants) {
+  const total = {}
+  for (const { counts } of tenants) for (const [name, count] of Object.entries(counts)) total[name] = (total[name] ?? 0) + count
+  return total
+}
+
+/** The same numbers from 0 to 1 for the same seed (mulberry32). */
+function randomFrom (seed) {
+  let state = seed | 0
+  return () => {
+    state = state + 0x6D2B79F5 | 0
+    let mixed = Math.imul(state ^ state >>> 15, 1 | state)
+    mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed
+    return ((mixed ^ mixed >>> 14) >>> 0) / 2 ** 32
+  }
+}

@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+
+/** A process that is started again after it was killed, and tells by a line when it is ready. */
+export class Restartable {
+  #ended
+
+  constructor ({ script, args = [], env = {}, ready }) {
+    Object.assign(this, { script, args, env, ready })
+  }
+
+  /** Resolves with what the line says when it is ready. */
+  async start () {
+    const { PATH, HOME, CLINIGATE_BUILT } = process.env
+    this.child = spawn(process.execPath, [this.script, ...this.args], { env: { PATH, HOME, ...CLINIGATE_BUILT && { CLINIGATE_BUILT }, ...this.env }, stdio: ['ignore', 'pipe', 'ignore'] })
+    this.#ended = once(this.child, 'exit')
+    // Read to the end, so that it never waits for a reader.
+    const said = new Promise((resolve, reject) => {
+      this.#ended.then(() => reject(new Error(`${this.script} ended`)))
+      createInterface(this.child.stdout).on('line', line => { if (this.ready.test(line)) resolve(this.ready.exec(line)[0]) })
+    })
+    return await said
+  }
+
+  signal (name) {
+    this.child?.kill(name)
+  }
+
+  /** Ends it without a chance to say goodbye. */
+  async kill () {
+    this.signal('SIGKILL')
+    await this.#ended
+  }
+}

@@ -1,0 +1,123 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { outsideContract } from './answer.js'
+
+/**
+ * One organization's clients: they create, read, change and search patients that carry a marker of their own, and remember what
+ * they were promised. Whatever breaks a promise becomes a violation.
+ */
+export class Tenant {
+  /** By id: the marker, and the first names that the record may have now. */
+  promised = new Map()
+  violations = []
+  counts = { answers: 0, created: 0, replayed: 0, changed: 0, failures: 0, unanswered: 0 }
+  #number = 0
+
+  /** `mayBreak` says whether the gateway itself is being ended, so that connections may break. */
+  constructor ({ name, secret, url, others, random, mayBreak }) {
+    Object.assign(this, { name, secret, url, others, random, mayBreak })
+  }
+
+  /** Works until it is told to stop. */
+  async work (stopping) {
+    const tasks = [() => this.#create(), () => this.#read(), () => this.#read(), () => this.#change(), () => this.#search()]
+    while (!stopping.aborted) {
+      await tasks[Math.floor(this.random() * tasks.length)]()
+      await pause(5 + this.random() * 20)
+    }
+  }
+
+  /** Sends one request; undefined when no answer came. Every answer is judged. */
+  async send (method, path, { body, key } = {}) {
+    const began = performance.now()
+    try {
+      const response = await fetch(`${this.url}/v1/${path}`, {
+        method,
+        headers: { 'x-api-key': this.secret, ...body && { 'content-type': 'application/json' }, ...key && { 'idempotency-key': key } },
+        body: body && JSON.stringify(body)
+      })
+      const answer = { status: response.status, headers: response.headers, text: await response.text() }
+      this.#judge(answer, `${method} ${path.replace(/\/.*|\?.*/, '')}`)
+      return { ...answer, data: JSON.parse(answer.text).data }
+    } catch (error) {
+      this.counts.unanswered++
+      if (!this.mayBreak(began)) this.violations.push(`no answer to ${method}: ${error.cause?.code ?? error.message}`)
+      return undefined
+    }
+  }
+
+  #judge (answer, what) {
+    this.counts.answers++
+    if (answer.status >= 400) this.counts.failures++
+    for (const found of outsideContract(answer)) this.violations.push(`${what}: ${found}`)
+    for (const other of this.others) if (answer.text.includes(other)) this.violations.push(`${what}: another organization's record`)
+  }
+
+  async #create () {
+    const marker = `${this.name}${++this.#number}`
+    const body = { firstName: 'v0', lastName: marker }
+    for (let attempt = 0; attempt < 12; attempt++) {
+      const answer = await this.send('POST', 'patients', { body, key: marker })
+      if (answer?.status === 201) {
+        this.counts.created++
+        if (answer.headers.get('idempotent-replayed') === 'true') this.counts.replayed++
+        this.promised.set(answer.data.id, { marker, names: new Set(['v0']) })
+        return
+      }
+      await pause(500)
+    }
+  }
+
+  async #change () {
+    const [id, record] = this.#any() ?? []
+    if (id === undefined) return
+    const firstName = `v${++this.#number}`
+    // From the moment at which it is sent it may be done.
+    record.names.add(firstName)
+    const answer = await this.send('PATCH', `patients/${id}`, { body: { firstName } })
+    if (answer?.status === 200) {
+      this.counts.changed++
+      record.names = new Set([firstName])
+    } else if (answer?.status < 500) record.names.delete(firstName)
+    if (answer?.status === 404) this.violations.push('a record that was promised is not found to be changed')
+  }
+
+  async #read () {
+    const [id, record] = this.#any() ?? []
+    if (id === undefined) return
+    const answer = await this.send('GET', `patients/${id}`)
+    if (answer !== undefined && answer.status < 500) this.#compare(answer.status === 200 ? answer.data : undefined, record)
+  }
+
+  async #search () {
+    const [id, { marker } = {}] = this.#any() ?? []
+    if (id === undefined) return
+    const answer = await this.send('GET', `patients?lastName=${marker}`)
+    if (answer?.status === 200 && !answer.data.data.some(found => found.id === id)) this.violations.push('a search does not find what was promised')
+  }
+
+  #any () {
+    const all = [...this.promised]
+    return all[Math.floor(this.random() * all.length)]
+  }
+
+  #compare (found, { marker, names }) {
+    if (found === undefined) this.violations.push('a record that was promised is not found')
+    else if (found.lastName !== marker || !names.has(found.firstName)) this.violations.push('a record is not what was promised')
+  }
+
+  /** Reads everything once more, when nothing is wrong any longer: nothing promised is missing, and nothing is there twice. */
+  async settle () {
+    const markers = []
+    for (let cursor = ''; cursor !== undefined;) {
+      const { status, data } = await this.send('GET', `patients?count=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`) ?? {}
+      if (status !== 200) return this.violations.push(`at the end a search is answered with ${status}`)
+      markers.push(...data.data.map(({ lastName }) => lastName))
+      cursor = data.cursor
+    }
+    if (new Set(markers).size !== markers.length) this.violations.push('a record was made twice with one Idempotency-Key')
+    for (const [id, record] of this.promised) {
+      const { status, data } = await this.send('GET', `patients/${id}`) ?? {}
+      this.#compare(status === 200 ? data : undefined, record)
+    }
+  }
+}
