@@ -216,4 +216,3 @@ t.test('what a token server says beside a token is no token', async t => {
     t.equal(server.seen.length, 0)
   }
 })
-

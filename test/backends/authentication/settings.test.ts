@@ -1,0 +1,47 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { ConfigError, loadConfig } from '../../../src/config/load.js'
+
+t.test('settings of a datastore that cannot work stop the start, and none of their values is told', async t => {
+  const directory = mkdtempSync(join(tmpdir(), 'clinigate-settings-'))
+  t.after(() => rmSync(directory, { recursive: true }))
+  const mistakesOf = (datastore: object): readonly string[] => {
+    const file = join(directory, 'config.json')
+    writeFileSync(file, JSON.stringify({ datastores: { a: { url: 'https://h', ...datastore } } }))
+    try {
+      loadConfig({ CLINIGATE_CONFIG: file, S: 's3cret' })
+      return []
+    } catch (error) {
+      return (error as ConfigError).mistakes
+    }
+  }
+  const oauth = { type: 'oauth2', tokenUrl: 'https://t/token', clientId: 'c', clientSecretEnv: 'S' }
+  const azure = { type: 'azure', credential: 'client-secret', tenantId: 't', clientId: 'c', clientSecretEnv: 'S' }
+  for (const good of [{ auth: oauth }, { auth: azure }, { auth: { ...oauth, tokenUrl: 'http://127.0.0.1:1/token' } }, { auth: { type: 'azure', credential: 'managed-identity' } }, { headers: { 'x-key': { valueEnv: 'S' } } }]) t.same(mistakesOf(good), [])
+  for (const auth of [
+    { ...oauth, tokenUrl: 'http://t/token' },
+    { ...oauth, clientId: undefined },
+    { ...oauth, clientSecretEnv: undefined },
+    { ...oauth, keyId: 'k' },
+    { ...oauth, tenantId: 't' },
+    { ...oauth, clientAuthentication: 'private_key_jwt' },
+    { ...oauth, clientAuthentication: 'tls_client_auth', clientSecretEnv: undefined },
+    { ...azure, credential: undefined },
+    { ...azure, credential: 'managed-identity' },
+    { ...azure, tenantId: undefined },
+    { ...azure, authorityHost: 'http://login' },
+    { ...azure, credential: 'certificate', clientSecretEnv: undefined }
+  ]) {
+    const mistakes = mistakesOf({ auth })
+    t.equal(mistakes.length, 1, JSON.stringify(auth))
+    t.match(mistakes[0], /^datastores\.a\.auth: /)
+    t.notMatch(mistakes[0], /s3cret/)
+  }
+  for (const name of ['Authorization', 'host', 'Connection', 'transfer-encoding', 'content-type', 'if-match', 'X-Cascade', 'X-HTTP-Method-Override', 'a b']) {
+    t.equal(mistakesOf({ headers: { [name]: { value: 'x' } } }).length, 1, name)
+  }
+  for (const header of [{}, { value: 'x', valueEnv: 'S' }, { valueEnv: 'NONE' }]) t.equal(mistakesOf({ headers: { 'x-key': header } }).length, 1)
+  t.equal(mistakesOf({ clientCertFile: join(directory, 'config.json') }).length, 1)
+})
