@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { test, type Test } from 'tap'
 import { fetched, sourceUrl, type SourceRules } from '../../src/bulk/import/fetch-source.js'
 import { isPublic } from '../../src/bulk/import/public-address.js'
 import { startGateway } from '../harness/gateway.js'
 import { importer } from './importing.js'
+import { startOwnDatastore, startOwnScene } from './own-importing.js'
 
 test('only addresses of the public Internet are public', async t => {
   for (const address of ['93.184.216.34', '2606:2800:220:1:248:1893:25c8:1946']) t.ok(isPublic(address), address)
@@ -96,4 +98,43 @@ test('an import through raw FHIR is begun, asked after and ended as one of Bulk 
   t.equal((await ask(place.slice(place.indexOf('_import')), { method: 'DELETE' })).status, 202)
   t.equal((await ask(place.slice(place.indexOf('_import')))).status, 404)
   t.notMatch(JSON.stringify(gateway.logged()), /secret-path/, 'no log holds the address of a source')
+})
+
+test('an import fetches all its sources, and their lines have one row of results, in their order', async t => {
+  const patients = '\uFEFF{"id":"p1","firstName":"A","lastName":"One"}\n\n{"id":"p2","firstName":"B","lastName":"Two"}'
+  const observations = [1, 2, 3].map(at => `{"resourceType":"Observation","status":"final","code":{"text":"x"},"subject":{"reference":"Patient/p${at}"}}\n`).join('')
+  const { host, ca, asked } = await startSource(t, path => path === '/patients'
+    ? { headers: { 'content-encoding': 'gzip' }, body: gzipSync(patients) }
+    : { body: observations })
+  const rules: SourceRules = { importHosts: [host], trial: { ca, loopback: true, resolve: async () => ['127.0.0.1'] } }
+  const { url: fhirUrl } = await startOwnDatastore(t, undefined)
+  const sources = [{ type: null, url: `https://${host}/observations?key=1` }, { type: 'Patient', url: `https://${host}/patients` }]
+  const scene = await startOwnScene(t, { fhirUrl, fetched: { sources, rules } })
+  t.equal(await scene.run(), 'ended')
+  t.same(scene.results().map(({ line, status }) => [line, status]), [[1, 'created'], [2, 'created'], [3, 'failed'], [4, 'created'], [5, 'failed'], [6, 'created']])
+  t.equal(await scene.total('Patient'), 2)
+  t.equal(await scene.total('Observation'), 2)
+  t.same(asked, ['/observations?key=1', '/patients'])
+})
+
+test('an import whose source leads elsewhere, or to an address that is not public, fails and writes nothing', async t => {
+  let elsewhere = 0
+  const { host, ca } = await startSource(t, path => {
+    if (path === '/elsewhere') elsewhere++
+    return path === '/moved' ? { status: 302, headers: { location: '/elsewhere' } } : { body: '{"firstName":"A","lastName":"One"}\n' }
+  })
+  const { url: fhirUrl } = await startOwnDatastore(t, undefined)
+  const good = { type: 'Patient', url: `https://${host}/good` }
+  const refused = [
+    { path: '/moved', loopback: true, says: 'Source 2 could not be fetched: it leads to another address; give that one.' },
+    { path: '/private', loopback: false, says: 'Source 1 could not be fetched: the host has no public address.' }
+  ]
+  for (const { path, loopback, says } of refused) {
+    const rules: SourceRules = { importHosts: [host], trial: { ca, loopback, resolve: async () => ['127.0.0.1'] } }
+    const scene = await startOwnScene(t, { fhirUrl, fetched: { sources: [good, { type: 'Patient', url: `https://${host}${path}` }], rules } })
+    await t.rejects(scene.run(), { code: 'BAD_REQUEST', message: says })
+    t.equal(await scene.total('Patient'), 0)
+    t.same(scene.results(), [])
+  }
+  t.equal(elsewhere, 0)
 })

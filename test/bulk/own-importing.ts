@@ -11,6 +11,7 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import { Spool } from '../../src/bulk/files.js'
+import { sourcesFile, type Source, type SourceRules } from '../../src/bulk/import/fetch-sources.js'
 import { importJobs, indexFile } from '../../src/bulk/import/import-job.js'
 import { IndexFile } from '../../src/bulk/import/index-file.js'
 import { Offers, offerRoute } from '../../src/bulk/import/own/offers.js'
@@ -58,7 +59,9 @@ export interface OwnScene {
 
 export interface OwnSceneSettings {
   readonly fhirUrl: string
-  readonly lines: readonly unknown[]
+  readonly lines?: readonly unknown[]
+  /** In place of lines: from where they are fetched, and by which rules. */
+  readonly fetched?: { readonly sources: readonly Source[], readonly rules: SourceRules }
   /** By transactions alone. */
   readonly isUsual?: boolean
   readonly tenantId?: string
@@ -66,7 +69,7 @@ export interface OwnSceneSettings {
   readonly dryRun?: boolean
 }
 
-export async function startOwnScene (t: Test, { fhirUrl, lines, isUsual = false, tenantId = 't-own', most = 1_000, dryRun = false }: OwnSceneSettings): Promise<OwnScene> {
+export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, isUsual = false, tenantId = 't-own', most = 1_000, dryRun = false }: OwnSceneSettings): Promise<OwnScene> {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
   const backend = new HttpBackend({ name: 'own', baseUrl: fhirUrl })
   const { offers, close } = await listen(url => new Offers(url))
@@ -77,8 +80,8 @@ export async function startOwnScene (t: Test, { fhirUrl, lines, isUsual = false,
   })
   const spool = new Spool({ directory, reserveBytes: 0 })
   const { files, ...made } = await spool.begin()
-  const writer = await files.write('input')
-  await writer.write(Buffer.from(lines.map(line => `${JSON.stringify(line)}\n`).join('')))
+  const writer = await files.write(fetched === undefined ? 'input' : sourcesFile)
+  await writer.write(Buffer.from(fetched === undefined ? lines.map(line => `${JSON.stringify(line)}\n`).join('') : JSON.stringify(fetched.sources)))
   await writer.close()
   const owner = { tenantId, mode: 'test', keyId: 'k', keyName: 'k', plan: 'pro', overage: false } as const
   const job: Job = { ...made, owner, status: 'processing', request: { kind: 'import', dryRun, url: 'http://gateway.test' }, progress: { processed: 0, failed: 0 }, files: [], errors: [], createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' }
@@ -129,7 +132,7 @@ export async function startOwnScene (t: Test, { fhirUrl, lines, isUsual = false,
       }
     })
     const ownWay = { store: breakingOwn, offers, bounds: { fewest: 1, most } }
-    const doJob = importJobs({ importHosts: [], storeFor: () => breaking, ...!isUsual && { ownWayFor: () => ownWay }, jobs: { identityKey: async () => identityKeyOf(tenantId) }, quotaFor, lineBytes: 1_000_000 })
+    const doJob = importJobs({ importHosts: [], ...fetched?.rules, storeFor: () => breaking, ...!isUsual && { ownWayFor: () => ownWay }, jobs: { identityKey: async () => identityKeyOf(tenantId) }, quotaFor, lineBytes: 1_000_000 })
     try {
       await doJob({ job, files: spool.of(job), signal, save: async () => {}, log: pino({ level: 'silent' }) })
       return 'ended'
