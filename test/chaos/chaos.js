@@ -136,10 +136,12 @@ async function environmentIn (folder, fhirUrl) {
   return { CLINIGATE_DATA: join(folder, 'data'), CLINIGATE_PLANS: plans, HOST: '127.0.0.1', PORT: String(await freePort()), LOG_LEVEL: 'silent', FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl }
 }
 
+/** Below those that systems give to clients, which would take it while the gateway is down. */
 async function freePort () {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address()
+  const port = 20_000 + Math.floor(Math.random() * 12_000)
+  const server = createServer().listen(port, '127.0.0.1')
+  const isFree = await once(server, 'listening').then(() => true, () => false)
+  if (!isFree) return freePort()
   server.close()
   await once(server, 'close')
   return port
