@@ -1,0 +1,48 @@
+import { once } from 'node:events'
+import { Agent, createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { Loop } from '../../src/loop.js'
+
+/** What stands before several gateways: it gives each request to the next one that is ready, once, and tries none again. */
+export interface Balancer {
+  readonly url: string
+  /** Which are ready, as it last heard. */
+  readonly ready: () => readonly string[]
+  /** How many requests went to each. */
+  readonly sent: ReadonlyMap<string, number>
+}
+
+const lookEveryMs = 100
+
+/** Starts a load balancer as operators have one: it asks for `/health/ready`, and keeps no connection that a gateway may close. */
+export async function startBalancer (t: Test, gateways: readonly string[]): Promise<Balancer> {
+  const agent = new Agent({ keepAlive: false })
+  const sent = new Map(gateways.map(url => [url, 0]))
+  let ready: readonly string[] = []
+  let turn = 0
+  const looking = new Loop(async () => {
+    const answers = await Promise.all(gateways.map(url => fetch(`${url}/health/ready`).then(answer => answer.ok, () => false)))
+    ready = gateways.filter((_, at) => answers[at])
+    return lookEveryMs
+  })
+  const server = createServer(async (asked, answered) => {
+    while (ready.length === 0) await pause(lookEveryMs)
+    const to = ready[turn++ % ready.length]!
+    sent.set(to, sent.get(to)! + 1)
+    const passed = request(`${to}${asked.url}`, { method: asked.method, headers: asked.headers, agent }, answer => {
+      answered.writeHead(answer.statusCode!, answer.headers)
+      answer.pipe(answered)
+    })
+    passed.on('error', () => answered.headersSent ? answered.destroy() : answered.writeHead(502).end())
+    asked.pipe(passed)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(async () => {
+    await looking.stop()
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, ready: () => ready, sent }
+}
