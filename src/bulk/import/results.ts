@@ -20,23 +20,32 @@ const together = 500
 
 /** `/v1/bulk/jobs/<id>/results`: what became of each line of an import, in their order, also while it is under way. */
 export async function results (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
-  scope.get('/bulk/jobs/:id/results', { exposeHeadRoute: false, config: { mediaTypes: ndjsonTypes } }, async (request: WithId, reply) => {
-    if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Ask without parameters.' })
-    const job = await jobOf(jobs, request)
-    if (job.request.kind !== 'import') throw new Failure('NOT_FOUND')
-    requireHere(job, spool)
-    return send(reply, job, Readable.from(linesOf(job, spool.of(job).path(indexFile)), { objectMode: false }))
+  scope.route({
+    method: ['GET', 'HEAD'],
+    url: '/bulk/jobs/:id/results',
+    // A HEAD that is made of the GET would read all of them.
+    exposeHeadRoute: false,
+    config: { mediaTypes: ndjsonTypes },
+    handler: async (request: WithId, reply) => {
+      if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Ask without parameters.' })
+      const job = await jobOf(jobs, request)
+      if (job.request.kind !== 'import') throw new Failure('NOT_FOUND')
+      requireHere(job, spool)
+      return send(reply, job, () => Readable.from(linesOf(job, spool.of(job).path(indexFile)), { objectMode: false }))
+    }
   })
 }
 
-function send (reply: FastifyReply, { id }: Job, lines: Readable): FastifyReply {
+function send (reply: FastifyReply, { id }: Job, lines: () => Readable): FastifyReply {
   const { request } = reply
   const isZipped = request.accepts().encoding(['gzip', 'identity']) === 'gzip'
   const types = ndjsonTypes.toReversed()
   const preferred = request.headers.accept === undefined ? false : request.accepts().type(types)
   reply.type(typeof preferred === 'string' ? preferred : 'application/x-ndjson')
   reply.headers({ vary: 'accept-encoding', 'x-content-type-options': 'nosniff', 'content-disposition': `attachment; filename="${id}-results.ndjson"` })
-  return isZipped ? reply.header('content-encoding', 'gzip').send(pipeline(lines, createGzip(), () => {})) : reply.send(lines)
+  if (isZipped) reply.header('content-encoding', 'gzip')
+  if (request.method === 'HEAD') return reply.send()
+  return reply.send(isZipped ? pipeline(lines(), createGzip(), () => {}) : lines())
 }
 
 /** A line for each of the input that was read by now. Nothing is held open in between, so that whoever works on the job is never kept waiting. */
