@@ -1,11 +1,12 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyBaseLogger, FastifyPluginAsync } from 'fastify'
 import { beginExport } from '../bulk/export/begin-export.js'
-import { transactionTimeOf } from '../bulk/export/checkpoint.js'
+import { checkpointOf, transactionTimeOf } from '../bulk/export/checkpoint.js'
 import { doExport } from '../bulk/export/do-export.js'
 import { exportRoute } from '../bulk/export/routes.js'
 import { isJobId } from '../bulk/job-routes.js'
 import { presentJob } from '../bulk/present-job.js'
 import type { DoJob } from '../bulk/work.js'
+import type { Job } from '../jobs/job.js'
 import { mappings } from '../mappings/registry.js'
 import { exportRoutes, type Exports } from '../passthrough/export-routes.js'
 import { guardedExport } from '../tenant-guard/export/export.js'
@@ -18,10 +19,13 @@ export interface ExportParts {
   readonly fhirRoutes: readonly FastifyPluginAsync[]
   /** For raw FHIR, which begins exports too. */
   readonly exports: Exports
+  /** Tells the datastore that nobody waits for its own export any more, since whoever worked on the job may be gone. Never throws. */
+  readonly end: (job: Job) => Promise<void>
 }
 
 /** The exports of a gateway. */
-export function exportParts ({ jobs, spool, openDoor, url, now }: Bulk): ExportParts {
+export function exportParts ({ jobs, spool, openDoor, url, now, log }: Bulk): ExportParts {
+  const exportFor = (job: Job, log: FastifyBaseLogger) => guardedExport(openDoor(job.owner, { id: job.id, log }))
   const exports: Exports = {
     begin: (request, asked) => beginExport({ jobs, spool }, request.caller, asked),
     find: async ({ caller }, id) => {
@@ -33,9 +37,16 @@ export function exportParts ({ jobs, spool, openDoor, url, now }: Bulk): ExportP
     filesOf: job => presentJob(job, { url, now: now() }).files
   }
   return {
-    doJob: doExport({ mappings, exportFor: (job, log) => guardedExport(openDoor(job.owner, { id: job.id, log })) }),
+    doJob: doExport({ mappings, exportFor }),
     routes: [scope => exportRoute(scope, { jobs, spool, mappings, url })],
     fhirRoutes: [scope => exportRoutes(scope, { exports, now })],
-    exports
+    exports,
+    end: async job => {
+      try {
+        await exportFor(job, log).end(checkpointOf(job)?.place)
+      } catch (error) {
+        log.warn({ err: error }, 'the datastore could not be told that its export is not waited for')
+      }
+    }
   }
 }

@@ -9,7 +9,7 @@ import { Sweeper } from '../bulk/sweeper.js'
 import type { DoJob } from '../bulk/work.js'
 import type { Config } from '../config.js'
 import type { Check } from '../gateway/health.js'
-import type { JobKind, Jobs } from '../jobs/job.js'
+import type { Job, JobKind, Jobs } from '../jobs/job.js'
 import type { Exports } from '../passthrough/export-routes.js'
 import { exportParts } from './bulk-export.js'
 import { importParts } from './bulk-import.js'
@@ -42,9 +42,10 @@ export function openBulk (config: Config, parts: BulkParts, closers: Closers): O
   const { link: { jobs: kept }, keys, url, now, log } = parts
   const { directory = join(dataDirectory, 'bulk'), jobsAtOnce, jobsPerOrganization, reserveBytes } = settings
   const spool = new Spool({ directory, reserveBytes })
-  const woken: { runner?: JobRunner } = {}
-  const bulk: Bulk = { ...parts, spool, jobs: telling(kept, () => woken.runner) }
-  const { exports, ...ofExports } = exportParts(bulk)
+  const woken: Told = {}
+  const bulk: Bulk = { ...parts, spool, jobs: telling(kept, woken) }
+  const { exports, end, ...ofExports } = exportParts(bulk)
+  woken.end = end
   const ofImports = importParts(config, bulk)
   const doJob = followed({ export: ofExports.doJob, import: ofImports.doJob }, parts)
   const runner = closers.add(new JobRunner({ jobs: kept, spool, doJob, gateway: gatewayName(control), jobsAtOnce, jobsPerOrganization, isRevoked: keys.isRevoked, log }))
@@ -69,23 +70,34 @@ function followed (doJob: Record<JobKind, DoJob>, { accounts, metrics, now }: Bu
   return { export: one('export'), import: one('import') }
 }
 
-/** The same jobs, of whose news the runner in this process hears at once. */
-function telling (jobs: Jobs, runner: () => JobRunner | undefined): Jobs {
+/** Who hears of jobs in this process. */
+interface Told {
+  runner?: JobRunner
+  end?: (job: Job) => Promise<void>
+}
+
+/** The same jobs, of whose news the runner in this process hears at once, and the datastore of exports that nobody wants any more. */
+function telling (jobs: Jobs, told: Told): Jobs {
+  const unwanted = (job: Job): void => {
+    told.runner?.look(job.id)
+    if (job.request.kind === 'export') told.end?.(job)
+  }
   return {
     // One by one, since they may be methods of a class.
     create: async draft => {
       const job = await jobs.create(draft)
-      runner()?.wake()
+      told.runner?.wake()
       return job
     },
     cancel: async (id, scope) => {
       const job = await jobs.cancel(id, scope)
-      runner()?.look(id)
+      if (job?.status === 'cancelled') unwanted(job)
       return job
     },
     discard: async (id, scope) => {
+      const job = await jobs.find(id, scope)
       await jobs.discard(id, scope)
-      runner()?.look(id)
+      if (job?.status === 'pending' || job?.status === 'processing') unwanted(job)
     },
     find: (id, scope) => jobs.find(id, scope),
     list: (scope, page) => jobs.list(scope, page),
