@@ -14,7 +14,8 @@ const { openControlStore } = await import(join(built, 'control', 'store.js'))
 /**
  * Lets one thing after another go wrong around a gateway in a process of its own, while organizations work with it.
  * Everything is to work again within `recoveredWithinMs` of a fault's end.
- * @returns what was counted, how long each recovery took, and what broke a promise
+ * @param {{ seconds: number, seed: number, hapi?: string, recoveredWithinMs?: number, log?: (line: string) => void }} options
+ * @returns {Promise<{ recoveries: Array<{ name: string, tookMs: number }>, counts: Record<string, number>, violations: string[] }>} how long each recovery took, what was counted, and what broke a promise
  */
 export async function chaos ({ seconds, seed, hapi, recoveredWithinMs = 5_000, log = () => {} }) {
   const random = randomFrom(seed)
