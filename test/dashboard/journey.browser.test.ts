@@ -93,6 +93,7 @@ test('the whole journey without a mouse: sign in, make a key, call the API, see 
   const keyPage = page.url()
   // The browser kept nothing and asks whether to send the form again, which Playwright takes for a fault.
   await page.goBack().catch(fault => t.match(String(fault), /ERR_CACHE_MISS/))
+  await page.waitForFunction('document.readyState === "complete"')
   t.notMatch(await page.content(), first, 'the way back shows no secret')
   await page.goto(keyPage)
   await press(/^ ?Usage/)
