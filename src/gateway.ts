@@ -24,6 +24,7 @@ import { authenticate, type Authenticate } from './keys/authenticate.js'
 import { requireScopeOf } from './keys/scopes.js'
 import { failedAttempts } from './limits/failed-attempts.js'
 import { inFlight } from './limits/in-flight.js'
+import { limitHeaders } from './limits/limit-headers.js'
 import type { MonthCounts } from './limits/month-counts.js'
 import { monthlyQuota } from './limits/monthly-quota.js'
 import { perMinute } from './limits/per-minute.js'
@@ -134,6 +135,7 @@ async function withKey (scope: FastifyInstance, { prefix: _, ...options }: WithK
   await scope.register(inFlight, options)
   await scope.register(perMinute, options)
   await scope.register(monthlyQuota, options)
+  await scope.register(limitHeaders)
   await scope.register(simple, options)
   await scope.register(options.fhir, { prefix: '/fhir' })
 }

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Plan, Plans } from '../config.js'
 import { Failure } from '../envelope/failures.js'
 import type { Caller } from '../keys/caller.js'
@@ -26,7 +26,7 @@ interface MonthEnd { readonly at: number, readonly text: string }
 /**
  * Holds an organization to its plan's number of requests in a calendar month, in UTC, test and live apart. Live requests past it
  * are served and billed where plan and organization have it so; all others are refused with MONTHLY_QUOTA_EXCEEDED or
- * SANDBOX_QUOTA_EXCEEDED. The headers tell what is left; an answer that doesn't count gives its request back.
+ * SANDBOX_QUOTA_EXCEEDED. An answer that doesn't count gives its request back.
  */
 export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months }) => {
   const endOf = monthEnds()
@@ -45,11 +45,8 @@ export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months 
     }
     done()
   })
-  app.addHook('onSend', ({ quota }, reply, payload, done) => {
-    if (quota !== undefined) {
-      if (!isCounted(reply.statusCode)) quota.taken.giveBack()
-      tell(quota, reply)
-    }
+  app.addHook('onSend', ({ quota }, { statusCode }, payload, done) => {
+    if (quota !== undefined && !isCounted(statusCode)) quota.taken.giveBack()
     done(null, payload)
   })
 }, { name: 'monthly-quota', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
@@ -61,25 +58,6 @@ export function isServedPast ({ mode, overage }: Pick<Caller, 'mode' | 'overage'
 
 function exceeded (quota: Quota, { caller: { mode }, arrivedAt }: FastifyRequest): Failure {
   return new Failure(mode === 'live' ? 'MONTHLY_QUOTA_EXCEEDED' : 'SANDBOX_QUOTA_EXCEEDED', { headers: { 'retry-after': String(secondsUntil(quota.end, arrivedAt)) } })
-}
-
-function tell ({ limit, taken: { used }, end }: Quota, reply: FastifyReply): void {
-  const remaining = Math.max(0, limit - used)
-  const seconds = secondsUntil(end, reply.request.arrivedAt)
-  reply.headers({
-    'x-quota-limit': limit,
-    'x-quota-used': used,
-    'x-quota-remaining': remaining,
-    'x-quota-reset': end.text,
-    'ratelimit-policy': listed(reply.getHeader('ratelimit-policy'), `"month";q=${limit}`),
-    ratelimit: listed(reply.getHeader('ratelimit'), `"month";r=${remaining};t=${seconds}`)
-  })
-  if (used > limit) reply.header('x-quota-overage', used - limit)
-}
-
-/** A member more in a list of RFC 9651. */
-function listed (before: unknown, member: string): string {
-  return before === undefined ? member : `${String(before)}, ${member}`
 }
 
 /** When the month after that of a moment, ISO 8601, begins in UTC, in milliseconds since 1970. */
@@ -99,7 +77,8 @@ function monthEnds (): (month: string) => MonthEnd {
   }
 }
 
-function secondsUntil ({ at: end }: MonthEnd, at: string): number {
+/** From a moment, ISO 8601, to the end of its month; at least one. */
+export function secondsUntil ({ at: end }: MonthEnd, at: string): number {
   return Math.max(1, Math.ceil((end - Date.parse(at)) / 1_000))
 }
 

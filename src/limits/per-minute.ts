@@ -1,6 +1,5 @@
 import type { CreateRateLimitOptions } from '@fastify/rate-limit'
 import fp from 'fastify-plugin'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Plans } from '../config.js'
 import { Failure } from '../envelope/failures.js'
 import type {} from './in-flight.js'
@@ -16,7 +15,7 @@ const countedOrganizations = 100_000
 
 /**
  * Limits the requests of an organization, over all its keys, to its plan's number in a minute, test and live apart.
- * Says so in headers on every answer, and refuses with RATE_LIMITED.
+ * Refuses with RATE_LIMITED, and says on the request what is left.
  */
 export const perMinute = fp<PerMinuteOptions>(async (app, { plans, shared, windowMs = 60_000 }) => {
   const options = {
@@ -27,12 +26,13 @@ export const perMinute = fp<PerMinuteOptions>(async (app, { plans, shared, windo
   } satisfies CreateRateLimitOptions
   const countHere = await limiter(app, { cache: countedOrganizations }, options)
   const count = shared ? withShared(shared, await limiter(app, { redis: shared.redis, nameSpace: 'clinigate:' }, options), countHere) : countHere
-  app.addHook('onRequest', async (request, reply) => {
+  const windowSeconds = Math.ceil(windowMs / 1_000)
+  app.addHook('onRequest', async request => {
     const isCrowded = request.place?.isAdmitted === false
     if (planNamed(plans, request.caller.plan).requestsPerMinute !== null) {
       const counted = await count(request, isCrowded ? { increment: false } : undefined)
       if (counted.isAllowed) throw new Error('the limiter has no list of callers without a limit')
-      tell(request, reply, { ...counted, windowMs })
+      request.rate = { limit: counted.max, remaining: counted.remaining, resetSeconds: counted.ttlInSeconds, windowSeconds }
       if (counted.isExceeded) throw new Failure('RATE_LIMITED', { headers: { 'retry-after': String(counted.ttlInSeconds) } })
     }
     if (isCrowded) throw new Failure('RATE_LIMITED', crowded)
@@ -55,18 +55,4 @@ function withShared (shared: SharedCounts, countShared: Limiter, countHere: Limi
       return await countHere(...asked)
     }
   }
-}
-
-interface Counted { readonly max: number, readonly remaining: number, readonly ttlInSeconds: number, readonly windowMs: number }
-
-function tell (request: FastifyRequest, reply: FastifyReply, { max, remaining, ttlInSeconds, windowMs }: Counted): void {
-  request.rate = { limit: max, remaining, resetSeconds: ttlInSeconds }
-  reply.headers({
-    'x-ratelimit-limit': max,
-    'x-ratelimit-remaining': remaining,
-    'x-ratelimit-reset': ttlInSeconds,
-    // https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
-    'ratelimit-policy': `"minute";q=${max};w=${Math.ceil(windowMs / 1_000)}`,
-    ratelimit: `"minute";r=${remaining};t=${ttlInSeconds}`
-  })
 }

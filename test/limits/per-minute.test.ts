@@ -6,6 +6,7 @@ import { errorHandler } from '../../src/envelope/error-handlers.js'
 import { identity } from '../../src/envelope/identity.js'
 import { envelope } from '../../src/envelope/reply.js'
 import type { Caller } from '../../src/keys/caller.js'
+import { limitHeaders } from '../../src/limits/limit-headers.js'
 import { perMinute } from '../../src/limits/per-minute.js'
 import { planNamed } from '../../src/limits/plans.js'
 import { startGateway } from '../harness/gateway.js'
@@ -86,6 +87,7 @@ async function limited (windowMs: number) {
     scope.addHook('onRequest', async request => { request.caller = caller(String(request.headers['x-tenant'])) })
   }, { name: 'authenticate' }))
   await app.register(perMinute, { plans, windowMs })
+  await app.register(limitHeaders)
   app.get('/', async () => 'ok')
   return async (tenant: string) => (await app.inject({ url: '/', headers: { 'x-tenant': tenant } })).statusCode
 }

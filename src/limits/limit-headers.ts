@@ -1,0 +1,45 @@
+import fp from 'fastify-plugin'
+import type { FastifyRequest } from 'fastify'
+import type {} from '../envelope/identity.js'
+import { secondsUntil } from './monthly-quota.js'
+
+/**
+ * Says on every answer what is left of the minute and of the month, in our own headers and in those of the IETF's draft:
+ * https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
+ */
+export const limitHeaders = fp(async app => {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (request.rate !== undefined || request.quota !== undefined) reply.headers(headersOf(request))
+    done(null, payload)
+  })
+}, { name: 'limit-headers', dependencies: ['identity'], fastify: '5.x' })
+
+/** All at once, since each time that headers are set costs. */
+function headersOf ({ rate, quota, arrivedAt }: Pick<FastifyRequest, 'rate' | 'quota' | 'arrivedAt'>): Record<string, string | number> {
+  const headers: Record<string, string | number> = {}
+  // Members of lists, RFC 9651.
+  const policies: string[] = []
+  const states: string[] = []
+  if (rate !== undefined) {
+    const { limit, remaining, resetSeconds, windowSeconds } = rate
+    headers['x-ratelimit-limit'] = limit
+    headers['x-ratelimit-remaining'] = remaining
+    headers['x-ratelimit-reset'] = resetSeconds
+    policies.push(`"minute";q=${limit};w=${windowSeconds}`)
+    states.push(`"minute";r=${remaining};t=${resetSeconds}`)
+  }
+  if (quota !== undefined) {
+    const { limit, taken: { used }, end } = quota
+    const remaining = Math.max(0, limit - used)
+    headers['x-quota-limit'] = limit
+    headers['x-quota-used'] = used
+    headers['x-quota-remaining'] = remaining
+    headers['x-quota-reset'] = end.text
+    if (used > limit) headers['x-quota-overage'] = used - limit
+    policies.push(`"month";q=${limit}`)
+    states.push(`"month";r=${remaining};t=${secondsUntil(end, arrivedAt)}`)
+  }
+  headers['ratelimit-policy'] = policies.join(', ')
+  headers.ratelimit = states.join(', ')
+  return headers
+}
