@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import fp from 'fastify-plugin'
 
@@ -6,14 +7,27 @@ const mostUnanswered = 256
 
 /**
  * Cuts off a client that goes on sending requests on one connection and takes no answers: Node reads them all, and since answers keep
- * their order, everything after a slow one would be held in memory.
+ * their order, everything after a slow one would be held in memory. When a connection ends, so do all of its answers.
  */
 export const boundPipelining = fp(async app => {
-  const unanswered = new WeakMap<Socket, number>()
-  app.addHook('onRequest', async ({ socket, raw }, { raw: answer }) => {
-    const count = (unanswered.get(socket) ?? 0) + 1
-    unanswered.set(socket, count)
-    answer.once('close', () => unanswered.set(socket, unanswered.get(socket)! - 1))
-    if (count > mostUnanswered) raw.destroy()
+  const connections = new WeakMap<Socket, Set<ServerResponse>>()
+  app.addHook('onRequest', ({ socket }, reply, done) => {
+    const unanswered = connections.get(socket) ?? endedWith(socket)
+    connections.set(socket, unanswered)
+    if (unanswered.size === mostUnanswered) socket.destroy()
+    // Nobody is there for what was read before its connection ended.
+    if (socket.destroyed) return reply.hijack()
+    unanswered.add(reply.raw)
+    reply.raw.once('close', () => unanswered.delete(reply.raw))
+    done()
   })
 }, { name: 'bound-pipelining', fastify: '5.x' })
+
+/** Answers that end with the connection. Node itself ends the first alone, and who waits for the end of those after it would wait for ever. */
+function endedWith (socket: Socket): Set<ServerResponse> {
+  const unanswered = new Set<ServerResponse>()
+  socket.once('close', () => {
+    for (const answer of unanswered) answer.destroy().emit('close')
+  })
+  return unanswered
+}

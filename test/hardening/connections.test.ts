@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { serverOptions } from '../../src/gateway/settings.js'
+import { json, startFaultyServer } from '../backends/faulty-server.js'
 import { startGateway } from '../harness/gateway.js'
 import { answersIn, exchangeRaw } from '../harness/raw-http.js'
 
@@ -73,6 +74,49 @@ t.test('one gateway and whatever comes over its connections', async t => {
     const paths = Array.from({ length: 200 }, (_, i) => i % 2 === 0 ? '/health' : '/nothing')
     const text = await exchangeRaw(url, paths.map((path, i) => `GET ${path} HTTP/1.1\r\nhost: h\r\n${i === paths.length - 1 ? 'connection: close\r\n' : ''}\r\n`).join(''))
     t.strictSame(answersIn(text).map(({ status }) => status), paths.map(path => path === '/health' ? 200 : 404))
+  })
+})
+
+t.test('a gateway whose datastore takes its time', async t => {
+  const server = await startFaultyServer()
+  server.answerProbes()
+  // Held before the gateway, which waits for what the datastore was asked.
+  t.after(() => server.close())
+  const { gateway: { url }, secret } = await gatewayWithKey(t, { fhirUrl: server.url, config: { limits: { inFlightPerOrganization: 2 } } })
+  const read = `GET /v1/patients/1 HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\n\r\n`
+  const quick = 'GET /health HTTP/1.1\r\nhost: h\r\n\r\n'
+  const held: Array<() => void> = []
+  const hold = () => server.behave((response, request) => { held.push(() => json(404, { resourceType: 'OperationOutcome' })(response, request)) })
+  const whenHeld = async (count: number) => {
+    while (held.length < count) await pause(10)
+  }
+  const answerHeld = () => { for (const answer of held.splice(0)) answer() }
+
+  await t.test('a client that sends on and on behind a slow answer is cut off', async t => {
+    hold()
+    const socket = open(url)
+    const closed = once(socket, 'close')
+    socket.write(read)
+    await whenHeld(1)
+    socket.write(quick.repeat(255))
+    t.equal((await fetch(`${url}/health`)).status, 200, 'others are served')
+    t.notOk(socket.closed, '256 may wait')
+    socket.write(quick)
+    await closed
+    t.equal(socket.bytesRead, 0)
+    answerHeld()
+  })
+
+  await t.test('places of an organization come free when a connection breaks on which several of its requests wait', async t => {
+    hold()
+    const socket = open(url)
+    socket.write(read.repeat(2))
+    await whenHeld(2)
+    socket.destroy()
+    answerHeld()
+    server.behave(json(404, { resourceType: 'OperationOutcome' }))
+    const again = await Promise.all([1, 2].map(async () => await fetch(`${url}/v1/patients/1`, { headers: { 'x-api-key': secret } })))
+    t.strictSame(again.map(({ status }) => status), [404, 404])
   })
 })
 
