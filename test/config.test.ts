@@ -10,6 +10,7 @@ import { configTable, defaultFile, editorSchema, environmentExample, errorTable,
 import { policyTable } from '../src/tenant-guard/policy-table.js'
 import { ConfigError, loadConfig } from '../src/config/load.js'
 import { readText } from '../src/config/secret.js'
+import { warnOfSettings } from '../src/service/warnings.js'
 
 const root = (path: string) => new URL(`../${path}`, import.meta.url).pathname
 
@@ -208,4 +209,23 @@ t.test('what is generated from the schema is up to date: npm run docs', async t 
   t.ok(isolation.includes(policyTable()), 'docs/isolation.md has the policy')
   t.equal(withTables('a<!-- errors:start -->old<!-- errors:end -->b', settingsTables()), `a<!-- errors:start -->\n${errorTable()}\n<!-- errors:end -->b`)
   t.ok(readme.includes(configTable()) && readme.includes(errorTable()), 'the README has both')
+})
+
+t.test('a start warns of test keys on the server of live records, and of datastores that can\'t import by themselves, and names no address', async t => {
+  const one = 'http://fhir.example.org/fhir'
+  const warningsOf = (settings: object) => {
+    const said: Array<Record<string, unknown>> = []
+    warnOfSettings(loadConfig({ CLINIGATE_CONFIG: file(t, settings) }), { warn: (fields: object, message: string) => { said.push({ ...fields, message }) } })
+    t.notMatch(JSON.stringify(said), 'example.org')
+    return said
+  }
+  const sameServer = (live: string[]) => [{ live, message: /its test keys read and change its live records/ }]
+  t.match(warningsOf({ datastores: { test: { url: one }, live: { url: 'http://FHIR.example.org:80/fhir/' } } }), sameServer(['live']))
+  t.match(warningsOf({ datastores: { here: { url: one } }, routing: { test: 'here', live: 'here' } }), sameServer(['here']))
+  t.match(warningsOf({ datastores: { test: { url: one }, hospital: { url: one } }, routing: { dedicated: { someone: 'hospital' } } }), sameServer(['hospital']))
+  t.strictSame(warningsOf({ datastores: { test: { url: one }, live: { url: 'http://fhir.example.org/live' } } }), [])
+  t.strictSame(warningsOf({}), [])
+  const importing = { datastores: { live: { url: one, import: 'own' } } }
+  t.match(warningsOf(importing), [{ datastores: ['live'], message: /bulk\.importUrl is not set/ }])
+  t.strictSame(warningsOf({ ...importing, bulk: { importUrl: 'http://gateway-1.internal:8080' } }), [])
 })

@@ -14,6 +14,7 @@ import { acquaintance } from './acquaintance.js'
 import type { Closers } from './closers.js'
 import { credentialsCheck, openClient, type ClientParts } from './datastore-client.js'
 import type { ServiceParts } from './parts.js'
+import { warnOfSettings } from './warnings.js'
 
 /** The FHIR servers behind the gateway, sandboxes included. */
 export interface OpenDatastores {
@@ -33,6 +34,7 @@ export async function openDatastores (config: Config, { log, isAcquainted = fals
   const { test, live, dedicated } = config.routing
   const sandboxes = datastoreNames(config).filter(name => isSandbox(config, name))
   if (sandboxes.length > 0) log.warn({ datastores: sandboxes }, 'these datastores are embedded sandboxes, for trying out and never for real records')
+  warnOfSettings(config, log)
   const backends: Record<string, Backend> = {}
   const authorizations: Authorization[] = []
   for (const name of datastoreNames(config)) backends[name] = measured(await openDatastore(config, name, { ...parts, log, closers, onAuthorization: authorization => authorizations.push(authorization) }), parts)
