@@ -49,6 +49,20 @@ t.test('nothing of the client\'s bytes goes to the datastore: path, query, heade
   t.strictSame(JSON.parse(server.seen[0]!.body), { resourceType: 'Parameters', parameter: [{ name: 'coding', valueCoding: kept }, { name: 'url', valueUri: 'http://loinc.org' }, { name: 'abstract', valueBoolean: true }] })
 })
 
+t.test('two datastores on one host are asked each with its own path and credential, also at one time', async t => {
+  const server = await serverFor(t)
+  server.answerProbes()
+  server.behave((response, { url }) => json(200, { ...valueSet, title: url!.split('/')[1] })(response, {} as never))
+  const datastores = Object.fromEntries(['test', 'live'].map(name => [name, { url: `${server.url}/${name}/fhir`, auth: { type: 'bearer', tokenEnv: `${name.toUpperCase()}_TOKEN` } }]))
+  const gateway = await startGateway(t, { plans: unlimitedPlans, environment: { TEST_TOKEN: 'of-test', LIVE_TOKEN: 'of-live' }, config: { publicUrl: new URL(fhirBase).origin, datastores } })
+  const keys = await Promise.all((['test', 'live'] as const).map(async mode => ({ mode, send: sender(gateway, (await gateway.createKey({ mode })).secret) })))
+  for (const { mode, send } of Array.from({ length: 3 }, () => keys).flat()) t.equal((await send('GET', question)).resource.title, mode)
+  const answers = await Promise.all(Array.from({ length: 10 }, () => keys).flat().map(async ({ mode, send }) => [mode, (await send('GET', question)).resource.title]))
+  for (const [mode, title] of answers) t.equal(title, mode)
+  t.equal(server.seen.length, 26)
+  for (const { url, headers } of server.seen) t.equal(headers.authorization, `Bearer of-${url.split('/')[1]}`)
+})
+
 t.test('a long question goes as Parameters', async t => {
   const server = await serverFor(t)
   const { send } = await carriedTo(t, server)
