@@ -142,7 +142,8 @@ const auditLog = Type.Object({
   file: Type.Optional(Type.String({ description: 'File of the access audit log: who did what to which record, one line of JSON each, chained by hashes. Each process needs one of its own; absent: none is written', env: 'AUDIT_LOG_FILE', minLength: 1, examples: ['/var/log/clinigate/access.log'] })),
   isRequired: Type.Boolean({ description: 'Whether an answer waits until its lines are on the disk, and requests are refused with 503 while they can\'t be written; false: answers go out before their lines', default: true, examples: [false] }),
   namesShown: Type.Boolean({ description: 'Whether the lines of searches name every record that was shown, and not only how many', default: false, examples: [true] }),
-  fileBytes: Type.Integer({ description: 'Size from which on another file is begun, as each day in UTC; the full one gets a number and is never deleted by the gateway', unit: 'bytes', minimum: 65_536, default: 104_857_600, examples: [104_857_600] })
+  fileBytes: Type.Integer({ description: 'Size from which on another file is begun, as each day in UTC; the full one gets a number and is never deleted by the gateway', unit: 'bytes', minimum: 65_536, default: 104_857_600, examples: [104_857_600] }),
+  auditEvents: Type.Boolean({ description: 'Whether each access also becomes an AuditEvent of the organization in its own datastore, a moment later; the file has all of them, whatever the datastore takes', default: false, examples: [true] })
 }, { additionalProperties: false, default: {} })
 
 /** The configuration file and environment, as one schema. */

@@ -1,7 +1,7 @@
 import { open, readFile, rename, stat, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { beginning, nextLine, readLine, type Link } from './chain.js'
-import type { AuditEntry, AuditGap } from './entry.js'
+import type { AuditEntry, AuditGap, AuditUnsent } from './entry.js'
 import { filesOf } from './verify.js'
 
 /** Where lines are, and how large a file may become before a new one begins. */
@@ -40,8 +40,11 @@ export class AuditFile {
     }
   }
 
-  /** Adds lines; they are on the disk when it resolves, and none of them is there when it throws. */
-  async add (entries: ReadonlyArray<AuditEntry | AuditGap>): Promise<void> {
+  /**
+   * Adds lines; they are on the disk when it resolves, and none of them is there when it throws.
+   * @returns the link of each
+   */
+  async add (entries: ReadonlyArray<AuditEntry | AuditGap | AuditUnsent>): Promise<readonly Link[]> {
     await this.#demandAlone()
     const day = entries[0]!.time.slice(0, 10)
     if (this.#bytes > 0 && (this.#bytes >= this.#options.fileBytes || day > this.#day!)) await this.#beginAnother()
@@ -49,9 +52,9 @@ export class AuditFile {
     const lines = entries.map(entry => {
       const next = nextLine(link, entry)
       link = next.link
-      return next.text
+      return next
     })
-    const content = Buffer.from(lines.join(''))
+    const content = Buffer.from(lines.map(({ text }) => text).join(''))
     try {
       await this.#handle.appendFile(content)
       await this.#handle.datasync()
@@ -62,6 +65,7 @@ export class AuditFile {
     this.#link = link
     this.#bytes += content.length
     this.#day = entries.at(-1)!.time.slice(0, 10)
+    return lines.map(({ link }) => link)
   }
 
   async close (): Promise<void> {

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { AuditFile, type AuditFileOptions } from './audit-file.js'
-import type { AuditEntry, AuditGap } from './entry.js'
+import type { Link } from './chain.js'
+import type { AuditEntry, AuditGap, AuditUnsent } from './entry.js'
 
 /** What a log is opened with. */
 export interface AuditLogOptions extends AuditFileOptions {
@@ -11,7 +12,7 @@ export interface AuditLogOptions extends AuditFileOptions {
   readonly retryMs?: number
 }
 
-interface Waiting { readonly entry: AuditEntry, readonly written: () => void, readonly failed: (error: unknown) => void }
+interface Waiting { readonly entry: AuditEntry | AuditUnsent, readonly written: (link: Link) => void, readonly failed: (error: unknown) => void }
 
 /** Lines that are written together: those that came while others were being written. */
 const mostAtOnce = 1_000
@@ -51,15 +52,22 @@ export class AuditLog {
     return { lines: this.#lines, lost: this.#lost, isFailing: this.#isFailing }
   }
 
-  /** Resolves when the line is on the disk. Where it throws, the line may still come there later. */
-  add (entry: AuditEntry): Promise<void> {
+  /**
+   * Resolves when the line is on the disk. Where it throws, the line may still come there later.
+   * @param onWritten told when the line is on the disk, then or later
+   */
+  add (entry: AuditEntry | AuditUnsent, onWritten: (link: Link) => void = () => {}): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#waiting.length >= this.#options.mostWaiting) {
         this.#lost++
         this.#untold++
         return reject(new Error('too many lines wait for the disk'))
       }
-      this.#waiting.push({ entry, written: resolve, failed: reject })
+      const written = (link: Link) => {
+        resolve()
+        onWritten(link)
+      }
+      this.#waiting.push({ entry, written, failed: reject })
       if (this.#isFailing) reject(new Error('the disk fails'))
       else this.#begin()
     })
@@ -95,21 +103,22 @@ export class AuditLog {
 
   async #writeNext (): Promise<void> {
     const batch = this.#waiting.slice(0, mostAtOnce)
-    await this.#file.add([...this.#gap(batch[0]!.entry.time), ...batch.map(({ entry }) => entry)])
+    const gap = this.#gap(batch[0]!.entry.time)
+    const links = await this.#file.add([...gap, ...batch.map(({ entry }) => entry)])
     this.#waiting = this.#waiting.slice(batch.length)
-    this.#succeed(batch)
+    this.#succeed(batch, links.slice(gap.length))
   }
 
   #gap (time: string): AuditGap[] {
     return this.#untold === 0 ? [] : [{ time, action: 'gap', records: this.#untold }]
   }
 
-  #succeed (batch: readonly Waiting[]): void {
+  #succeed (batch: readonly Waiting[], links: readonly Link[]): void {
     if (this.#isFailing) this.#options.log.info('the access audit log is written again')
     this.#isFailing = false
     this.#lines += batch.length
     this.#untold = 0
-    for (const { written } of batch) written()
+    for (const [at, { written }] of batch.entries()) written(links[at]!)
   }
 
   #fail (error: unknown): void {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { AuditEntry, AuditGap } from './entry.js'
+import type { AuditEntry, AuditGap, AuditUnsent } from './entry.js'
 
 /** Where a chain of lines stands: the number of its last line and what that line's hash is. */
 export interface Link { readonly n: number, readonly hash: string }
@@ -8,7 +8,7 @@ export interface Link { readonly n: number, readonly hash: string }
 export const beginning: Link = { n: 0, hash: '0'.repeat(64) }
 
 /** The next line, which carries the hash of the one before it and its own, and where the chain stands then. */
-export function nextLine ({ n, hash }: Link, entry: AuditEntry | AuditGap): { readonly text: string, readonly link: Link } {
+export function nextLine ({ n, hash }: Link, entry: AuditEntry | AuditGap | AuditUnsent): { readonly text: string, readonly link: Link } {
   const content = JSON.stringify({ n: n + 1, previous: hash, ...entry }).slice(0, -1)
   const own = hashOf(content)
   return { text: `${content},"hash":"${own}"}\n`, link: { n: n + 1, hash: own } }

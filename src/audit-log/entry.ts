@@ -28,3 +28,6 @@ export interface AuditEntry {
 
 /** Lines that were given up before this one, because the disk failed for too long. */
 export interface AuditGap { readonly time: string, readonly action: 'gap', readonly records: number }
+
+/** Accesses before this line of which the organization's datastore did not take the AuditEvent. The log itself lacks none of them. */
+export interface AuditUnsent extends Pick<AuditEntry, 'time' | 'tenantId' | 'mode'> { readonly action: 'unsent', readonly records: number }

@@ -28,7 +28,7 @@ export function loadConfig (environment: Environment): Config {
   mistakes.push(...found)
   const config = settings as unknown as Config
   // Rules across several settings only make sense on settings that have their form.
-  if (found.length === 0) mistakes.push(...datastoreMistakes(config, environment), ...routingMistakes(config), ...cursorMistakes(config), ...secretMistakes(config, environment))
+  if (found.length === 0) mistakes.push(...datastoreMistakes(config, environment), ...routingMistakes(config), ...cursorMistakes(config), ...auditLogMistakes(config), ...secretMistakes(config, environment))
   const plans = readPlans(typeof settings.plansFile === 'string' ? settings.plansFile : shippedPlans, mistakes)
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return deepFreeze({ ...config, plans })
@@ -95,6 +95,10 @@ function routingMistakes ({ datastores, routing }: Config): string[] {
 function cursorMistakes ({ cursor }: Config): string[] {
   const isGood = cursor.secretFile === undefined || readSecretBytes(cursor.secretFile) !== undefined
   return isGood ? [] : ['cursor.secretFile: the file must hold 32 bytes in base64']
+}
+
+function auditLogMistakes ({ auditLog: { file, auditEvents } }: Config): string[] {
+  return auditEvents && file === undefined ? ['auditLog.auditEvents: AuditEvents are made of the lines of auditLog.file, which is not set'] : []
 }
 
 function deepFreeze<T> (value: T): T {

@@ -3,14 +3,15 @@ import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuditEntry } from '../audit-log/entry.js'
 import { catalog, Failure } from '../envelope/failures.js'
+import type { JobOwner } from '../jobs/job.js'
 import type {} from '../keys/authenticate.js'
 import type { Access } from '../tenant-guard/guard.js'
 import { entryOf, type AuditedRequest } from './audited-access.js'
 
 /** Where accesses are written down. */
 export interface Accounts {
-  /** Resolves when the line is on the disk. */
-  readonly add: (entry: AuditEntry) => Promise<void>
+  /** Writes down an access of the owner's. Resolves when the line is on the disk. */
+  readonly add: (entry: AuditEntry, owner: JobOwner) => Promise<void>
   readonly isFailing: () => boolean
   /** Whether nothing is done that is not written down. */
   readonly isRequired: boolean
@@ -37,7 +38,7 @@ export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) 
     // An answer that takes the place of another one is not a second access.
     if (accesses === undefined) return payload
     request.accesses = undefined
-    const written = Promise.all(entriesOf(request, reply, accesses, accounts.namesShown).map(entry => accounts.add(entry)))
+    const written = Promise.all(entriesOf(request, reply, accesses, accounts.namesShown).map(entry => accounts.add(entry, request.caller)))
     if (!accounts.isRequired) {
       written.catch(() => {})
       return payload

@@ -40,7 +40,9 @@ export const declarations = {
   clinigate_check_ok: { type: 'gauge', labels: ['check'], meaning: '1 where that check of `/health` is well' },
   clinigate_audit_log_lines_total: { type: 'counter', labels: [], meaning: 'Lines of the access audit log that are on the disk' },
   clinigate_audit_log_failing: { type: 'gauge', labels: [], meaning: '1 while the access audit log can\'t be written' },
-  clinigate_audit_log_lost_total: { type: 'counter', labels: [], meaning: 'Lines of the access audit log that were given up; none while `auditLog.isRequired`' }
+  clinigate_audit_log_lost_total: { type: 'counter', labels: [], meaning: 'Lines of the access audit log that were given up; none while `auditLog.isRequired`' },
+  clinigate_audit_events_total: { type: 'counter', labels: ['result'], meaning: 'Accesses whose AuditEvent was `stored` in a datastore, or given up as `unsent`, which a line of the access audit log tells' },
+  clinigate_audit_events_waiting: { type: 'gauge', labels: [], meaning: 'AuditEvents that wait in memory for their datastores; absent where accesses become none' }
 } as const satisfies Record<string, Declaration>
 
 /** The name of a metric. */

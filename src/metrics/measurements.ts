@@ -57,6 +57,7 @@ export interface Readings {
   /** Of `/health`, by name: whether each is well. */
   readonly checks?: () => Promise<Readonly<Record<string, boolean>>>
   readonly auditLog?: () => { readonly lines: number, readonly lost: number, readonly isFailing: boolean }
+  readonly auditEvents?: () => { readonly stored: number, readonly unsent: number, readonly waiting: number }
 }
 
 /** Where measurements are kept and read. */

@@ -53,7 +53,7 @@ function answered (meters: Meters, { method, route = 'none', interaction = '', s
 }
 
 /** Asks the parts. */
-async function read (meters: Meters, { keyLookups, keyCopy, ownership, ledger, areCountsShared, jobsRunning, checks, auditLog }: Readings): Promise<void> {
+async function read (meters: Meters, { keyLookups, keyCopy, ownership, ledger, areCountsShared, jobsRunning, checks, auditLog, auditEvents }: Readings): Promise<void> {
   lookups(meters, 'clinigate_key_lookups_total', keyLookups?.())
   const copy = keyCopy?.()
   meters.set('clinigate_key_copy_connected', {}, copy && Number(copy.isConnected))
@@ -73,6 +73,10 @@ async function read (meters: Meters, { keyLookups, keyCopy, ownership, ledger, a
   meters.total('clinigate_audit_log_lines_total', {}, audit?.lines)
   meters.set('clinigate_audit_log_failing', {}, audit && Number(audit.isFailing))
   meters.total('clinigate_audit_log_lost_total', {}, audit?.lost)
+  const events = auditEvents?.()
+  meters.total('clinigate_audit_events_total', { result: 'stored' }, events?.stored)
+  meters.total('clinigate_audit_events_total', { result: 'unsent' }, events?.unsent)
+  meters.set('clinigate_audit_events_waiting', {}, events?.waiting)
 }
 
 function lookups (meters: Meters, name: 'clinigate_key_lookups_total' | 'clinigate_ownership_lookups_total', found: { readonly hits: number, readonly misses: number } | undefined): void {

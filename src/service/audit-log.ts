@@ -1,30 +1,69 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { auditEventOf } from '../audit-log/audit-event.js'
+import { AuditEvents } from '../audit-log/audit-events.js'
 import { AuditLog } from '../audit-log/audit-log.js'
 import type { AuditEntry } from '../audit-log/entry.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import type { DoJob, Work } from '../bulk/work.js'
 import type { Config } from '../config.js'
 import type { Accounts } from '../gateway/audit-accesses.js'
-import type { JobKind } from '../jobs/job.js'
+import { ownerOf, type JobKind, type JobOwner } from '../jobs/job.js'
 import type { Readings } from '../metrics/measurements.js'
+import { storeAccessEvents } from '../tenant-guard/access-events.js'
 import type { Closers } from './closers.js'
+import type { OpenDoor } from './guarded-stores.js'
+import { ownUrl } from './own-url.js'
 import type { ServiceParts } from './parts.js'
 
 /** The access audit log of this process. */
 export interface OpenAuditLog {
   readonly accounts: Accounts
   readonly counts: NonNullable<Readings['auditLog']>
+  /** Absent where accesses become no AuditEvents. */
+  readonly eventCounts?: NonNullable<Readings['auditEvents']>
 }
 
+/** What the log and the AuditEvents made of it need. */
+export interface AuditLogParts extends Pick<ServiceParts, 'log' | 'now'> { readonly openDoor: OpenDoor }
+
 /** Opens the log that the configuration names; undefined where it names none. */
-export async function openAuditLog ({ auditLog: { file, fileBytes, isRequired, namesShown } }: Config, { log }: Pick<ServiceParts, 'log'>, closers: Closers): Promise<OpenAuditLog | undefined> {
+export async function openAuditLog (config: Config, parts: AuditLogParts, closers: Closers): Promise<OpenAuditLog | undefined> {
+  const { file, fileBytes, isRequired, namesShown, auditEvents } = config.auditLog
+  const { log } = parts
   if (file === undefined) return undefined
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const opened = closers.add(await AuditLog.open({ file, fileBytes, log }))
+  const events = auditEvents ? openAuditEvents(opened, parts) : undefined
+  // Before the log, which is told how many were left.
+  if (events !== undefined) closers.add(events)
+  const add: Accounts['add'] = (entry, owner) => opened.add(entry, events && (({ hash }) => events.add(ownerOf(owner), auditEventOf({ entry, owner, hash }, { tenantSystem: config.tenantSystem, url: ownUrl(config) }))))
   return {
-    accounts: { add: entry => opened.add(entry), isFailing: () => opened.isFailing, isRequired, namesShown },
-    counts: () => opened.counts
+    accounts: { add, isFailing: () => opened.isFailing, isRequired, namesShown },
+    counts: () => opened.counts,
+    ...events && { eventCounts: () => events.counts }
+  }
+}
+
+/** AuditEvents of the lines of a log, which tells of those that could not be stored. */
+function openAuditEvents (auditLog: AuditLog, { openDoor, log, now }: AuditLogParts): AuditEvents {
+  // Nobody keeps account of what goes through this door, or there would be no end.
+  const doorOf = (owner: JobOwner) => openDoor(owner, { id: 'audit-events', log })
+  return new AuditEvents({
+    store: async (owner, events) => await storeAccessEvents(doorOf(owner), events),
+    datastoreOf: owner => nameOf(() => doorOf(owner).backend),
+    tell: unsent => auditLog.add(unsent),
+    now,
+    log
+  })
+}
+
+function nameOf (datastore: () => { readonly name: string }): string | undefined {
+  try {
+    return datastore().name
+  } catch {
+    // Routing throws where an organization's own datastore is not set up.
+    return undefined
   }
 }
 
@@ -33,7 +72,7 @@ export function auditedJob (kind: JobKind, doJob: DoJob, { add, isRequired }: Ac
   return async work => {
     let records = work.job.progress.processed
     const line = async (error?: unknown): Promise<void> => {
-      const written = add(entryOf(kind, work, { time: now().toISOString(), records, error }))
+      const written = add(entryOf(kind, work, { time: now().toISOString(), records, error }), work.job.owner)
       if (isRequired) await written
       else written.catch(() => {})
     }

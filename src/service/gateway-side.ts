@@ -50,7 +50,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const ownership = ownershipCache()
   const openDoor = doors(config, datastores, { url, now, ownership, onIncident: metrics?.incident })
   const storeFor = guardedStores(openDoor)
-  const audit = await openAuditLog(config, { log }, closers)
+  const audit = await openAuditLog(config, { openDoor, now, log }, closers)
   const bulk = openBulk(config, { link, openDoor, keys, usage, url, now, log, ...metrics && { metrics }, ...audit && { accounts: audit.accounts } }, closers)
   const allChecks = { keys: keys.check, ...checks, bulk: bulk.check }
   metrics?.watch(readingsOf({ keys, ownership, usage, shared, bulk, audit, checks: allChecks, now }))

@@ -17,7 +17,7 @@ export interface ReadParts {
   readonly shared: Pick<SharedCounts, 'isUsable'> | undefined
   readonly bulk: Pick<OpenBulk, 'running'>
   /** Absent where nobody keeps account of accesses. */
-  readonly audit: Pick<OpenAuditLog, 'counts'> | undefined
+  readonly audit: Pick<OpenAuditLog, 'counts' | 'eventCounts'> | undefined
   /** Those of `/health`. */
   readonly checks: Checks
   readonly now: () => Date
@@ -36,6 +36,7 @@ export function readingsOf ({ keys, ownership, usage, shared, bulk, audit, check
     ...shared && { areCountsShared: shared.isUsable },
     jobsRunning: bulk.running,
     ...audit && { auditLog: audit.counts },
+    ...audit?.eventCounts && { auditEvents: audit.eventCounts },
     checks: readingOf(checks, now)
   }
 }

@@ -1,6 +1,7 @@
 import { Failure } from '../envelope/failures.js'
 import type { FhirInteraction } from './fhir-interaction.js'
 import type { Interaction } from './interaction.js'
+import { isAccessEvent } from './access-event-id.js'
 import { isId, resourceTypes, sharedTypes } from './resource-types.js'
 
 /** What one kind of interaction needs and what the guard does about it. */
@@ -38,14 +39,27 @@ export const policy: Readonly<Record<(Interaction | FhirInteraction)['kind'], Ru
   transaction: { scopes: 'entries', on: 'bundle', isolation: 'Each entry is decided on as the same request alone; what one of them may not do, none of them does.' }
 }
 
+/** Interactions that change or delete the record they name. */
+const changes = new Set<Interaction['kind'] | FhirInteraction['kind']>(['update', 'patch', 'delete', 'import'])
+
 /**
  * Refuses an interaction that no tenant may have, before anything is looked up.
- * @throws {Failure} METHOD_NOT_ALLOWED for a type that is shared by nature, NOT_FOUND for a type or id that cannot be
+ * @throws {Failure} METHOD_NOT_ALLOWED for a type that is shared by nature and for a change of what the gateway keeps, NOT_FOUND for a type or id that cannot be
  */
 export function decide (interaction: Interaction | FhirInteraction): void {
   const { on } = policy[interaction.kind]
   if (on === 'bundle' || on === 'shared') return
   if (sharedTypes.has(interaction.type)) throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot belong to one organization.', headers: { allow: '' } })
   if (!resourceTypes.has(interaction.type)) throw new Failure('NOT_FOUND')
-  if (on === 'record' && !isId((interaction as { id?: unknown }).id)) throw new Failure('NOT_FOUND')
+  const { id } = interaction as { id?: unknown }
+  if (on === 'record' && !isId(id)) throw new Failure('NOT_FOUND')
+  if (changes.has(interaction.kind)) demandChangeable(interaction.type, id)
+}
+
+/**
+ * Refuses a change of what the gateway keeps for a tenant: the AuditEvents that it wrote. The id alone tells, so it needs no look.
+ * @throws {Failure} METHOD_NOT_ALLOWED
+ */
+export function demandChangeable (type: string, id: unknown): void {
+  if (isAccessEvent(type, id)) throw new Failure('METHOD_NOT_ALLOWED', { message: 'The gateway keeps this record of an access; it can be read, and neither changed nor deleted.', headers: { allow: 'GET, HEAD' } })
 }

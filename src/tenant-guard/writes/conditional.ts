@@ -10,7 +10,7 @@ import { withRecord } from './as-stored.js'
 import { fhirUpdate } from './fhir-writes.js'
 import { fhirPatch } from './patch.js'
 import { conditionsAmongOwn } from '../restrict.js'
-import { severalMatch, soleMatch } from './sole-match.js'
+import { severalMatch, soleChangeable } from './sole-match.js'
 import { notCreated, remove, toCreate, wholeAnswer, written } from './writes.js'
 
 /** How often a create is repeated that another one with the same criteria was in the way of. */
@@ -36,7 +36,7 @@ export async function conditionalCreate (door: Door, { type, resource, criteria 
  * new record, so one that comes with an id and meets nothing is not found.
  */
 export async function conditionalUpdate (door: Door, { type, resource, criteria, version }: ConditionalUpdate): Promise<FhirAnswer> {
-  const found = await soleMatch(door, criteria)
+  const found = await soleChangeable(door, criteria)
   if (found === undefined) {
     if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
     if (resource.id !== undefined) throw notFound()
@@ -48,14 +48,14 @@ export async function conditionalUpdate (door: Door, { type, resource, criteria,
 
 /** A patch of the one record that meets the criteria. */
 export async function conditionalPatch (door: Door, { type, patch, criteria, version }: ConditionalPatch): Promise<FhirAnswer> {
-  const found = await soleMatch(door, criteria)
+  const found = await soleChangeable(door, criteria)
   if (found === undefined) throw notFound()
   return await fhirPatch(door, { kind: 'patch', type, id: found.id, patch, ...version !== undefined && { version } })
 }
 
 /** Deletes the one record that meets the criteria; that none does is no failure, unless a version is demanded. */
 export async function conditionalDelete (door: Door, { type, criteria, version }: ConditionalDelete): Promise<FhirAnswer> {
-  const found = await soleMatch(door, criteria)
+  const found = await soleChangeable(door, criteria)
   if (found === undefined && version !== undefined) throw new Failure('PRECONDITION_FAILED')
   if (found !== undefined) await remove(door, { kind: 'delete', type, id: found.id, ...version !== undefined && { version } })
   return { status: 204 }

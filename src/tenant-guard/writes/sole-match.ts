@@ -4,6 +4,7 @@ import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected } from '../door.j
 import type { Door } from '../door.js'
 import type { Criteria } from '../fhir-interaction.js'
 import { identityOnly, onePage, restrict, strictly } from '../restrict.js'
+import { demandChangeable } from '../policy.js'
 import { searchsetOf } from '../reads/searchset.js'
 
 /** One more than may be. */
@@ -24,6 +25,16 @@ export async function soleMatch (door: Door, { type, parameters }: Criteria): Pr
   if (own.length < found.matches.length) report(door, { kind: 'foreign-match', interaction: 'search', type, records: found.matches.length - own.length })
   if (own.length > 1) throw severalMatch()
   return own[0]
+}
+
+/**
+ * The one record of the tenant's that meets criteria and is to be changed.
+ * @throws {Failure} as {@link soleMatch}, and METHOD_NOT_ALLOWED for what no tenant may change
+ */
+export async function soleChangeable (door: Door, criteria: Criteria): Promise<StoredResource | undefined> {
+  const found = await soleMatch(door, criteria)
+  if (found !== undefined) demandChangeable(criteria.type, found.id)
+  return found
 }
 
 /** Criteria that more than one record meets. */

@@ -1,0 +1,45 @@
+import type { BackendAnswer } from '../backends/backend.js'
+import { printJson } from '../json.js'
+import type { FhirResource } from '../mappings/fhir.js'
+import { ask, jsonOf, unexpected } from './door.js'
+import type { Door } from './door.js'
+import { stamp } from './writes/stamp.js'
+
+/** An AuditEvent of the gateway's own, under an id made by accessEventId. */
+export interface AccessEvent extends FhirResource { readonly resourceType: 'AuditEvent', readonly id: string }
+
+/** What became of one: it is there, the datastore does not take it, or it may be sent again. */
+export type AccessEventFate = 'stored' | 'refused' | 'again'
+
+/**
+ * Stores AuditEvents of the tenant's accesses, all in one transaction, or where the datastore refuses that each for itself. What is
+ * there already is stored once. They refer to nothing by a literal reference, so there is nothing to look up.
+ * @returns what became of each, in the same order
+ * @throws {Failure} 5xx for trouble with the datastore; then they may be sent again
+ */
+export async function storeAccessEvents (door: Door, events: readonly AccessEvent[]): Promise<readonly AccessEventFate[]> {
+  const entry = events.map(event => ({ resource: stamp(event, door.tenant), request: { method: 'PUT', url: `AuditEvent/${event.id}` } }))
+  const together = await send(door, 'transaction', entry)
+  if (together.status === 200) return entry.map(() => 'stored')
+  const apart = await send(door, 'batch', entry)
+  if (apart.status === 200) return fatesIn(apart, events.length)
+  throw unexpected(apart, 'AuditEvents were not answered')
+}
+
+function send (door: Door, type: 'batch' | 'transaction', entry: readonly object[]): Promise<BackendAnswer> {
+  return ask(door, { method: 'POST', path: '', headers: { prefer: 'return=minimal' }, body: printJson({ resourceType: 'Bundle', type, entry }) })
+}
+
+function fatesIn (answer: BackendAnswer, expected: number): AccessEventFate[] {
+  const { entry } = (jsonOf(answer) ?? {}) as { entry?: ReadonlyArray<{ readonly response?: { readonly status?: unknown } }> }
+  if (!Array.isArray(entry) || entry.length !== expected) throw unexpected(answer, 'AuditEvents were not answered one by one')
+  return entry.map(given => fateOf(Number.parseInt(String(given?.response?.status), 10)))
+}
+
+/** A refusal that will be the same the next time. */
+const refusals = new Set([400, 404, 405, 410, 413, 422])
+
+function fateOf (status: number): AccessEventFate {
+  if (status === 200 || status === 201) return 'stored'
+  return refusals.has(status) ? 'refused' : 'again'
+}

@@ -1,0 +1,171 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type Test } from 'tap'
+import { AuditEvents, type AuditEventsParts } from '../../src/audit-log/audit-events.js'
+import type { AuditUnsent } from '../../src/audit-log/entry.js'
+import { Failure } from '../../src/envelope/failures.js'
+import type { JobOwner } from '../../src/jobs/job.js'
+import { startSandbox } from '../../src/sandbox/sandbox.js'
+import type { AccessEvent, AccessEventFate } from '../../src/tenant-guard/access-events.js'
+import { json, startFaultyServer } from '../backends/faulty-server.js'
+import { importer } from '../bulk/importing.js'
+import { clientOf } from '../harness/client.js'
+import { fhirServer } from '../harness/fhir-server.js'
+import { startGateway, type GatewaySettings } from '../harness/gateway.js'
+import { provesAuditEvents } from './audit-events-contract.js'
+
+async function until (isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!await isSo()) await new Promise(resolve => setTimeout(resolve, 10))
+}
+
+async function startEventful (t: Test, settings: GatewaySettings = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'clinigate-events-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'access.log')
+  const gateway = await startGateway(t, { ...settings, config: { auditLog: { file, auditEvents: true } } })
+  return { gateway, lines: () => readFileSync(file, 'utf8').split('\n').filter(line => line !== '').map(line => JSON.parse(line)) }
+}
+
+test('each access is an AuditEvent of its own organization, in the sandbox', async t => {
+  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
+  t.teardown(() => sandbox.close())
+  await provesAuditEvents(t, sandbox.url)
+})
+
+test('a gateway that is closed stores its last AuditEvents first, and none tells of another one', async t => {
+  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
+  t.teardown(() => sandbox.close())
+  const { gateway, lines } = await startEventful(t, { fhirUrl: sandbox.url })
+  const client = await clientOf(gateway)
+  for (let i = 0; i < 120; i++) await client.send('GET', 'patients/nobody')
+  await gateway.close()
+  const stored = await fhirServer(sandbox.url).tagged(client.tenantId, 'AuditEvent')
+  t.equal(stored.length, 120)
+  t.same(stored.map(({ id }) => id).sort(), lines().map(({ hash }) => `clinigate-access-${hash.slice(0, 40)}`).sort(), 'each has the hash of its line')
+})
+
+test('a bulk job is an AuditEvent, and an import can neither change nor forge one of the gateway\'s', async t => {
+  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
+  t.teardown(() => sandbox.close())
+  const { gateway, lines } = await startEventful(t, { fhirUrl: sandbox.url })
+  const { tenantId, secret } = await gateway.createKey()
+  const imports = importer(gateway, secret)
+  const { job } = await imports.run([{ resourceType: 'Patient', id: 'a' }])
+  const direct = fhirServer(sandbox.url)
+  const ofJob = async () => (await direct.tagged(tenantId, 'AuditEvent')).find(event => JSON.stringify(event.entity).includes(job.id))
+  await until(async () => await ofJob() !== undefined)
+  const event = (await ofJob())!
+  t.match(event, { action: 'E', outcome: '0', subtype: [{ code: 'operation' }] })
+  const { results } = await imports.run([{ ...event, outcome: '8' }, { ...event, id: `clinigate-access-${'0'.repeat(40)}` }])
+  t.equal((await direct.read('AuditEvent', event.id)).outcome, '0', 'what it calls by that id is another record')
+  const known = new Set(lines().map(({ hash }) => `clinigate-access-${hash.slice(0, 40)}`))
+  t.ok(results.every(({ id }) => id === undefined || !id.startsWith('clinigate-access-')))
+  t.same((await direct.tagged(tenantId, 'AuditEvent')).filter(({ id }) => id.startsWith('clinigate-access-') && !known.has(id)), [])
+})
+
+test('while a datastore takes no AuditEvents requests are served as ever, and what could not be stored is told in the log', async t => {
+  const server = await startFaultyServer()
+  t.teardown(() => server.close())
+  server.answerProbes()
+  server.behave((response, request) => json(request.method === 'GET' ? 404 : 500, { resourceType: 'OperationOutcome' })(response, request))
+  const { gateway, lines } = await startEventful(t, { fhirUrl: server.url })
+  const client = await clientOf(gateway)
+  for (let i = 0; i < 3; i++) t.equal((await client.send('GET', 'patients/nobody')).status, 404)
+  await until(() => gateway.logged().some(({ msg }) => msg === 'AuditEvents of accesses wait for a datastore'))
+  t.equal((await client.send('GET', 'patients/nobody')).status, 404)
+  await gateway.close()
+  const { tenantId } = client
+  t.match(lines().at(-1), { action: 'unsent', tenantId, mode: 'test', records: 4 })
+  t.equal(lines().length, 5, 'the log itself has every access')
+})
+
+test('AuditEvents that a datastore refuses one by one are told of, and the others are stored', async t => {
+  const server = await startFaultyServer()
+  t.teardown(() => server.close())
+  server.answerProbes()
+  const sent: any[] = []
+  server.behave((response, request) => {
+    if (request.method === 'GET') return json(404, { resourceType: 'OperationOutcome' })(response, request)
+    const bundle = JSON.parse(server.seen.at(-1)!.body)
+    sent.push(bundle)
+    if (bundle.type === 'transaction') return json(422, { resourceType: 'OperationOutcome' })(response, request)
+    json(200, { resourceType: 'Bundle', type: 'batch-response', entry: bundle.entry.map((_: unknown, at: number) => ({ response: { status: at === 0 ? '422' : '201 Created' } })) })(response, request)
+  })
+  const { gateway, lines } = await startEventful(t, { fhirUrl: server.url })
+  const client = await clientOf(gateway)
+  for (let i = 0; i < 3; i++) await client.send('GET', 'patients/nobody')
+  await gateway.close()
+  const told = lines().filter(({ action }) => action === 'unsent')
+  const batches = sent.filter(({ type }) => type === 'batch')
+  t.equal(told.reduce((sum, { records }) => sum + records, 0), batches.length, 'one of each batch')
+  t.equal(batches.reduce((sum, { entry }) => sum + entry.length, 0), 3, 'none was sent again')
+})
+
+test('an organization without a datastore has no AuditEvents, and the log says so', async t => {
+  const { gateway, lines } = await startEventful(t)
+  const client = await clientOf(gateway, { plan: 'enterprise', mode: 'live' })
+  t.equal((await client.send('GET', 'patients')).status, 503)
+  await gateway.close()
+  t.same(lines().map(({ action }) => action), ['R', 'unsent'])
+})
+
+const owner = (tenantId: string): JobOwner => ({ tenantId, mode: 'test', keyId: 'k', keyName: 'a key', plan: 'pro', overage: true })
+const event = (id: number): AccessEvent => ({ resourceType: 'AuditEvent', id: String(id) })
+
+function opened (parts: Pick<AuditEventsParts, 'store'> & Partial<AuditEventsParts>) {
+  const told: AuditUnsent[] = []
+  const log = { info () {}, warn () {}, error () {} }
+  const events = new AuditEvents({ datastoreOf: ({ tenantId }) => tenantId.slice(0, 1), tell: async unsent => { told.push(unsent) }, now: () => new Date(0), log, pauseMs: 1, ...parts })
+  return { events, told }
+}
+
+const down = async () => { throw new Failure('BACKEND_UNAVAILABLE') }
+
+test('memory is bounded for each datastore, so that one which is down costs another one nothing', async t => {
+  const stored: string[] = []
+  const { events, told } = opened({
+    mostWaiting: 5,
+    store: async (of, some) => of.tenantId === 'a1' ? await down() : some.map(({ id }): AccessEventFate => { stored.push(id); return 'stored' })
+  })
+  for (let i = 0; i < 12; i++) events.add(owner('a1'), event(i))
+  for (let i = 0; i < 5; i++) events.add(owner('b1'), event(i))
+  await until(() => stored.length === 5)
+  t.same(events.counts, { stored: 5, unsent: 7, waiting: 5 })
+  await until(() => told.length === 1)
+  t.match(told[0], { tenantId: 'a1', action: 'unsent', records: 7 })
+  await events.close()
+  t.match(told[1], { tenantId: 'a1', records: 5 })
+  t.same(events.counts, { stored: 5, unsent: 12, waiting: 0 })
+})
+
+test('what a datastore did not take is stored when it takes it again, in transactions of 100 of one organization', async t => {
+  let isDown = true
+  const transactions: Array<{ readonly tenantId: string, readonly ids: string[] }> = []
+  const { events, told } = opened({
+    store: async ({ tenantId }, some) => {
+      if (isDown) await down()
+      transactions.push({ tenantId, ids: some.map(({ id }) => id) })
+      return some.map(() => 'stored')
+    }
+  })
+  for (let i = 0; i < 250; i++) events.add(owner(i % 2 === 0 ? 'a1' : 'a2'), event(i))
+  await new Promise(resolve => setTimeout(resolve, 10))
+  isDown = false
+  await until(() => events.counts.stored === 250)
+  await events.close()
+  t.ok(transactions.every(({ tenantId, ids }) => ids.length <= 100 && ids.every(id => (Number(id) % 2 === 0) === (tenantId === 'a1'))))
+  t.equal(new Set(transactions.flatMap(({ ids }) => ids)).size, 250)
+  t.same(told, [])
+})
+
+test('a datastore that does not answer holds up the end no longer than it may', async t => {
+  let answer = () => {}
+  const { events, told } = opened({ closingMs: 20, store: async (_, some) => { await new Promise<void>(resolve => { answer = resolve }); return some.map(() => 'stored') } })
+  events.add(owner('a1'), event(1))
+  await events.close()
+  t.match(told, [{ records: 1 }])
+  answer()
+  await new Promise(resolve => setTimeout(resolve, 5))
+  t.same(events.counts, { stored: 0, unsent: 1, waiting: 0 }, 'what was given up is not counted again')
+})
