@@ -22,24 +22,19 @@ type Tell = (exchange: Exchange) => void
 export function measuredBackend (backend: Backend, tell: Tell): Backend {
   const { name: datastore } = backend
   return backendWith(backend, {
-    send: request => timed({ datastore, way: 'sent', method: request.method, tell }, () => backend.send(request)),
-    stream: request => timed({ datastore, way: 'streamed', method: 'GET', tell }, () => backend.stream(request)),
+    send: request => timed({ datastore, way: 'sent', method: request.method, began: performance.now(), tell }, backend.send(request)),
+    stream: request => timed({ datastore, way: 'streamed', method: 'GET', began: performance.now(), tell }, backend.stream(request)),
     upstream: measuredUpstream(backend, tell)
   })
 }
 
-interface Timing extends Pick<Exchange, 'datastore' | 'way' | 'method'> { readonly tell: Tell }
+interface Timing extends Pick<Exchange, 'datastore' | 'way' | 'method'> { readonly began: number, readonly tell: Tell }
 
-async function timed<T extends { readonly status: number }> ({ tell, ...what }: Timing, work: () => Promise<T>): Promise<T> {
-  const began = performance.now()
-  try {
-    const answer = await work()
-    tell({ ...what, outcome: outcomeOf(answer.status), ms: performance.now() - began })
-    return answer
-  } catch (error) {
-    tell({ ...what, outcome: troubleOf(error), ms: performance.now() - began })
-    throw error
-  }
+/** Looks on, so that who waits for the answer has it no later. */
+function timed<T extends { readonly status: number }> ({ datastore, way, method, began, tell }: Timing, answer: Promise<T>): Promise<T> {
+  const ended = (outcome: Exchange['outcome']) => tell({ datastore, way, method, outcome, ms: performance.now() - began })
+  answer.then(({ status }) => ended(outcomeOf(status)), error => ended(troubleOf(error)))
+  return answer
 }
 
 function measuredUpstream ({ name: datastore, upstream }: Backend, tell: Tell): Upstream {

@@ -24,7 +24,7 @@ export const measureRequests = fp<MeasureRequestsOptions>(async (app, { onAnswer
   })
   app.addHook('onRequestAbort', (request, done) => {
     const { method, routeOptions: { url: route } } = request
-    onAnswered({ method, ...route !== undefined && { route }, ms: 0 })
+    onAnswered({ method, route, ms: 0 })
     done()
   })
 }, { name: 'measure-requests', fastify: '5.x' })
@@ -32,17 +32,8 @@ export const measureRequests = fp<MeasureRequestsOptions>(async (app, { onAnswer
 function told (request: FastifyRequest, reply: FastifyReply): AnsweredRequest {
   const { method, routeOptions: { url: route }, understood, caller, waiting } = request
   const { statusCode: status, elapsedTime: ms } = reply
-  const refusal = refusalOf(request, status)
-  return {
-    method,
-    status,
-    ms,
-    ...route !== undefined && { route },
-    ...understood !== undefined && { interaction: understood.kind },
-    ...caller !== undefined && { mode: caller.mode },
-    ...refusal !== undefined && { refusal },
-    ...waiting?.datastore !== undefined && { waited: { datastore: waiting.datastore, ms: waiting.ms } }
-  }
+  const waited = waiting?.datastore === undefined ? undefined : { datastore: waiting.datastore, ms: waiting.ms }
+  return { method, status, ms, route, interaction: understood?.kind, mode: caller?.mode, refusal: refusalOf(request, status), waited }
 }
 
 /** Why the pipeline did not let a request on; undefined for all else, and for what the control plane refuses. */

@@ -21,13 +21,11 @@ export class Waiting {
   /** The same datastore, for whose answers the request waits. */
   for (backend: Backend): Backend {
     return backendWith(backend, {
-      send: async request => {
+      send: request => {
         this.#begin(backend.name)
-        try {
-          return await backend.send(request)
-        } finally {
-          this.#end()
-        }
+        const answer = backend.send(request)
+        answer.then(this.#end, this.#end)
+        return answer
       }
     })
   }
@@ -37,7 +35,7 @@ export class Waiting {
     if (this.#underWay++ === 0) this.#since = performance.now()
   }
 
-  #end (): void {
+  readonly #end = (): void => {
     if (--this.#underWay === 0) this.#ms += performance.now() - this.#since
   }
 }

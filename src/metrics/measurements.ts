@@ -1,3 +1,5 @@
+import type { Exchange } from '../backends/measured-backend.js'
+
 /** What the parts of a gateway tell of their work, in their own words. They know nothing of how it is kept. */
 
 /** A request that was answered, or whose client left before. */
@@ -19,15 +21,6 @@ export interface AnsweredRequest {
 /** Why a request was not worked on. */
 export type Refusal = 'key' | 'scope' | 'attempts' | 'minute' | 'in_flight' | 'month'
 
-/** One exchange with a datastore. */
-export interface DatastoreExchange {
-  readonly datastore: string
-  readonly way: 'sent' | 'streamed' | 'carried'
-  readonly method: string
-  readonly outcome: 'ok' | 'refused' | 'error' | 'timeout' | 'unavailable'
-  readonly ms: number
-}
-
 /** Work on a bulk job that came to its end here. */
 export interface EndedWork { readonly kind: 'export' | 'import', readonly outcome: 'completed' | 'failed' | 'trouble' | 'left' }
 
@@ -37,7 +30,7 @@ export interface DoneRecords { readonly kind: 'export' | 'import', readonly proc
 /** Who is told when something happened. */
 export interface Measurements {
   readonly answered: (request: AnsweredRequest) => void
-  readonly exchanged: (exchange: DatastoreExchange) => void
+  readonly exchanged: (exchange: Exchange) => void
   readonly incident: (incident: { readonly kind: string, readonly datastore: string }) => void
   readonly workEnded: (work: EndedWork) => void
   readonly recordsDone: (records: DoneRecords) => void

@@ -1,6 +1,7 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { declarations, type Declaration, type LabelsOf, type NamesOf } from './declarations.js'
-import type { AnsweredRequest, Metrics, Readings } from './measurements.js'
+import type { Metrics, Readings } from './measurements.js'
+import { Traffic, trafficMetrics, type TrafficMetric } from './traffic.js'
 
 /** What runs. */
 export interface Build { readonly version: string, readonly role: string }
@@ -17,20 +18,18 @@ export function prometheusMetrics ({ version, role }: Build): PrometheusMetrics 
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const meters = new Meters(registry)
+  const traffic = new Traffic()
   meters.set('clinigate_build_info', { version, node: process.version, role }, 1)
   let readings: Readings = {}
   return {
     contentType: registry.contentType,
     text: async () => {
       await read(meters, readings)
-      return await registry.metrics()
+      return await registry.metrics() + await textOf(traffic)
     },
     watch: more => { readings = { ...readings, ...more } },
-    answered: request => answered(meters, request),
-    exchanged: ({ datastore, way, method, outcome, ms }) => {
-      meters.add('clinigate_datastore_requests_total', { datastore, way, method, outcome })
-      meters.observe('clinigate_datastore_request_duration_seconds', { datastore, way }, ms)
-    },
+    answered: request => traffic.answered(request),
+    exchanged: exchange => traffic.exchanged(exchange),
     incident: ({ kind, datastore }) => meters.add('clinigate_isolation_incidents_total', { kind, datastore }),
     workEnded: work => meters.add('clinigate_bulk_jobs_ended_total', { ...work }),
     recordsDone: ({ kind, processed, failed }) => {
@@ -40,16 +39,11 @@ export function prometheusMetrics ({ version, role }: Build): PrometheusMetrics 
   }
 }
 
-/** Methods that a route may have; others, which a client can choose among dozens, are one. */
-const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-
-function answered (meters: Meters, { method, route = 'none', interaction = '', status, mode, refusal, ms, waited }: AnsweredRequest): void {
-  const path = { method: methods.has(method) ? method : 'other', route, interaction } as LabelsOf<'clinigate_http_request_duration_seconds'>
-  meters.add('clinigate_http_requests_total', { ...path, status: status === undefined ? 'aborted' : `${Math.floor(status / 100)}xx`, mode: mode ?? '' })
-  if (refusal !== undefined) meters.add('clinigate_refusals_total', { reason: refusal })
-  if (status === undefined) return
-  meters.observe('clinigate_http_request_duration_seconds', path, ms)
-  if (waited !== undefined) meters.observe('clinigate_gateway_duration_seconds', { datastore: waited.datastore }, Math.max(0, ms - waited.ms))
+/** The library makes the text of what other processes counted; to it, this is what one of them did. */
+async function textOf (traffic: Traffic): Promise<string> {
+  const samples = traffic.samples()
+  const metrics = trafficMetrics.map(name => ({ name, help: declarations[name].meaning, type: declarations[name].type, aggregator: 'sum', values: samples[name] }))
+  return await AggregatorRegistry.aggregate([metrics]).metrics()
 }
 
 /** Asks the parts. */
@@ -84,24 +78,25 @@ function lookups (meters: Meters, name: 'clinigate_key_lookups_total' | 'cliniga
   meters.total(name, { result: 'miss' }, found?.misses)
 }
 
-type Made = Counter | Gauge | Histogram
+type Made = Counter | Gauge
 
-/** A meter for each declaration. */
+/** A meter for each declaration but those of the traffic. */
 class Meters {
   readonly #made: ReadonlyMap<string, Made>
   readonly #totals = new Map<string, number>()
 
   constructor (registry: Registry) {
-    this.#made = new Map(Object.entries<Declaration>(declarations).map(([name, declaration]) => [name, made(name, declaration, registry)]))
+    const kept: readonly string[] = trafficMetrics
+    this.#made = new Map(Object.entries<Declaration>(declarations).filter(([name]) => !kept.includes(name)).map(([name, declaration]) => [name, made(name, declaration, registry)]))
   }
 
   /** More of what is counted. */
-  add<N extends NamesOf<'counter'>> (name: N, labels: LabelsOf<N>, by = 1): void {
+  add<N extends Exclude<NamesOf<'counter'>, TrafficMetric>> (name: N, labels: LabelsOf<N>, by = 1): void {
     (this.#made.get(name) as Counter).inc(labels, by)
   }
 
   /** What is counted elsewhere, as it stands; undefined shows nothing. */
-  total<N extends NamesOf<'counter'>> (name: N, labels: LabelsOf<N>, total: number | undefined): void {
+  total<N extends Exclude<NamesOf<'counter'>, TrafficMetric>> (name: N, labels: LabelsOf<N>, total: number | undefined): void {
     if (total === undefined) return
     const series = `${name} ${Object.values(labels).join(' ')}`
     this.add(name, labels, Math.max(0, total - (this.#totals.get(series) ?? 0)))
@@ -114,15 +109,9 @@ class Meters {
     if (value === undefined) gauge.remove(labels)
     else gauge.set(labels, value)
   }
-
-  observe<N extends NamesOf<'histogram'>> (name: N, labels: LabelsOf<N>, ms: number): void {
-    (this.#made.get(name) as Histogram).observe(labels, ms / 1_000)
-  }
 }
 
-function made (name: string, { type, labels, meaning, buckets }: Declaration, registry: Registry): Made {
+function made (name: string, { type, labels, meaning }: Declaration, registry: Registry): Made {
   const common = { name, help: meaning, labelNames: [...labels], registers: [registry] }
-  if (type === 'counter') return new Counter(common)
-  if (type === 'gauge') return new Gauge(common)
-  return new Histogram({ ...common, ...buckets && { buckets: [...buckets] } })
+  return type === 'counter' ? new Counter(common) : new Gauge(common)
 }

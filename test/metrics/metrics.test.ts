@@ -3,12 +3,13 @@ import fastify from 'fastify'
 import { test, type Test } from 'tap'
 import { measureRequests } from '../../src/gateway/measure-requests.js'
 import type { Caller } from '../../src/keys/caller.js'
+import { declarations } from '../../src/metrics/declarations.js'
 import { prometheusMetrics } from '../../src/metrics/prometheus.js'
 import { json, startFaultyServer } from '../backends/faulty-server.js'
 import { importer } from '../bulk/importing.js'
 import { clientOf } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
-import { startMeasured } from './scrape.js'
+import { readScrape, startMeasured } from './scrape.js'
 
 const ada = { firstName: 'Ada', lastName: 'Byron' }
 
@@ -140,6 +141,31 @@ test('ten thousand organizations and as many URLs and methods of the protocol le
   for (let i = 0; i < 10_000; i++) await visit()
   for (let i = 0; i < 100; i++) await stray()
   t.equal(await series(), before)
+})
+
+test('buckets are cumulative, a time that is exactly a bound is within it, and sum and count are those of what was told', async t => {
+  const metrics = prometheusMetrics({ version: '0', role: 'all' })
+  const labels = { datastore: 'a "b" \\ c', way: 'sent' } as const
+  for (const ms of [0, 1, 1.1, 60_000, 60_001]) metrics.exchanged({ ...labels, method: 'GET', outcome: 'ok', ms })
+  const text = await metrics.text()
+  const series = '{le="$",datastore="a \\"b\\" \\\\ c",way="sent"}'
+  const bucket = (le: string) => Number(text.split(`clinigate_datastore_request_duration_seconds_bucket${series.replace('$', le)} `)[1]?.split('\n')[0])
+  t.same(['0.001', '0.0025', '10', '60', '+Inf'].map(bucket), [2, 3, 3, 4, 5])
+  const { value } = readScrape(text)
+  t.equal(value('clinigate_datastore_request_duration_seconds_count'), 5)
+  t.ok(Math.abs(value('clinigate_datastore_request_duration_seconds_sum') - 120.0031) < 1e-9)
+  t.equal(value('clinigate_datastore_requests_total', { method: 'GET', outcome: 'ok' }), 5)
+})
+
+test('a metric is served once, with its help and type, whether it has series or not', async t => {
+  const metrics = prometheusMetrics({ version: '0', role: 'all' })
+  for (let i = 0; i < 2; i++) {
+    const text = await metrics.text()
+    for (const [name, { type }] of Object.entries(declarations)) t.same(text.split('\n').filter(line => line.startsWith(`# TYPE ${name} `)), [`# TYPE ${name} ${type}`])
+    t.match(text, /[^\n]\n$/)
+    t.notMatch(text, /\n\n\n/)
+    metrics.answered({ method: 'GET', ms: 0 })
+  }
 })
 
 test('nothing but the metrics is served on their port, and nobody is asked there without one', async t => {

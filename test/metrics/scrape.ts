@@ -25,7 +25,8 @@ export async function startMeasured (t: Test, settings: GatewaySettings = {}): P
   return { ...gateway, metricsUrl, scrape: async () => readScrape(await (await fetch(metricsUrl)).text()) }
 }
 
-function readScrape (text: string): Scrape {
+/** What a text of Prometheus says. */
+export function readScrape (text: string): Scrape {
   const lines = text.split('\n').filter(line => line !== '' && !line.startsWith('#'))
   return {
     text,
