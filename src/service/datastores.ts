@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { LRUCache } from 'lru-cache'
 import type { Authorization } from '../backends/authentication/authorization.js'
 import type { Backend } from '../backends/backend.js'
 import { defaultConnections, HttpBackend } from '../backends/http-backend.js'
@@ -41,13 +42,9 @@ export async function openDatastores (config: Config, { log, isAcquainted = fals
   const circuits = openCircuits(Object.values(backends), log, closers)
   if (isAcquainted) closers.add(acquaintance(Object.values(backends).filter(({ name }) => !isSandbox(config, name)), log))
   const routed = routing({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated })
-  const shares = new Shares()
+  const ways = Object.fromEntries(Object.values(backends).map(backend => [backend.name, wayTo(backend, config, circuits)]))
   return {
-    backendFor: owner => {
-      const backend = routed(owner)
-      // Outside of the share, where nothing waits for those that wait for an answer.
-      return circuits[backend.name]!.guard(isShared(config, backend) ? shares.of(backend, owner.tenantId, shareOf(config, backend)) : backend)
-    },
+    backendFor: owner => ways[routed(owner).name]!(owner.tenantId),
     checks: { ...checksOf(backends, config.routing, circuits), ...showsCredentials(config) && { datastoreCredentials: credentialsCheck(authorizations) } },
     circuits,
     sandboxes
@@ -57,6 +54,23 @@ export async function openDatastores (config: Config, { log, isAcquainted = fals
 function measured (backend: Backend, { onExchange, beginExchange }: Pick<DatastoreParts, 'onExchange' | 'beginExchange'>): Backend {
   const traced = beginExchange === undefined ? backend : tracedBackend(backend, beginExchange)
   return onExchange === undefined ? traced : measuredBackend(traced, onExchange)
+}
+
+/** Organizations whose way to a shared datastore is kept; the share of one that is not is counted all the same. */
+const mostWays = 1_000
+
+/** How each organization reaches a datastore that it was routed to: through the circuit, and where others use it, too, with no more than a share. */
+function wayTo (backend: Backend, config: Config, circuits: Circuits): (tenantId: string) => Backend {
+  const circuit = circuits[backend.name]!
+  if (!isShared(config, backend)) {
+    const whole = circuit.guard(backend)
+    return () => whole
+  }
+  const shares = new Shares()
+  const most = shareOf(config, backend)
+  // Outside of the share, where nothing waits for those that wait for an answer.
+  const ways = new LRUCache<string, Backend>({ max: mostWays, memoMethod: tenantId => circuit.guard(shares.of(backend, tenantId, most)) })
+  return tenantId => ways.memo(tenantId)
 }
 
 /** Whether the datastore serves several organizations. */
