@@ -62,7 +62,8 @@ export class KeyedRequests {
   /**
    * Performs a request while nobody else does. It is noted down first; looking and noting down is one step, so of two that
    * come together one gets it.
-   * @throws {Failure} IDEMPOTENCY_KEY_REUSED for another request than the first with the key, CONFLICT while that is under way
+   * @throws {Failure} IDEMPOTENCY_KEY_REUSED for another request than the first with the key, CONFLICT while that is under way,
+   * BACKEND_UNAVAILABLE while nothing can be noted down, as on a full disk
    */
   async perform<T> (request: KeyedRequest, work: (claim: Claim) => Promise<T>): Promise<T> {
     const name = nameOf(request)
@@ -81,7 +82,7 @@ export class KeyedRequests {
 
   #claim (request: KeyedRequest, name: string): Claim {
     const fingerprint = fingerprintOf(request)
-    const row = this.#seen({ name, fingerprint, now: this.#now().getTime(), expired: this.#expired() })
+    const row = noted(() => this.#seen({ name, fingerprint, now: this.#now().getTime(), expired: this.#expired() }))
     if (row.fingerprint !== fingerprint) throw new Failure('IDEMPOTENCY_KEY_REUSED')
     if (this.#underWay.has(name)) throw underWay()
     this.#underWay.add(name)
@@ -92,8 +93,17 @@ export class KeyedRequests {
       ...row.result_id !== null && { result: { id: row.result_id, ...row.result_version !== null && { version: row.result_version } } },
       ...row.intent_version !== null && { intent: { version: row.intent_version, content: row.intent_content! } },
       digestOf: content => digest('content', request.key, content),
-      intend: intent => { this.#statements.intend.run(intent?.version ?? null, intent?.content ?? null, name) },
-      finish: ({ id, version = null }) => { this.#statements.finish.run(id, version, name) }
+      intend: intent => { noted(() => this.#statements.intend.run(intent?.version ?? null, intent?.content ?? null, name)) },
+      finish: result => this.#finish(name, result)
+    }
+  }
+
+  #finish (name: string, { id, version = null }: Result): void {
+    try {
+      this.#statements.finish.run(id, version, name)
+    } catch (error) {
+      // It is done, and the client is to hear so; one that asks again is answered by what the record itself tells.
+      if (!(error instanceof Database.SqliteError)) throw error
     }
   }
 
@@ -132,6 +142,20 @@ function prepare (database: Database.Database) {
     find: database.prepare('SELECT * FROM keyed_request WHERE name = ?'),
     intend: database.prepare('UPDATE keyed_request SET intent_version = ?, intent_content = ? WHERE name = ?'),
     finish: database.prepare('UPDATE keyed_request SET result_id = ?, result_version = ? WHERE name = ?')
+  }
+}
+
+/** What is noted down before anything is done. */
+function noted<T> (note: () => T): T {
+  try {
+    return note()
+  } catch (error) {
+    if (!(error instanceof Database.SqliteError)) throw error
+    throw new Failure('BACKEND_UNAVAILABLE', {
+      message: 'Nothing was done: the Idempotency-Key can\'t be written down at the moment. Send the request again after the seconds in Retry-After.',
+      headers: { 'retry-after': '5' },
+      cause: error
+    })
   }
 }
 

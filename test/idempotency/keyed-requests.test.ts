@@ -31,6 +31,16 @@ function opened (t: Test) {
       requests.close()
       requests = open()
     },
+    /** From now on SQLite refuses to write such rows, as it does on a full disk; returns what lets it write again. */
+    refuse: (what: 'INSERT' | 'UPDATE') => {
+      const execute = (sql: string) => {
+        const database = new Database(file)
+        database.exec(sql)
+        database.close()
+      }
+      execute(`CREATE TRIGGER refused BEFORE ${what} ON keyed_request BEGIN SELECT RAISE(ABORT, 'no room'); END`)
+      return () => execute('DROP TRIGGER refused')
+    },
     rows: () => {
       const database = new Database(file, { readonly: true })
       const count = database.prepare('SELECT count(*) FROM keyed_request').pluck().get()
@@ -120,3 +130,20 @@ t.test('a key is one header', async t => {
 })
 
 const asSent = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+t.test('while nothing can be noted down nothing is done, in words that say so, and what was done is answered', async t => {
+  const { claimed, refuse } = opened(t)
+  const nothing = { code: 'BACKEND_UNAVAILABLE', message: /^Nothing was done/, headers: { 'retry-after': '5' } }
+  const letInsert = refuse('INSERT')
+  t.match(await failureOf(claimed(() => t.fail('it is not performed'))), nothing)
+  letInsert()
+  const letUpdate = refuse('UPDATE')
+  t.match(await failureOf(claimed(claim => claim.intend({ version: '1', content: 'c' }))), nothing)
+  t.equal(await claimed(claim => { claim.finish({ id: '7' }); return 'answered' }), 'answered')
+  letUpdate()
+  await claimed(claim => {
+    t.strictSame([claim.result, claim.intent], [undefined, undefined])
+    claim.finish({ id: '7' })
+  })
+  await claimed(claim => t.strictSame(claim.result, { id: '7' }))
+})
