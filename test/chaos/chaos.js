@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { built } from './built.js'
 import { faultNames, startFaultProxy } from './fault-proxy.js'
 import { Restartable } from './processes.js'
+import { smallDisk } from './small-disk.js'
 import { Tenant } from './tenant.js'
 
 const { openControlStore } = await import(join(built, 'control', 'store.js'))
@@ -19,7 +20,7 @@ const { openControlStore } = await import(join(built, 'control', 'store.js'))
  */
 export async function chaos ({ seconds, seed, hapi, recoveredWithinMs = 5_000, log = () => {} }) {
   const random = randomFrom(seed)
-  const scene = await openScene({ hapi, random })
+  const scene = await openScene({ hapi, random, log })
   try {
     const stopping = new AbortController()
     const work = scene.tenants.map(tenant => tenant.work(stopping.signal))
@@ -54,8 +55,10 @@ async function rounds (scene, { until, recoveredWithinMs, random, log }) {
   return recoveries
 }
 
-async function openScene ({ hapi, random }) {
+async function openScene ({ hapi, random, log }) {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-chaos-'))
+  const disk = smallDisk(join(folder, 'data'))
+  if (disk.why !== undefined) log(`SKIPPED disk full: it takes the right to mount a small disk (${disk.why})`)
   const backend = new Restartable({ script: join(import.meta.dirname, 'backend.js'), args: [join(folder, 'backend.db')], ready: /http:\S+/ })
   let backendUrl = hapi ?? await backend.start()
   const proxy = await startFaultProxy(() => backendUrl)
@@ -74,6 +77,7 @@ async function openScene ({ hapi, random }) {
       brokenAt = performance.now()
       isDown = false
     },
+    ...disk.why === undefined && { 'disk full': () => fullDisk(disk, { tenants, random }) },
     ...hapi === undefined && {
       'datastore killed': async () => {
         await backend.kill()
@@ -97,9 +101,24 @@ async function openScene ({ hapi, random }) {
       await gateway.kill()
       proxy.close()
       if (hapi === undefined) await backend.kill()
+      disk.close?.()
       rmSync(folder, { recursive: true, force: true })
     }
   }
+}
+
+/** Nothing more can be written down by the gateway: what is there is read, and a write is done or refused in words. */
+async function fullDisk (disk, { tenants, random }) {
+  disk.fill()
+  for (const tenant of tenants) tenant.fullSince = performance.now()
+  const until = performance.now() + 2_000 + random() * 2_000
+  while (performance.now() < until) {
+    // Some room comes free by itself.
+    disk.fill()
+    await pause(20)
+  }
+  for (const tenant of tenants) tenant.fullSince = undefined
+  disk.empty()
 }
 
 /** How long it takes until every organization has read something, in milliseconds. */

@@ -9,7 +9,9 @@ export class Tenant {
   /** By id: the marker, and the first names that the record may have now. */
   promised = new Map()
   violations = []
-  counts = { answers: 0, created: 0, replayed: 0, changed: 0, failures: 0, unanswered: 0 }
+  counts = { answers: 0, created: 0, replayed: 0, changed: 0, failures: 0, unanswered: 0, onFullDisk: 0 }
+  /** Since when the gateway's disk is full; undefined while there is room. */
+  fullSince
   #number = 0
 
   /** `mayBreak` says whether the gateway itself is being ended, so that connections may break. */
@@ -37,6 +39,7 @@ export class Tenant {
       })
       const answer = { status: response.status, headers: response.headers, text: await response.text() }
       this.#judge(answer, `${method} ${path.replace(/\/.*|\?.*/, '')}`)
+      if (began >= this.fullSince) this.#judgeOnFullDisk(method, answer.status)
       return { ...answer, data: JSON.parse(answer.text).data }
     } catch (error) {
       this.counts.unanswered++
@@ -50,6 +53,12 @@ export class Tenant {
     if (answer.status >= 400) this.counts.failures++
     for (const found of outsideContract(answer)) this.violations.push(`${what}: ${found}`)
     for (const other of this.others) if (answer.text.includes(other)) this.violations.push(`${what}: another organization's record`)
+  }
+
+  /** Reading takes no room, and a write that can't be noted down is refused by a clear 503. */
+  #judgeOnFullDisk (method, status) {
+    this.counts.onFullDisk++
+    if (status >= 500 && (method === 'GET' || status !== 503)) this.violations.push(`${method}: ${status} on a full disk`)
   }
 
   async #create () {
