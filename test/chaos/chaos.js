@@ -20,7 +20,7 @@ const { openControlStore } = await import(join(built, 'control', 'store.js'))
  */
 export async function chaos ({ seconds, seed, hapi, recoveredWithinMs = 5_000, log = () => {} }) {
   const random = randomFrom(seed)
-  const scene = await openScene({ hapi, random, log })
+  const scene = await openScene({ hapi, random, recoveredWithinMs, log })
   try {
     const stopping = new AbortController()
     const work = scene.tenants.map(tenant => tenant.work(stopping.signal))
@@ -55,7 +55,8 @@ async function rounds (scene, { until, recoveredWithinMs, random, log }) {
   return recoveries
 }
 
-async function openScene ({ hapi, random, log }) {
+async function openScene ({ hapi, random, recoveredWithinMs, log }) {
+  const violations = []
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-chaos-'))
   const disk = smallDisk(join(folder, 'data'))
   if (disk.why !== undefined) log(`SKIPPED disk full: it takes the right to mount a small disk (${disk.why})`)
@@ -77,7 +78,12 @@ async function openScene ({ hapi, random, log }) {
       brokenAt = performance.now()
       isDown = false
     },
-    ...disk.why === undefined && { 'disk full': () => fullDisk(disk, { tenants, random }) },
+    ...disk.why === undefined && {
+      'disk full': async () => {
+        const tookMs = await fullDisk(disk, { tenants, random })
+        if (tookMs > recoveredWithinMs) violations.push(`with a full disk it took ${Math.round(tookMs)} ms until every organization could read`)
+      }
+    },
     ...hapi === undefined && {
       'datastore killed': async () => {
         await backend.kill()
@@ -95,7 +101,7 @@ async function openScene ({ hapi, random, log }) {
     tenants,
     proxy,
     events,
-    violations: [],
+    violations,
     recovered: () => recovery(tenants),
     close: async () => {
       await gateway.kill()
@@ -109,16 +115,16 @@ async function openScene ({ hapi, random, log }) {
 
 /** Nothing more can be written down by the gateway: what is there is read, and a write is done or refused in words. */
 async function fullDisk (disk, { tenants, random }) {
+  // Some room comes free by itself.
+  const filling = setInterval(() => disk.fill(), 20)
   disk.fill()
   for (const tenant of tenants) tenant.fullSince = performance.now()
-  const until = performance.now() + 2_000 + random() * 2_000
-  while (performance.now() < until) {
-    // Some room comes free by itself.
-    disk.fill()
-    await pause(20)
-  }
+  await pause(2_000 + random() * 2_000)
+  const tookMs = await recovery(tenants)
   for (const tenant of tenants) tenant.fullSince = undefined
+  clearInterval(filling)
   disk.empty()
+  return tookMs
 }
 
 /** How long it takes until every organization has read something, in milliseconds. */

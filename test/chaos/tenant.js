@@ -9,7 +9,7 @@ export class Tenant {
   /** By id: the marker, and the first names that the record may have now. */
   promised = new Map()
   violations = []
-  counts = { answers: 0, created: 0, replayed: 0, changed: 0, failures: 0, unanswered: 0, onFullDisk: 0 }
+  counts = { answers: 0, created: 0, replayed: 0, changed: 0, failures: 0, unanswered: 0, servedOnFullDisk: 0, refusedOnFullDisk: 0 }
   /** Since when the gateway's disk is full; undefined while there is room. */
   fullSince
   #number = 0
@@ -55,10 +55,10 @@ export class Tenant {
     for (const other of this.others) if (answer.text.includes(other)) this.violations.push(`${what}: another organization's record`)
   }
 
-  /** Reading takes no room, and a write that can't be noted down is refused by a clear 503. */
+  /** What can't be noted down is refused by a clear 503, and reading takes no room. */
   #judgeOnFullDisk (method, status) {
-    this.counts.onFullDisk++
-    if (status >= 500 && (method === 'GET' || status !== 503)) this.violations.push(`${method}: ${status} on a full disk`)
+    this.counts[status < 500 ? 'servedOnFullDisk' : 'refusedOnFullDisk']++
+    if (status >= 500 && status !== 503) this.violations.push(`${method}: ${status} on a full disk`)
   }
 
   async #create () {
@@ -72,6 +72,8 @@ export class Tenant {
         this.promised.set(answer.data.id, { marker, names: new Set(['v0']) })
         return
       }
+      // What needs no note is done meanwhile.
+      if (this.fullSince !== undefined) await this.#change()
       await pause(500)
     }
   }
