@@ -158,6 +158,11 @@ t.test('a route to a datastore that is not there is a mistake, for a dedicated o
   ])
 })
 
+t.test('AuditEvents need the log of which they are made', async t => {
+  t.match(mistakesOf({ CLINIGATE_CONFIG: file(t, { auditLog: { auditEvents: true } }) }), [/^auditLog.auditEvents: .*auditLog.file/])
+  t.match(loadConfig({ CLINIGATE_CONFIG: file(t, { auditLog: { auditEvents: true } }), AUDIT_LOG_FILE: '/l' }).auditLog, { auditEvents: true, file: '/l' })
+})
+
 t.test('a file that is missing, not JSON or no object is a mistake, not an empty configuration', async t => {
   t.strictSame(mistakesOf({ CLINIGATE_CONFIG: '/nowhere' }), ['CLINIGATE_CONFIG: the file cannot be read'])
   t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '{') }), ['CLINIGATE_CONFIG: the file is not JSON'])

@@ -1,0 +1,127 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { startSandbox } from '../../../src/sandbox/sandbox.js'
+import { importer } from '../../bulk/importing.js'
+import { recordsIn } from '../../bulk/exporting.js'
+import { command } from '../../cli/command.js'
+import { startGateway, type TestGateway } from '../../harness/gateway.js'
+import { startGuardedFhir, type GuardedFhir } from '../../harness/guarded-fhir.js'
+import { startTokenServer, type TokenServer } from '../../harness/token-server.js'
+
+const ada = { firstName: 'Ada', lastName: 'Byron' }
+
+interface Scene {
+  readonly gateway: TestGateway
+  readonly guarded: GuardedFhir
+  readonly tokens: TokenServer
+  readonly configuration: object
+  /** Ends the token that the gateway has; so long after the last one that it may ask for another. */
+  readonly endToken: () => void
+  readonly forward: (seconds: number) => void
+}
+
+async function setScene (t: Test): Promise<Scene> {
+  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
+  t.teardown(() => sandbox.close())
+  const tokens = await startTokenServer(t)
+  const guarded = await startGuardedFhir(t, { fhirUrl: sandbox.url, accepts: tokens.accepts })
+  const auth = { type: 'oauth2', tokenUrl: tokens.tokenUrl, clientId: 'gateway', clientSecretEnv: 'FHIR_CLIENT_SECRET' }
+  const configuration = { datastores: { guarded: { url: guarded.url, auth } }, routing: { test: 'guarded', live: 'guarded' } }
+  let aheadMs = 0
+  const forward = (seconds: number) => { aheadMs += seconds * 1_000 }
+  const gateway = await startGateway(t, { config: configuration, environment: { FHIR_CLIENT_SECRET: 'a secret' }, now: () => new Date(Date.now() + aheadMs) })
+  const endToken = () => { forward(11); tokens.revokeAll() }
+  return { gateway, guarded, tokens, configuration, endToken, forward }
+}
+
+/** A client that wants each request to succeed. */
+function demanding ({ gateway, secret }: { readonly gateway: TestGateway, readonly secret: string }) {
+  return async (method: string, path: string, body?: object): Promise<any> => {
+    const type = path.startsWith('fhir') ? 'application/fhir+json' : 'application/json'
+    const answer = await gateway.inject({ method: method as 'GET', url: `/v1/${path}`, headers: { 'x-api-key': secret, ...body && { 'content-type': type } }, ...body && { payload: JSON.stringify(body) } })
+    if (answer.statusCode >= 300) throw new Error(`${method} ${path} was answered with ${answer.statusCode} ${answer.body}`)
+    return /^application\/(?:fhir\+)?json/.test(String(answer.headers['content-type'])) ? JSON.parse(answer.body) : answer.body
+  }
+}
+
+t.test('a whole gateway in front of a datastore that demands a token', async t => {
+  const scene = await setScene(t)
+  const { gateway, guarded, tokens, endToken, forward } = scene
+  const { secret } = await gateway.createKey()
+  const ask = demanding({ gateway, secret })
+
+  await t.test('serves simple records, and raw FHIR, though the token ends before each request', async t => {
+    const { data: { id } } = await ask('POST', 'patients', ada)
+    endToken()
+    t.equal((await ask('GET', `patients/${id}`)).data.lastName, 'Byron')
+    endToken()
+    await ask('PATCH', `patients/${id}`, { email: 'ada@example.org' })
+    await ask('POST', 'patients', ada)
+    endToken()
+    const { data: page } = await ask('GET', 'patients?count=1')
+    endToken()
+    t.equal((await ask('GET', `patients?cursor=${page.cursor}`)).data.data.length, 1)
+    endToken()
+    t.equal((await ask('GET', `fhir/Patient/${id}`)).id, id)
+    endToken()
+    t.equal((await ask('GET', 'fhir/Patient?family=byron')).total, 2)
+    endToken()
+    const entry = [{ resource: { resourceType: 'Patient' }, request: { method: 'POST', url: 'Patient' } }, { request: { method: 'DELETE', url: `Patient/${id}` } }]
+    const { entry: answers } = await ask('POST', 'fhir', { resourceType: 'Bundle', type: 'transaction', entry })
+    t.same(answers.map(({ response }: any) => response.status.slice(0, 3)), ['201', '204'])
+    t.equal((await ask('GET', 'fhir/Patient')).total, 2, 'each write was done once')
+  })
+
+  await t.test('imports and exports, though the token ends in the midst of each', async t => {
+    forward(11)
+    guarded.after(2, tokens.revokeAll)
+    const imports = importer(gateway, secret)
+    const lines = Array.from({ length: 1_200 }, (_, at) => ({ resourceType: 'Patient', id: `p${at}` }))
+    const { job, results } = await imports.run(lines)
+    t.match(job, { status: 'completed', totalRecords: 1_200, failedRecords: 0 })
+    t.ok(results.every(({ status }) => status === 'created'), 'no line failed')
+    forward(11)
+    guarded.after(2, tokens.revokeAll)
+    const { data: { jobId } } = await ask('POST', 'bulk/export', { resourceTypes: ['Patient'] })
+    const { status, files } = await imports.ended(jobId)
+    t.equal(status, 'completed')
+    t.equal(recordsIn(await ask('GET', new URL(files[0].url).pathname.slice('/v1/'.length))).length, 1_202)
+  })
+
+  await t.test('has a new token before the old one ends', async t => {
+    const before = { refusals: guarded.asked.filter(({ status }) => status === 401).length, tokens: tokens.asked.length }
+    forward(3_600 - 200)
+    await ask('GET', 'fhir/Patient?_summary=count')
+    while (tokens.asked.length === before.tokens) await new Promise(resolve => setTimeout(resolve, 10))
+    await ask('GET', 'fhir/Patient?_summary=count')
+    t.equal(guarded.asked.filter(({ status }) => status === 401).length, before.refusals, 'none was refused')
+  })
+
+  await t.test('never comes without a token, and a refusal costs one request more', async t => {
+    const health = await gateway.inject('/health')
+    t.match(health.json().data, { checks: { testDatastore: { status: 'ok' }, datastoreCredentials: { status: 'ok' } } })
+    t.same(guarded.asked.filter(({ authorization }) => !/^Bearer \S{20,}$/.test(authorization ?? '')), [])
+    const refusals = guarded.asked.filter(({ status }) => status === 401)
+    t.ok(refusals.length >= 8, `${refusals.length} requests met a token that had ended`)
+    t.ok(new Set(guarded.asked.map(({ authorization }) => authorization)).size >= 10)
+    t.notOk(gateway.linesSince().some(line => line.includes('a secret') || guarded.asked.some(({ authorization }) => line.includes(authorization!.slice('Bearer '.length)))), 'no secret and no token is in the log')
+  })
+
+  await t.test('is examined by clinigate doctor with the same settings, though the token ends in the midst', async t => {
+    const folder = mkdtempSync(join(tmpdir(), 'clinigate-doctor-'))
+    t.teardown(() => rmSync(folder, { recursive: true }))
+    writeFileSync(join(folder, 'config.json'), JSON.stringify(scene.configuration))
+    const asked = guarded.asked.length
+    const environment = { CLINIGATE_CONFIG: join(folder, 'config.json'), CLINIGATE_DATA: join(folder, 'data'), FHIR_CLIENT_SECRET: 'a secret' }
+    guarded.after(10, tokens.revokeAll)
+    const { code, out, err } = await command(environment, 'doctor', 'guarded', '--json')
+    t.strictSame([code, err], [0, ''])
+    t.match(JSON.parse(out), { datastore: 'guarded', blocks: false, records: { left: [] } })
+    const ofDoctor = guarded.asked.slice(asked)
+    t.ok(ofDoctor.length > 20)
+    t.same(ofDoctor.filter(({ authorization }) => authorization === undefined).map(({ status }) => status), [401], 'one request alone tries whether strangers are let in')
+    t.ok(ofDoctor.some(({ status, authorization }) => status === 401 && authorization !== undefined))
+  })
+})
