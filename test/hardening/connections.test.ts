@@ -110,13 +110,12 @@ t.test('a gateway whose datastore takes its time', async t => {
   await t.test('places of an organization come free when a connection breaks on which several of its requests wait', async t => {
     hold()
     const socket = open(url)
-    socket.write(read.repeat(2))
+    socket.write(read.repeat(5))
     await whenHeld(2)
     socket.destroy()
-    answerHeld()
     server.behave(json(404, { resourceType: 'OperationOutcome' }))
-    const again = await Promise.all([1, 2].map(async () => await fetch(`${url}/v1/patients/1`, { headers: { 'x-api-key': secret } })))
-    t.strictSame(again.map(({ status }) => status), [404, 404])
+    answerHeld()
+    t.equal((await fetch(`${url}/v1/patients/1`, { headers: { 'x-api-key': secret } })).status, 404)
   })
 })
 
