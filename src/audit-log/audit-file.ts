@@ -11,14 +11,17 @@ export interface AuditFileOptions { readonly file: string, readonly fileBytes: n
 export class AuditFile {
   readonly #options: AuditFileOptions
   #handle: FileHandle
+  /** The number of what is open, whatever its name leads to later. */
+  #inode: number
   #link: Link
   #bytes: number
   /** Of the last line; undefined in an empty file. */
   #day: string | undefined
 
-  private constructor (options: AuditFileOptions, handle: FileHandle, found: Found) {
+  private constructor (options: AuditFileOptions, { handle, inode }: Opened, found: Found) {
     this.#options = options
     this.#handle = handle
+    this.#inode = inode
     this.#link = found.link
     this.#bytes = found.bytes
     this.#day = found.day
@@ -29,13 +32,13 @@ export class AuditFile {
    * @throws {Error} when the last line is not one that was written
    */
   static async open (options: AuditFileOptions): Promise<AuditFile> {
-    const handle = await open(options.file, 'a+', 0o600)
+    const opened = await openedFile(options.file)
     try {
       const found = await foundIn(options.file)
-      await handle.truncate(found.bytes)
-      return new AuditFile(options, handle, found)
+      await opened.handle.truncate(found.bytes)
+      return new AuditFile(options, opened, found)
     } catch (error) {
-      await handle.close()
+      await opened.handle.close()
       throw error
     }
   }
@@ -74,24 +77,32 @@ export class AuditFile {
 
   /** Two writers would each follow a chain of their own. */
   async #demandAlone (): Promise<void> {
-    const [here, there] = await Promise.all([this.#handle.stat(), stat(this.#options.file)])
-    if (here.ino !== there.ino || there.size !== this.#bytes) throw new Error('the access audit log was moved or written to by another process; give each process a file of its own, and restart this one')
+    const { ino, size } = await stat(this.#options.file)
+    if (ino !== this.#inode || size !== this.#bytes) throw new Error('the access audit log was moved or written to by another process; give each process a file of its own, and restart this one')
   }
 
   async #beginAnother (): Promise<void> {
     const { file } = this.#options
     const aside = `${file}.${String(this.#link.n).padStart(12, '0')}`
     await rename(file, aside)
-    const handle = await open(file, 'a+', 0o600).catch(async error => {
+    const { handle, inode } = await openedFile(file).catch(async error => {
       await rename(aside, file)
       throw error
     })
     await this.#handle.close()
     this.#handle = handle
+    this.#inode = inode
     this.#bytes = 0
     const folder = await open(dirname(file))
     await folder.sync().finally(() => folder.close())
   }
+}
+
+interface Opened { readonly handle: FileHandle, readonly inode: number }
+
+async function openedFile (file: string): Promise<Opened> {
+  const handle = await open(file, 'a+', 0o600)
+  return { handle, inode: (await handle.stat()).ino }
 }
 
 interface Found { readonly link: Link, readonly bytes: number, readonly day: string | undefined }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash as digest } from 'node:crypto'
 import type { AuditEntry, AuditGap, AuditUnsent } from './entry.js'
 
 /** Where a chain of lines stands: the number of its last line and what that line's hash is. */
@@ -25,5 +25,5 @@ export function readLine (text: string): { readonly link: Link, readonly before:
 }
 
 function hashOf (content: string): string {
-  return createHash('sha256').update(content).digest('hex')
+  return digest('sha256', content)
 }
