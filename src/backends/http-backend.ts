@@ -64,6 +64,7 @@ export class HttpBackend implements Backend {
   /** Apart, since the others may all be waiting for a server that is slow and not away. */
   readonly #probes: Pool
   readonly #options: HttpBackendOptions & typeof defaults
+  #closed: Promise<unknown> | undefined
 
   constructor (options: HttpBackendOptions) {
     const url = addressOf(options.baseUrl)
@@ -115,7 +116,8 @@ export class HttpBackend implements Backend {
   }
 
   async close (): Promise<void> {
-    await Promise.all([this.#options.authorization.close(), this.#pool.close(), this.#files.close(), this.#probes.close()])
+    this.#closed ??= Promise.all([this.#options.authorization.close(), this.#pool.close(), this.#files.close(), this.#probes.close()])
+    await this.#closed
   }
 
   async #carried (options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {

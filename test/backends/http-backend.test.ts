@@ -191,6 +191,17 @@ t.test('a certificate that no authority vouches for is refused; a given authorit
   t.equal((await backends.trusting.send(read)).status, 200)
 })
 
+t.test('to close it again is to wait for the same end', async t => {
+  const { server, backend } = await stub(t)
+  server.behave(json(200, {}))
+  const answer = backend.send(read)
+  await Promise.all([backend.close(), backend.close()])
+  t.equal((await answer).status, 200, 'what was under way is answered')
+  await backend.close()
+  t.equal((await failureOf(backend.send(read))).code, 'BACKEND_UNAVAILABLE', 'and nothing more is sent')
+  t.equal(server.seen.length, 1)
+})
+
 t.test('an address that is not a plain base URL stops the start', async t => {
   for (const baseUrl of ['', 'fhir', 'ftp://host/fhir', 'http://user:pass@host/fhir', 'http://host/fhir?x=1', 'http://host/fhir#x']) {
     t.throws(() => new HttpBackend({ name: 'bad', baseUrl }), /base URL/)
