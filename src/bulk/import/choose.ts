@@ -17,12 +17,30 @@ const farther = 4
 
 /** The next lines all of whose references are stored, or are chosen with them. @param underWay lines that are being written */
 export function choose (index: IndexFile, underWay: ReadonlySet<number>, bounds: Bounds): Chosen {
-  const choice = new Choice(index, bounds)
-  for (const line of index.pending(underWay.size + bounds.lines * farther)) {
-    if (underWay.has(line.line) || choice.has(line)) continue
-    if (!choice.add(line.circle === null ? [line] : index.circle(line.circle))) break
+  return index.together(() => {
+    const choice = new Choice(index, bounds)
+    for (const line of waiting(index, underWay, bounds.lines)) {
+      if (choice.has(line)) continue
+      const one = index.at(line)
+      if (!choice.add(one.circle === null ? [one] : index.circle(one.circle))) break
+    }
+    return choice
+  })
+}
+
+/** Lines that nobody writes now, in the order of writing. @param most that may be chosen */
+function * waiting (index: IndexFile, underWay: ReadonlySet<number>, most: number): Generator<number> {
+  let after = 0
+  for (let looked = 0; looked < most * farther;) {
+    const lines = index.pending(after, most)
+    for (const { line, place } of lines) {
+      after = place
+      if (underWay.has(line)) continue
+      looked++
+      yield line
+    }
+    if (lines.length < most) return
   }
-  return choice
 }
 
 class Choice implements Chosen {
@@ -40,7 +58,7 @@ class Choice implements Chosen {
     this.#bounds = bounds
   }
 
-  has ({ line }: IndexedLine): boolean {
+  has (line: number): boolean {
     return this.#chosen.has(line) || this.#looked.has(line)
   }
 

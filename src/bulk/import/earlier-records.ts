@@ -18,7 +18,8 @@ const underWay = new WeakMap<IndexFile, Map<string, Promise<void>>>()
 export async function earlierRecords (errand: Errand, type: string): Promise<MayBeThere> {
   const { index, identities } = errand
   if (index.isListed(type) === undefined) await listOnce(errand, type)
-  return index.isListed(type) === true ? id => index.isEarlier(identities.ofName(type, id)) : () => true
+  if (index.isListed(type) !== true) return () => true
+  return index.hasEarlier ? id => index.isEarlier(identities.ofName(type, id)) : () => false
 }
 
 /** Several transactions are made ready at the same time. */

@@ -62,7 +62,7 @@ async function steps (errand: Errand, options: ImportJobOptions): Promise<void> 
   const { index, work: { job: { owner, id }, log } } = errand
   await fetchSources(errand, options)
   if (!index.has('read')) await readLines(errand)
-  if (!index.has('ordered')) await orderLines(errand)
+  if (!index.has('linked') || !index.has('ordered')) await orderLines(errand)
   const ownWay = options.ownWayFor?.(owner, { id, log })
   if (ownWay !== undefined) await writeByOwn(errand, ownWay)
   await writeLines(errand)

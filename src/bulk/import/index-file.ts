@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
-import type { Statement } from 'better-sqlite3'
 import type { Identity } from './identities.js'
+import { schema, statementsOn } from './index-statements.js'
 
 /** Where a line stands. What is done or failed stays so. */
 export const states = { waiting: 0, sent: 1, done: 2, failed: 3 } as const
@@ -51,23 +51,11 @@ export interface Part { readonly number: number, readonly at: number, readonly t
 
 export interface Counts { readonly total: number, readonly processed: number, readonly failed: number }
 
-/** How far the whole is: parts of the input, all lines, and their order are in the index. */
-export type Mark = 'fetched' | 'read' | 'ordered'
+/** How far the whole is: parts of the input, all lines, what they refer to, and their order are in the index. */
+export type Mark = 'fetched' | 'read' | 'linked' | 'ordered'
 
-const schema = `
-  CREATE TABLE IF NOT EXISTS lines (
-    line INTEGER PRIMARY KEY, at INTEGER NOT NULL, bytes INTEGER NOT NULL, type TEXT, identity BLOB UNIQUE,
-    place INTEGER, circle INTEGER, state INTEGER NOT NULL, plan TEXT, result BLOB
-  );
-  CREATE INDEX IF NOT EXISTS pending ON lines(place) WHERE state < 2;
-  CREATE INDEX IF NOT EXISTS failures ON lines(line) WHERE state = 3;
-  CREATE INDEX IF NOT EXISTS circles ON lines(circle) WHERE circle IS NOT NULL;
-  CREATE TABLE IF NOT EXISTS refs (line INTEGER NOT NULL, identity BLOB NOT NULL, PRIMARY KEY (line, identity)) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS twins (content BLOB PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS parts (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, type TEXT);
-  CREATE TABLE IF NOT EXISTS types (type TEXT PRIMARY KEY, isListed INTEGER NOT NULL) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS earlier (record BLOB PRIMARY KEY) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY) WITHOUT ROWID;`
+/** A row of lines. */
+export interface Stretch { readonly after: number, readonly upTo: number }
 
 /**
  * The index of an import, an SQLite file: for each line its place, what it refers to, its state and its result. It is the
@@ -75,9 +63,10 @@ const schema = `
  */
 export class IndexFile {
   readonly #db: Database.Database
-  readonly #sql: ReturnType<typeof prepared>
+  readonly #sql: ReturnType<typeof statementsOn>
   #counts: Counts
-  /** Asked for each line. */
+  /** These are asked for each line. */
+  #hasEarlier: boolean
   #parts: readonly Part[]
 
   constructor (path: string) {
@@ -87,9 +76,18 @@ export class IndexFile {
     this.#db.pragma('synchronous = FULL')
     this.#db.pragma('cache_size = -8192')
     this.#db.exec(schema)
-    this.#sql = prepared(this.#db)
+    this.#sql = statementsOn(this.#db)
     this.#counts = this.#sql.counts.get() as Counts
     this.#parts = this.parts()
+    this.#hasEarlier = this.#sql.hasEarlier.get() !== undefined
+  }
+
+  /**
+   * Does what asks and notes many things. Each alone, SQLite locks the file and looks for a write that was broken off, which takes
+   * longer than the asking.
+   */
+  together<T> (work: () => T): T {
+    return this.#db.transaction(work)()
   }
 
   get counts (): Counts {
@@ -131,28 +129,59 @@ export class IndexFile {
     return (this.#sql.typeOf.get(line) as { type: string }).type
   }
 
-  /** Whether a line has this identity already. */
-  isTaken (identity: Identity): boolean {
-    return this.#sql.taken.get(identity) !== undefined
-  }
-
   /** How many lines with this content there are. */
   twins (content: Identity): number {
     return (this.#sql.twins.get(content) as { count: number } | undefined)?.count ?? 0
   }
 
-  /** Adds lines in their order. @param twins how many lines there are with a content from now on */
-  add (lines: readonly NewLine[], twins: ReadonlyMap<string, number>): void {
-    this.#db.transaction(() => {
-      for (const { line, at, bytes, type, identity, refersTo, failure } of lines) {
-        this.#sql.add.run({ line, at, bytes, type: type ?? null, identity: identity ?? null, state: failure === undefined ? states.waiting : states.failed, result: failure ?? null })
-        for (const target of refersTo) this.#sql.addReference.run(line, target)
-      }
+  /**
+   * Adds lines in their order.
+   * @param twins how many lines there are with a content from now on
+   * @param refused what a line fails with that has the identity of one before
+   */
+  add (lines: readonly NewLine[], twins: ReadonlyMap<string, number>, refused: (line: NewLine) => Buffer): void {
+    const failed = this.together(() => {
+      const failed = lines.filter(line => this.#add(line, refused)).length
       for (const [content, count] of twins) this.#sql.setTwins.run(Buffer.from(content, 'hex'), count)
-    })()
-    const failed = lines.filter(({ failure }) => failure !== undefined).length
+      return failed
+    })
     const { total, processed, failed: before } = this.#counts
     this.#counts = { total: total + lines.length, processed: processed + failed, failed: before + failed }
+  }
+
+  /** @returns whether the line failed */
+  #add (line: NewLine, refused: (line: NewLine) => Buffer): boolean {
+    const { failure, refersTo } = line
+    if (this.#insert(line)) {
+      if (failure === undefined) for (const target of refersTo) this.#sql.addReference.run(line.line, target)
+      return failure !== undefined
+    }
+    const { identity: _, ...without } = line
+    this.#insert({ ...without, failure: failure ?? refused(line) })
+    return true
+  }
+
+  #insert ({ line, at, bytes, type, identity, failure }: NewLine): boolean {
+    const state = failure === undefined ? states.waiting : states.failed
+    return this.#sql.add.run({ line, at, bytes, type: type ?? null, identity: identity ?? null, state, result: failure ?? null }).changes > 0
+  }
+
+  /** The number of the last line. */
+  get last (): number {
+    return this.next().line - 1
+  }
+
+  /** Notes which of these lines refer to which others of this import. @returns whether each refers to none but such as stand before it */
+  link (stretch: Stretch): boolean {
+    return this.together(() => {
+      this.#sql.link.run(stretch)
+      return this.#sql.leadsOn.get(stretch) === undefined
+    })
+  }
+
+  /** Has these lines written in the order in which they stand. */
+  placeAsRead (stretch: Stretch): void {
+    this.#sql.placeAsRead.run(stretch)
   }
 
   /** Lines after one, as they stand in the input, that have no place in the order of writing. */
@@ -172,17 +201,27 @@ export class IndexFile {
 
   /** The lines of this import that one refers to, itself aside. */
   referred (line: number): readonly Referred[] {
-    return this.#sql.referred.all(line, line) as Referred[]
+    return this.#sql.referred.all(line) as Referred[]
+  }
+
+  /** Their numbers. */
+  targets (line: number): readonly number[] {
+    return this.#sql.targets.all(line) as number[]
   }
 
   /** Puts lines in the order of writing; those with the same circle refer to each other. */
   order (places: ReadonlyArray<{ readonly line: number, readonly place: number, readonly circle: number | null }>): void {
-    this.#db.transaction(() => { for (const place of places) this.#sql.order.run(place) })()
+    this.together(() => { for (const place of places) this.#sql.order.run(place) })
   }
 
-  /** Lines that are not written, in the order of writing. */
-  pending (most: number): readonly IndexedLine[] {
-    return this.#sql.pending.all(most) as IndexedLine[]
+  /** Lines that are not written, after a place in the order of writing. */
+  pending (after: number, most: number): ReadonlyArray<{ readonly line: number, readonly place: number }> {
+    return this.#sql.pending.all(after, most) as Array<{ line: number, place: number }>
+  }
+
+  /** A line that could be read. */
+  at (line: number): IndexedLine {
+    return this.#sql.one.get(line) as IndexedLine
   }
 
   /** Lines that nothing was done with and that refer to no line but such as are stored, after a place in the order of writing; none of a circle. */
@@ -213,7 +252,13 @@ export class IndexFile {
 
   /** Notes records that were there before. */
   addEarlier (records: readonly Identity[]): void {
-    this.#db.transaction(() => { for (const record of records) this.#sql.addEarlier.run(record) })()
+    this.together(() => { for (const record of records) this.#sql.addEarlier.run(record) })
+    this.#hasEarlier ||= records.length > 0
+  }
+
+  /** Whether any record was noted as one that was there before. */
+  get hasEarlier (): boolean {
+    return this.#hasEarlier
   }
 
   /** Whether a record was noted as one that was there before. */
@@ -223,13 +268,13 @@ export class IndexFile {
 
   /** Notes what is about to be done with lines, before the datastore hears of it. */
   send (lines: ReadonlyArray<{ readonly line: number, readonly plan: Plan }>): void {
-    this.#db.transaction(() => { for (const line of lines) this.#sql.send.run(line) })()
+    this.together(() => { for (const line of lines) this.#sql.send.run(line) })
   }
 
   /** Notes how it ended with lines. @returns those that had not ended before */
   end (endings: readonly Ending[]): readonly number[] {
-    const ended = this.#db.transaction(() => endings.filter(({ line, isFailed, result }) =>
-      this.#sql.end.run({ line, state: isFailed ? states.failed : states.done, result }).changes > 0))()
+    const ended = this.together(() => endings.filter(({ line, isFailed, result }) =>
+      this.#sql.end.run({ line, state: isFailed ? states.failed : states.done, result }).changes > 0))
     const { total, processed, failed } = this.#counts
     this.#counts = { total, processed: processed + ended.length, failed: failed + ended.filter(({ isFailed }) => isFailed).length }
     return ended.map(({ line }) => line)
@@ -247,42 +292,5 @@ export class IndexFile {
 
   close (): void {
     this.#db.close()
-  }
-}
-
-const lineColumns = 'line, at, bytes, type, identity, circle, plan'
-
-function prepared (db: Database.Database): Readonly<Record<'counts' | 'mark' | 'setMark' | 'last' | 'begin' | 'parts' | 'typeOf' | 'taken' | 'twins' | 'add' | 'addReference' | 'setTwins' | 'unordered' | 'isOrdered' | 'nextPlace' | 'referred' | 'order' | 'pending' | 'circle' | 'isListed' | 'addEarlier' | 'isEarlier' | 'noteType' | 'send' | 'end' | 'rows' | 'failures' | 'handedOver' | 'ready', Statement>> {
-  return {
-    counts: db.prepare('SELECT count(*) AS total, count(*) FILTER (WHERE state >= 2) AS processed, count(*) FILTER (WHERE state = 3) AS failed FROM lines'),
-    mark: db.prepare('SELECT 1 FROM marks WHERE name = ?'),
-    setMark: db.prepare('INSERT OR IGNORE INTO marks VALUES (?)'),
-    last: db.prepare('SELECT line, at, bytes FROM lines ORDER BY line DESC LIMIT 1'),
-    begin: db.prepare('INSERT OR REPLACE INTO parts VALUES (@number, @at, @type)'),
-    parts: db.prepare('SELECT number, at, type FROM parts ORDER BY number'),
-    typeOf: db.prepare('SELECT type FROM lines WHERE line = ?'),
-    taken: db.prepare('SELECT 1 FROM lines WHERE identity = ?'),
-    twins: db.prepare('SELECT count FROM twins WHERE content = ?'),
-    add: db.prepare('INSERT INTO lines (line, at, bytes, type, identity, state, result) VALUES (@line, @at, @bytes, @type, @identity, @state, @result)'),
-    addReference: db.prepare('INSERT OR IGNORE INTO refs VALUES (?, ?)'),
-    setTwins: db.prepare('INSERT INTO twins VALUES (?, ?) ON CONFLICT (content) DO UPDATE SET count = excluded.count'),
-    unordered: db.prepare('SELECT line FROM lines WHERE line > ? AND state < 2 AND place IS NULL ORDER BY line LIMIT ?'),
-    isOrdered: db.prepare('SELECT 1 FROM lines WHERE line = ? AND (place IS NOT NULL OR state >= 2)'),
-    nextPlace: db.prepare('SELECT coalesce(max(place), 0) + 1 AS place FROM lines WHERE state < 2'),
-    referred: db.prepare('SELECT target.line, target.state, target.result, target.type, target.identity FROM refs JOIN lines AS target ON target.identity = refs.identity WHERE refs.line = ? AND target.line <> ?'),
-    order: db.prepare('UPDATE lines SET place = @place, circle = @circle WHERE line = @line'),
-    pending: db.prepare(`SELECT ${lineColumns} FROM lines WHERE state < 2 ORDER BY place LIMIT ?`),
-    ready: db.prepare(`SELECT ${lineColumns}, place FROM lines WHERE state < 2 AND state = 0 AND circle IS NULL AND place > @after AND bytes <= @longest AND NOT EXISTS (
-      SELECT 1 FROM refs JOIN lines AS target ON target.identity = refs.identity WHERE refs.line = lines.line AND target.line <> lines.line AND target.state <> 2) ORDER BY place LIMIT @most`),
-    handedOver: db.prepare(`SELECT ${lineColumns}, place FROM lines WHERE state < 2 AND state = 1 AND plan = 'created' AND place > ? ORDER BY place LIMIT ?`),
-    circle: db.prepare(`SELECT ${lineColumns} FROM lines WHERE circle = ? AND state < 2 ORDER BY line`),
-    isListed: db.prepare('SELECT isListed FROM types WHERE type = ?'),
-    addEarlier: db.prepare('INSERT OR IGNORE INTO earlier VALUES (?)'),
-    isEarlier: db.prepare('SELECT 1 FROM earlier WHERE record = ?'),
-    noteType: db.prepare('INSERT OR IGNORE INTO types VALUES (?, ?)'),
-    send: db.prepare('UPDATE lines SET state = 1, plan = @plan WHERE line = @line AND state < 2'),
-    end: db.prepare('UPDATE lines SET state = @state, result = @result WHERE line = @line AND state < 2'),
-    rows: db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?'),
-    failures: db.prepare('SELECT line, type, result FROM lines WHERE state = 3 ORDER BY line LIMIT ?')
   }
 }

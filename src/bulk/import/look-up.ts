@@ -29,7 +29,8 @@ async function targetsOfGroup (errand: Errand, lines: readonly ReadLine[]): Prom
   const { type, mapping } = lines[0]!.record
   const mayBeThere = await earlierRecords(errand, type)
   // What was sent before may be there though it was not before this import.
-  const asked = lines.flatMap(({ line, record: { name } }) => (name === undefined ? [idOf(line.identity)] : [idOf(line.identity), name]).filter(id => line.plan !== null || mayBeThere(id)))
+  const asked = errand.index.together(() => lines.flatMap(({ line, record: { name } }) =>
+    (name === undefined ? [idOf(line.identity)] : [idOf(line.identity), name]).filter(id => line.plan !== null || mayBeThere(id))))
   const stored = asked.length === 0 ? new Map<string, StoredResource>() : await errand.store.stored({ type, ids: [...new Set(asked)], isWhole: mapping !== undefined })
   return lines.map(({ line, record: { name } }) => {
     const made = idOf(line.identity)

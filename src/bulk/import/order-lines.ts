@@ -1,36 +1,67 @@
+import { setImmediate as breathe } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
 import { end, failedEnd, type Errand } from './errand.js'
-import { ordered, TooDeep, type Together } from './order.js'
+import type { Stretch } from './index-file.js'
+import { ordered, TooDeep, type References, type Together } from './order.js'
 
 /** Lines of a circle, which go into one transaction. */
 export const mostInCircle = 500
-/** Lines that are ordered before they are put into the index, and lines that are looked at together. */
+/** Lines that are looked at, or put into the index, between two breaths. */
 const together = 1_000
 
-/** Puts all lines of an import in the order in which they can be written. */
+/** Puts all lines of an import in the order in which they can be written: as they stand, where none refers to one behind it. */
 export async function orderLines (errand: Errand): Promise<void> {
-  while (!await orderAll(errand)) errand.signal.throwIfAborted()
-  errand.index.set('ordered')
+  const { index } = errand
+  const isInOrder = await linkAll(errand)
+  index.set('linked')
+  if (index.has('ordered')) return
+  if (isInOrder) await placeAll(errand)
+  else await orderAll(errand)
+  index.set('ordered')
 }
 
-/** @returns false when lines were in the way that can't be written, and the rest is still to be ordered */
-async function orderAll (errand: Errand): Promise<boolean> {
+async function linkAll (errand: Errand): Promise<boolean> {
+  let isInOrder = true
+  for await (const stretch of stretches(errand)) isInOrder = errand.index.link(stretch) && isInOrder
+  return isInOrder
+}
+
+async function placeAll (errand: Errand): Promise<void> {
+  for await (const stretch of stretches(errand)) errand.index.placeAsRead(stretch)
+}
+
+async function * stretches ({ index: { last }, signal }: Errand): AsyncGenerator<Stretch> {
+  for (let after = 0; after < last; after += together) {
+    yield { after, upTo: after + together }
+    await breathe()
+    signal.throwIfAborted()
+  }
+}
+
+async function orderAll (errand: Errand): Promise<void> {
   const { index, signal } = errand
   const places = new Places(errand)
-  const references = {
-    waiting: (after: number) => index.unordered(after, together),
-    referred: (line: number) => index.referred(line).map(({ line }) => line)
+  for (let after = 0; ;) {
+    const waiting = index.unordered(after, together)
+    if (waiting.length === 0) return
+    const tooDeep = index.together(() => placeSome(waiting, errand, places))
+    if (tooDeep === undefined) after = waiting.at(-1)!
+    else fail(errand, tooDeep, 'The lines that it refers to lead on to too many others.')
+    await breathe()
+    signal.throwIfAborted()
   }
+}
+
+/** @returns lines in the way that can't be written: the rest is still to be ordered */
+function placeSome (waiting: readonly number[], { index }: Errand, places: Places): readonly number[] | undefined {
+  const references: References = { referred: line => index.targets(line), isOrdered: line => places.has(line) || index.isOrdered(line) }
   try {
-    for await (const lines of ordered(references, line => places.has(line) || index.isOrdered(line))) {
-      places.add(lines)
-      signal.throwIfAborted()
-    }
-    return true
+    for (const lines of ordered(waiting, references)) places.add(lines)
+    return undefined
   } catch (error) {
-    if (!(error instanceof TooDeep)) throw error
-    fail(errand, error.lines, 'The lines that it refers to lead on to too many others.')
-    return false
+    // Not thrown on, since what was noted until here is to stay.
+    if (error instanceof TooDeep) return error.lines
+    throw error
   } finally {
     places.note()
   }

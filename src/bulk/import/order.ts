@@ -1,22 +1,18 @@
-import { setImmediate as breathe } from 'node:timers/promises'
-
 /** Lines that refer to each other, or one that does not; what they refer to was given before. */
 export type Together = readonly number[]
 
 /** What the order of lines is found from. */
 export interface References {
-  /** Lines after one that are to be ordered, a part at a time in their order; none when there are no more. */
-  readonly waiting: (after: number) => readonly number[]
   /** The lines that one refers to. */
   readonly referred: (line: number) => readonly number[]
+  /** Whether a line was given before, or need not be. */
+  readonly isOrdered: (line: number) => boolean
 }
 
 interface Visit { readonly line: number, readonly number: number, lowest: number, readonly targets: readonly number[], next: number }
 
 /** Lines whose references are followed at a time, one from the other: memory is bounded by it. */
 const deepest = 20_000
-/** Lines between two breaths. */
-const breath = 2_000
 
 /** References that lead on and on, so that no order can be found in bounded memory. */
 export class TooDeep extends Error {
@@ -27,23 +23,15 @@ export class TooDeep extends Error {
 }
 
 /**
- * All lines in an order in which each comes after those that it refers to; circles come as one. R. Tarjan, Depth-first search and
- * linear graph algorithms, 1972; in memory is only the path from the line that is looked at.
- * @param isOrdered whether a line was given before
+ * Lines, and those that they lead to, in an order in which each comes after those that it refers to; circles come as one. R. Tarjan,
+ * Depth-first search and linear graph algorithms, 1972; in memory is only the path from the line that is looked at.
  * @throws {TooDeep}
  */
-export async function * ordered ({ waiting, referred }: References, isOrdered: (line: number) => boolean): AsyncGenerator<Together> {
-  let count = 0
-  for (let lines = waiting(0); lines.length > 0; lines = waiting(lines.at(-1)!)) {
-    for (const line of lines) {
-      if (isOrdered(line)) continue
-      for (const together of from(line, referred, isOrdered)) yield together
-      if (++count % breath === 0) await breathe()
-    }
-  }
+export function * ordered (lines: readonly number[], { referred, isOrdered }: References): Generator<Together> {
+  for (const line of lines) if (!isOrdered(line)) yield * from(line, { referred, isOrdered })
 }
 
-function * from (first: number, referred: References['referred'], isOrdered: (line: number) => boolean): Generator<Together> {
+function * from (first: number, { referred, isOrdered }: References): Generator<Together> {
   const visits = new Map<number, Visit>()
   const path: Visit[] = []
   const open: number[] = []

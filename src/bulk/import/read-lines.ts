@@ -40,7 +40,6 @@ export async function readLines (errand: Errand): Promise<void> {
 class Part {
   readonly #errand: Errand
   readonly #lines: NewLine[] = []
-  readonly #taken = new Set<string>()
   readonly #twins = new Map<string, number>()
   readonly #uses: RecordUse[] = []
 
@@ -60,15 +59,14 @@ class Part {
       identity = this.#identityOf(record)
       this.#lines.push({ line, at, bytes, type: record.type, identity, refersTo: this.#refersTo(record, identity) })
     } catch (error) {
-      this.#lines.push({ line, at, bytes, ...record && { type: record.type }, ...identity && { identity }, refersTo: [], failure: this.#failure(line, record, error) })
+      this.#lines.push({ line, at, bytes, ...record && { type: record.type }, ...identity && { identity }, refersTo: [], failure: this.#failure(line, record?.type, error) })
     }
-    if (identity !== undefined) this.#taken.add(identity.toString('hex'))
   }
 
   /** Puts the lines into the index, then counts those that failed. @returns an empty part */
   noted (): Part {
     const { index, quota } = this.#errand
-    index.add(this.#lines, this.#twins)
+    index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
     quota.count(this.#uses)
     return new Part(this.#errand)
   }
@@ -82,11 +80,7 @@ class Part {
 
   #identityOf ({ type, name, body }: LineRecord): Identity {
     const { identities, index } = this.#errand
-    if (name !== undefined) {
-      const identity = identities.ofName(type, name)
-      if (this.#taken.has(identity.toString('hex')) || index.isTaken(identity)) throw doubled()
-      return identity
-    }
+    if (name !== undefined) return identities.ofName(type, name)
     const content = identities.ofContent(type, textOf(body))
     const before = this.#twins.get(content.toString('hex')) ?? index.twins(content)
     this.#twins.set(content.toString('hex'), before + 1)
@@ -103,7 +97,7 @@ class Part {
   }
 
   /** What a line fails with, sealed; it counts as the same record sent alone would. */
-  #failure (line: number, record: LineRecord | undefined, error: unknown): Buffer {
+  #failure (line: number, type: string | undefined, error: unknown): Buffer {
     const { seal, quota, work, request } = this.#errand
     let failure = failureOf(error)
     if (failure.status >= 500) work.log.error({ code: failure.code, err: failure.cause }, 'a line of an import could not be read')
@@ -113,7 +107,7 @@ class Part {
     } catch (exceeded) {
       failure = exceededIn(exceeded)
     }
-    if (ticket !== undefined) this.#uses.push({ ticket, type: record?.type ?? 'other', interaction: 'create', status: failure.status })
+    if (ticket !== undefined) this.#uses.push({ ticket, type: type ?? 'other', interaction: 'create', status: failure.status })
     return seal.close(line, failed(failure))
   }
 }

@@ -1,0 +1,62 @@
+import type Database from 'better-sqlite3'
+
+/** The tables of an index. `refs` is what lines refer to by what they are called, `links` by the numbers of those lines that are here. */
+export const schema = `
+  CREATE TABLE IF NOT EXISTS lines (
+    line INTEGER PRIMARY KEY, at INTEGER NOT NULL, bytes INTEGER NOT NULL, type TEXT, identity BLOB UNIQUE,
+    place INTEGER, circle INTEGER, state INTEGER NOT NULL, plan TEXT, result BLOB
+  );
+  CREATE INDEX IF NOT EXISTS pending ON lines(place) WHERE state < 2;
+  CREATE INDEX IF NOT EXISTS failures ON lines(line) WHERE state = 3;
+  CREATE INDEX IF NOT EXISTS circles ON lines(circle) WHERE circle IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS refs (line INTEGER NOT NULL, identity BLOB NOT NULL, PRIMARY KEY (line, identity)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS links (line INTEGER NOT NULL, target INTEGER NOT NULL, PRIMARY KEY (line, target)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS twins (content BLOB PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS parts (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, type TEXT);
+  CREATE TABLE IF NOT EXISTS types (type TEXT PRIMARY KEY, isListed INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS earlier (record BLOB PRIMARY KEY) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY) WITHOUT ROWID;`
+
+const lineColumns = 'line, at, bytes, type, identity, circle, plan'
+
+/** All that an index is asked. */
+export function statementsOn (db: Database.Database) {
+  return {
+    counts: db.prepare('SELECT count(*) AS total, count(*) FILTER (WHERE state >= 2) AS processed, count(*) FILTER (WHERE state = 3) AS failed FROM lines'),
+    mark: db.prepare('SELECT 1 FROM marks WHERE name = ?'),
+    setMark: db.prepare('INSERT OR IGNORE INTO marks VALUES (?)'),
+    last: db.prepare('SELECT line, at, bytes FROM lines ORDER BY line DESC LIMIT 1'),
+    begin: db.prepare('INSERT OR REPLACE INTO parts VALUES (@number, @at, @type)'),
+    parts: db.prepare('SELECT number, at, type FROM parts ORDER BY number'),
+    typeOf: db.prepare('SELECT type FROM lines WHERE line = ?'),
+    twins: db.prepare('SELECT count FROM twins WHERE content = ?'),
+    add: db.prepare('INSERT INTO lines (line, at, bytes, type, identity, state, result) VALUES (@line, @at, @bytes, @type, @identity, @state, @result) ON CONFLICT (identity) DO NOTHING'),
+    addReference: db.prepare('INSERT OR IGNORE INTO refs VALUES (?, ?)'),
+    setTwins: db.prepare('INSERT INTO twins VALUES (?, ?) ON CONFLICT (content) DO UPDATE SET count = excluded.count'),
+    unordered: db.prepare('SELECT line FROM lines WHERE line > ? AND state < 2 AND place IS NULL ORDER BY line LIMIT ?'),
+    isOrdered: db.prepare('SELECT 1 FROM lines WHERE line = ? AND (place IS NOT NULL OR state >= 2)'),
+    nextPlace: db.prepare('SELECT coalesce(max(place), 0) + 1 AS place FROM lines WHERE state < 2'),
+    link: db.prepare(`INSERT OR IGNORE INTO links SELECT refs.line, target.line FROM refs JOIN lines AS target ON target.identity = refs.identity
+      WHERE refs.line > @after AND refs.line <= @upTo AND target.line <> refs.line`),
+    leadsOn: db.prepare('SELECT 1 FROM links WHERE line > @after AND line <= @upTo AND target > line LIMIT 1'),
+    placeAsRead: db.prepare('UPDATE lines SET place = line WHERE line > @after AND line <= @upTo AND state < 2'),
+    referred: db.prepare('SELECT target.line, target.state, target.result, target.type, target.identity FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = ?'),
+    targets: db.prepare('SELECT target FROM links WHERE line = ?').pluck(),
+    order: db.prepare('UPDATE lines SET place = @place, circle = @circle WHERE line = @line'),
+    pending: db.prepare('SELECT line, place FROM lines WHERE state < 2 AND place > ? ORDER BY place LIMIT ?'),
+    one: db.prepare(`SELECT ${lineColumns} FROM lines WHERE line = ?`),
+    ready: db.prepare(`SELECT ${lineColumns}, place FROM lines WHERE state < 2 AND state = 0 AND circle IS NULL AND place > @after AND bytes <= @longest AND NOT EXISTS (
+      SELECT 1 FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = lines.line AND target.state <> 2) ORDER BY place LIMIT @most`),
+    handedOver: db.prepare(`SELECT ${lineColumns}, place FROM lines WHERE state < 2 AND state = 1 AND plan = 'created' AND place > ? ORDER BY place LIMIT ?`),
+    circle: db.prepare(`SELECT ${lineColumns} FROM lines WHERE circle = ? AND state < 2 ORDER BY line`),
+    isListed: db.prepare('SELECT isListed FROM types WHERE type = ?'),
+    addEarlier: db.prepare('INSERT OR IGNORE INTO earlier VALUES (?)'),
+    hasEarlier: db.prepare('SELECT 1 FROM earlier LIMIT 1'),
+    isEarlier: db.prepare('SELECT 1 FROM earlier WHERE record = ?'),
+    noteType: db.prepare('INSERT OR IGNORE INTO types VALUES (?, ?)'),
+    send: db.prepare('UPDATE lines SET state = 1, plan = @plan WHERE line = @line AND state < 2'),
+    end: db.prepare('UPDATE lines SET state = @state, result = @result WHERE line = @line AND state < 2'),
+    rows: db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?'),
+    failures: db.prepare('SELECT line, type, result FROM lines WHERE state = 3 ORDER BY line LIMIT ?')
+  }
+}
