@@ -41,7 +41,7 @@ export function referencesIn (part: FhirElement): readonly string[] {
  */
 export function linksIn (resource: FhirElement, bases: readonly string[]): readonly Link[] {
   const inner = containedIn(resource)
-  return [...placesIn(resource, String(resource.resourceType ?? '*'), '')].flatMap(({ path, value, form }) => {
+  return placesIn(resource).flatMap(({ path, value, form }) => {
     const record = form === 'uri' ? uriTarget(value, bases) : referenceTarget(value, inner)
     return record === 'harmless' ? [] : [{ path, reference: String(value), record }]
   })
@@ -68,24 +68,45 @@ function recordOf (reference: string): string | undefined {
 
 interface Place { readonly path: string, readonly value: unknown, readonly form: 'reference' | 'uri' }
 
-/** `name` is that of the element which holds the value, indexes aside. */
-function * placesIn (value: unknown, path: string, name: string): Generator<Place> {
+/** A step of the walk into a resource. A path is put together of them only where something refers. */
+interface Step {
+  readonly before: Step | undefined
+  /** Of the element, or in a list. */
+  readonly key: string | number
+  /** Of the element that holds the value, indexes aside. */
+  readonly name: string
+}
+
+function placesIn (resource: FhirElement): readonly Place[] {
+  const places: Place[] = []
+  gather(resource, { before: undefined, key: String(resource.resourceType ?? '*'), name: '' }, places)
+  return places
+}
+
+function gather (value: unknown, step: Step, places: Place[]): void {
   if (Array.isArray(value)) {
-    for (const [at, item] of value.entries()) yield * placesIn(item, `${path}[${at}]`, name)
+    for (let at = 0; at < value.length; at++) gather(value[at], { before: step, key: at, name: step.name }, places)
   } else if (value !== null && typeof value === 'object' && !(value instanceof ExactNumber)) {
-    for (const [key, item] of Object.entries(value)) yield * placesOf(key, item, { value, path, name })
+    for (const key of Object.keys(value)) gatherElement(value as FhirElement, { before: step, key, name: key }, places)
   }
 }
 
-function * placesOf (key: string, item: unknown, parent: { value: object, path: string, name: string }): Generator<Place> {
-  const path = `${parent.path}.${/^\w{1,64}$/.test(key) ? key : '*'}`
+function gatherElement (parent: FhirElement, step: Step, places: Place[]): void {
+  const { key, before } = step as { readonly key: string, readonly before: Step }
+  const item = parent[key]
   if (key === 'reference') {
     // HAPI reads a list of one text as that text; whatever is no element must be a reference.
-    for (const value of leavesOf(item)) yield isUriReference(parent) && isAbsolute(value) ? { path, value, form: 'uri' } : { path: parent.path, value, form: 'reference' }
+    for (const value of leavesOf(item)) places.push(isUriReference(parent, before.name) && isAbsolute(value) ? { path: pathOf(step), value, form: 'uri' } : { path: pathOf(before), value, form: 'reference' })
   } else if (linkElements.has(key)) {
-    for (const value of leavesOf(item).filter(leaf => typeof leaf === 'string')) yield { path, value, form: 'uri' }
+    for (const value of leavesOf(item)) if (typeof value === 'string') places.push({ path: pathOf(step), value, form: 'uri' })
   }
-  yield * placesIn(item, path, key)
+  gather(item, step, places)
+}
+
+/** A key that is no name of FHIR is a value of the client's, which no message repeats. */
+function pathOf ({ before, key }: Step): string {
+  if (before === undefined) return String(key)
+  return pathOf(before) + (typeof key === 'number' ? `[${key}]` : `.${/^\w{1,64}$/.test(key) ? key : '*'}`)
 }
 
 function leavesOf (value: unknown): unknown[] {
@@ -94,9 +115,9 @@ function leavesOf (value: unknown): unknown[] {
   return isElement || value === null || value === undefined ? [] : [value]
 }
 
-function isUriReference ({ value, name }: { value: object, name: string }): boolean {
+function isUriReference ({ resourceType }: FhirElement, name: string): boolean {
   const isResource = name === '' || name === 'contained'
-  return uriReferenceParents.has(name) || (isResource && (value as FhirElement).resourceType === 'DetectedIssue')
+  return uriReferenceParents.has(name) || (isResource && resourceType === 'DetectedIssue')
 }
 
 function isAbsolute (value: unknown): boolean {
