@@ -21,7 +21,7 @@ let tenantId
 const server = createServer(async (request, response) => {
   const [path, query = ''] = request.url.slice('/fhir'.length).split('?')
   const body = Buffer.concat(await request.toArray()).toString()
-  if (request.method === 'POST' && path === '') return answer(response, 200, done(JSON.parse(body)))
+  if (request.method === 'POST' && path === '') return answer(response, 200, done(JSON.parse(body), request.headers.prefer === 'return=minimal'))
   if (path === '/metadata') return answer(response, 200, statement)
   if (path === '/$export') {
     tenantId = /_tag=urn%3Aclinigate%3Atenant%7C([\w-]+)/.exec(body)[1]
@@ -36,11 +36,12 @@ const server = createServer(async (request, response) => {
   answer(response, 200, { resourceType: 'Bundle', type: 'searchset', ...total, link: [], entry: [] })
 })
 
-function done ({ entry }) {
+function done ({ entry }, isMinimal) {
+  const recordOf = resource => isMinimal ? {} : { resource: { ...resource, meta: { ...resource.meta, ...meta } } }
   return {
     resourceType: 'Bundle',
     type: 'transaction-response',
-    entry: entry.map(({ resource }) => ({ resource: { ...resource, meta: { ...resource.meta, ...meta } }, response: { status: '201 Created', etag: '1', lastModified: meta.lastUpdated } }))
+    entry: entry.map(({ resource }) => ({ ...recordOf(resource), response: { status: '201 Created', location: `${resource.resourceType}/${resource.id}/_history/1`, etag: '1', lastModified: meta.lastUpdated } }))
   }
 }
 

@@ -1,4 +1,4 @@
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, request as httpRequest, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,8 @@ import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { startGateway } from '../harness/gateway.js'
 import { importer, ndjson } from './importing.js'
 
-type Fault = (request: IncomingMessage, response: ServerResponse, forward: () => Promise<Response>) => Promise<boolean> | boolean
+/** `sent` is the transaction as it came. */
+type Fault = (sent: string, response: ServerResponse, forward: () => Promise<Response>) => Promise<boolean> | boolean
 
 /** A datastore behind something that makes trouble with transactions. */
 async function startFaulty (t: Test, fault: Fault): Promise<string> {
@@ -21,7 +22,7 @@ async function startFaulty (t: Test, fault: Fault): Promise<string> {
     const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive'].includes(name))) as Record<string, string>
     const forward = () => fetch(`${origin}${request.url!}`, { method: request.method!, headers, ...body !== '' && { body } })
     const isTransaction = request.method === 'POST' && body.includes('"transaction"')
-    if (isTransaction && await fault(request, response, forward)) return
+    if (isTransaction && await fault(body, response, forward)) return
     const answer = await forward()
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'application/fhir+json' }).end(await answer.text())
   })
@@ -61,10 +62,10 @@ test('a datastore that is busy, answers a page, half a body or not at all for a 
 })
 
 test('a record that a datastore always breaks at fails alone, and is not counted', async t => {
-  const fhirUrl = await startFaulty(t, async (_, response, forward) => {
+  const fhirUrl = await startFaulty(t, async (sent, response, forward) => {
     const answer = await forward()
     const body = await answer.text()
-    const isPoison = body.includes('poison')
+    const isPoison = sent.includes('poison')
     response.writeHead(isPoison ? 500 : answer.status, { 'content-type': 'application/fhir+json' }).end(isPoison ? '{}' : body)
     return true
   })

@@ -1,6 +1,5 @@
 import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure } from '../../envelope/failures.js'
-import type { StoredResource } from '../../mappings/fhir.js'
 import type { RecordTicket } from '../../limits/record-quota.js'
 import { ReferenceFailure } from '../../tenant-guard/writes/references.js'
 import { contentsOf } from './contents.js'
@@ -86,7 +85,7 @@ export async function prepareAll (errand: Errand, lines: readonly IndexedLine[],
   const contents = await contentsOf(errand.work.files, lines)
   const reads = lines.map((line): ReadLine => ({ line, record: readRecord(contents.get(line.line)!, { type: typeAt(errand, line.at), fhirBase: errand.fhirBase }) }))
   const found = errand.request.dryRun ? new Map(reads.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }])) : await targetsOf(errand, reads)
-  return await Promise.all(reads.map(read => prepare(errand, read, { found, ticket: tickets.get(read.line.line) })))
+  return await Promise.all(errand.index.together(() => reads.map(read => prepare(errand, read, { found, ticket: tickets.get(read.line.line) }))))
 }
 
 interface Known { readonly found: ReadonlyMap<number, Target>, readonly ticket: RecordTicket | undefined }
@@ -138,7 +137,8 @@ function targetsIn ({ index, seal, identities }: Errand, { line }: ReadLine, fou
 
 /** What a dry run says of lines: those that would be written, and those that refer to what is not there. */
 async function check (errand: Errand, entries: readonly Entry[]): Promise<readonly LineEnd[]> {
-  const others = entries.flatMap(({ read: { line } }) => errand.index.referred(line.line)).map(({ type, identity }) => `${type}/${idOf(identity)}`)
+  const { index } = errand
+  const others = index.together(() => entries.flatMap(({ read: { line } }) => index.referred(line.line))).map(({ type, identity }) => `${type}/${idOf(identity)}`)
   const refused = await errand.store.refused(entries.map(({ record }) => record!), others)
   return entries.map((entry, at) => {
     const failure = refused.get(at)
@@ -171,7 +171,7 @@ async function write (writing: Writing, entries: readonly Entry[], attempt: Atte
     const together = await errand.store.write(entries.map(({ record }) => record!))
     if ('refused' in together) return note([...together.refused].map(([at, failure]) => refusedEnd(errand, entries[at]!, failure)))
     pace.succeeded(entries.length, performance.now() - begin)
-    note(entries.map((entry, at) => answered(errand, entry, together.written[at]!)))
+    note(entries.map((entry, at) => answered(errand, entry, together.written[at])))
   } catch (error) {
     const failure = failureOf(error)
     if (failure.code === 'INTERNAL_ERROR') throw error
@@ -199,16 +199,16 @@ async function writeAgain (writing: Writing, entries: readonly Entry[], { failur
 /** Those of the groups whose references are stored or among them; the others stay for another time. */
 function standing ({ index }: Errand, groups: readonly Entry[][]): Entry[] {
   const open = new Set<number>()
-  return groups.filter(group => {
+  return index.together(() => groups.filter(group => {
     const own = new Set(group.map(({ read: { line } }) => line.line))
     const stands = group.every(({ read: { line } }) => index.referred(line.line).every(({ line, state }) => state === states.done || open.has(line) || own.has(line)))
     if (stands) for (const line of own) open.add(line)
     return stands
-  }).flat()
+  })).flat()
 }
 
-function answered (errand: Errand, entry: Entry, answer: StoredResource | Failure): LineEnd {
-  return answer instanceof Failure ? refusedEnd(errand, entry, answer) : endOf(entry, entry.plan)
+function answered (errand: Errand, entry: Entry, failure: Failure | undefined): LineEnd {
+  return failure === undefined ? endOf(entry, entry.plan) : refusedEnd(errand, entry, failure)
 }
 
 /** Does what only reads, again and again while the datastore has trouble. */

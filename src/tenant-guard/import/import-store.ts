@@ -2,9 +2,10 @@ import type { Failure } from '../../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import type { Door } from '../door.js'
 import { tenantGuard, type GuardedStore } from '../guard.js'
+import { ownershipOfWork } from '../ownership.js'
 import type { Link } from '../writes/references.js'
 import { idsOf, storedAmong, type AskedRecords } from './stored-among.js'
-import { checked, refusedAmong, writeTogether, type ImportedRecord, type Together } from './write-together.js'
+import { checked, refusedAmong, TogetherWriter, type ImportedRecord, type Together } from './write-together.js'
 
 export type { ImportedRecord, Together } from './write-together.js'
 
@@ -20,18 +21,20 @@ export interface ImportStore {
   stored (asked: AskedRecords): Promise<ReadonlyMap<string, StoredResource>>
   /** Why records could not be stored together, and with others that would be there by then, by their places; nothing is written. */
   refused (records: readonly ImportedRecord[], others: Iterable<string>): Promise<ReadonlyMap<number, Failure>>
-  /** Stores all or none. @throws {Failure} as {@link writeTogether} */
+  /** Stores all or none. @throws {Failure} as {@link TogetherWriter.write} */
   write (records: readonly ImportedRecord[]): Promise<Together>
 }
 
 /** Opens one tenant's part of a datastore for an import. */
-export function importStore (door: Door): ImportStore {
+export function importStore (opened: Door): ImportStore {
+  const door = { ...opened, ownership: ownershipOfWork(opened.ownership) }
+  const writer = new TogetherWriter(door)
   return {
     records: tenantGuard(door),
     links: resource => checked(door, resource, 'new').links,
     ids: (type, expected) => idsOf(door, type, expected),
     stored: asked => storedAmong(door, asked),
     refused: (records, others) => refusedAmong(door, records, others),
-    write: records => writeTogether(door, records)
+    write: records => writer.write(records)
   }
 }

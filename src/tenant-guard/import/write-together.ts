@@ -1,11 +1,12 @@
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
-import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import type { FhirResource } from '../../mappings/fhir.js'
 import { entriesAsStored, type AnsweredEntry } from '../bundles/entries-as-stored.js'
 import { ask, causeOf, checkedJsonOf, ownRecordIn, placeOf, report, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import { ownedAmong } from '../look-up.js'
 import { decide } from '../policy.js'
+import { placeIn } from '../writes/as-stored.js'
 import { linksIn, ReferenceFailure, type Link } from '../writes/references.js'
 import { marked, stamp } from '../writes/stamp.js'
 import { mayBeDone, wholeAnswer } from '../writes/writes.js'
@@ -19,8 +20,8 @@ export interface ImportedRecord {
   readonly version?: string
 }
 
-/** What became of records that were sent together: each stored or in trouble by itself, or none sent because of some, by their places. */
-export type Together = { readonly written: ReadonlyArray<StoredResource | Failure> } | { readonly refused: ReadonlyMap<number, Failure> }
+/** What became of records that were sent together: each stored, where it says nothing, or in trouble by itself; or none sent because of some, by their places. */
+export type Together = { readonly written: ReadonlyArray<Failure | undefined> } | { readonly refused: ReadonlyMap<number, Failure> }
 
 /**
  * A new resource as the guard would store it, and what it refers to.
@@ -42,23 +43,69 @@ export async function refusedAmong (door: Door, records: readonly ImportedRecord
 
 const nameOf = ({ type, id }: ImportedRecord): string => `${type}/${id}`
 
-/**
- * Stores all of the records or none, in one transaction, after each was checked as a write alone would be.
- * @throws {Failure} VALIDATION_ERROR or CONFLICT when the datastore refuses them, 5xx for trouble with it
- */
-export async function writeTogether (door: Door, records: readonly ImportedRecord[]): Promise<Together> {
-  const all = records.map(({ resource, id }) => checked(door, resource, id))
-  const refused = await refusedOf(door, records.map(nameOf), all.map(({ links }) => links))
-  if (refused.size > 0) return { refused }
-  const entry = all.map(({ resource }, at) => ({ resource, request: requestOf(records[at]!) }))
-  const answer = await ask(door, { method: 'POST', path: '', headers: wholeAnswer, body: printJson({ resourceType: 'Bundle', type: 'transaction', entry }) })
-  if (answer.status !== 200) {
-    // What was believed to be the tenant's may have been deleted through another gateway.
-    for (const { record } of all.flatMap(({ links }) => links)) if (record !== undefined) door.ownership.forget(placeOf(door), record)
-    throw refusalOf(answer)
+/** Stores the records of one import. */
+export class TogetherWriter {
+  readonly #door: Door
+  /** Types of which a record came back as it is stored, the tenant's. */
+  readonly #seen = new Set<string>()
+
+  constructor (door: Door) {
+    this.#door = door
   }
-  const entries = await entriesAsStored(door, entriesIn(checkedJsonOf(answer)), records)
-  return { written: records.map((record, at) => writtenIn(door, entries[at], record)) }
+
+  /**
+   * Stores all of the records or none, in one transaction, after each was checked as a write alone would be.
+   * @throws {Failure} VALIDATION_ERROR or CONFLICT when the datastore refuses them, 5xx for trouble with it
+   */
+  async write (records: readonly ImportedRecord[]): Promise<Together> {
+    const door = this.#door
+    const all = records.map(({ resource, id }) => checked(door, resource, id))
+    const refused = await refusedOf(door, records.map(nameOf), all.map(({ links }) => links))
+    if (refused.size > 0) return { refused }
+    const entry = all.map(({ resource }, at) => ({ resource, request: requestOf(records[at]!) }))
+    const answer = await ask(door, { method: 'POST', path: '', headers: this.#wanted(records), body: printJson({ resourceType: 'Bundle', type: 'transaction', entry }) })
+    if (answer.status !== 200) {
+      // What was believed to be the tenant's may have been deleted through another gateway.
+      for (const { record } of all.flatMap(({ links }) => links)) if (record !== undefined) door.ownership.forget(placeOf(door), record)
+      throw refusalOf(answer)
+    }
+    return { written: await this.#confirmed(entriesIn(checkedJsonOf(answer)), records) }
+  }
+
+  /** Whole records, until one of each type was seen: for HAPI, which has to write them all out, and for us it is a good part of the work. */
+  #wanted (records: readonly ImportedRecord[]): Readonly<Record<string, string>> {
+    return records.every(({ type }) => this.#seen.has(type)) ? { prefer: 'return=minimal' } : wholeAnswer
+  }
+
+  /** What was made under an id that only we can give is what was sent; all else is looked at as it is stored. */
+  async #confirmed (entries: readonly AnsweredEntry[], records: readonly ImportedRecord[]): Promise<ReadonlyArray<Failure | undefined>> {
+    const open = records.flatMap((record, at) => this.#seen.has(record.type) && isMade(entries[at], record) ? [] : [at])
+    const stored = await entriesAsStored(this.#door, open.map(at => entries[at] ?? {}), open.map(at => records[at]!))
+    const failures = new Map(open.map((at, i) => [at, this.#troubleWith(stored[i], records[at]!)] as const))
+    return records.map((record, at) => {
+      const failure = failures.get(at)
+      if (failure === undefined) this.#door.ownership.remember(placeOf(this.#door), nameOf(record))
+      return failure
+    })
+  }
+
+  /** A write is done, whatever its answer holds. */
+  #troubleWith (given: AnsweredEntry | undefined, { type, id }: ImportedRecord): Failure | undefined {
+    const status = Number.parseInt(String(given?.response?.status), 10)
+    const record = ownRecordIn(this.#door, given?.resource, { type, id })
+    if (record !== undefined && (status === 200 || status === 201)) {
+      this.#seen.add(type)
+      return undefined
+    }
+    report(this.#door, { kind: 'foreign-answer', interaction: 'import', type, records: 1 })
+    return new Failure('INTERNAL_ERROR', { message: mayBeDone, cause: { reason: 'the answer to an import is not the tenant\'s record' } })
+  }
+}
+
+/** Whether an entry says, without the record, that it was made. */
+function isMade (entry: AnsweredEntry | undefined, record: ImportedRecord): boolean {
+  const { resource, response } = entry ?? {}
+  return resource === undefined && Number.parseInt(String(response?.status), 10) === 201 && placeIn(response?.location, record) !== undefined
 }
 
 function requestOf ({ version, ...record }: ImportedRecord) {
@@ -83,13 +130,4 @@ function refusalOf (answer: Parameters<typeof causeOf>[0]): Failure {
 function entriesIn (value: unknown): readonly AnsweredEntry[] {
   const { resourceType, type, entry } = (value ?? {}) as Record<string, unknown>
   return resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry) ? entry as readonly AnsweredEntry[] : []
-}
-
-/** A write is done, whatever its answer holds. */
-function writtenIn (door: Door, given: AnsweredEntry | undefined, { type, id }: ImportedRecord): StoredResource | Failure {
-  const status = Number.parseInt(String(given?.response?.status), 10)
-  const record = ownRecordIn(door, given?.resource, { type, id })
-  if (record !== undefined && (status === 200 || status === 201)) return record
-  report(door, { kind: 'foreign-answer', interaction: 'import', type, records: 1 })
-  return new Failure('INTERNAL_ERROR', { message: mayBeDone, cause: { reason: 'the answer to an import is not the tenant\'s record' } })
 }

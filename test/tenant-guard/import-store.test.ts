@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto'
+import { test } from 'tap'
+import type { Backend, BackendAnswer, BackendRequest } from '../../src/backends/backend.js'
+import type { FhirResource } from '../../src/mappings/fhir.js'
+import { sealedCursors } from '../../src/tenant-guard/cursor.js'
+import type { Incident } from '../../src/tenant-guard/door.js'
+import { importStore } from '../../src/tenant-guard/import/import-store.js'
+import { ownershipCache } from '../../src/tenant-guard/ownership.js'
+import { system } from './guarded.js'
+
+interface Entry { readonly resource?: unknown, readonly response: { readonly status: string, readonly location?: string } }
+
+/** The import of tenant `mine` at a datastore that stores what it is sent, and answers to transactions as it is told. */
+function startScene () {
+  const sent: BackendRequest[] = []
+  const stored = new Map<string, FhirResource>()
+  const incidents: Incident[] = []
+  const ownership = ownershipCache()
+  const scene = { answerOf: whole as (resource: FhirResource) => Entry, sent, stored, incidents, ownership }
+  const send = async (request: BackendRequest): Promise<BackendAnswer> => {
+    sent.push(request)
+    return { status: 200, headers: {}, body: JSON.stringify(request.method === 'POST' ? transaction(request) : searchset(request)) }
+  }
+  const transaction = ({ body }: BackendRequest) => {
+    const { entry } = JSON.parse(String(body)) as { entry: Array<{ resource: FhirResource }> }
+    for (const { resource } of entry) if (!stored.has(resource.id!)) stored.set(resource.id!, resource)
+    return { resourceType: 'Bundle', type: 'transaction-response', entry: entry.map(({ resource }) => scene.answerOf(resource)) }
+  }
+  const searchset = ({ path }: BackendRequest) => {
+    const ids = new URLSearchParams(path.slice(path.indexOf('?'))).get('_id')!.split(',')
+    return { resourceType: 'Bundle', type: 'searchset', entry: ids.flatMap(id => stored.has(id) ? [{ search: { mode: 'match' }, resource: stored.get(id) }] : []) }
+  }
+  const backend = { name: 'scripted', baseUrl: 'http://datastore.test/fhir', send } as unknown as Backend
+  const store = importStore({ backend, tenant: { id: 'mine', system }, mode: 'test', ownership, cursors: sealedCursors({ key: randomBytes(32), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: incident => { incidents.push(incident) }, onTrouble: () => {} })
+  return { ...scene, scene, store, preferred: () => sent.filter(({ method }) => method === 'POST').map(({ headers }) => headers?.prefer), searches: () => sent.filter(({ method }) => method === 'GET').length }
+}
+
+const whole = (resource: FhirResource): Entry => ({ resource, response: { status: '201 Created', location: placeOf(resource) } })
+const bare = (resource: FhirResource): Entry => ({ response: { status: '201 Created', location: placeOf(resource) } })
+const placeOf = ({ resourceType, id }: FhirResource): string => `${resourceType}/${id}/_history/1`
+
+const patient = (id: string) => ({ type: 'Patient', id, resource: { resourceType: 'Patient', id } })
+
+test('once a record of a type came back with the tag, an import asks for no more than that others were made', async t => {
+  const { store, scene, preferred, searches } = startScene()
+  t.same(await store.write([patient('i1'), patient('i2')]), { written: [undefined, undefined] })
+  scene.answerOf = bare
+  t.same(await store.write([patient('i3')]), { written: [undefined] })
+  t.same(await store.write([patient('i4'), { type: 'Group', id: 'i5', resource: { resourceType: 'Group', id: 'i5' } }]), { written: [undefined, undefined] })
+  t.same(preferred(), ['return=representation', 'return=minimal', 'return=representation'])
+  t.equal(searches(), 1, 'the first Group, which did not come back, is read')
+})
+
+test('what an import changed, and what a datastore says to have made elsewhere, is read before it counts as stored', async t => {
+  const { store, scene, stored, incidents, searches } = startScene()
+  await store.write([patient('i1')])
+  stored.set('i2', { resourceType: 'Patient', id: 'i2', meta: { tag: [{ system, code: 'other' }] } })
+  scene.answerOf = resource => resource.id === 'i4' ? { response: { status: '201 Created', location: 'Patient/elsewhere/_history/1' } } : { response: { status: '200 OK', location: placeOf(resource) } }
+  const { written } = await store.write([patient('i2'), patient('i3'), patient('i4')]) as { written: ReadonlyArray<{ code: string } | undefined> }
+  t.same(written.map(failure => failure?.code), ['INTERNAL_ERROR', undefined, undefined])
+  t.match(incidents, [{ kind: 'foreign-answer', type: 'Patient', records: 1 }])
+  t.equal(searches(), 1)
+})
+
+test('an entry that tells of no success is none, though the transaction was answered well', async t => {
+  const { store, scene } = startScene()
+  await store.write([patient('i1')])
+  scene.answerOf = () => ({ response: { status: '400' } })
+  const { written } = await store.write([patient('i2')]) as { written: ReadonlyArray<{ code: string } | undefined> }
+  t.equal(written[0]!.code, 'INTERNAL_ERROR')
+})
+
+test('an import leaves to requests what they know of whose records are, and tells them what is gone', async t => {
+  const { store, ownership } = startScene()
+  const place = { datastore: 'scripted', tenant: 'mine' }
+  ownership.remember(place, 'Patient/known')
+  await store.write([patient('i1'), { type: 'Observation', id: 'i2', resource: { resourceType: 'Observation', id: 'i2', subject: { reference: 'Patient/known' } } as FhirResource }])
+  t.equal(ownership.isKnown(place, 'Patient/i1'), false)
+  t.equal(ownership.isKnown(place, 'Patient/known'), true)
+})
