@@ -109,7 +109,14 @@ async function gatewayJob ({ url, secret }, kind, { headers, ...request }) {
   const begun = await answerOf(`${url}/v1/bulk/${kind}`, { method: 'POST', headers: { 'x-api-key': secret, ...headers }, ...request })
   const { data: { jobId } } = await begun.json()
   for (;;) {
-    const { data: job } = await (await answerOf(`${url}/v1/bulk/jobs/${jobId}`, { headers: { 'x-api-key': secret } })).json()
+    const answer = await fetch(`${url}/v1/bulk/jobs/${jobId}`, { headers: { 'x-api-key': secret } })
+    const { data: job } = await answer.json()
+    if (answer.status === 503) {
+      // Beside everything else on a small machine a gateway may have too much to do to tell.
+      await pause(askEveryMs)
+      continue
+    }
+    if (!answer.ok) throw new Error(`a job was answered with ${answer.status}`)
     if (job.status === 'completed' && job.failedRecords === 0) return job
     if (!['pending', 'processing'].includes(job.status)) throw new Error(`the job ended as ${JSON.stringify(job).slice(0, 500)}`)
     await pause(askEveryMs)
