@@ -23,6 +23,7 @@ export class AuditEvents {
   readonly #parts: Required<AuditEventsParts>
   readonly #queues = new Map<string, EventQueue>()
   readonly #totals = { stored: 0, unsent: 0 }
+  #isClosed = false
   #untold = new Map<string, { readonly owner: JobOwner, records: number }>()
 
   constructor (parts: AuditEventsParts) {
@@ -33,16 +34,17 @@ export class AuditEvents {
     return { ...this.#totals, waiting: [...this.#queues.values()].reduce((sum, { waiting }) => sum + waiting, 0) }
   }
 
-  /** Sends one soon. */
+  /** Sends one soon. What comes when the gateway has stopped, because the disk did not take its line before, is told as given up. */
   add (owner: JobOwner, event: AccessEvent): void {
     const datastore = this.#parts.datastoreOf(owner)
-    if (datastore !== undefined) return this.#queueOf(datastore).add(owner, event)
+    if (datastore !== undefined && !this.#isClosed) return this.#queueOf(datastore).add(owner, event)
     this.#end('unsent', owner, 1)
     this.#tell()
   }
 
   /** Sends what waits, and writes down how many could not be sent. */
   async close (): Promise<void> {
+    this.#isClosed = true
     await Promise.all([...this.#queues.values()].map(queue => queue.close()))
     await this.#tell()
   }

@@ -80,19 +80,24 @@ export class EventQueue {
     return Math.min(pauseMs * 2 ** this.#failures, longestPauseMs)
   }
 
-  /** @returns whether the datastore had no trouble with them */
+  /** @returns whether the datastore took any of them, or will never */
   async #send (part: readonly Waiting[]): Promise<boolean> {
     const [{ owner }] = part as readonly [Waiting]
     try {
       const fates = await this.#parts.store(owner, part.map(({ event }) => event))
       for (const fate of ['stored', 'refused'] as const) this.#end(fate, part.filter((_, at) => fates[at] === fate))
-      return !fates.includes('again')
+      this.#putBack(part)
+      return fates.some(fate => fate !== 'again')
     } catch (error) {
       this.#tellTrouble(error)
-      // The trouble may be this organization's alone, so others come first the next time.
-      for (const one of part) if (this.#waiting.delete(one)) this.#waiting.add(one)
+      this.#putBack(part)
       return false
     }
+  }
+
+  /** The trouble may be theirs alone, so others come first the next time. */
+  #putBack (part: readonly Waiting[]): void {
+    for (const one of part) if (this.#waiting.delete(one)) this.#waiting.add(one)
   }
 
   #end (fate: 'stored' | 'refused', some: readonly Waiting[]): void {

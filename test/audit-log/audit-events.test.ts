@@ -159,6 +159,18 @@ test('what a datastore did not take is stored when it takes it again, in transac
   t.same(told, [])
 })
 
+test('what a datastore takes only later waits for it, and the others are stored', async t => {
+  let asked = 0
+  const { events, told } = opened({ store: async (_, some) => { asked++; return some.map(({ id }): AccessEventFate => id === '1' && asked < 4 ? 'again' : 'stored') } })
+  for (let i = 0; i < 3; i++) events.add(owner('a1'), event(i))
+  await until(() => events.counts.stored === 3)
+  t.equal(asked, 4)
+  await events.close()
+  t.same(told, [])
+  events.add(owner('a1'), event(4))
+  t.match(told, [{ tenantId: 'a1', records: 1 }], 'what comes after the end is told as given up')
+})
+
 test('a datastore that does not answer holds up the end no longer than it may', async t => {
   let answer = () => {}
   const { events, told } = opened({ closingMs: 20, store: async (_, some) => { await new Promise<void>(resolve => { answer = resolve }); return some.map(() => 'stored') } })
