@@ -4,7 +4,7 @@
  * after the names of the tests that failed. What the FHIR server itself says goes to test/hapi/target/hapi.log.
  */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -58,13 +58,16 @@ async function runTap (backend) {
   console.log(`Running ${files.length} test files`)
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-test-'))
   const output = join(folder, 'run.tap')
+  // Below the root, where the packages are found.
+  mkdirSync(join(root, '.tap'), { recursive: true })
+  const built = mkdtempSync(join(root, '.tap', 'built-'))
   try {
-    const code = await tap([`--output-file=${output}`, ...files], testEnvironment(backend))
+    const code = await tap([`--output-file=${output}`, ...files], { ...testEnvironment(backend), TEST_BUILT: built })
     Object.assign(counts, countTests(readFileSync(output, 'utf8')))
     if (counts.passed + counts.failed === 0) throw new Error('no file holds a test')
     return code === 0 && counts.failed > 0 ? 1 : code
   } finally {
-    rmSync(folder, { recursive: true })
+    for (const made of [folder, built]) rmSync(made, { recursive: true, force: true })
   }
 }
 
