@@ -2,13 +2,15 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { archive, startHapi } from './launcher.js'
+import { buildWhenNeeded } from './maven.js'
 
 const { values } = parseArgs({
   options: {
     port: { type: 'string', default: '8080' },
     set: { type: 'string', multiple: true, default: [] },
     jvm: { type: 'string', multiple: true, default: [] },
-    archive: { type: 'boolean', default: false }
+    archive: { type: 'boolean', default: false },
+    build: { type: 'boolean', default: false }
   }
 })
 const settings = Object.fromEntries(values.set.map(pair => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]))
@@ -16,7 +18,8 @@ const stopping = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort())
 
 try {
-  await (values.archive ? writeArchive() : serve())
+  if (values.build) await buildWhenNeeded({ log: console.error, signal: stopping.signal })
+  else await (values.archive ? writeArchive() : serve())
 } catch (error) {
   if (!stopping.signal.aborted) {
     console.error(error.message)
