@@ -98,9 +98,9 @@ export class KeyedRequests {
     }
   }
 
-  #finish (name: string, { id, version = null }: Result): void {
+  #finish (name: string, { id, version }: Result): void {
     try {
-      this.#statements.finish.run(id, version, name)
+      this.#statements.finish.run(id, version ?? null, name)
     } catch (error) {
       // It is done, and the client is to hear so; one that asks again is answered by what the record itself tells.
       if (!(error instanceof Database.SqliteError)) throw error
