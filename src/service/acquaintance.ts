@@ -11,7 +11,7 @@ export function acquaintance (backends: readonly Backend[], log: FastifyBaseLogg
   const loops = backends.map(backend => {
     let told = ''
     return new Loop(async stopping => {
-      const capabilities = await Promise.race([asked(backend), aborted(stopping)])
+      const capabilities = await unlessLeft(asked(backend), stopping)
       if (capabilities === undefined) return retryMs
       const { software, fhirVersion, hasExport } = capabilities
       const text = JSON.stringify([software, fhirVersion, hasExport])
@@ -28,10 +28,13 @@ async function asked (backend: Backend): Promise<Capabilities | undefined> {
   return await capabilitiesOf(backend).catch(() => undefined)
 }
 
-function aborted (signal: AbortSignal): Promise<undefined> {
+/** What the work comes to, or undefined as soon as nobody waits for it. */
+function unlessLeft<T> (work: Promise<T>, leaving: AbortSignal): Promise<T | undefined> {
   return new Promise(resolve => {
-    if (signal.aborted) resolve(undefined)
-    else signal.addEventListener('abort', () => resolve(undefined), { once: true })
+    const leave = (): void => resolve(undefined)
+    leaving.addEventListener('abort', leave)
+    // The signal is that of all turns.
+    work.then(resolve).finally(() => leaving.removeEventListener('abort', leave))
   })
 }
 
