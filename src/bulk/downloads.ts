@@ -4,6 +4,7 @@ import { createGzip } from 'node:zlib'
 import type {} from '@fastify/accepts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isKnown } from '../envelope/conditions.js'
+import { failureOf } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
 import { queryOf } from '../envelope/query.js'
 import type { Job, JobFile, Jobs } from '../jobs/job.js'
@@ -36,7 +37,7 @@ export async function downloads (scope: FastifyInstance, { jobs, spool }: Downlo
       const file = filesOf(job).find(({ name }) => name === request.params.name)
       if (file === undefined) throw new Failure('NOT_FOUND')
       requireHere(job, spool)
-      return sendFile(reply, { job, file, read: range => spool.of(job).read(file.name, range) })
+      return sendFile(reply, { job, file, read: range => spool.of(job).read(file.name, { ...range, state: { bytes: file.bytes, mark: file.mark ?? '' } }) })
     }
   })
 }
@@ -73,12 +74,12 @@ function sendFile (reply: FastifyReply, { job, file, read }: Sending): FastifyRe
   })
   if (isKnown(request.headers['if-none-match'], version)) return reply.code(304).send()
   reply.type(typeFor(job, request))
-  if (isZipped) return request.method === 'HEAD' ? reply.header('content-encoding', 'gzip').send() : sendZipped(reply, read({ start: 0, end: bytes }))
+  if (isZipped) return request.method === 'HEAD' ? reply.header('content-encoding', 'gzip').send() : sendZipped(reply, fileFor(reply, read({ start: 0, end: bytes })))
   const range = rangeOf(request, { bytes, version })
   if (range !== undefined) reply.code(206).header('content-range', `bytes ${range.start}-${range.end - 1}/${bytes}`)
   const { start, end } = range ?? { start: 0, end: bytes }
   reply.header('content-length', String(end - start))
-  return request.method === 'HEAD' ? reply.send() : reply.send(read({ start, end }))
+  return request.method === 'HEAD' ? reply.send() : reply.send(fileFor(reply, read({ start, end })))
 }
 
 function typeFor ({ request: wish }: Job, request: FastifyRequest): string {
@@ -86,6 +87,19 @@ function typeFor ({ request: wish }: Job, request: FastifyRequest): string {
   const types = isFhir ? [...ndjsonTypes] : ndjsonTypes.toReversed()
   const preferred = request.headers.accept === undefined ? false : request.accepts().type(types)
   return typeof preferred === 'string' ? preferred : types[0]!
+}
+
+const ofFile = ['etag', 'last-modified', 'accept-ranges', 'content-disposition', 'content-encoding', 'content-range', 'content-length'] as const
+
+/** A file that can't be read is answered with an error, of which nothing holds that was said of the file. */
+function fileFor (reply: FastifyReply, file: Readable): Readable {
+  return file.once('error', error => {
+    if (reply.raw.headersSent) return reply.log.error({ err: failureOf(error).cause }, 'a download breaks off')
+    for (const name of ofFile) {
+      reply.removeHeader(name)
+      reply.raw.removeHeader(name)
+    }
+  })
 }
 
 function sendZipped (reply: FastifyReply, file: Readable): FastifyReply {

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { Job } from '../jobs/job.js'
 import { base32, randomText } from '../keys/random-text.js'
-import { decrypted, readPieces, type Piece } from './cipher.js'
+import { bytesOf, type ReaderOptions } from './file-reader.js'
 import { openWriter } from './file-writer.js'
+import { PieceList, plainBytesOf } from './pieces.js'
 import { inTrouble } from './spool-trouble.js'
 import type { JobFiles } from './work.js'
 
@@ -24,7 +25,7 @@ const jobId = /^job-[a-z2-7]{26}$/
 const fileName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 const listSuffix = '.pieces'
 
-/** The directory for files of jobs, each job in a folder of its own and encrypted with its own key. Several gateways may share one. */
+/** The directory for files of jobs, each job in a folder of its own, encrypted and sealed with its own key. Several gateways may share one. */
 export class Spool {
   /** The id of this directory: only who sees it can work on a job that names it. */
   readonly storeId: string
@@ -50,10 +51,11 @@ export class Spool {
     const key = Buffer.from(fileKey, 'base64')
     const { reserveBytes } = this.#options
     const path = (name: string): string => join(folder, goodName(name))
+    const parts = (name: string) => ({ path: path(name), listPath: path(name) + listSuffix, secret: { key, name } })
     return {
-      write: async (name, from = 0) => await openWriter({ path: path(name), listPath: path(name) + listSuffix, key, from, reserveBytes, requireHeld }),
-      read: (name, range) => Readable.from(bytesOf({ path: path(name), key }, range), { objectMode: false, highWaterMark: readBytes }),
-      size: async name => (await statIfThere(path(name)))?.size,
+      write: async (name, from = 0, mark) => await openWriter({ ...parts(name), from, mark, reserveBytes, requireHeld }),
+      read: (name, range) => Readable.from(bytesOf(parts(name), range), { objectMode: false, highWaterMark: readBytes }),
+      size: async name => await sizeOf(parts(name)),
       path,
       remove: async name => { for (const suffix of ['', listSuffix]) await rm(path(name) + suffix, { force: true }) }
     }
@@ -101,6 +103,11 @@ function goodName (name: string): string {
   throw new Error('this is not a name that a file of a job may have')
 }
 
+async function sizeOf ({ path, listPath, secret }: ReaderOptions): Promise<number | undefined> {
+  const file = await statIfThere(path)
+  return file === undefined ? undefined : plainBytesOf((await PieceList.read(listPath, secret)).pieces, file.size)
+}
+
 async function statIfThere (path: string) {
   try {
     return await stat(path)
@@ -115,51 +122,4 @@ async function lastChange (folder: string): Promise<number> {
   const names = await readdir(folder).catch(() => [])
   const found = await Promise.all([folder, ...names.map(name => join(folder, name))].map(statIfThere))
   return Math.max(...found.map(file => file?.mtimeMs ?? 0))
-}
-
-async function * bytesOf ({ path, key }: { readonly path: string, readonly key: Uint8Array }, { start = 0, end = Infinity }: { readonly start?: number, readonly end?: number } = {}): AsyncGenerator<Buffer> {
-  const file = await open(path)
-  try {
-    const list = await open(path + listSuffix)
-    try {
-      const reader = new PieceReader(file, list, key)
-      for (let place = start; place < end;) {
-        const bytes = await reader.read(place, Math.min(readBytes, end - place))
-        if (bytes.length === 0) return
-        yield bytes
-        place += bytes.length
-      }
-    } finally {
-      await list.close()
-    }
-  } finally {
-    await file.close()
-  }
-}
-
-/** Reads a file that may be cut and written anew meanwhile. */
-class PieceReader {
-  #pieces: readonly Piece[] = []
-  #listBytes = 0
-
-  constructor (private readonly file: FileHandle, private readonly list: FileHandle, private readonly key: Uint8Array) {}
-
-  /** A piece is noted before a byte of it is written, so bytes that were read before the list grew are of the pieces known. */
-  async read (place: number, length: number): Promise<Buffer> {
-    for (;;) {
-      const known = this.#listBytes
-      const { buffer, bytesRead } = await this.file.read(Buffer.allocUnsafe(length), 0, length, place)
-      await this.#learn()
-      if (this.#listBytes === known) return decrypted(this.key, this.#pieces, { bytes: buffer.subarray(0, bytesRead), place })
-    }
-  }
-
-  async #learn (): Promise<void> {
-    const { size } = await this.list.stat()
-    if (size === this.#listBytes) return
-    const list = Buffer.alloc(size)
-    await this.list.read(list, 0, size, 0)
-    this.#pieces = readPieces(list)
-    this.#listBytes = size
-  }
 }

@@ -165,8 +165,8 @@ export class RunningJob {
     await jobs.release(lease, { afterMs })
   }
 
-  async #fail ({ code, message }: Failure): Promise<void> {
-    this.#log.warn({ code }, 'a bulk job failed')
+  async #fail ({ code, message, status, cause }: Failure): Promise<void> {
+    this.#log.warn({ code, ...status >= 500 && { err: cause } }, 'a bulk job failed')
     const { jobs, leaseMs } = this.#parts
     const saved = await jobs.save(this.#claimed.lease, { end: { status: 'failed', failure: { code, message } } }, leaseMs)
     if (saved === 'cancelled') await jobs.release(this.#claimed.lease)

@@ -3,13 +3,30 @@ import type { FastifyBaseLogger } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 import type { Job, JobChange } from '../jobs/job.js'
 
-/** The files of one job, encrypted; names are words that are safe in a path. */
+/** How far a file is. Kept elsewhere, it tells the file from what it was before, and from what it is after a cut. */
+export interface FileState {
+  readonly bytes: number
+  /** With the length, it determines the content. */
+  readonly mark: string
+}
+
+/** A part of a file. */
+export interface ReadRange {
+  /** The first byte; 0 unless told. */
+  readonly start?: number
+  /** Before which the last one is. A file that does not reach so far is an error; unless told, all that is there. */
+  readonly end?: number
+  /** The file that is meant, as it was when this was noted; any that was flushed unless told. */
+  readonly state?: FileState
+}
+
+/** The files of one job, encrypted and sealed: what the gateway did not write is an error when it is read. Names are words that are safe in a path. */
 export interface JobFiles {
-  /** Opens a file to write on from a place, which cuts off what is behind it; 0 begins anew. */
-  write: (name: string, from?: number) => Promise<FileWriter>
-  /** Bytes from `start` to before `end`; all unless told. */
-  read: (name: string, range?: { readonly start?: number, readonly end?: number }) => Readable
-  /** In bytes; undefined where there is no such file. */
+  /** Opens a file to write on from a place, which cuts off what is behind it; 0 begins anew. With its mark, only as it was then. */
+  write: (name: string, from?: number, mark?: string) => Promise<FileWriter>
+  /** All of it, or a part. What was flushed can be read. */
+  read: (name: string, range?: ReadRange) => Readable
+  /** In bytes, as far as they are there, which reading proves; undefined where there is no such file. */
   size: (name: string) => Promise<number | undefined>
   /** Where a database of the job may be. It is not encrypted, so nothing that says anything of a person may be in it. */
   path: (name: string) => string
@@ -17,10 +34,8 @@ export interface JobFiles {
   remove: (name: string) => Promise<void>
 }
 
-/** Writes to one file, in order. */
-export interface FileWriter {
-  /** Bytes written so far, the place that was begun at included. */
-  readonly bytes: number
+/** Writes to one file, in order. Its state counts what was written, the place that was begun at included. */
+export interface FileWriter extends FileState {
   /** Resolves when more may be written. */
   write: (bytes: Uint8Array) => Promise<void>
   /** Resolves when everything is on the disk. */

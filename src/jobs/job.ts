@@ -66,6 +66,8 @@ export interface JobFile {
   /** Lines. */
   readonly count: number
   readonly bytes: number
+  /** Of its content, so that the file can't be put back as it was before: without it, nothing of the file is given out. */
+  readonly mark?: string
 }
 
 /** What went wrong with one line of an import, which counts from 1; words of the error catalog. */

@@ -49,7 +49,7 @@ const importRequest = Type.Object({
 
 const request = Type.Union([exportRequest, importRequest])
 const progress = Type.Object({ total: Type.Optional(count), processed: count, failed: count } satisfies Told<Progress>, closed)
-const files = several(Type.Object({ name: word, resourceType: word, count, bytes: count } satisfies Told<JobFile>, closed), 1_000)
+const files = several(Type.Object({ name: word, resourceType: word, count, bytes: count, mark: Type.Optional(word) } satisfies Told<JobFile>, closed), 1_000)
 const errors = several(Type.Object({ line: count, code: word, message: text } satisfies Told<LineError>, closed), 100)
 const failure = Type.Object({ code: word, message: text }, closed)
 

@@ -99,6 +99,7 @@ function filesOn (disk: Map<string, Buffer>, step: () => void): JobFiles {
       }
       return {
         get bytes () { return kept.length + pending.length },
+        mark: 'mark',
         write: async bytes => {
           pending = Buffer.concat([pending, bytes])
           disk.set(name, Buffer.concat([kept, pending.subarray(0, pending.length / 2)]))

@@ -1,11 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { Spool } from '../../src/bulk/files.js'
-import type { JobFiles } from '../../src/bulk/work.js'
+import type { FileState, JobFiles, ReadRange } from '../../src/bulk/work.js'
+
+/** Of 64 KiB, and its tag. */
+const slot = 65_552
+const isDamaged = { code: 'INTERNAL_ERROR', message: /changed or cut/ }
 
 function spoolIn (t: Test, reserveBytes = 0) {
   const directory = join(mkdtempSync(join(tmpdir(), 'clinigate-spool-')), 'bulk')
@@ -13,14 +17,15 @@ function spoolIn (t: Test, reserveBytes = 0) {
   return { directory, spool: new Spool({ directory, reserveBytes }) }
 }
 
-async function put (files: JobFiles, name: string, bytes: Uint8Array, from?: number): Promise<void> {
+async function put (files: JobFiles, name: string, bytes: Uint8Array, from?: number): Promise<FileState> {
   const writer = await files.write(name, from)
   await writer.write(bytes)
   if (writer.bytes !== (from ?? 0) + bytes.length) throw new Error('a writer does not know where it is')
   await writer.close()
+  return { bytes: writer.bytes, mark: writer.mark }
 }
 
-const read = (files: JobFiles, ...range: [name: string, range?: { start?: number, end?: number }]) => buffer(files.read(...range))
+const read = (files: JobFiles, ...range: [name: string, range?: ReadRange]) => buffer(files.read(...range))
 
 t.test('what was written is read back, whole and from any place to any other', async t => {
   const { spool } = spoolIn(t)
@@ -35,11 +40,12 @@ t.test('what was written is read back, whole and from any place to any other', a
   await writer.close()
   t.equal(await files.size('Patient.ndjson'), content.length)
   t.ok((await read(files, 'Patient.ndjson')).equals(content))
-  for (const [start, end] of [[0, 1], [1, 17], [15, 16], [16, 33], [131_071, 131_073], [262_144, 262_145], [699_999, 700_001], [700_000, 900_000], [5, 5]] as const) {
+  for (const [start, end] of [[0, 1], [1, 17], [65_535, 65_536], [65_535, 65_537], [65_536, 131_072], [10, 400_000], [262_143, 262_145], [699_999, 700_001], [0, 700_001], [5, 5]] as const) {
     t.ok((await read(files, 'Patient.ndjson', { start, end })).equals(content.subarray(start, end)), `${start} to ${end}`)
   }
   t.ok((await read(files, 'Patient.ndjson', { start: 690_000 })).equals(content.subarray(690_000)))
-  t.equal((await read(files, 'Patient.ndjson', { start: 900_000 })).length, 0)
+  for (const start of [700_001, 720_896, 900_000]) t.equal((await read(files, 'Patient.ndjson', { start })).length, 0)
+  await t.rejects(read(files, 'Patient.ndjson', { start: 700_000, end: 700_002 }), isDamaged, 'half of what was asked for is never given out as the whole')
   t.equal(await files.size('Group.ndjson'), undefined)
   await t.rejects(read(files, 'Group.ndjson'), { code: 'ENOENT' })
 })
@@ -47,39 +53,54 @@ t.test('what was written is read back, whole and from any place to any other', a
 t.test('a file is cut and goes on from any place, however often, and is read as what was written last', async t => {
   const { spool } = spoolIn(t)
   const { files } = await spool.begin()
-  let content = randomBytes(1_000)
+  let content = randomBytes(200_000)
   await put(files, 'a', content)
-  for (const from of [1_000, 999, 500, 1_300, 17, 16, 400, 0, 3]) {
-    const more = randomBytes(800)
+  const places = Array.from({ length: 30 }, () => Math.floor(Math.random() * 150_000))
+  for (const from of [200_000, 199_999, 65_536, 65_537, 65_535, 131_072, 17, 16, 400, ...places, 0, 3]) {
+    const more = randomBytes(150_000 + Math.floor(Math.random() * 100_000))
     await put(files, 'a', more, from)
     content = Buffer.concat([content.subarray(0, from), more])
     t.ok((await read(files, 'a')).equals(content), `from ${from}`)
+    t.equal(await files.size('a'), content.length)
+    const [start, end] = [Math.floor(Math.random() * 100_000), 100_000 + Math.floor(Math.random() * 50_000)]
+    t.ok((await read(files, 'a', { start, end })).equals(content.subarray(start, end)), `${start} to ${end}, from ${from}`)
   }
-  await t.rejects(files.write('a', 5_000), /shorter than the place/)
+  await t.rejects(files.write('a', 500_000), /shorter than the place/)
   await t.rejects(files.write('b', 5), { code: 'ENOENT' })
 })
 
-t.test('two contents of one place never share a keystream', async t => {
+t.test('what was flushed is there on its own, and what comes behind it does not touch it', async t => {
+  const { spool } = spoolIn(t)
+  const { files } = await spool.begin()
+  const writer = await files.write('a')
+  let content = Buffer.alloc(0)
+  for (const length of [0, 1, 65_535, 65_536, 0, 100, 300_000, 65_536]) {
+    const more = randomBytes(length)
+    await writer.write(more)
+    await writer.flush()
+    content = Buffer.concat([content, more])
+    t.ok((await read(files, 'a')).equals(content))
+    t.ok((await read(files, 'a', { state: { bytes: writer.bytes, mark: writer.mark } })).equals(content))
+  }
+  await writer.close()
+  t.ok((await read(files, 'a')).equals(content))
+})
+
+t.test('two contents never share a keystream', async t => {
   const { spool, directory } = spoolIn(t)
   const { id, files } = await spool.begin()
-  const raw = (name = 'a') => readFileSync(join(directory, id, name))
-  const zeros = Buffer.alloc(4_096)
-  const streams: Buffer[] = []
+  const zeros = Buffer.alloc(150_000)
+  const blocks: string[] = []
   // What zeros are encrypted to is the keystream itself.
-  for (const from of [0, 0, 32, 33, 32, 0]) {
-    await put(files, 'a', zeros.subarray(from), from)
-    streams.push(raw())
+  for (const [name, from] of [['a', 0], ['a', 0], ['a', 65_536], ['a', 100], ['a', 100], ['a', 0], ['b', 0]] as const) {
+    const { size: before } = from === 0 ? { size: 0 } : statSync(join(directory, id, name))
+    await put(files, name, zeros, from)
+    const raw = readFileSync(join(directory, id, name))
+    // The frame with the last byte before the place stays as it was.
+    for (let at = from === 0 ? 0 : Math.min(slot, before); at + 16 <= raw.length; at += 16) blocks.push(raw.subarray(at, at + 16).toString('hex'))
   }
-  await put(files, 'b', zeros)
-  streams.push(raw('b'))
-  const blocks = (stream: Buffer, from = 0) => Array.from({ length: 200 }, (_, i) => stream.subarray(from + i * 16, from + i * 16 + 16).toString('hex'))
-  for (const [i, stream] of streams.entries()) {
-    for (const other of streams.slice(i + 1)) {
-      const seen = new Set(blocks(stream, 48))
-      t.equal(blocks(other, 48).filter(block => seen.has(block)).length, 0)
-    }
-  }
-  t.equal(new Set(blocks(streams[0]!)).size, 200, 'and no block of one content has that of another')
+  t.ok(blocks.length > 7 * 9_000)
+  t.equal(new Set(blocks).size, blocks.length)
 })
 
 t.test('a spool says nothing without the key of the job', async t => {
@@ -93,7 +114,7 @@ t.test('a spool says nothing without the key of the job', async t => {
     for (const word of ['Ada Byron', 'resourceType', '"Patient"']) t.equal(raw.includes(word), false, `${word} in ${name}`)
   }
   const others = spool.of({ id, fileKey: randomBytes(32).toString('base64') })
-  t.equal((await read(others, 'Patient.ndjson')).includes('Ada Byron'), false)
+  await t.rejects(read(others, 'Patient.ndjson'), isDamaged)
 })
 
 t.test('files are for the gateway\'s own user alone', async t => {
@@ -117,16 +138,170 @@ t.test('no name leads out of the folder of the job', async t => {
 t.test('what a crash left unfinished is cut off, and the rest is read', async t => {
   const { spool, directory } = spoolIn(t)
   const { id, files } = await spool.begin()
-  await put(files, 'a', Buffer.from('first'))
-  await put(files, 'a', Buffer.from('second'), 5)
-  // The note of a third piece, of which half came to the disk.
-  const list = join(directory, id, 'a.pieces')
-  const half = await files.write('a', 11)
-  truncateSync(list, statSync(list).size - 10)
-  await half.close()
-  t.equal((await read(files, 'a')).toString(), 'firstsecond')
-  await put(files, 'a', Buffer.from('third'), 11)
-  t.equal((await read(files, 'a')).toString(), 'firstsecondthird')
+  let content = Buffer.concat([randomBytes(100_000), randomBytes(70_000)])
+  await put(files, 'a', content.subarray(0, 100_000))
+  await put(files, 'a', content.subarray(100_000), 100_000)
+  // The note of a third piece, of which a part came to the disk, or only its length.
+  for (const half of [randomBytes(1), randomBytes(47), Buffer.alloc(48)]) {
+    appendFileSync(join(directory, id, 'a.pieces'), half)
+    t.ok((await read(files, 'a')).equals(content))
+    const more = randomBytes(10)
+    await put(files, 'a', more, content.length)
+    content = Buffer.concat([content, more])
+    t.ok((await read(files, 'a')).equals(content))
+  }
+})
+
+t.test('a crash in the midst of a frame harms nothing that was flushed', async t => {
+  const { spool, directory } = spoolIn(t)
+  const { id, files } = await spool.begin()
+  const content = randomBytes(100_000)
+  for (const kept of [0, 1, 15, 16, 30_000, slot - 1, slot, slot + 1, 2 * slot + 5]) {
+    const first = await files.write('a')
+    await first.write(content)
+    await first.flush()
+    const state = { bytes: first.bytes, mark: first.mark }
+    const flushed = statSync(join(directory, id, 'a')).size
+    await first.write(randomBytes(300_000))
+    truncateSync(join(directory, id, 'a'), flushed + kept)
+    t.ok((await read(files, 'a', { end: 100_000, state })).equals(content), `with ${kept} bytes more`)
+    await t.rejects(read(files, 'a'), isDamaged, 'what was not flushed is not half there')
+    t.ok(await files.size('a')! as number >= 100_000)
+    const more = randomBytes(1_000)
+    const next = await files.write('a', state.bytes, state.mark)
+    await next.write(more)
+    await next.close()
+    t.ok((await read(files, 'a')).equals(Buffer.concat([content, more])))
+    await first.close().catch(() => {})
+  }
+})
+
+t.test('a changed bit, wherever it is, is an error, and no byte before the error is false', async t => {
+  const { spool, directory } = spoolIn(t)
+  const { id, files } = await spool.begin()
+  const content = randomBytes(200_000)
+  await put(files, 'a', content.subarray(0, 90_000))
+  await put(files, 'a', content.subarray(90_000), 90_000)
+  const flip = async (name: string, at: number): Promise<void> => {
+    const path = join(directory, id, name)
+    const raw = readFileSync(path)
+    const changed = Buffer.from(raw)
+    changed[at]! ^= 1 << at % 8
+    writeFileSync(path, changed)
+    const given: Buffer[] = []
+    await t.rejects(async () => { for await (const chunk of files.read('a') as AsyncIterable<Buffer>) given.push(chunk) }, isDamaged, `${name} ${at}`)
+    const before = Buffer.concat(given)
+    if (!before.equals(content.subarray(0, before.length))) t.fail(`false bytes with ${name} ${at}`)
+    writeFileSync(path, raw)
+  }
+  const length = statSync(join(directory, id, 'a')).size
+  for (const at of [0, 1, 1_000, 65_535, 65_536, slot - 1, slot, slot + 5, length - 17, length - 16, length - 1]) await flip('a', at)
+  for (let at = 0; at < statSync(join(directory, id, 'a.pieces')).size; at++) await flip('a.pieces', at)
+  t.ok((await read(files, 'a')).equals(content))
+})
+
+t.test('a frame counts at its own place alone: not at another, not in another file, job or version', async t => {
+  const { spool, directory } = spoolIn(t)
+  const [one, two] = [await spool.begin(), await spool.begin()]
+  const path = (id: string, name: string) => join(directory, id, name)
+  const content = Buffer.alloc(200_000, 'x')
+  for (const [files, name] of [[one.files, 'a'], [one.files, 'b'], [two.files, 'a']] as const) await put(files, name, content)
+  const raw = readFileSync(path(one.id, 'a'))
+  const frame = (from: Buffer, number: number) => from.subarray(number * slot, (number + 1) * slot)
+  const replaced = (number: number, by: Buffer) => Buffer.concat([raw.subarray(0, number * slot), by, raw.subarray((number + 1) * slot)])
+  const refuses = async (bytes: Buffer, why: string): Promise<void> => {
+    writeFileSync(path(one.id, 'a'), bytes)
+    await t.rejects(read(one.files, 'a'), isDamaged, why)
+    writeFileSync(path(one.id, 'a'), raw)
+  }
+  await refuses(Buffer.concat([frame(raw, 1), frame(raw, 0), raw.subarray(2 * slot)]), 'swapped')
+  await refuses(replaced(1, frame(raw, 0)), 'twice')
+  await refuses(replaced(1, Buffer.alloc(0)), 'left out')
+  await refuses(replaced(1, frame(readFileSync(path(one.id, 'b')), 1)), 'of another file')
+  await refuses(replaced(1, frame(readFileSync(path(two.id, 'a')), 1)), 'of another job')
+  for (const suffix of ['', '.pieces']) writeFileSync(path(one.id, `a${suffix}`), readFileSync(path(two.id, `a${suffix}`)))
+  await t.rejects(read(one.files, 'a'), isDamaged, 'a whole file of another job')
+  for (const suffix of ['', '.pieces']) writeFileSync(path(one.id, `a${suffix}`), readFileSync(path(one.id, `b${suffix}`)))
+  await t.rejects(read(one.files, 'a'), isDamaged, 'a whole file of another name')
+  await put(two.files, 'a', content.subarray(65_536), 65_536)
+  const now = readFileSync(path(two.id, 'a'))
+  t.equal(now.length, raw.length)
+  for (const number of [1, 2, 3]) {
+    writeFileSync(path(two.id, 'a'), now)
+    t.ok((await read(two.files, 'a')).equals(content))
+    writeFileSync(path(two.id, 'a'), Buffer.concat([now.subarray(0, number * slot), frame(raw, number), now.subarray((number + 1) * slot)]))
+    await t.rejects(read(two.files, 'a'), isDamaged, 'of an earlier version')
+  }
+})
+
+t.test('a file that was cut, or to which something was added, is an error', async t => {
+  const { spool, directory } = spoolIn(t)
+  const { id, files } = await spool.begin()
+  const content = randomBytes(131_072)
+  await put(files, 'a', content)
+  const path = join(directory, id, 'a')
+  const raw = readFileSync(path)
+  t.equal(raw.length, 2 * slot + 16, 'an end behind two whole frames')
+  for (const length of [0, 1, 16, slot - 1, slot, slot + 1, 2 * slot - 1, 2 * slot, 2 * slot + 1, 2 * slot + 15]) {
+    writeFileSync(path, raw.subarray(0, length))
+    await t.rejects(read(files, 'a'), isDamaged, `cut to ${length}`)
+    await t.rejects(read(files, 'a', { start: 200_000 }), isDamaged)
+  }
+  for (const more of [1, 16, slot]) {
+    writeFileSync(path, Buffer.concat([raw, Buffer.alloc(more)]))
+    await t.rejects(read(files, 'a'), isDamaged, `${more} more`)
+  }
+  writeFileSync(path, raw)
+  const list = readFileSync(`${path}.pieces`)
+  for (const changed of [Buffer.alloc(0), list.subarray(0, 20), Buffer.concat([list, list, list])]) {
+    writeFileSync(`${path}.pieces`, changed)
+    await t.rejects(read(files, 'a'), isDamaged)
+  }
+  rmSync(`${path}.pieces`)
+  await t.rejects(read(files, 'a'), isDamaged)
+  await t.rejects(files.write('a', 5), /shorter/)
+})
+
+t.test('a whole file that is put back as it was before is an error to whoever knows its state', async t => {
+  const { spool, directory } = spoolIn(t)
+  const { id, files } = await spool.begin()
+  const keep = () => ['a', 'a.pieces'].map(name => [join(directory, id, name), readFileSync(join(directory, id, name))] as const)
+  const putBack = (kept: ReturnType<typeof keep>) => { for (const [path, bytes] of kept) writeFileSync(path, bytes) }
+  const states: Array<{ state: FileState, kept: ReturnType<typeof keep>, content: Buffer }> = []
+  let content = Buffer.alloc(0)
+  for (const from of [0, 100_000, 70_000, 65_536, 0]) {
+    const more = randomBytes(100_000)
+    const state = await put(files, 'a', more, from)
+    content = Buffer.concat([content.subarray(0, from), more])
+    states.push({ state, kept: keep(), content })
+  }
+  await files.remove('a')
+  const again = randomBytes(100_000)
+  states.push({ state: await put(files, 'a', again), kept: keep(), content: again })
+  for (const [i, { kept, content }] of states.entries()) {
+    putBack(kept)
+    for (const [j, { state }] of states.entries()) {
+      if (i === j) {
+        t.ok((await read(files, 'a', { state })).equals(content))
+        t.ok((await read(files, 'a', { start: 50_000, end: 80_000, state })).equals(content.subarray(50_000, 80_000)))
+      } else if (!(i === 1 && j === 0)) {
+        await t.rejects(read(files, 'a', { end: 10, state }), isDamaged, `${i} in place of ${j}`)
+        await t.rejects(files.write('a', state.bytes, state.mark), isDamaged)
+      }
+    }
+  }
+  const long = await put(files, 'a', randomBytes(600_000))
+  const before = keep()
+  const state = await put(files, 'a', Buffer.alloc(600_000, 'x'))
+  t.ok(long.mark !== state.mark)
+  const reader = files.read('a', { state })[Symbol.asyncIterator]()
+  await reader.next()
+  putBack(before)
+  const given: Buffer[] = []
+  await t.rejects(async () => { for (let next = await reader.next(); !next.done; next = await reader.next()) given.push(next.value) }, isDamaged, 'nor while it is read')
+  t.match(Buffer.concat(given).toString('latin1'), /^x*$/)
+  putBack(states[1]!.kept)
+  t.ok((await read(files, 'a', { end: 100_000, state: states[0]!.state })).equals(states[0]!.content), 'what only grew since is what was meant')
 })
 
 t.test('whoever reads while a file is cut and written anew reads no byte with the wrong key', async t => {
@@ -153,7 +328,7 @@ t.test('a writer waits for the disk: what it holds in memory has a bound', async
   const writer = await files.write('a')
   const line = Buffer.alloc(1_000_000)
   for (let i = 0; i < 64; i++) await writer.write(line)
-  t.equal(await files.size('a'), 64_000_000, 'all but the last quarter of a million bytes is on the disk when write resolves')
+  t.ok(await files.size('a')! as number >= 64_000_000 - 262_144 - 65_536, 'all but the last third of a million bytes is on the disk when write resolves')
   await writer.close()
 })
 

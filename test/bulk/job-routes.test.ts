@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
+import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { Job } from '../../src/jobs/job.js'
@@ -167,6 +169,29 @@ t.test('files at another gateway are said to be there, and to be asked for again
   t.match(await control.jobs.find(job.id, owner), { status: 'completed' })
   const answer = await ask('GET', fileOf(job))
   t.match([answer.statusCode, answer.json(), answer.headers['retry-after']], [503, { code: 'BACKEND_UNAVAILABLE', message: /bulk\.directory/ }, '1'])
+})
+
+t.test('a file that somebody changed on the disk is an error, or breaks off, and is never taken for a whole one', async t => {
+  const { make, secret, url, dataDirectory, logged } = await place(t)
+  const content = `${randomBytes(99).toString('hex')}\n`.repeat(1_500)
+  const job = await make({ ...completed, files: { 'Patient.ndjson': content } })
+  const path = join(dataDirectory, 'bulk', job.id, 'Patient.ndjson')
+  const raw = readFileSync(path)
+  const get = async (headers: Record<string, string>) => await fetch(`${url}/v1/bulk/jobs${fileOf(job)}`, { headers: { 'x-api-key': secret, ...headers } })
+  const ways: ReadonlyArray<Record<string, string>> = [{ 'accept-encoding': 'identity' }, { 'accept-encoding': 'gzip' }, { range: 'bytes=10-250000' }]
+  for (const headers of ways) t.equal((await (await get(headers)).text()).length, 'range' in headers ? 249_991 : content.length)
+  raw[200_000]! ^= 1
+  writeFileSync(path, raw)
+  for (const headers of ways) await t.rejects(async () => await (await get(headers)).text(), JSON.stringify(headers))
+  t.equal(await (await get({ range: 'bytes=100-199' })).text(), content.slice(100, 200), 'what was not changed is there')
+  raw[20]! ^= 1
+  writeFileSync(path, raw)
+  for (const headers of ways) {
+    const answer = await get(headers)
+    t.strictSame([answer.status, answer.headers.get('etag'), answer.headers.get('content-encoding'), answer.headers.get('content-range')], [500, null, null, null])
+    t.match(await answer.json(), { code: 'INTERNAL_ERROR' })
+  }
+  t.equal(logged().filter(line => JSON.stringify(line).includes('a frame of a file is missing or not the one that was written')).length, 6, 'the operator learns of each')
 })
 
 t.test('a download costs no more memory than its client takes, and a client that leaves lets go of the file', async t => {

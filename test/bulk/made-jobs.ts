@@ -27,7 +27,7 @@ export function jobMaker (control: ControlStore, dataDirectory: string): (wish: 
       const writer = await written.write(name)
       await writer.write(Buffer.from(content))
       await writer.close()
-      return { name, resourceType: name.split('.')[0]!, count: content.split('\n').length - 1, bytes: Buffer.byteLength(content) }
+      return { name, resourceType: name.split('.')[0]!, count: content.split('\n').length - 1, bytes: Buffer.byteLength(content), mark: writer.mark }
     }))
     // In a store that no gateway sees, so that only the test works on it.
     const elsewhere = `elsewhere-${place.id}`

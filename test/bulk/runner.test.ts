@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Spool } from '../../src/bulk/files.js'
@@ -34,7 +35,7 @@ async function place (t: Test) {
     return { ...await jobs.create({ owner, request: exportRequest, ...made, ...draft }), files }
   }
   const statusOf = async (id: string) => (await jobs.find(id, owner))?.status
-  return { clock, jobs, spool, lines, run, create, statusOf }
+  return { directory, clock, jobs, spool, lines, run, create, statusOf }
 }
 
 /** The same jobs, but for what the test changes. */
@@ -97,6 +98,19 @@ t.test('a failure of the client\'s ends the job with its code and message; troub
     t.match(await jobs.find(id, owner), { failure: { code: failure.code, message: 'No.' } })
     t.notMatch(JSON.stringify(await jobs.find(id, owner)), 'hidden')
   }
+})
+
+t.test('a job whose files somebody changed is stopped for good, and both its client and the operator learn why', async t => {
+  const { run, create, jobs, statusOf, lines, directory } = await place(t)
+  const { id, files } = await create()
+  const writer = await files.write('input')
+  await writer.write(Buffer.from('{}\n'))
+  await writer.close()
+  appendFileSync(join(directory, id, 'input'), 'x')
+  run(async ({ files }) => { await text(files.read('input')) })
+  await until(async () => await statusOf(id) === 'failed')
+  t.match(await jobs.find(id, owner), { failure: { code: 'INTERNAL_ERROR', message: /changed or cut.*bulk\.directory/ } })
+  t.match(lines.join(''), /a frame of a file/)
 })
 
 t.test('trouble of a datastore lets the job be taken up later, after growing pauses, from its checkpoint', async t => {

@@ -122,7 +122,7 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
     await jobs.create(draftOf())
     const { lease, job } = (await jobs.claim(worker))!
     const checkpoint = { at: 1.5, big: 123_456_789_012, text: 'ü', list: [1, null] }
-    const files = [{ name: 'Patient.ndjson', resourceType: 'Patient', count: 3, bytes: 5_000_000_000 }]
+    const files = [{ name: 'Patient.ndjson', resourceType: 'Patient', count: 3, bytes: 5_000_000_000, mark: 'hPF7Zz0' }]
     const errors = [{ line: 7, code: 'VALIDATION_ERROR', message: 'birthDate: expected a date' }]
     t.equal(await jobs.save(lease, { checkpoint, progress: { total: 9, processed: 3, failed: 1 } }, 1), 'going on')
     t.equal(await jobs.save(lease, { files, errors }, 30_000), 'going on')

@@ -3,7 +3,7 @@ import type { FileWriter, JobFiles } from '../work.js'
 import { textsWithin } from './texts.js'
 
 /** What was written of one type. */
-export type Written = Pick<JobFile, 'resourceType' | 'count' | 'bytes'>
+export type Written = Required<Omit<JobFile, 'name'>>
 
 const nameOf = (type: string): string => `${type}.ndjson`
 
@@ -44,7 +44,7 @@ export class Output {
     if (texts.length === 0) return
     const { writer } = await this.#opened(type)
     await writer.write(Buffer.from(`${texts.join('\n')}\n`))
-    this.#written.set(type, { resourceType: type, count: (this.#written.get(type)?.count ?? 0) + texts.length, bytes: writer.bytes })
+    this.#written.set(type, { resourceType: type, count: (this.#written.get(type)?.count ?? 0) + texts.length, bytes: writer.bytes, mark: writer.mark })
   }
 
   /** Which of these ids the file of a type has already. */
@@ -53,7 +53,7 @@ export class Output {
     const found = new Set<string>()
     if (written === undefined || ids.size === 0) return found
     await this.flush()
-    for await (const texts of textsWithin(this.#files.read(nameOf(type), { end: written.bytes }))) {
+    for await (const texts of textsWithin(this.#files.read(nameOf(type), { end: written.bytes, state: written }))) {
       for (const text of texts) {
         const { id } = JSON.parse(text) as { readonly id: string }
         if (ids.has(id)) found.add(id)
@@ -83,7 +83,8 @@ export class Output {
   async #opened (type: string): Promise<Open> {
     if (this.#open?.type === type) return this.#open
     await this.close()
-    this.#open = { type, writer: await this.#files.write(nameOf(type), this.#written.get(type)?.bytes ?? 0) }
+    const written = this.#written.get(type)
+    this.#open = { type, writer: await this.#files.write(nameOf(type), written?.bytes, written?.mark) }
     return this.#open
   }
 }
