@@ -13,6 +13,14 @@ t.test('the Dockerfile has no mistake, and its last stage runs without rights', 
   t.match(text.slice(text.lastIndexOf('\nFROM ')), /^\nFROM \S+:nonroot\n/)
 })
 
+t.test('the image starts Node.js as `npm start` does', async t => {
+  const flagsIn = (text: string | undefined): string[] => text?.match(/--[\w-]+(?:=\w+)?/g) ?? []
+  const { scripts } = JSON.parse(readFileSync(join(docker, '..', 'package.json'), 'utf8')) as { scripts: Record<string, string> }
+  const entry = /^ENTRYPOINT .*$/m.exec(readFileSync(join(docker, 'Dockerfile'), 'utf8'))?.[0]
+  t.strictSame(flagsIn(entry), flagsIn(scripts.start))
+  t.ok(flagsIn(entry).length > 0)
+})
+
 t.test('what the Dockerfile copies is what the build may see of the project', async t => {
   const copied = [...readFileSync(join(docker, 'Dockerfile'), 'utf8').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, names]) => names!.split(' '))
   const seen = readFileSync(join(docker, '..', '.dockerignore'), 'utf8').split('\n').filter(line => line.startsWith('!')).map(line => line.slice(1))
