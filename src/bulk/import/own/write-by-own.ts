@@ -61,7 +61,8 @@ class OwnRun {
   /** Waits for what an earlier run began; its files are nowhere now, so what was not fetched then never is. */
   async takeUp (): Promise<void> {
     const { work: { files } } = this.#errand
-    if (await files.size(begunFile) === undefined) return
+    // Not noted whole: then nothing was offered yet either.
+    if (!await files.size(begunFile)) return
     const { job } = await json(files.read(begunFile)) as { readonly job: string }
     await this.#ended(job)
     await this.#readBack([])
