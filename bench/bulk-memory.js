@@ -1,11 +1,11 @@
-// Resident memory of the gateway while it imports and exports files of more and more lines, each size by a gateway of its own, and
-// what a line costs it, before a FHIR server that has nothing to do.
+// Resident memory of a gateway, its control plane apart, while it imports and exports files of more and more lines, each size by a
+// gateway of its own, and what a line costs it, before a FHIR server that has nothing to do.
 // Usage: npm run build && node bench/bulk-memory.js [--lines 1000000] [--sizes 3]
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { recordsOf } from './bulk-records.js'
 import { exportThrough, importThrough } from './bulk-ways.js'
-import { newKey, newSurroundings, processorTime, residentMemory, start, startOn, stopAll } from './processes.js'
+import { newKey, newSurroundings, processorTime, residentMemory, start, startApart, stopAll } from './processes.js'
 
 const { values } = parseArgs({ options: { lines: { type: 'string', default: '1000000' }, sizes: { type: 'string', default: '3' } } })
 /** Each a tenth of the next. */
@@ -30,7 +30,7 @@ async function measureSize (lines) {
       if (met !== lines) throw new Error(`${met} lines were exported`)
     }
   }
-  const gateway = { secret, ...await startOn(surroundings, 'dist/main.js') }
+  const gateway = { secret, ...await startApart(surroundings) }
   for (const [name, job] of Object.entries(jobs)) {
     const { seconds, cpuMs, before, most } = await measure(gateway, job)
     console.log(`| ${[lines, name, (lines / seconds).toFixed(0), (cpuMs / lines).toFixed(3), before.toFixed(0), most.toFixed(0)].join(' | ')} |`)

@@ -55,6 +55,14 @@ export async function startOn ({ env }, script, args = []) {
   return { url, pid, env }
 }
 
+/** Starts a control plane, and a gateway apart from it, as where there are several. @returns the gateway */
+export async function startApart ({ env, create }) {
+  await startOn({ env }, 'dist/main.js', ['--role', 'control'])
+  const { secret } = create('tokens', 'create', '--role', 'gateway', '--name', 'bench')
+  const own = { PORT: String(await freePort()), CLINIGATE_DATA: join(env.CLINIGATE_DATA, 'gateway'), CONTROL_URL: `http://127.0.0.1:${env.PORT}`, CLINIGATE_GATEWAY_TOKEN: secret }
+  return await startOn({ env: { ...env, ...own } }, 'dist/main.js', ['--role', 'gateway'])
+}
+
 const upstreamOf = url => ({ FHIR_TEST_URL: url, FHIR_LIVE_URL: url })
 
 /** Resident memory of a process in MiB. */
