@@ -1,14 +1,9 @@
-import { ExactNumber } from '../../json.js'
-import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
 import { inFields } from '../../records/references.js'
-import { linkElements } from '../../tenant-guard/writes/link-elements.js'
+import type { Targets } from '../../tenant-guard/import/resolve-links.js'
 import { ReferenceFailure, type Link } from '../../tenant-guard/writes/references.js'
 
 type Fields = Readonly<Record<string, unknown>>
-
-/** Where lines of an import are stored, by what they are called: `Patient/p1` → `Patient/i0123…`. */
-export type Targets = Pick<ReadonlyMap<string, string>, 'has' | 'get'>
 
 /**
  * Every record that a new resource refers to, as `Type/id`; a bare id that may mean one of several types is all of them.
@@ -38,28 +33,6 @@ export function withTargetsInFields (mapping: Mapping, fields: Fields, targets: 
 
 /** Whether fields of this group have to be looked up among stored records. */
 export const hasOpenFields = (mapping: Mapping): boolean => openFields(mapping).length > 0
-
-/** A resource whose references to lines of this import lead to where those are stored. */
-export function withTargets (resource: FhirResource, links: readonly Link[], targets: Targets): FhirResource {
-  const texts = new Map(links.flatMap(({ reference, record }) => {
-    const target = record && targets.get(record)
-    return target === undefined ? [] : [[reference, target + suffixOf(reference, record!)] as const]
-  }))
-  return texts.size === 0 ? resource : withTexts(resource, texts, false) as FhirResource
-}
-
-/** A version of a canonical stays; that of a reference was another record's. */
-function suffixOf (reference: string, record: string): string {
-  const rest = reference.slice(record.length)
-  return rest.startsWith('/') ? '' : rest
-}
-
-function withTexts (value: unknown, texts: ReadonlyMap<string, string>, isLink: boolean): unknown {
-  if (typeof value === 'string') return isLink ? texts.get(value) ?? value : value
-  if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return value
-  if (Array.isArray(value)) return value.map(item => withTexts(item, texts, isLink))
-  return Object.fromEntries(Object.entries(value as FhirElement).map(([key, item]) => [key, withTexts(item, texts, key === 'reference' || linkElements.has(key))]))
-}
 
 /** A field whose value alone does not say what it leads to. */
 interface OpenField { readonly name: string, readonly types: readonly string[], readonly isCanonical: boolean }

@@ -6,9 +6,10 @@ import { checkChange, checkRules } from '../../mappings/kit/validate.js'
 import { demandNone, newFields, newResource } from '../../records/new-record.js'
 import { resolved } from '../../records/references.js'
 import type { ImportedRecord } from '../../tenant-guard/import/import-store.js'
+import { resolveLinks, type Targets } from '../../tenant-guard/import/resolve-links.js'
 import { occasionOf, type Errand } from './errand.js'
 import type { ReadLine, Target } from './look-up.js'
-import { hasOpenFields, withTargets, withTargetsInFields, type Targets } from './references.js'
+import { hasOpenFields, withTargetsInFields } from './references.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -27,12 +28,11 @@ export interface Prepared {
  */
 export async function prepared (errand: Errand, { line, record: { type, mapping, body } }: ReadLine, { id, before, targets }: Target & { readonly targets: Targets }): Promise<Prepared> {
   if (mapping === undefined) {
-    const resource = { ...body, resourceType: type, id }
-    return { record: { type, id, resource: leading(errand, resource, targets) }, fields: {} }
+    return { record: { type, id, resource: { ...body, resourceType: type, id }, targets }, fields: {} }
   }
   if (before !== undefined) return await changed(errand, mapping, { before, body, targets })
   const fields = await complete(errand, mapping, withTargetsInFields(mapping, newFields(mapping, body, occasionOf(errand, line.identity)), targets))
-  return { record: { type, id, resource: leading(errand, { ...newResource(mapping, fields), id }, targets) }, fields }
+  return { record: { type, id, resource: { ...newResource(mapping, fields), id }, targets }, fields }
 }
 
 interface Change { readonly before: StoredResource, readonly body: Fields, readonly targets: Targets }
@@ -44,7 +44,8 @@ async function changed (errand: Errand, mapping: Mapping, { before, body, target
   const fields = await complete(errand, mapping, withTargetsInFields(mapping, changes, targets))
   const patched: FhirResource = mapping.patch(before, fields)
   demandNone(checkRules(mapping, patched, Object.keys(fields), before))
-  const resource = leading(errand, patched, targets)
+  // Resolved at once, since it may turn out to be what is stored already.
+  const { resource } = resolveLinks({ resource: patched, links: errand.store.links(patched) }, targets)
   if (same(resource, before)) return { record: undefined, fields }
   const version = before.meta.versionId
   return { record: { type: mapping.type, id: before.id, resource, ...version !== undefined && { version } }, fields }
@@ -53,5 +54,3 @@ async function changed (errand: Errand, mapping: Mapping, { before, body, target
 async function complete ({ store }: Errand, mapping: Mapping, fields: Fields): Promise<Fields> {
   return hasOpenFields(mapping) ? await resolved(mapping, store.records, fields) : fields
 }
-
-const leading = ({ store }: Errand, resource: FhirResource, targets: Targets): FhirResource => withTargets(resource, store.links(resource), targets)

@@ -1,15 +1,16 @@
 import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure } from '../../envelope/failures.js'
 import type { RecordTicket } from '../../limits/record-quota.js'
+import type { Targets } from '../../tenant-guard/import/resolve-links.js'
 import { ReferenceFailure } from '../../tenant-guard/writes/references.js'
 import { contentsOf } from './contents.js'
 import { end, exceededIn, failedEnd, typeAt, type Errand, type LineEnd } from './errand.js'
-import { idOf, type Identity } from './identities.js'
+import { idOf } from './identities.js'
 import { states, type IndexedLine, type Plan } from './index-file.js'
 import { targetsOf, type ReadLine, type Target } from './look-up.js'
 import type { Pace } from './pace.js'
 import { readRecord } from './record.js'
-import { refusedIn, type Targets } from './references.js'
+import { refusedIn } from './references.js'
 import { prepared, type Prepared } from './resource.js'
 import type { ResultStatus } from './result.js'
 
@@ -85,12 +86,18 @@ export async function prepareAll (errand: Errand, lines: readonly IndexedLine[],
   const contents = await contentsOf(errand.work.files, lines)
   const reads = lines.map((line): ReadLine => ({ line, record: readRecord(contents.get(line.line)!, { type: typeAt(errand, line.at), fhirBase: errand.fhirBase }) }))
   const found = errand.request.dryRun ? new Map(reads.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }])) : await targetsOf(errand, reads)
-  return await Promise.all(errand.index.together(() => reads.map(read => prepare(errand, read, { found, ticket: tickets.get(read.line.line) }))))
+  const names = namesIn(reads, found)
+  return await Promise.all(errand.index.together(() => reads.map(read => prepare(errand, read, { found, names, ticket: tickets.get(read.line.line) }))))
 }
 
-interface Known { readonly found: ReadonlyMap<number, Target>, readonly ticket: RecordTicket | undefined }
+interface Known {
+  readonly found: ReadonlyMap<number, Target>
+  readonly names: ReadonlyMap<string, string>
+  readonly ticket: RecordTicket | undefined
+}
 
-async function prepare (errand: Errand, read: ReadLine, { found, ticket }: Known): Promise<Entry | LineEnd> {
+async function prepare (errand: Errand, read: ReadLine, known: Known): Promise<Entry | LineEnd> {
+  const { found, ticket } = known
   const { line, record: { type, name } } = read
   const target = found.get(line.line)!
   const ended = (status: Exclude<ResultStatus, 'pending' | 'failed'>, id?: string): LineEnd => ({
@@ -101,7 +108,7 @@ async function prepare (errand: Errand, read: ReadLine, { found, ticket }: Known
   if (isThere && line.plan === 'created') return ended('created', target.id)
   if (isThere && name === undefined) return ended('unchanged', target.id)
   try {
-    const done = await prepared(errand, read, { ...target, targets: targetsIn(errand, read, found) })
+    const done = await prepared(errand, read, { ...target, targets: targetsIn(errand, read, known) })
     if (done.record === undefined) return ended(line.plan ?? 'unchanged', target.id)
     return { ...target, ...done, read, plan: isThere ? 'updated' : 'created', ticket }
   } catch (error) {
@@ -112,27 +119,27 @@ async function prepare (errand: Errand, read: ReadLine, { found, ticket }: Known
 }
 
 /** Where the lines are stored that a line refers to: those that are written with it, and those that are. */
-function targetsIn ({ index, seal, identities }: Errand, { line }: ReadLine, found: ReadonlyMap<number, Target>): Targets {
-  const ids = new Map<string, string>()
-  const add = (identity: Identity, id: string): void => { ids.set(identity.toString('hex'), id) }
+function targetsIn ({ index, seal, identities }: Errand, { line }: ReadLine, { found, names }: Known): Targets {
+  const others = new Map<string, string>()
   for (const { line: other, state, result, identity } of index.referred(line.line)) {
-    const together = found.get(other)
-    if (together !== undefined) add(identity, together.id)
-    else if (state === states.done) add(identity, seal.open(other, result!).id ?? idOf(identity))
+    if (!found.has(other) && state === states.done) others.set(identity.toString('hex'), seal.open(other, result!).id ?? idOf(identity))
   }
-  add(line.identity, found.get(line.line)!.id)
+  const idOfRecord = (record: string): string | undefined => {
+    const [type, name] = record.split('/') as [string, string]
+    return names.get(record) ?? (others.size === 0 ? undefined : others.get(identities.ofName(type, name).toString('hex')))
+  }
   return {
-    has: record => ids.has(identityOf(record)),
+    has: record => idOfRecord(record) !== undefined,
     get: record => {
-      const id = ids.get(identityOf(record))
+      const id = idOfRecord(record)
       return id === undefined ? undefined : `${record.slice(0, record.indexOf('/'))}/${id}`
     }
   }
+}
 
-  function identityOf (record: string): string {
-    const [type, name] = record.split('/') as [string, string]
-    return identities.ofName(type, name).toString('hex')
-  }
+/** The ids of lines by what they are called, as others refer to them: `Patient/p1`. */
+function namesIn (reads: readonly ReadLine[], found: Known['found']): ReadonlyMap<string, string> {
+  return new Map(reads.flatMap(({ line: { line }, record: { type, name } }) => name === undefined ? [] : [[`${type}/${name}`, found.get(line)!.id] as const]))
 }
 
 /** What a dry run says of lines: those that would be written, and those that refer to what is not there. */

@@ -31,7 +31,7 @@ export function importStore (opened: Door): ImportStore {
   const writer = new TogetherWriter(door)
   return {
     records: tenantGuard(door),
-    links: resource => checked(door, resource, 'new').links,
+    links: resource => checked(door, { resource, id: 'new' }).links,
     ids: (type, expected) => idsOf(door, type, expected),
     stored: asked => storedAmong(door, asked),
     refused: (records, others) => refusedAmong(door, records, others),

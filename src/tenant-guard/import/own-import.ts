@@ -34,7 +34,7 @@ export function ownImport (door: Door): OwnImport {
 
 async function lines (door: Door, records: readonly ImportedRecord[]): Promise<ReadonlyArray<string | undefined>> {
   const refused = await refusedAmong(door, records, [])
-  return records.map(({ resource, id }, at) => refused.has(at) ? undefined : printJson(checked(door, resource, id).resource))
+  return records.map((record, at) => refused.has(at) ? undefined : printJson(checked(door, record).resource))
 }
 
 /** Lines that HAPI stores in one transaction; one that it can't read fails them all. */

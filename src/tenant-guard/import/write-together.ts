@@ -6,6 +6,7 @@ import { ask, causeOf, checkedJsonOf, ownRecordIn, placeOf, report, unexpected }
 import type { Door } from '../door.js'
 import { ownedAmong } from '../look-up.js'
 import { decide } from '../policy.js'
+import { resolveLinks, type Linked, type Targets } from './resolve-links.js'
 import { placeIn } from '../writes/as-stored.js'
 import { linksIn, ReferenceFailure, type Link } from '../writes/references.js'
 import { marked, stamp } from '../writes/stamp.js'
@@ -18,6 +19,8 @@ export interface ImportedRecord {
   readonly resource: FhirResource
   /** The stored version that the record was made of; another one stored meanwhile is a conflict. */
   readonly version?: string
+  /** Where others of the import are stored that the resource refers to; absent where it refers to none, or as they are stored. */
+  readonly targets?: Targets
 }
 
 /** What became of records that were sent together: each stored, where it says nothing, or in trouble by itself; or none sent because of some, by their places. */
@@ -27,10 +30,11 @@ export type Together = { readonly written: ReadonlyArray<Failure | undefined> } 
  * A new resource as the guard would store it, and what it refers to.
  * @throws {Failure} for what no tenant may store
  */
-export function checked (door: Door, resource: FhirResource, id: string): { readonly resource: FhirResource, readonly links: readonly Link[] } {
+export function checked (door: Door, { resource, id, targets }: Pick<ImportedRecord, 'resource' | 'id' | 'targets'>): Linked {
   decide({ kind: 'import', type: resource.resourceType, id })
   const stamped = marked(stamp({ ...resource, id }, door.tenant), door.tenant)
-  return { resource: stamped, links: linksIn(stamped, [door.backend.baseUrl, door.fhirBase]) }
+  const linked = { resource: stamped, links: linksIn(stamped, [door.backend.baseUrl, door.fhirBase]) }
+  return targets === undefined ? linked : resolveLinks(linked, targets)
 }
 
 /**
@@ -38,7 +42,7 @@ export function checked (door: Door, resource: FhirResource, id: string): { read
  * @param others records as `Type/id` that would be there by then
  */
 export async function refusedAmong (door: Door, records: readonly ImportedRecord[], others: Iterable<string>): Promise<ReadonlyMap<number, Failure>> {
-  return refusedOf(door, [...records.map(nameOf), ...others], records.map(({ resource, id }) => checked(door, resource, id).links))
+  return refusedOf(door, [...records.map(nameOf), ...others], records.map(record => checked(door, record).links))
 }
 
 const nameOf = ({ type, id }: ImportedRecord): string => `${type}/${id}`
@@ -59,7 +63,7 @@ export class TogetherWriter {
    */
   async write (records: readonly ImportedRecord[]): Promise<Together> {
     const door = this.#door
-    const all = records.map(({ resource, id }) => checked(door, resource, id))
+    const all = records.map(record => checked(door, record))
     const refused = await refusedOf(door, records.map(nameOf), all.map(({ links }) => links))
     if (refused.size > 0) return { refused }
     const entry = all.map(({ resource }, at) => ({ resource, request: requestOf(records[at]!) }))
