@@ -9,12 +9,12 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const children = []
 
-/** What `npm start` tells Node.js, with which a gateway is measured as well. */
+/** What `npm start` and the image tell Node.js and its memory, with which a gateway is measured as well. */
 const startFlags = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.start.split(' ').filter(word => word.startsWith('--'))
 
 /** Starts a script and gives the first line that it prints. */
 export function start (script, args = [], env = {}) {
-  const child = spawn(process.execPath, [...script === 'dist/main.js' ? startFlags : [], join(root, script), ...args], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [...script === 'dist/main.js' ? startFlags : [], join(root, script), ...args], { env: { MALLOC_ARENA_MAX: '2', ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
   children.push(child)
   return new Promise((resolve, reject) => {
     child.once('exit', code => reject(new Error(`${script} ended with ${code}`)))

@@ -74,7 +74,7 @@ export class IndexFile {
     // Not WAL, whose shared memory gateways on several machines would not share.
     this.#db.pragma('journal_mode = PERSIST')
     this.#db.pragma('synchronous = FULL')
-    this.#db.pragma('cache_size = -8192')
+    this.#db.pragma('cache_size = -4096')
     this.#db.exec(schema)
     this.#sql = statementsOn(this.#db)
     this.#counts = this.#sql.counts.get() as Counts
