@@ -4,9 +4,9 @@
  * after the names of the tests that failed. What the FHIR server itself says goes to test/hapi/target/hapi.log.
  */
 import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { countTests } from './harness/counts.js'
 import { findBackend } from './harness/find-backend.js'
@@ -32,6 +32,8 @@ console.log(`\n${closingLine()}`)
 
 async function runAll () {
   if (files.length === 0) throw new Error('no test file was chosen')
+  const missing = files.filter(file => !existsSync(resolve(root, file)))
+  if (missing.length > 0) throw new Error(`there is no ${missing.join(', ')}`)
   // Once, before two test files do it at a time.
   if (files.some(file => file.includes('.fuzz.') || file.includes('fhirpy'))) await installPython({ log: console.log })
   if (!files.some(file => file.endsWith('.hapi.test.ts'))) return runTap()
