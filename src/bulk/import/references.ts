@@ -24,8 +24,7 @@ export function refusedIn (mapping: Mapping | undefined, fields: Fields, failure
 /** The fields with each bare id that means a line of this import leading there; what is looked up among stored records stays. */
 export function withTargetsInFields (mapping: Mapping, fields: Fields, targets: Targets): Fields {
   const found = openFields(mapping).flatMap(field => {
-    const record = candidatesOf(field, fields[field.name]).find(candidate => targets.has(candidate))
-    const target = record && targets.get(record)!
+    const target = candidatesOf(field, fields[field.name]).map(candidate => targets.get(candidate)).find(found => found !== undefined)
     return target === undefined ? [] : [[field.name, field.isCanonical ? target.slice(target.indexOf('/') + 1) : target] as const]
   })
   return found.length === 0 ? fields : { ...fields, ...Object.fromEntries(found) }

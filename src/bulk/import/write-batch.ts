@@ -124,15 +124,11 @@ function targetsIn ({ index, seal, identities }: Errand, { line }: ReadLine, { f
   for (const { line: other, state, result, identity } of index.referred(line.line)) {
     if (!found.has(other) && state === states.done) others.set(identity.toString('hex'), seal.open(other, result!).id ?? idOf(identity))
   }
-  const idOfRecord = (record: string): string | undefined => {
-    const [type, name] = record.split('/') as [string, string]
-    return names.get(record) ?? (others.size === 0 ? undefined : others.get(identities.ofName(type, name).toString('hex')))
-  }
   return {
-    has: record => idOfRecord(record) !== undefined,
     get: record => {
-      const id = idOfRecord(record)
-      return id === undefined ? undefined : `${record.slice(0, record.indexOf('/'))}/${id}`
+      const [type, name] = record.split('/') as [string, string]
+      const id = names.get(record) ?? (others.size === 0 ? undefined : others.get(identities.ofName(type, name).toString('hex')))
+      return id === undefined ? undefined : `${type}/${id}`
     }
   }
 }

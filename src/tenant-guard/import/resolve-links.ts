@@ -4,7 +4,7 @@ import { linkElements } from '../writes/link-elements.js'
 import type { Link } from '../writes/references.js'
 
 /** Where records of an import are stored, by what they are called in it: `Patient/p1` → `Patient/i0123…`. */
-export type Targets = Pick<ReadonlyMap<string, string>, 'has' | 'get'>
+export type Targets = Pick<ReadonlyMap<string, string>, 'get'>
 
 /** A resource, and what it refers to. */
 export interface Linked { readonly resource: FhirResource, readonly links: readonly Link[] }

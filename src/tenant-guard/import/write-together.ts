@@ -83,14 +83,13 @@ export class TogetherWriter {
 
   /** What was made under an id that only we can give is what was sent; all else is looked at as it is stored. */
   async #confirmed (entries: readonly AnsweredEntry[], records: readonly ImportedRecord[]): Promise<ReadonlyArray<Failure | undefined>> {
-    const open = records.flatMap((record, at) => this.#seen.has(record.type) && isMade(entries[at], record) ? [] : [at])
-    const stored = await entriesAsStored(this.#door, open.map(at => entries[at] ?? {}), open.map(at => records[at]!))
+    const door = this.#door
+    const made = new Set(records.filter((record, at) => this.#seen.has(record.type) && isMade(entries[at], record)))
+    for (const record of made) door.ownership.remember(placeOf(door), nameOf(record))
+    const open = [...records.keys()].filter(at => !made.has(records[at]!))
+    const stored = await entriesAsStored(door, open.map(at => entries[at] ?? {}), open.map(at => records[at]!))
     const failures = new Map(open.map((at, i) => [at, this.#troubleWith(stored[i], records[at]!)] as const))
-    return records.map((record, at) => {
-      const failure = failures.get(at)
-      if (failure === undefined) this.#door.ownership.remember(placeOf(this.#door), nameOf(record))
-      return failure
-    })
+    return records.map((_, at) => failures.get(at))
   }
 
   /** A write is done, whatever its answer holds. */
