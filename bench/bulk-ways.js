@@ -110,13 +110,13 @@ async function gatewayJob ({ url, secret }, kind, { headers, ...request }) {
   const { data: { jobId } } = await begun.json()
   for (;;) {
     const answer = await fetch(`${url}/v1/bulk/jobs/${jobId}`, { headers: { 'x-api-key': secret } })
-    const { data: job } = await answer.json()
     if (answer.status === 503) {
       // Beside everything else on a small machine a gateway may have too much to do to tell.
+      await answer.arrayBuffer()
       await pause(askEveryMs)
       continue
     }
-    if (!answer.ok) throw new Error(`a job was answered with ${answer.status}`)
+    const { data: job } = await (await succeeded(answer)).json()
     if (job.status === 'completed' && job.failedRecords === 0) return job
     if (!['pending', 'processing'].includes(job.status)) throw new Error(`the job ended as ${JSON.stringify(job).slice(0, 500)}`)
     await pause(askEveryMs)
@@ -134,9 +134,12 @@ async function linesAt (url, headers) {
   return last === 0x0a ? lines : lines + 1
 }
 
-/** @throws {Error} for an answer that is no success */
 async function answerOf (url, request) {
-  const answer = await fetch(url, request)
-  if (!answer.ok) throw new Error(`${new URL(url).pathname} was answered with ${answer.status}: ${(await answer.text()).slice(0, 300)}`)
+  return await succeeded(await fetch(url, request))
+}
+
+/** @throws {Error} for an answer that is no success */
+async function succeeded (answer) {
+  if (!answer.ok) throw new Error(`${new URL(answer.url).pathname} was answered with ${answer.status}: ${(await answer.text()).slice(0, 300)}`)
   return answer
 }
