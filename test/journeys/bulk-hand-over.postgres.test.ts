@@ -15,14 +15,24 @@ t.setTimeout(300_000)
 
 const count = 5_000
 
-/** A datastore that takes its time, so that there is a middle of the work to die in. */
-async function slowDatastore (t: Test): Promise<{ readonly url: string, readonly direct: string }> {
+interface SlowDatastore {
+  readonly url: string
+  readonly direct: string
+  /** What is written from now on is done, and not answered before it is let go on. */
+  readonly hold: () => void
+  readonly goOn: () => void
+}
+
+/** A datastore that answers one write after the other, so that there is a middle of the work to die in, however fast the machine is. */
+async function slowDatastore (t: Test): Promise<SlowDatastore> {
   const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
   t.after(() => sandbox.close())
   const { port, pathname, hostname } = new URL(sandbox.url)
+  let goOn = () => {}
+  let answers = Promise.resolve()
   const server = createServer((asked, answered) => {
     const passed = request({ hostname, port, method: asked.method, path: asked.url, headers: asked.headers }, async answer => {
-      if (asked.method !== 'GET') await pause(400)
+      if (asked.method !== 'GET') await (answers = answers.then(() => pause(400)))
       answered.writeHead(answer.statusCode!, answer.headers)
       answer.pipe(answered)
     })
@@ -31,10 +41,15 @@ async function slowDatastore (t: Test): Promise<{ readonly url: string, readonly
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => {
+    goOn()
     server.closeAllConnections()
     server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${pathname}`, direct: sandbox.url }
+  const hold = () => {
+    const held = new Promise<void>(resolve => { goOn = resolve })
+    answers = answers.then(() => held)
+  }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${pathname}`, direct: sandbox.url, hold, goOn: () => goOn() }
 }
 
 t.test('an import whose gateway is killed goes on at another one, and at the next when that one is stopped; each line is written once', async t => {
@@ -70,8 +85,12 @@ t.test('an import whose gateway is killed goes on at another one, and at the nex
   await first.end('SIGKILL')
   const { processedRecords: atKill } = await jobAt(second)
   await until(isInTheMiddleAfter(atKill, second), 90)
+  datastore.hold()
   const again = await first.again()
-  await second.end('SIGTERM')
+  const ended = second.end('SIGTERM')
+  await until(async () => await statusAt(second, secret).catch(() => 0) !== 200)
+  datastore.goOn()
+  await ended
   t.equal(second.child.exitCode, 0)
   t.ok(second.said.err.includes('"why":"stopping"'), 'it was at work when it was stopped')
   await until(async () => (await jobAt(again)).status !== 'processing', 90)
