@@ -1,14 +1,14 @@
 /**
  * `npm test [-- files]`: every test, with a real FHIR server for those named `*.hapi.test.ts`.
  * `--fast` leaves out those, `*.postgres.test.ts`, `*.redis.test.ts`, `*.browser.test.ts` and `*.fuzz.test.ts`. The last line is `N passed, N failed`,
- * after the names of the tests that failed. What the FHIR server itself says goes to test/hapi/target/hapi.log.
+ * after what failed assertions say and the names of the tests that failed. What the FHIR server itself says goes to test/hapi/target/hapi.log.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { countTests } from './harness/counts.js'
+import { countTests, troublesIn } from './harness/counts.js'
 import { findBackend } from './harness/find-backend.js'
 import { installPython } from './harness/python.js'
 
@@ -20,6 +20,7 @@ for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort(
 
 const files = chosenFiles()
 const counts = { passed: 0, failed: 0, skipped: 0, failures: [] }
+const troubles = []
 try {
   process.exitCode = await runAll()
 } catch (error) {
@@ -27,6 +28,7 @@ try {
   process.exitCode = 1
 }
 if (stopping.signal.aborted) process.exitCode = 128 + constants.signals[stopping.signal.reason]
+for (const trouble of troubles) console.log(trouble)
 for (const failure of counts.failures) console.log(`Failed: ${failure}`)
 console.log(`\n${closingLine()}`)
 
@@ -65,7 +67,9 @@ async function runTap (backend) {
   const built = mkdtempSync(join(root, '.tap', 'built-'))
   try {
     const code = await tap([`--output-file=${output}`, ...files], { ...testEnvironment(backend), TEST_BUILT: built })
-    Object.assign(counts, countTests(readFileSync(output, 'utf8')))
+    const said = readFileSync(output, 'utf8')
+    Object.assign(counts, countTests(said))
+    troubles.push(...troublesIn(said))
     if (counts.passed + counts.failed === 0) throw new Error('no file holds a test')
     return code === 0 && counts.failed > 0 ? 1 : code
   } finally {

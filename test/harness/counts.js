@@ -33,6 +33,34 @@ export function countTests (tap) {
   return counts
 }
 
+const mostTroubles = 20
+const mostTroubleLines = 25
+
+/**
+ * What failed assertions, and files, say of themselves, in the order of the run: each with its diagnostic, the first lines of it.
+ * @param {string} tap
+ * @returns {string[]}
+ */
+export function troublesIn (tap) {
+  const troubles = []
+  let trouble
+  let last = ''
+  for (const line of tap.split('\n')) {
+    if (trouble !== undefined) {
+      trouble.push(line)
+      if (line === last.replace(/\S.*/, '  ...')) trouble = undefined
+    } else if (line === last.replace(/\S.*/, '  ---') && isTrouble(last)) troubles.push(trouble = [last, line])
+    last = trouble === undefined ? line : last
+  }
+  return troubles.slice(0, mostTroubles).map(lines => lines.slice(0, mostTroubleLines).join('\n'))
+}
+
+/** A subtest fails by what is in it, which says more. */
+function isTrouble (line) {
+  const { not, indent } = point.exec(line)?.groups ?? {}
+  return not !== undefined && (indent === '' || !line.includes(' # time='))
+}
+
 function group (indent, title) {
   return { indent, title, tests: 0, assertions: 0, skips: 0, failures: 0 }
 }

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { countTests as count } from './counts.js'
+import { countTests as count, troublesIn } from './counts.js'
 
 function countTests (tap: string) {
   const { failures, ...counts } = count(tap)
@@ -51,4 +51,10 @@ test('what was skipped or postponed never counts as passed', async t => {
 test('a diagnostic that quotes TAP is not counted', async t => {
   const quoted = [point('  ---'), point('  source: |'), point('    not ok 1 - quoted'), point('not ok 2 - quoted'), point('  ...')]
   t.same(countTests(file(false, ...titled('bad', 'not ok'), ...quoted)), { passed: 0, failed: 1, skipped: 0 })
+})
+
+test('what a failed assertion says is told, however deep it stands, and nothing of those that passed', async t => {
+  const bad = [point('# Subtest: bad'), point('ok 1 - a', 2), point('not ok 2 - it was there', 2), point('  ---', 2), point('  found: 1', 2), point('  ...', 2), point('not ok 1 - bad')]
+  t.same(troublesIn(file(false, ...bad, ...titled('good'))), [[point('not ok 2 - it was there', 2), point('  ---', 2), point('  found: 1', 2), point('  ...', 2)].join('\n')])
+  t.same(troublesIn(file(true, point('ok 1 - a'), point('  ---'), point('  source: |'), point('    not ok 1 - quoted'), point('  ...'))), [])
 })
