@@ -14,11 +14,14 @@ const silent: Behaviour = () => {}
 /** A server that answers what a breaker asks, whatever becomes of others. */
 const alive = (others: Behaviour): Behaviour => (response, request) => (request.url!.endsWith(probePath) ? json(404, {}) : others)(response, request)
 
-async function guarded (t: Test, options: Partial<HttpBackendOptions> = {}) {
+/** So long that a busy machine is no silence. */
+const neverMs = 3_600_000
+
+async function guarded (t: Test, { silenceMs = neverMs, ...options }: Partial<HttpBackendOptions> & { readonly silenceMs?: number } = {}) {
   const server = await startFaultyServer()
   const raw = new HttpBackend({ name: 'test', baseUrl: server.url, retryPauseMs: 1, ...options })
   const states: string[] = []
-  const breaker = new Breaker({ probe: () => raw.probe(), onChange: state => states.push(state), pauseMs: 20, silenceMs: 50 })
+  const breaker = new Breaker({ probe: () => raw.probe(), onChange: state => states.push(state), pauseMs: 20, silenceMs })
   t.after(async () => {
     breaker.close()
     await server.close()
@@ -75,7 +78,7 @@ t.test('what a server answers knowingly is no trouble, and nobody looks after it
 })
 
 t.test('a server that takes requests and answers none is found out while they wait', async t => {
-  const { server, breaker, backend, codeOf } = await guarded(t, { connectTimeoutMs: 300 })
+  const { server, breaker, backend, codeOf } = await guarded(t, { connectTimeoutMs: 300, silenceMs: 50 })
   const held: Array<() => void> = []
   server.behave(response => { held.push(() => json(200, {})(response, response.req)) })
   const waiting = codeOf(backend.send(write))
@@ -88,7 +91,7 @@ t.test('a server that takes requests and answers none is found out while they wa
 })
 
 t.test('a server that is slow and not away is left open, though all its connections wait', async t => {
-  const { server, breaker, backend, codeOf } = await guarded(t, { connections: 2 })
+  const { server, breaker, backend, codeOf } = await guarded(t, { connections: 2, silenceMs: 50 })
   server.behave(alive(response => { setTimeout(() => json(200, {})(response, response.req), 300) }))
   t.strictSame(await Promise.all(Array.from({ length: 6 }, () => codeOf(backend.send(write)))), Array(6).fill('ok'))
   t.ok(server.seen.some(({ url }) => url.endsWith(probePath)), 'it was looked at')
