@@ -89,7 +89,8 @@ t.test('answers below 500 are handed on with their text untouched', async t => {
 })
 
 t.test('each trouble of the datastore has its code', async t => {
-  const { server, backend } = await stub(t, { headersTimeoutMs: 100, bodyTimeoutMs: 100, totalTimeoutMs: 1000, maxResponseBytes: 1000 })
+  const patient = await stub(t, { maxResponseBytes: 1000 })
+  const hasty = await stub(t, { headersTimeoutMs: 100, bodyTimeoutMs: 100, totalTimeoutMs: 1000 })
   const cases: Array<[string, Behaviour, string, RegExp?]> = [
     ['HTML', html, 'BACKEND_ERROR'],
     ['half a body', halfABody, 'BACKEND_ERROR'],
@@ -112,6 +113,7 @@ t.test('each trouble of the datastore has its code', async t => {
     ['503 with an insane Retry-After', json(503, {}, { 'retry-after': '99999999' }), 'BACKEND_UNAVAILABLE', /^5$/]
   ]
   for (const [what, behaviour, code, retryAfter = /^undefined$/] of cases) {
+    const { server, backend } = code === 'BACKEND_TIMEOUT' ? hasty : patient
     for (const request of [read, write]) {
       server.behave(behaviour)
       const failure = await failureOf(backend.send(request))
@@ -132,7 +134,7 @@ t.test('a write whose end is unknown tells the client to read first, and is neve
 })
 
 t.test('a read is repeated once after a broken connection, 502, 503 and 504, and not after anything else', async t => {
-  const { server, backend } = await stub(t, { headersTimeoutMs: 100 })
+  const { server, backend } = await stub(t)
   for (const behaviour of [reset, halfABody, json(502, {}), json(503, {}), json(504, {})]) {
     server.behave(behaviour, json(200, { resourceType: 'Patient' }))
     t.equal((await backend.send(read)).status, 200)
@@ -141,11 +143,15 @@ t.test('a read is repeated once after a broken connection, 502, 503 and 504, and
     await failureOf(backend.send(read))
     t.equal(server.seen.length, 2)
   }
-  for (const behaviour of [silent, json(500, {}), json(404, {}), html, json(503, {}, { 'retry-after': '60' })]) {
+  for (const behaviour of [json(500, {}), json(404, {}), html, json(503, {}, { 'retry-after': '60' })]) {
     server.behave(behaviour)
     await backend.send(read).catch(() => {})
     t.equal(server.seen.length, 1)
   }
+  const hasty = await stub(t, { headersTimeoutMs: 100 })
+  hasty.server.behave(silent)
+  t.equal((await failureOf(hasty.backend.send(read))).code, 'BACKEND_TIMEOUT')
+  t.equal(hasty.server.seen.length, 1)
 })
 
 t.test('a datastore that is down or unknown is unavailable, for reads and writes, and the probe says so', async t => {
@@ -166,7 +172,7 @@ t.test('a datastore that is down or unknown is unavailable, for reads and writes
 })
 
 t.test('a request that finds every connection busy waits no longer than its budget, and was not sent', async t => {
-  const { server, backend } = await stub(t, { connections: 1, totalTimeoutMs: 150 })
+  const { server, backend } = await stub(t, { connections: 1, totalTimeoutMs: 500 })
   server.behave(silent)
   const [first, second] = await Promise.all([failureOf(backend.send(write)), failureOf(backend.send(write))])
   t.strictSame([first.code, second.code], ['BACKEND_TIMEOUT', 'BACKEND_UNAVAILABLE'])

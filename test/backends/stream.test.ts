@@ -52,8 +52,9 @@ t.test('a file that is not there is an answer without content', async t => {
 })
 
 t.test('trouble is told as that of any request, once and without a second try', async t => {
-  const { server, read } = await stub(t, { bodyTimeoutMs: 200, headersTimeoutMs: 200 })
-  const cases: Array<[string, Behaviour, object]> = [
+  const patient = await stub(t)
+  const hasty = await stub(t, { bodyTimeoutMs: 200, headersTimeoutMs: 200 })
+  const cases: Array<[string, Behaviour, { readonly code: string }]> = [
     ['busy', answer(503, { 'retry-after': '7' }), { code: 'BACKEND_UNAVAILABLE', headers: { 'retry-after': '7' } }], ['busy too', answer(429, {}), { code: 'BACKEND_UNAVAILABLE' }], ['broken', answer(500, {}), { code: 'BACKEND_ERROR' }],
     ['a redirect', answer(302, { location: 'https://evil.example/' }), { code: 'BACKEND_ERROR', cause: { reason: 'redirects are not followed' } }], ['a refused credential', answer(401, {}), { code: 'BACKEND_ERROR' }],
     ['a page of HTML', answer(200, { 'content-type': 'text/html' }, '<html>'), { code: 'BACKEND_ERROR' }], ['a compressed file', answer(200, { 'content-type': type, 'content-encoding': 'gzip' }, 'x'), { code: 'BACKEND_ERROR' }], ['no type', answer(200, {}, 'x'), { code: 'BACKEND_ERROR' }],
@@ -61,6 +62,7 @@ t.test('trouble is told as that of any request, once and without a second try', 
     ['a file that stops', response => { response.writeHead(200, { 'content-type': type }).write('x') }, { code: 'BACKEND_TIMEOUT' }], ['silence', () => {}, { code: 'BACKEND_TIMEOUT' }], ['a broken connection', response => { response.destroy() }, { code: 'BACKEND_ERROR' }]
   ]
   for (const [name, behaviour, failure] of cases) {
+    const { server, read } = failure.code === 'BACKEND_TIMEOUT' ? hasty : patient
     server.behave(behaviour)
     const error = await read().then(() => undefined, error => error)
     t.ok(error instanceof Failure, name)

@@ -18,7 +18,7 @@ interface Rig { readonly server: FaultyServer, readonly gateway: Gateway, readon
 /** A guard of tenant-a in front of a server that answers as it is told. */
 async function rig (t: Test): Promise<Rig> {
   const server = await startFaultyServer()
-  const gateway = gatewayTo(`${server.url}/fhir`, { headersTimeoutMs: 200 })
+  const gateway = gatewayTo(`${server.url}/fhir`)
   t.teardown(async () => { await Promise.all([server.close(), gateway.backend.close()]) })
   return { server, gateway, store: gateway.guard('tenant-a') }
 }

@@ -12,7 +12,7 @@ const mark = (code = 'today', display: string | undefined = seenAt.toISOString()
 /** A guard of tenant-a in front of a server that answers as it is told. */
 async function rig (t: Test) {
   const server = await startFaultyServer()
-  const gateway = gatewayTo(`${server.url}/fhir`, { headersTimeoutMs: 1_000 })
+  const gateway = gatewayTo(`${server.url}/fhir`)
   t.teardown(async () => { await Promise.all([server.close(), gateway.backend.close()]) })
   return { server, gateway, store: gateway.guard('tenant-a') }
 }
