@@ -54,7 +54,7 @@ t.test('a file that is not there is an answer without content', async t => {
 t.test('trouble is told as that of any request, once and without a second try', async t => {
   const patient = await stub(t)
   const hasty = await stub(t, { bodyTimeoutMs: 200, headersTimeoutMs: 200 })
-  const cases: Array<[string, Behaviour, { readonly code: string }]> = [
+  const cases: Array<[string, Behaviour, { readonly code: string, readonly headers?: object, readonly cause?: object }]> = [
     ['busy', answer(503, { 'retry-after': '7' }), { code: 'BACKEND_UNAVAILABLE', headers: { 'retry-after': '7' } }], ['busy too', answer(429, {}), { code: 'BACKEND_UNAVAILABLE' }], ['broken', answer(500, {}), { code: 'BACKEND_ERROR' }],
     ['a redirect', answer(302, { location: 'https://evil.example/' }), { code: 'BACKEND_ERROR', cause: { reason: 'redirects are not followed' } }], ['a refused credential', answer(401, {}), { code: 'BACKEND_ERROR' }],
     ['a page of HTML', answer(200, { 'content-type': 'text/html' }, '<html>'), { code: 'BACKEND_ERROR' }], ['a compressed file', answer(200, { 'content-type': type, 'content-encoding': 'gzip' }, 'x'), { code: 'BACKEND_ERROR' }], ['no type', answer(200, {}, 'x'), { code: 'BACKEND_ERROR' }],
