@@ -4,7 +4,7 @@
  * after what failed assertions say and the names of the tests that failed. What the FHIR server itself says goes to test/hapi/target/hapi.log.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -57,7 +57,7 @@ function chosenFiles () {
   return fast ? chosen.filter(file => !/\.(hapi|postgres|redis|browser|fuzz)\.test\.ts$/.test(file)) : chosen
 }
 
-/** Runs tap over the files and adds up what it wrote down. @returns its exit code; a run without any test is a failure */
+/** Runs the files and adds up what is written down. @returns the exit code; a run without any test is a failure */
 async function runTap (backend) {
   console.log(`Running ${files.length} test files`)
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-test-'))
@@ -66,7 +66,7 @@ async function runTap (backend) {
   mkdirSync(join(root, '.tap'), { recursive: true })
   const built = mkdtempSync(join(root, '.tap', 'built-'))
   try {
-    const code = await tap([`--output-file=${output}`, ...files], { ...testEnvironment(backend), TEST_BUILT: built })
+    const code = await tap(output, { ...testEnvironment(backend), TEST_BUILT: built })
     const said = readFileSync(output, 'utf8')
     Object.assign(counts, countTests(said))
     troubles.push(...troublesIn(said))
@@ -83,13 +83,13 @@ function testEnvironment (backend) {
   return backend ? { ...environment, TEST_FHIR_URL: backend.url, TEST_FHIR_NAME: backend.name } : environment
 }
 
-function tap (args, env) {
-  // Without a terminal the reporters that show progress would draw it over and over.
-  const reporter = process.stdout.isTTY ? 'base' : 'min'
+function tap (output, env) {
+  const file = openSync(output, 'w')
   // A process group of its own, since tap passes no signal on to the test files.
-  const child = spawn(join(root, 'node_modules', '.bin', 'tap'), [`--reporter=${reporter}`, ...args], {
-    cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env, detached: true
+  const child = spawn(process.execPath, [join(root, 'test', 'harness', 'run-files.js'), ...files], {
+    cwd: root, stdio: ['ignore', file, 'inherit'], env, detached: true
   })
+  closeSync(file)
   const passOn = () => process.kill(-child.pid, stopping.signal.reason)
   stopping.signal.addEventListener('abort', passOn)
   return new Promise((resolve, reject) => {

@@ -1,0 +1,28 @@
+/**
+ * `node run-files.js FILES...`: runs each test file in a process of its own, two at a time, writes TAP to the standard output
+ * and says on the other one which file is done. It does what the command `tap` does, by tap's own means, but for what that puts
+ * into each process, and into each that this one starts: what watches coverage and mocks modules. No test uses either, and a
+ * run of all tests starts a thousand processes and threads.
+ */
+import { join, relative, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '..', '..')
+const filesAtOnce = 2
+/** For a file that doesn't say how long it may take. */
+const limitSeconds = 600
+
+const options = [`--import=${pathToFileURL(join(import.meta.dirname, 'typescript.js'))}`, '--enable-source-maps']
+// In place of the options for Node.js that tap would set.
+const environment = [`NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`, `TAP_TIMEOUT=${limitSeconds}`]
+
+const files = process.argv.slice(2).map(file => relative(root, resolve(root, file)))
+t.jobs = filesAtOnce
+// The whole run has no limit.
+t.setTimeout(0)
+t.plan(files.length)
+t.on('subtestEnd', ({ name, time, results }) => console.error(`${results?.ok ? 'passed' : 'FAILED'} ${name} (${Math.ceil(time / 1000)} s)`))
+for (const name of files) {
+  t.spawn('env', [...environment, process.execPath, ...options, name], { name, cwd: root, buffered: true, timeout: limitSeconds * 1000, at: null, stack: '' })
+}

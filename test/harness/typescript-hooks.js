@@ -1,0 +1,65 @@
+/**
+ * How tests read TypeScript: a file is transpiled the first time that it is read, and taken from node_modules/.cache from then on.
+ * A test that starts a gateway reads some 600 files, which takes the compiler longer than most of the tests take; the compiler
+ * itself is loaded only for what is not there yet. What the hooks are: https://nodejs.org/docs/latest-v20.x/api/module.html#customization-hooks
+ */
+import { createHash, randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const require = createRequire(import.meta.url)
+const root = join(import.meta.dirname, '..', '..')
+const cache = join(root, 'node_modules', '.cache', 'transpile-once')
+
+const { target, jsx, jsxImportSource, verbatimModuleSyntax } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')).compilerOptions
+const options = { target, jsx, jsxImportSource, verbatimModuleSyntax, module: 'esnext', inlineSourceMap: true }
+const settings = JSON.stringify([JSON.parse(readFileSync(require.resolve('typescript/package.json'), 'utf8')).version, options])
+
+const isTypeScript = url => /\.tsx?$/.test(url)
+
+/** An import names the file that the build makes; here it is the source of it. */
+export async function resolve (specifier, context, next) {
+  const { parentURL } = context
+  if (/^(?:\.\.?\/|file:).*\.js$/.test(specifier) && !parentURL?.includes('/node_modules/')) {
+    const made = new URL(specifier, parentURL).href
+    for (const url of [made.replace(/js$/, 'ts'), made.replace(/js$/, 'tsx')]) {
+      if (existsSync(fileURLToPath(url))) return { url, format: 'module', shortCircuit: true }
+    }
+  }
+  return next(specifier, context)
+}
+
+export async function load (url, context, next) {
+  return isTypeScript(url) ? { source: transpiled(fileURLToPath(url)), format: 'module', shortCircuit: true } : next(url, context)
+}
+
+function transpiled (fileName) {
+  const source = readFileSync(fileName, 'utf8')
+  // All that changes what is made of a source, and no folder, so that each checkout makes the same of it.
+  const name = createHash('sha256').update(JSON.stringify([settings, basename(fileName), source])).digest('hex')
+  try {
+    return readFileSync(join(cache, name), 'utf8')
+  } catch {
+    return keep(name, transpile(fileName, source))
+  }
+}
+
+/** @throws {SyntaxError} each time that it is read */
+function transpile (fileName, source) {
+  const ts = require('typescript')
+  const { options: compilerOptions } = ts.convertCompilerOptionsFromJson(options, root)
+  const { outputText, diagnostics } = ts.transpileModule(source, { fileName, compilerOptions, reportDiagnostics: true })
+  if (diagnostics.length === 0) return outputText
+  throw new SyntaxError(ts.formatDiagnostics(diagnostics, { getCanonicalFileName: name => name, getCurrentDirectory: () => root, getNewLine: () => '\n' }))
+}
+
+/** Several processes may write the same file; each reads it whole or not at all. */
+function keep (name, text) {
+  mkdirSync(cache, { recursive: true })
+  const unfinished = join(cache, `${name}.${randomUUID()}`)
+  writeFileSync(unfinished, text)
+  renameSync(unfinished, join(cache, name))
+  return text
+}
