@@ -66,7 +66,8 @@ t.test('while the control plane is away, one batch waits and is tried again and 
   await count(ledger, 3)
   await until(() => sender.failures === 2)
   await count(ledger, 4)
-  t.same(tried, [tried[0], tried[0]])
+  t.ok(tried.length >= 2)
+  t.same(tried, tried.map(() => tried[0]))
   t.equal(await requests(), 0)
   isAway = false
   await until(async () => await ledger.nextBatch() === undefined)
