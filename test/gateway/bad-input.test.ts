@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import t, { type Test } from 'tap'
 import { answersIn, exchangeRaw } from '../harness/raw-http.js'
@@ -210,8 +211,9 @@ t.test('a request that comes while the gateway closes is answered whole, and its
     }).on('error', reject).end()
   })
   t.equal((await get()).status, 200)
+  const asked = once(gateway.app.server, 'request')
   const underWay = get()
-  await new Promise(resolve => setTimeout(resolve, 5))
+  await asked
   const closing = gateway.close()
   t.equal((await underWay).status, 200)
   // An idle connection that was waited for would hold it up for the 72 seconds that it may be kept alive.

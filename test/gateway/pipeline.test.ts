@@ -190,11 +190,18 @@ t.test('what goes wrong in a route is answered in the envelope, whatever it is',
 
 t.test('a request that comes on a busy connection while the gateway closes gets its answer too', async t => {
   let release = () => {}
+  const asked: string[] = []
   const { app } = await gatewayAround(t, () => 1, {
     fhir: async () => {},
     routes: [async scope => {
-      scope.get('/slow', async () => new Promise(resolve => { release = () => resolve({ slow: true }) }))
-      scope.get('/fast', async () => ({ fast: true }))
+      scope.get('/slow', async () => new Promise(resolve => {
+        asked.push('slow')
+        release = () => resolve({ slow: true })
+      }))
+      scope.get('/fast', async () => {
+        asked.push('fast')
+        return { fast: true }
+      })
     }]
   })
   const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
@@ -203,11 +210,11 @@ t.test('a request that comes on a busy connection while the gateway closes gets 
   socket.on('data', chunk => { text += chunk })
   const ask = (path: string) => socket.write(`GET ${path} HTTP/1.1\r\nhost: h\r\n\r\n`)
   ask('/v1/slow')
-  await pause(50)
+  while (!asked.includes('slow')) await pause(5)
   const closed = app.close()
   await pause(50)
   ask('/v1/fast')
-  await pause(50)
+  while (!asked.includes('fast')) await pause(5)
   release()
   await Promise.all([closed, once(socket, 'close')])
   t.match(answersIn(text), [{ status: 200, body: { data: { slow: true } } }, { status: 200, headers: { connection: 'close' }, body: { data: { fast: true } } }])
