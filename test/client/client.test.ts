@@ -91,10 +91,13 @@ t.test('attempts are bounded in number and in time', async t => {
 
 t.test('an abort ends a request at once, in an attempt and between two', async t => {
   for (const answer of [never, failing(503)]) {
-    const { requests, client } = await faultyServer(t, [answer], { firstPauseMs: 60_000, longestPauseMs: 60_000 })
     const abort = new AbortController()
+    const andSoonAbort: Answer = (response, request) => {
+      answer(response, request)
+      setTimeout(() => abort.abort(new Error('enough')), 50)
+    }
+    const { requests, client } = await faultyServer(t, [andSoonAbort], { firstPauseMs: 60_000, longestPauseMs: 60_000 })
     const reading = client.patients.all({}, { signal: abort.signal }).next()
-    setTimeout(() => abort.abort(new Error('enough')), 50)
     await t.rejects(reading, { message: 'enough' })
     t.equal(requests.length, 1)
   }
