@@ -6,6 +6,7 @@ import type {} from '../limits/monthly-quota.js'
 import type { AnsweredRequest, Refusal } from '../metrics/measurements.js'
 import type {} from '../passthrough/allowed.js'
 import { Waiting } from './waiting.js'
+import { whenEnded } from './when-ended.js'
 
 /** Who is told of each request; absent where nobody measures. */
 export interface MeasureRequestsOptions { readonly onAnswered?: (request: AnsweredRequest) => void }
@@ -14,26 +15,20 @@ export interface MeasureRequestsOptions { readonly onAnswered?: (request: Answer
 export const measureRequests = fp<MeasureRequestsOptions>(async (app, { onAnswered }) => {
   if (onAnswered === undefined) return
   app.decorateRequest('waiting')
-  app.addHook('onRequest', (request, _, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     request.waiting = new Waiting()
-    done()
-  })
-  app.addHook('onResponse', (request, reply, done) => {
-    onAnswered(told(request, reply))
-    done()
-  })
-  app.addHook('onRequestAbort', (request, done) => {
-    const { method, routeOptions: { url: route } } = request
-    onAnswered({ method, route, ms: 0 })
+    whenEnded(request, reply, isAnswered => onAnswered(told(request, reply, isAnswered)))
     done()
   })
 }, { name: 'measure-requests', fastify: '5.x' })
 
-function told (request: FastifyRequest, reply: FastifyReply): AnsweredRequest {
+function told (request: FastifyRequest, reply: FastifyReply, isAnswered: boolean): AnsweredRequest {
   const { method, routeOptions: { url: route }, understood, caller, waiting } = request
-  const { statusCode: status, elapsedTime: ms } = reply
+  const common = { method, route, interaction: understood?.kind, mode: caller?.mode, ms: reply.elapsedTime }
+  if (!isAnswered) return common
+  const { statusCode: status } = reply
   const waited = waiting?.datastore === undefined ? undefined : { datastore: waiting.datastore, ms: waiting.ms }
-  return { method, status, ms, route, interaction: understood?.kind, mode: caller?.mode, refusal: refusalOf(request, status), waited }
+  return { ...common, status, refusal: refusalOf(request, status), waited }
 }
 
 /** Why the pipeline did not let a request on; undefined for all else, and for what the control plane refuses. */

@@ -16,18 +16,26 @@ export const boundPipelining = fp(async app => {
     connections.set(socket, unanswered)
     if (unanswered.size === mostUnanswered) socket.destroy()
     // Nobody is there for what was read before its connection ended.
-    if (socket.destroyed) return reply.hijack()
+    if (socket.destroyed) {
+      end(reply.raw)
+      return reply.hijack()
+    }
     unanswered.add(reply.raw)
     reply.raw.once('close', () => unanswered.delete(reply.raw))
     done()
   })
 }, { name: 'bound-pipelining', fastify: '5.x' })
 
-/** Answers that end with the connection. Node itself ends the first alone, and who waits for the end of those after it would wait for ever. */
+/** Node itself ends the first answer of a connection alone, and who waits for the end of those after it would wait for ever. */
+function end (answer: ServerResponse): void {
+  answer.destroy().emit('close')
+}
+
+/** Answers that end with the connection. */
 function endedWith (socket: Socket): Set<ServerResponse> {
   const unanswered = new Set<ServerResponse>()
   socket.once('close', () => {
-    for (const answer of unanswered) answer.destroy().emit('close')
+    for (const answer of unanswered) end(answer)
   })
   return unanswered
 }

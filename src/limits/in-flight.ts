@@ -15,6 +15,8 @@ export const inFlight = fp<InFlightOptions>(async (app, { places }) => {
     const place = new Place(places.enter(request.caller))
     request.place = place
     raw.once('close', () => place.close())
+    // Where its key was looked up for long, the client may be gone already.
+    if (raw.destroyed) place.close()
     if (place.isAdmitted === undefined) place.settle().then(() => done(), done)
     else done()
   })

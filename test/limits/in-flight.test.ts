@@ -159,6 +159,34 @@ t.test('an answer that is streamed keeps its place until it is out, or its clien
   }
 })
 
+t.test('a client that is gone before it is known who it is keeps no place', async t => {
+  const places = new Places({ places: 1 })
+  const pool = { tenantId: 'a', mode: 'test' } as const
+  const app = fastify()
+  t.teardown(() => app.close())
+  const leaving = new AbortController()
+  await app.register(fp(async scope => {
+    scope.decorateRequest('caller')
+    scope.addHook('onRequest', async (request, { raw }) => {
+      const left = once(raw, 'close')
+      leaving.abort()
+      await left
+      request.caller = { ...pool, keyId: 'k', keyName: 'k', plan: 'pro', overage: false, scopes: ['*'] }
+    })
+  }, { name: 'authenticate' }))
+  await app.register(inFlight, { places })
+  const worked = new Promise<void>(resolve => app.get('/', async () => {
+    resolve()
+    return 'done'
+  }))
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  await fetch(url, { signal: leaving.signal }).catch(() => {})
+  await worked
+  const next = places.enter(pool)
+  t.equal(await next.isAdmitted, true)
+  next.leave()
+})
+
 t.test('where the line is full or too slow, a request is refused with 429 and takes nothing of the minute or the month', async t => {
   const { createKey, store, get } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 } } })
   const { secret } = await createKey()
