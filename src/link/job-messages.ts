@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox'
 import type { Claimed, ExportRequest, ImportRequest, Job, JobChange, JobDraft, JobFile, JobOwner, JobPage, Jobs, JobScope, Lease, LineError, Progress, Worker } from '../jobs/job.js'
-import { checkOf, closed, type Told } from './messages.js'
+import { checkOnUse, closed, type Told } from './messages.js'
 
 const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
 const time = Type.String({ format: 'iso-time' })
@@ -125,8 +125,8 @@ export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
 export const jobQuestionBytes = 1_048_576
 
 /** The check of the answer to each question. */
-export const isJobAnswer = Object.fromEntries(Object.entries(jobCalls).map(([name, { answered }]) => [name, checkOf(answered)])) as
-  Readonly<Record<keyof Jobs, ReturnType<typeof checkOf<TSchema>>>>
+export const isJobAnswer = Object.fromEntries(Object.entries(jobCalls).map(([name, { answered }]) => [name, checkOnUse(answered)])) as
+  Readonly<Record<keyof Jobs, ReturnType<typeof checkOnUse<TSchema>>>>
 
 /** The answer of the control plane, once it was checked. */
 export interface JobAnswer { readonly answer?: unknown }

@@ -78,8 +78,14 @@ export function checkOf<T extends TSchema> (schema: T): ValidateFunction<Static<
   return ajv.compile<Static<T>>(schema)
 }
 
-const isBatch = checkOf(batch)
-const isReceipt = checkOf(receipt)
+/** The check of a schema, made when it is first used: most processes never get most of these messages, and each check takes a start some 10 ms. */
+export function checkOnUse<T extends TSchema> (schema: T): (value: unknown) => value is Static<T> {
+  let check: ValidateFunction<Static<T>> | undefined
+  return (value): value is Static<T> => (check ??= checkOf(schema))(value)
+}
+
+const isBatch = checkOnUse(batch)
+const isReceipt = checkOnUse(receipt)
 
 /** What is said of an answer that is not what it should be. */
 export const notUnderstood = 'the control plane sent what this gateway does not understand; use the same version of both, and upgrade gateways first'
