@@ -13,7 +13,7 @@ import { referredBy } from './references.js'
 import { failed } from './result.js'
 
 /** Lines that are put into the index together, and milliseconds between two breaths. */
-const together = 2_000
+const together = 500
 const breath = 8
 
 /** Reads every line of the input once: checks it as a create of its form would, and notes what it is called and refers to. */

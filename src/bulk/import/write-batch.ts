@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises'
 import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure } from '../../envelope/failures.js'
 import type { RecordTicket } from '../../limits/record-quota.js'
@@ -40,6 +41,7 @@ export async function writeBatch (errand: Errand, lines: readonly IndexedLine[],
     const open = entries.flatMap(entry => 'result' in entry ? [] : [entry])
     if (open.length === 0) return
     if (errand.request.dryRun) return note(await check(errand, open))
+    await breathe()
     errand.index.send(open.map(({ read: { line: { line } }, plan }) => ({ line, plan })))
     await write({ errand, pace, note }, open)
   } finally {
@@ -85,6 +87,8 @@ function groupsOf<T> (items: readonly T[], lineOf: (item: T) => IndexedLine): T[
 export async function prepareAll (errand: Errand, lines: readonly IndexedLine[], tickets: Tickets): Promise<ReadonlyArray<Entry | LineEnd>> {
   const contents = await contentsOf(errand.work.files, lines)
   const reads = lines.map((line): ReadLine => ({ line, record: readRecord(contents.get(line.line)!, { type: typeAt(errand, line.at), fhirBase: errand.fhirBase }) }))
+  // Between any two steps that take milliseconds for two hundred lines, so that requests have their turn.
+  await breathe()
   const found = errand.request.dryRun ? new Map(reads.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }])) : await targetsOf(errand, reads)
   const names = namesIn(reads, found)
   return await Promise.all(errand.index.together(() => reads.map(read => prepare(errand, read, { found, names, ticket: tickets.get(read.line.line) }))))

@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
 import type { FhirResource } from '../../mappings/fhir.js'
@@ -63,7 +64,9 @@ export class TogetherWriter {
    */
   async write (records: readonly ImportedRecord[]): Promise<Together> {
     const door = this.#door
+    await breathe()
     const all = records.map(record => checked(door, record))
+    await breathe()
     const refused = await refusedOf(door, records.map(nameOf), all.map(({ links }) => links))
     if (refused.size > 0) return { refused }
     const entry = all.map(({ resource }, at) => ({ resource, request: requestOf(records[at]!) }))
