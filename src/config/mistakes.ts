@@ -16,7 +16,7 @@ export function mistakesOf (schema: TSchema, settings: unknown, variables: Reado
   })
 }
 
-const ajv = new Ajv({ allErrors: true, useDefaults: true, allowUnionTypes: true, verbose: true })
+const ajv = new Ajv({ allErrors: true, useDefaults: true, allowUnionTypes: true, verbose: true, code: { optimize: false } })
 ajv.addVocabulary(['env', 'urlEnv', 'secretEnv', 'unit'])
 ajv.addFormat('base-url', isBaseUrl)
 ajv.addFormat('addresses', isAddresses)

@@ -133,8 +133,9 @@ function placesOfNew (items: readonly unknown[], shown: readonly unknown[]): num
   })
 }
 
+// To optimize its code takes Ajv longer than to write it, and the engine does as well without: the checks are as fast.
 const ajv = new Ajv2020({
-  strictSchema: false, strictTypes: false, verbose: true, removeAdditional: false, coerceTypes: false, useDefaults: false, validateFormats: true, formats
+  strictSchema: false, strictTypes: false, verbose: true, removeAdditional: false, coerceTypes: false, useDefaults: false, validateFormats: true, formats, code: { optimize: false }
 })
 ajv.addKeyword({ keyword: 'x-ordered', type: 'object', validate: (_: true, value: FhirElement) => isOrdered(value.start, value.end) })
 
