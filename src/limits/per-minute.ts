@@ -49,7 +49,9 @@ function withShared (shared: SharedCounts, countShared: Limiter, countHere: Limi
   return async (...asked) => {
     if (!shared.isUsable()) return await countHere(...asked)
     try {
-      return await countShared(...asked)
+      const counted = await countShared(...asked)
+      shared.succeeded()
+      return counted
     } catch (error) {
       shared.failed(error)
       return await countHere(...asked)

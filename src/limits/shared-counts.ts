@@ -8,6 +8,8 @@ export interface SharedCounts {
   readonly isUsable: () => boolean
   /** Says that asking failed. */
   readonly failed: (error: unknown) => void
+  /** Says that asking succeeded. */
+  readonly succeeded: () => void
   readonly close: () => void
 }
 
@@ -36,10 +38,15 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
   })
   let isDown = false
   let restsUntil = 0
-  redis.on('ready', () => {
-    if (isDown) log.info('the shared counts are back; requests are counted over all gateways again')
+  const succeeded = () => {
+    // What was asked before a failure may be answered after it.
+    if (!isDown || clock() < restsUntil) return
+    log.info('the shared counts are back; requests are counted over all gateways again')
     isDown = false
+  }
+  redis.on('ready', () => {
     restsUntil = 0
+    succeeded()
   })
   const failed = (error: unknown) => {
     if (!isDown) log.warn({ reason: (error as NodeJS.ErrnoException).code ?? (error as Error).name }, 'the shared counts can\'t be reached; each gateway counts for itself')
@@ -51,6 +58,7 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
     redis,
     isUsable: () => redis.status === 'ready' && clock() >= restsUntil,
     failed,
+    succeeded,
     close: () => redis.disconnect()
   }
 }
