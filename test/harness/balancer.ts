@@ -16,19 +16,25 @@ export interface Balancer {
 
 const lookEveryMs = 100
 
+/** What it heard longer ago than this is not gone by: it may have stood still, and a gateway need not wait for it for ever. */
+const freshMs = 1_500
+
 /** Starts a load balancer as operators have one: it asks for `/health/ready`, and keeps no connection that a gateway may close. */
 export async function startBalancer (t: Test, gateways: readonly string[]): Promise<Balancer> {
   const agent = new Agent({ keepAlive: false })
   const sent = new Map(gateways.map(url => [url, 0]))
   let ready: readonly string[] = []
   let turn = 0
+  let askedAt = -Infinity
   const looking = new Loop(async () => {
+    const began = performance.now()
     const answers = await Promise.all(gateways.map(url => fetch(`${url}/health/ready`).then(answer => answer.ok, () => false)))
     ready = gateways.filter((_, at) => answers[at])
+    askedAt = began
     return lookEveryMs
   })
   const server = createServer(async (asked, answered) => {
-    while (ready.length === 0) await pause(lookEveryMs)
+    while (ready.length === 0 || performance.now() - askedAt > freshMs) await pause(lookEveryMs)
     const to = ready[turn++ % ready.length]!
     sent.set(to, sent.get(to)! + 1)
     const passed = request(`${to}${asked.url}`, { method: asked.method, headers: asked.headers, agent }, answer => {
