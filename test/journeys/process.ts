@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { freePort } from '../harness/free-port.js'
+import { calm } from '../link/control-plane.js'
 
 /** A gateway as a newcomer starts it, with the test key that it printed. */
 export interface StartedGateway { readonly url: string, readonly key: string, readonly env: NodeJS.ProcessEnv }
@@ -21,7 +22,7 @@ export interface Start {
 export async function startProcess (t: Test, { command: [program, ...args], cwd, environment = {} }: Start): Promise<StartedGateway> {
   const data = mkdtempSync(join(tmpdir(), 'clinigate-journey-'))
   const port = await freePort()
-  const env = { ...process.env, ...environment, CLINIGATE_DATA: data, PORT: String(port) }
+  const env = { ...process.env, ...calm(t, environment), CLINIGATE_DATA: data, PORT: String(port) }
   // A process group of its own, since what was started may have started the gateway.
   const child = spawn(program!, args, { cwd, env, stdio: ['ignore', 'pipe', 'ignore'], detached: true })
   t.after(async () => {

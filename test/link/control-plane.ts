@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
@@ -32,6 +32,14 @@ export function temporary (t: Test): string {
   return directory
 }
 
+/** The same variables for a process that shares the machine with many others: how busy that is, is not what is tried. */
+export function calm (t: Test, environment: Record<string, string>): Record<string, string> {
+  const given = environment.CLINIGATE_CONFIG
+  const file = join(temporary(t), 'calm.json')
+  writeFileSync(file, JSON.stringify({ overload: { eventLoopDelayMs: null, heapPercent: null }, ...given !== undefined && JSON.parse(readFileSync(given, 'utf8')) }))
+  return { ...environment, CLINIGATE_CONFIG: file }
+}
+
 /** A log that is kept. */
 export function keptLog () {
   const lines: string[] = []
@@ -41,7 +49,7 @@ export function keptLog () {
 /** A service in this process, in the role that its variables say. */
 export async function startService (t: Test, environment: Record<string, string>, now = () => new Date()): Promise<Service & { readonly url: string, readonly lines: readonly string[] }> {
   const { lines, log } = keptLog()
-  const variables = { CLINIGATE_DATA: temporary(t), ...environment }
+  const variables = { CLINIGATE_DATA: temporary(t), ...calm(t, environment) }
   const service = await openService(loadConfig(variables), { environment: variables, version: '0.0.0-test', now, log })
   t.after(() => service.close())
   return { ...service, lines, url: await service.app.listen({ host: '127.0.0.1', port: 0 }) }

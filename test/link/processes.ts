@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { openControlStore, type ControlStore } from '../../src/control/store.js'
 import { buildMain } from '../harness/built.js'
 import { freePort } from '../harness/free-port.js'
-import { temporary, until } from './control-plane.js'
+import { calm, temporary, until } from './control-plane.js'
 
 const main = buildMain()
 
@@ -25,7 +25,7 @@ export interface Running {
 export async function startProcess (t: Test, environment: Record<string, string>): Promise<Running> {
   const { PATH = '', HOME = '' } = process.env
   const data = environment.CLINIGATE_DATA ?? temporary(t)
-  const variables = { CLINIGATE_DATA: data, PORT: String(await freePort()), ...environment }
+  const variables: Record<string, string> = { CLINIGATE_DATA: data, PORT: String(await freePort()), ...calm(t, environment) }
   const child = spawn(process.execPath, [main], { env: { PATH, HOME, ...variables } })
   const said = { out: '', err: '' }
   child.stdout.on('data', chunk => { said.out += chunk })
