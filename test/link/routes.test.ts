@@ -64,7 +64,7 @@ t.test('a control plane that closes ends its streams and does not wait for them'
   const { follower } = following(t, link.feed)
   await follower.caughtUp
   const closed = close()
-  await until(() => !follower.isConnected, 3)
+  await until(() => !follower.isConnected)
   await closed
   t.notMatch(lines.join(''), /"level":50/)
 })
@@ -115,9 +115,13 @@ t.test('a gateway that reads slowly costs no memory: no batch is made before the
   t.after(() => socket.destroy())
   socket.pause().write('GET /feed?feedId=&seq=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n')
   await until(() => made > 5)
-  await pause(1_000)
-  const before = made
-  await pause(500)
+  let before = 0
+  // As many as the connection takes, of which some megabytes are read by nobody.
+  while (made > before) {
+    before = made
+    if (made > 1_000) throw new Error('it is made though nobody reads')
+    await pause(500)
+  }
   t.equal(made, before, 'nobody reads, so nothing is made')
   socket.resume()
   await until(() => made > before + 20)
