@@ -36,8 +36,15 @@ async function holdingStore (t: Test) {
 async function crowded (t: Test, settings: GatewaySettings = {}) {
   const store = await holdingStore(t)
   const gateway = await startGateway(t, { fhirUrl: store.url, config: { limits: { inFlightPerOrganization: 3 } }, ...settings })
+  const requests: unknown[] = []
+  gateway.app.server.on('request', ({ url }) => { requests.push(url) })
+  /** Resolves when so many requests came to the gateway, and have a place or wait for one. */
+  const came = async (count: number) => {
+    while (requests.length < count) await pause(5)
+    await pause(5)
+  }
   const get = (secret: string, id = 'some', signal?: AbortSignal) => fetch(`${gateway.url}/v1/patients/${id}`, { headers: { 'x-api-key': secret }, signal })
-  return { ...gateway, store, get }
+  return { ...gateway, store, get, came }
 }
 
 t.test('while one organization has all its places taken and more waiting, another one is answered', async t => {
@@ -107,15 +114,17 @@ t.test('a place is free again however its request ended', async t => {
 })
 
 t.test('a client that is gone keeps its place until its work has ended, and one that waits leaves the line', async t => {
-  const { createKey, store, get } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 } } })
+  const { createKey, store, get, came } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 } } })
   const { secret } = await createKey()
   const leaving = new AbortController()
-  const gone = Promise.allSettled([get(secret, 'first', leaving.signal), get(secret, 'second', leaving.signal)])
+  const first = get(secret, 'first', leaving.signal)
+  const gone = Promise.allSettled([first, store.holds(1).then(() => get(secret, 'second', leaving.signal))])
   await store.holds(1)
-  await pause(50)
+  await came(2)
   leaving.abort()
   await gone
   const third = get(secret, 'third')
+  await came(3)
   await pause(100)
   t.strictSame(store.held.map(({ url }) => /first|second|third/.exec(url)?.[0]), ['first'], 'nothing else begins before the first has ended')
   store.letGo()
@@ -188,11 +197,11 @@ t.test('a client that is gone before it is known who it is keeps no place', asyn
 })
 
 t.test('where the line is full or too slow, a request is refused with 429 and takes nothing of the minute or the month', async t => {
-  const { createKey, store, get } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 } } })
+  const { createKey, store, get, came } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 } } })
   const { secret } = await createKey()
   const asked = Array.from({ length: 1 + 32 }, () => get(secret))
   await store.holds(1)
-  await pause(200)
+  await came(1 + 32)
   const refused = await get(secret)
   t.equal(refused.status, 429)
   const { code, message, meta } = await refused.json() as FailureEnvelope
@@ -203,7 +212,7 @@ t.test('where the line is full or too slow, a request is refused with 429 and ta
   t.equal(meta.rateLimitRemaining, 999)
   t.equal(refused.headers.get('x-quota-used'), null)
   for (const statuses = Promise.all(asked).then(answers => answers.map(({ status }) => status)); ;) {
-    const left = await Promise.race([statuses, pause(20)])
+    const left = await Promise.race([statuses, pause(5)])
     store.letGo()
     if (left === undefined) continue
     t.strictSame([...new Set(left as number[])].sort(), [404], 'those that waited are served')
@@ -266,14 +275,11 @@ t.test('an organization never has more than its part of a shared datastore, over
   t.teardown(() => backend.close())
   const shares = new Shares()
   const ask = (tenantId: string) => shares.of(backend, tenantId, 2).send({ method: 'GET', path: `Patient/${tenantId}` })
-  const sent = [...Array.from({ length: 6 }, () => ask('greedy')), ask('other')]
+  const sent = Promise.all([...Array.from({ length: 6 }, () => ask('greedy')), ask('other')])
   await store.holds(3)
   await pause(50)
   t.strictSame(store.held.map(({ url }) => /greedy|other/.exec(url)![0]).sort(), ['greedy', 'greedy', 'other'])
-  while (store.held.length > 0) {
-    store.letGo()
-    await pause(50)
-  }
-  t.equal((await Promise.all(sent)).length, 7)
+  while (await Promise.race([sent, pause(20)]) === undefined) store.letGo()
+  t.equal((await sent).length, 7)
   t.equal(shares.size, 0, 'what has nothing under way takes no memory')
 })
