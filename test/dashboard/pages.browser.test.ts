@@ -66,7 +66,7 @@ test('what is shown once, and what could not be done, look right', { timeout }, 
   const send = async (path: string, fill: () => Promise<unknown>, name: string) => {
     await page.goto(`${gateway.url}/dashboard/${path}`)
     await fill()
-    await page.locator('main form button[type=submit]').last().click()
+    await Promise.all([page.waitForEvent('load'), page.locator('main form button[type=submit]').last().click()])
     await looksRight(t, page, name)
   }
   await send(`organizations/${tenantId}/keys/new`, () => page.fill('#name', 'Intake form'), 'key-made')
