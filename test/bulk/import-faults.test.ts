@@ -100,13 +100,20 @@ test('a client that goes away in the middle of an upload leaves nothing behind',
   const jobsIn = () => readdirSync(folder).filter(name => name.startsWith('job-'))
   while (jobsIn().length === 0) await pause(10)
   sending.destroy()
-  for (let tries = 0; jobsIn().length > 0 && tries < 500; tries++) await pause(10)
+  for (let tries = 0; jobsIn().length > 0 && tries < 3_000; tries++) await pause(10)
   t.same(jobsIn(), [])
   t.equal((await client.get('/bulk/jobs')).body.data.total, 0)
 })
 
 test('an import that is cancelled stops, and its results tell what was written', async t => {
-  const fhirUrl = await startFaulty(t, async () => { await pause(300); return false })
+  let [transactions, goOn] = [0, () => {}]
+  const isCancelled = new Promise<void>(resolve => { goOn = resolve })
+  // However fast the machine is, it is in the middle when it is cancelled.
+  const fhirUrl = await startFaulty(t, async () => {
+    if (++transactions > 1) await isCancelled
+    return false
+  })
+  t.after(() => goOn())
   const gateway = await startGateway(t, { fhirUrl })
   const client = importer(gateway, (await gateway.createKey()).secret)
   const started = await client.send(ndjson(lines(3_000)))
@@ -114,7 +121,8 @@ test('an import that is cancelled stops, and its results tell what was written',
   while ((await client.results(jobId).catch(() => [])).every(({ status }) => status !== 'created')) await pause(50)
   t.equal((await fetch(`${gateway.url}/v1/bulk/jobs/${jobId}`, { method: 'DELETE', headers: { 'x-api-key': client.secret } })).status, 200)
   t.equal((await client.ended(jobId)).status, 'cancelled')
-  await pause(1_500)
+  goOn()
+  while (gateway.logged().every(({ msg }) => msg !== 'a bulk job is left')) await pause(20)
   const results = await client.results(jobId)
   const created = results.filter(({ status }) => status === 'created').length
   t.ok(created > 0 && created < 3_000, String(created))
