@@ -4,6 +4,8 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { AuditedTenant } from './audited-tenant.js'
+import { BulkClient } from './bulk-client.js'
 import { built } from './built.js'
 import { faultNames, startFaultProxy } from './fault-proxy.js'
 import { Restartable } from './processes.js'
@@ -15,20 +17,23 @@ const { openControlStore } = await import(join(built, 'control', 'store.js'))
 /**
  * Lets one thing after another go wrong around a gateway in a process of its own, while organizations work with it.
  * Everything is to work again within `recoveredWithinMs` of a fault's end.
- * @param {{ seconds: number, seed: number, hapi?: string, recoveredWithinMs?: number, log?: (line: string) => void }} options
+ * @param {{ seconds: number, seed: number, hapi?: string, recoveredWithinMs?: number, jobsEndWithinMs?: number, log?: (line: string) => void }} options bulk jobs that are under way at the end have `jobsEndWithinMs` to end
  * @returns {Promise<{ recoveries: Array<{ name: string, tookMs: number }>, counts: Record<string, number>, violations: string[] }>} how long each recovery took, what was counted, and what broke a promise
  */
-export async function chaos ({ seconds, seed, hapi, recoveredWithinMs = 5_000, log = () => {} }) {
+export async function chaos ({ seconds, seed, hapi, recoveredWithinMs = 5_000, jobsEndWithinMs = 180_000, log = () => {} }) {
   const random = randomFrom(seed)
   const scene = await openScene({ hapi, random, recoveredWithinMs, log })
   try {
     const stopping = new AbortController()
-    const work = scene.tenants.map(tenant => tenant.work(stopping.signal))
+    const work = [...scene.tenants, ...scene.bulkClients].map(client => client.work(stopping.signal))
     const recoveries = await rounds(scene, { until: performance.now() + seconds * 1_000, recoveredWithinMs, random, log })
     stopping.abort()
     await Promise.all(work)
+    const jobsEndAt = performance.now() + jobsEndWithinMs
+    await Promise.all(scene.bulkClients.map(client => client.endJobs(jobsEndAt)))
     for (const tenant of scene.tenants) await tenant.settle()
-    return { recoveries, counts: sumOf(scene.tenants), violations: [...scene.violations, ...scene.tenants.flatMap(({ violations }) => violations)] }
+    for (const client of scene.bulkClients) client.settle()
+    return { recoveries, counts: sumOf([...scene.tenants, ...scene.bulkClients]), violations: [...scene.violations, ...scene.tenants.flatMap(({ violations }) => violations)] }
   } finally {
     await scene.close()
   }
@@ -63,24 +68,19 @@ async function openScene ({ hapi, random, recoveredWithinMs, log }) {
   const backend = new Restartable({ script: join(import.meta.dirname, 'backend.js'), args: [join(folder, 'backend.db')], ready: /http:\S+/ })
   let backendUrl = hapi ?? await backend.start()
   const proxy = await startFaultProxy(() => backendUrl)
-  const gateway = new Restartable({ script: join(built, 'main.js'), env: await environmentIn(folder, proxy.origin + new URL(backendUrl).pathname.replace(/\/$/, '')), ready: /listens on/ })
-  await gateway.start()
-  const url = `http://127.0.0.1:${gateway.env.PORT}`
-  let brokenAt = -Infinity
-  let isDown = false
-  const mayBreak = began => isDown || began <= brokenAt
-  const tenants = await makeTenants(folder, { url, random, mayBreak })
+  const fhirUrl = proxy.origin + new URL(backendUrl).pathname.replace(/\/$/, '')
+  const gateway = await startGateway(folder, { fhirUrl, dataDirectory: join(folder, 'data') })
+  const auditLog = join(folder, 'data', 'audit', 'access.log')
+  const audited = await startGateway(folder, { fhirUrl, dataDirectory: join(folder, 'audited'), more: { AUDIT_LOG_FILE: auditLog } })
+  const unaudited = await makeTenants(gateway, { random, of: names.slice(0, -1), make: parts => new Tenant(parts) })
+  const withLines = await makeTenants(audited, { random, of: names.slice(-1), make: parts => new AuditedTenant({ ...parts, auditLog }) })
+  const tenants = [...unaudited, ...withLines]
   const events = {
-    'gateway killed': async () => {
-      isDown = true
-      await gateway.kill()
-      await gateway.start()
-      brokenAt = performance.now()
-      isDown = false
-    },
+    'gateway killed': gateway.killed,
+    'gateway with an audit log killed': audited.killed,
     ...disk.why === undefined && {
       'disk full': async () => {
-        const tookMs = await fullDisk(disk, { tenants, random })
+        const tookMs = await fullDisk(disk, { tenants: unaudited, withLines, random })
         if (tookMs > recoveredWithinMs) violations.push(`with a full disk it took ${Math.round(tookMs)} ms until every organization could read`)
       }
     },
@@ -99,12 +99,13 @@ async function openScene ({ hapi, random, recoveredWithinMs, log }) {
   }
   return {
     tenants,
+    bulkClients: unaudited.slice(0, 2).map(tenant => new BulkClient(tenant)),
     proxy,
     events,
     violations,
     recovered: () => recovery(tenants),
     close: async () => {
-      await gateway.kill()
+      await Promise.all([gateway.close(), audited.close()])
       proxy.close()
       if (hapi === undefined) await backend.kill()
       disk.close?.()
@@ -113,15 +114,15 @@ async function openScene ({ hapi, random, recoveredWithinMs, log }) {
   }
 }
 
-/** Nothing more can be written down by the gateway: what is there is read, and a write is done or refused in words. */
-async function fullDisk (disk, { tenants, random }) {
+/** Nothing more can be written down by the gateway: what is there is read, and a write is done or refused in words. Where lines are required, all is refused. */
+async function fullDisk (disk, { tenants, withLines, random }) {
   // Some room comes free by itself.
   const filling = setInterval(() => disk.fill(), 20)
   disk.fill()
-  for (const tenant of tenants) tenant.fullSince = performance.now()
+  for (const tenant of [...tenants, ...withLines]) tenant.fullSince = performance.now()
   await pause(2_000 + random() * 2_000)
   const tookMs = await recovery(tenants)
-  for (const tenant of tenants) tenant.fullSince = undefined
+  for (const tenant of [...tenants, ...withLines]) tenant.fullSince = undefined
   clearInterval(filling)
   disk.empty()
   return tookMs
@@ -140,26 +141,50 @@ async function recovery (tenants) {
   return performance.now() - began
 }
 
-async function makeTenants (folder, { url, random, mayBreak }) {
-  const store = await openControlStore({ file: join(folder, 'data', 'control.db'), plans: ['chaos'], now: () => new Date() })
-  // Letters that nothing else in an answer has.
-  const names = ['Xqzalpha', 'Xqzbravo', 'Xqzcharlie']
+/** Letters that nothing else in an answer has, a name for each organization. */
+const names = ['Xqzalpha', 'Xqzbravo', 'Xqzcharlie', 'Xqzdelta']
+
+/** A gateway that is killed and started again; `mayBreak` says whether a connection from a time on may have been broken by that. */
+async function startGateway (folder, { fhirUrl, dataDirectory, more }) {
+  const gateway = new Restartable({ script: join(built, 'main.js'), env: { ...await environmentIn(folder, { fhirUrl, dataDirectory }), ...more }, ready: /listens on/ })
+  await gateway.start()
+  let brokenAt = -Infinity
+  let isDown = false
+  return {
+    url: `http://127.0.0.1:${gateway.env.PORT}`,
+    dataDirectory,
+    mayBreak: began => isDown || began <= brokenAt,
+    killed: async () => {
+      isDown = true
+      await gateway.kill()
+      await gateway.start()
+      brokenAt = performance.now()
+      isDown = false
+    },
+    close: () => gateway.kill()
+  }
+}
+
+async function makeTenants ({ url, dataDirectory, mayBreak }, { random, of, make }) {
+  const store = await openControlStore({ file: join(dataDirectory, 'control.db'), plans: ['chaos'], now: () => new Date() })
   const tenants = []
-  for (const name of names) {
+  for (const name of of) {
     const { tenantId } = await store.createOrganization({ name, plan: 'chaos' }, 'chaos')
     const { secret } = await store.createKey({ tenantId, mode: 'test', name: 'chaos' }, 'chaos')
-    const tenant = new Tenant({ name, secret, url, others: names.filter(other => other !== name), random, mayBreak })
+    tenants.push(make({ name, secret, url, others: names.filter(other => other !== name), random, mayBreak }))
     while ((await fetch(`${url}/v1/patients`, { headers: { 'x-api-key': secret } })).status === 401) await pause(50)
-    tenants.push(tenant)
   }
   await store.close()
   return tenants
 }
 
-async function environmentIn (folder, fhirUrl) {
+async function environmentIn (folder, { fhirUrl, dataDirectory }) {
   const plans = join(folder, 'plans.json')
   writeFileSync(plans, JSON.stringify({ chaos: { requestsPerMinute: null, requestsPerMonth: null, overage: true } }))
-  return { CLINIGATE_DATA: join(folder, 'data'), CLINIGATE_PLANS: plans, HOST: '127.0.0.1', PORT: String(await freePort()), LOG_LEVEL: 'silent', FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl }
+  const config = join(folder, 'config.json')
+  // Some go on while others wait for the lease of a gateway that was killed to run out. Nothing is held back of a disk that is small.
+  writeFileSync(config, JSON.stringify({ bulk: { jobsAtOnce: 16, jobsPerOrganization: 8, reserveBytes: 0 } }))
+  return { CLINIGATE_DATA: dataDirectory, CLINIGATE_CONFIG: config, CLINIGATE_PLANS: plans, HOST: '127.0.0.1', PORT: String(await freePort()), PUBLIC_URL: 'https://api.example.org', LOG_LEVEL: 'silent', FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl }
 }
 
 /** Below those that systems give to clients, which would take it while the gateway is down. */

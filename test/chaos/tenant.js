@@ -8,7 +8,11 @@ import { outsideContract } from './answer.js'
 export class Tenant {
   /** By id: the marker, and the first names that the record may have now. */
   promised = new Map()
+  /** The ids of requests that were done, or refused for what they were. */
+  served = []
   violations = []
+  /** The markers of all that is there at the end. */
+  found = []
   counts = { answers: 0, created: 0, replayed: 0, changed: 0, failures: 0, unanswered: 0, servedOnFullDisk: 0, refusedOnFullDisk: 0 }
   /** Since when the gateway's disk is full; undefined while there is room. */
   fullSince
@@ -29,18 +33,19 @@ export class Tenant {
   }
 
   /** Sends one request; undefined when no answer came. Every answer is judged. */
-  async send (method, path, { body, key } = {}) {
+  async send (method, path, { body, key, type = 'application/json' } = {}) {
     const began = performance.now()
     try {
       const response = await fetch(`${this.url}/v1/${path}`, {
         method,
-        headers: { 'x-api-key': this.secret, ...body && { 'content-type': 'application/json' }, ...key && { 'idempotency-key': key } },
-        body: body && JSON.stringify(body)
+        headers: { 'x-api-key': this.secret, ...body && { 'content-type': type }, ...key && { 'idempotency-key': key } },
+        body: typeof body === 'object' ? JSON.stringify(body) : body
       })
       const answer = { status: response.status, headers: response.headers, text: await response.text() }
-      this.#judge(answer, `${method} ${path.replace(/\/.*|\?.*/, '')}`)
-      if (began >= this.fullSince) this.#judgeOnFullDisk(method, answer.status)
-      return { ...answer, data: JSON.parse(answer.text).data }
+      const hasLines = response.ok && response.headers.get('content-type').includes('ndjson')
+      this.#judge(answer, `${method} ${path.replace(/\/.*|\?.*/, '')}`, hasLines ? [] : outsideContract(answer))
+      if (began >= this.fullSince) this.#judgeOnFullDisk(`${method} ${path.replace(/\/.*|\?.*/, '')}`, answer.status)
+      return { ...answer, data: hasLines ? answer.text.split('\n').filter(Boolean).map(line => JSON.parse(line)) : JSON.parse(answer.text).data }
     } catch (error) {
       this.counts.unanswered++
       if (!this.mayBreak(began)) this.violations.push(`no answer to ${method}: ${error.cause?.code ?? error.message}`)
@@ -48,17 +53,18 @@ export class Tenant {
     }
   }
 
-  #judge (answer, what) {
+  #judge (answer, what, broken) {
     this.counts.answers++
     if (answer.status >= 400) this.counts.failures++
-    for (const found of outsideContract(answer)) this.violations.push(`${what}: ${found}`)
+    if (answer.status < 500) this.served.push(answer.headers.get('x-request-id'))
+    for (const rule of broken) this.violations.push(`${what}: ${rule}`)
     for (const other of this.others) if (answer.text.includes(other)) this.violations.push(`${what}: another organization's record`)
   }
 
   /** What can't be noted down is refused by a clear 503, and reading takes no room. */
-  #judgeOnFullDisk (method, status) {
+  #judgeOnFullDisk (what, status) {
     this.counts[status < 500 ? 'servedOnFullDisk' : 'refusedOnFullDisk']++
-    if (status >= 500 && status !== 503) this.violations.push(`${method}: ${status} on a full disk`)
+    if (status >= 500 && status !== 503) this.violations.push(`${what}: ${status} on a full disk`)
   }
 
   async #create () {
@@ -118,14 +124,14 @@ export class Tenant {
 
   /** Reads everything once more, when nothing is wrong any longer: nothing promised is missing, and nothing is there twice. */
   async settle () {
-    const markers = []
+    const markers = this.found = []
     for (let cursor = ''; cursor !== undefined;) {
       const { status, data } = await this.send('GET', `patients?count=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`) ?? {}
       if (status !== 200) return this.violations.push(`at the end a search is answered with ${status}`)
       markers.push(...data.data.map(({ lastName }) => lastName))
       cursor = data.cursor
     }
-    if (new Set(markers).size !== markers.length) this.violations.push('a record was made twice with one Idempotency-Key')
+    if (new Set(markers).size !== markers.length) this.violations.push('a record was made twice, of one line of an import or with one Idempotency-Key')
     for (const [id, record] of this.promised) {
       const { status, data } = await this.send('GET', `patients/${id}`) ?? {}
       this.#compare(status === 200 ? data : undefined, record)
