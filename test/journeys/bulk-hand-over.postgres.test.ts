@@ -20,6 +20,7 @@ interface SlowDatastore {
   readonly direct: string
   /** What is written from now on is done, and not answered before it is let go on. */
   readonly hold: () => void
+  /** Answers without taking its time, from now on. */
   readonly goOn: () => void
 }
 
@@ -30,9 +31,10 @@ async function slowDatastore (t: Test): Promise<SlowDatastore> {
   const { port, pathname, hostname } = new URL(sandbox.url)
   let goOn = () => {}
   let answers = Promise.resolve()
+  let pauseMs = 400
   const server = createServer((asked, answered) => {
     const passed = request({ hostname, port, method: asked.method, path: asked.url, headers: asked.headers }, async answer => {
-      if (asked.method !== 'GET') await (answers = answers.then(() => pause(400)))
+      if (asked.method !== 'GET') await (answers = answers.then(() => pause(pauseMs)))
       answered.writeHead(answer.statusCode!, answer.headers)
       answer.pipe(answered)
     })
@@ -49,7 +51,15 @@ async function slowDatastore (t: Test): Promise<SlowDatastore> {
     const held = new Promise<void>(resolve => { goOn = resolve })
     answers = answers.then(() => held)
   }
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${pathname}`, direct: sandbox.url, hold, goOn: () => goOn() }
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${pathname}`,
+    direct: sandbox.url,
+    hold,
+    goOn: () => {
+      pauseMs = 0
+      goOn()
+    }
+  }
 }
 
 t.test('an import whose gateway is killed goes on at another one, and at the next when that one is stopped; each line is written once', async t => {
