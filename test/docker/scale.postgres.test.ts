@@ -56,11 +56,14 @@ t.test('docker/compose.scale.yaml: one address serves both gateways and the dash
     await pause(100)
     return (await create('First'))?.status === 201
   }, 60)
-  t.equal((await fetch(`${url}/dashboard/sign-in`)).status, 200)
+  await until(async () => {
+    await pause(100)
+    return (await fetch(`${url}/dashboard/sign-in`)).status === 200
+  }, 60)
   t.equal((await fetch(`${url}/v1/patients`)).status, 401)
 
   const servedBy = () => gateways.findIndex(({ said }) => said.err.includes('"route":"/v1/patients","status":201'))
-  await until(() => servedBy() >= 0, 10)
+  await until(() => servedBy() >= 0)
   const first = gateways[servedBy()]!
   const other = gateways.find(gateway => gateway !== first)!
   t.notOk(other.said.err.includes('"status":201'), 'the requests of a key go to one gateway')
@@ -70,7 +73,7 @@ t.test('docker/compose.scale.yaml: one address serves both gateways and the dash
     await pause(100)
     return (await create('Second'))?.status === 201
   }, 60)
-  await until(() => other.said.err.includes('"status":201'), 10)
+  await until(() => other.said.err.includes('"status":201'))
   const found = await (await fetch(`${url}/v1/patients?lastName=first`, { headers })).json() as { data: { total: number } }
   t.equal(found.data.total, 1)
 })
