@@ -61,7 +61,9 @@ t.test('the README\'s commands run one control plane on PostgreSQL and two gatew
 
   const operator = { ...shell, env: { ...shell.env, CLINIGATE_DATA: 'data/control', CONTROL_DATABASE_URL: database } }
   const command = async (...args: string[]) => JSON.parse((await run('npx', ['clinigate', ...args], operator)).stdout)
-  t.match((await command('gateways')).map(({ name, isConnected }: Record<string, unknown>) => [name, isConnected]), [['gateway-1', true], ['gateway-2', true]])
+  const reported = async () => (await command('gateways')).map(({ name, isConnected }: Record<string, unknown>) => [name, isConnected]) as Array<[string, boolean]>
+  await until(async () => (await reported()).filter(([, isConnected]) => isConnected).length === 2, 60)
+  t.strictSame(await reported(), [['gateway-1', true], ['gateway-2', true]])
   const [{ tenantId }] = await command('orgs', 'list')
   const [{ keyId }] = await command('keys', 'list', '--tenant', tenantId)
   await command('keys', 'revoke', keyId)
