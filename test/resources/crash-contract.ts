@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { buildMain } from '../harness/built.js'
 import { startWatched, type WatchedBackend } from '../harness/watched-backend.js'
+import { calm } from '../link/control-plane.js'
 
 /** A gateway process, as `npm start` makes one. */
 async function startProcess (t: Test, main: string, environment: Record<string, string>) {
@@ -35,7 +36,7 @@ export async function crashContract (t: Test, fhirUrl: string): Promise<void> {
     await backend.close()
     rmSync(directory, { recursive: true, force: true })
   })
-  const environment = { CLINIGATE_DATA: directory, FHIR_TEST_URL: backend.url, FHIR_LIVE_URL: backend.url }
+  const environment = calm(t, { CLINIGATE_DATA: directory, FHIR_TEST_URL: backend.url, FHIR_LIVE_URL: backend.url })
   const main = buildMain()
   const first = await startProcess(t, main, environment)
   const send = async (url: string, { method = 'GET', path, key, body }: { method?: string, path: string, key?: string, body?: unknown }) => {
