@@ -2,7 +2,7 @@ import { ownerOf, type Job, type JobDraft } from '../jobs/job.js'
 import type { JobRow } from './job-tables.js'
 
 /** The row of a job that is to be. */
-export function jobRow ({ id, owner, request, storeId, fileKey, progress }: JobDraft, { createdAt, expiresAt }: Pick<JobRow, 'createdAt' | 'expiresAt'>): JobRow {
+export function jobRow ({ id, owner, request, storeId, fileKey, progress, checkpoint }: JobDraft, { createdAt, expiresAt }: Pick<JobRow, 'createdAt' | 'expiresAt'>): JobRow {
   return {
     id,
     tenantId: owner.tenantId,
@@ -18,7 +18,7 @@ export function jobRow ({ id, owner, request, storeId, fileKey, progress }: JobD
     files: '[]',
     errors: '[]',
     failure: null,
-    checkpoint: null,
+    checkpoint: checkpoint === undefined ? null : JSON.stringify(checkpoint),
     createdAt,
     startedAt: null,
     completedAt: null,

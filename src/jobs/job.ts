@@ -102,7 +102,7 @@ export interface Job {
 }
 
 /** A job that is to be. Its files are in place when it is told. */
-export type JobDraft = Pick<Job, 'id' | 'owner' | 'request' | 'storeId' | 'fileKey'> & Partial<Pick<Job, 'progress'>>
+export type JobDraft = Pick<Job, 'id' | 'owner' | 'request' | 'storeId' | 'fileKey'> & Partial<Pick<Job, 'progress' | 'checkpoint'>>
 
 /** What may change while a job is worked on; what is absent stays. */
 export interface JobChange extends Partial<Pick<Job, 'progress' | 'files' | 'errors' | 'checkpoint'>> {

@@ -71,7 +71,7 @@ const job = Type.Object({
   expiresAt: time
 } satisfies Told<Job>, closed)
 
-const draft = Type.Object({ id, owner, request, storeId: id, fileKey: secret, progress: Type.Optional(progress) } satisfies Told<JobDraft>, closed)
+const draft = Type.Object({ id, owner, request, storeId: id, fileKey: secret, progress: Type.Optional(progress), checkpoint: Type.Optional(Type.Unknown()) } satisfies Told<JobDraft>, closed)
 const worker = Type.Object({ gateway: word, storeId: id, perTenant: Type.Integer({ minimum: 1 }), leaseMs: milliseconds } satisfies Told<Worker>, closed)
 const lease = Type.Object({ jobId: id, number: count } satisfies Told<Lease>, closed)
 const claimed = Type.Object({ job, lease, failures: count } satisfies Told<Claimed>, closed)

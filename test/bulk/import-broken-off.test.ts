@@ -35,7 +35,7 @@ async function startScene (t: Test, lines: readonly unknown[]) {
   const writer = await files.write('input')
   await writer.write(Buffer.from(lines.map(line => `${JSON.stringify(line)}\n`).join('')))
   await writer.close()
-  const job: Job = { ...made, owner, status: 'processing', request: { kind: 'import', dryRun: false, url: 'http://gateway.test' }, progress: { processed: 0, failed: 0 }, files: [], errors: [], createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' }
+  let job: Job = { ...made, checkpoint: { input: { bytes: writer.bytes, mark: writer.mark } }, owner, status: 'processing', request: { kind: 'import', dryRun: false, url: 'http://gateway.test' }, progress: { processed: 0, failed: 0 }, files: [], errors: [], createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' }
   const counted: RecordUse[] = []
   const identityKey = randomBytes(32).toString('base64')
   const door = (): Door => ({
@@ -63,7 +63,7 @@ async function startScene (t: Test, lines: readonly unknown[]) {
     })
     const doJob = importJobs({ importHosts: [], storeFor: () => breaking, jobs: { identityKey: async () => identityKey }, quotaFor, lineBytes: 1_000_000 })
     try {
-      await doJob({ job, files: spool.of(job), signal: new AbortController().signal, save: async () => {}, log: pino({ level: 'silent' }) })
+      await doJob({ job, files: spool.of(job), signal: new AbortController().signal, save: async change => { job = { ...job, ...change } }, log: pino({ level: 'silent' }) })
       return 'ended'
     } catch (error) {
       if (left < 0) return 'broken off'

@@ -16,6 +16,7 @@ import { importJobs, indexFile } from '../../src/bulk/import/import-job.js'
 import { IndexFile } from '../../src/bulk/import/index-file.js'
 import { Offers, offerRoute } from '../../src/bulk/import/own/offers.js'
 import { Seal } from '../../src/bulk/import/result.js'
+import type { JobFiles } from '../../src/bulk/work.js'
 import type { Job } from '../../src/jobs/job.js'
 import type { RecordUse } from '../../src/limits/record-quota.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
@@ -42,6 +43,8 @@ const identityKeyOf = (tenantId: string): string => createHash('sha256').update(
 
 /** One import into a datastore that imports by itself, which can be broken off at any step. */
 export interface OwnScene {
+  /** Those of the job. */
+  readonly files: JobFiles
   /** Works on the job until it ends, or until so many steps are done: from then on nothing is done any more. */
   readonly run: (breaksAt?: number, signal?: AbortSignal) => Promise<'ended' | 'broken off'>
   readonly results: () => ReadonlyArray<{ readonly line: number, readonly status: string, readonly id?: string, readonly code?: string, readonly message?: string }>
@@ -84,7 +87,8 @@ export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, is
   await writer.write(Buffer.from(fetched === undefined ? lines.map(line => `${JSON.stringify(line)}\n`).join('') : JSON.stringify(fetched.sources)))
   await writer.close()
   const owner = { tenantId, mode: 'test', keyId: 'k', keyName: 'k', plan: 'pro', overage: false } as const
-  const job: Job = { ...made, owner, status: 'processing', request: { kind: 'import', dryRun, url: 'http://gateway.test' }, progress: { processed: 0, failed: 0 }, files: [], errors: [], createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' }
+  const state = { bytes: writer.bytes, mark: writer.mark }
+  let job: Job = { ...made, checkpoint: fetched === undefined ? { input: state } : { sources: state }, owner, status: 'processing', request: { kind: 'import', dryRun, url: 'http://gateway.test' }, progress: { processed: 0, failed: 0 }, files: [], errors: [], createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' }
   const counted: RecordUse[] = []
   const counts = { held: 0, written: 0, begun: 0 }
   const incidents: Incident[] = []
@@ -134,7 +138,7 @@ export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, is
     const ownWay = { store: breakingOwn, offers, bounds: { fewest: 1, most } }
     const doJob = importJobs({ importHosts: [], ...fetched?.rules, storeFor: () => breaking, ...!isUsual && { ownWayFor: () => ownWay }, jobs: { identityKey: async () => identityKeyOf(tenantId) }, quotaFor, lineBytes: 1_000_000 })
     try {
-      await doJob({ job, files: spool.of(job), signal, save: async () => {}, log: pino({ level: 'silent' }) })
+      await doJob({ job, files: spool.of(job), signal, save: async change => { job = { ...job, ...change } }, log: pino({ level: 'silent' }) })
       return 'ended'
     } catch (error) {
       if (left < 0) return 'broken off'
@@ -151,7 +155,7 @@ export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, is
     return rows
   }
   const total = async (type: string): Promise<number> => JSON.parse((await backend.send({ method: 'GET', path: `${type}?_tag=urn:clinigate:tenant%7C${tenantId}&_summary=count`, headers: { 'cache-control': 'no-cache' } })).body).total
-  return { run, results, counted, held: () => counts.held, total, written: () => counts.written, begun: () => counts.begun, offers }
+  return { files, run, results, counted, held: () => counts.held, total, written: () => counts.written, begun: () => counts.begun, offers }
 }
 
 /** Where the datastore fetches; whoever has no good URL and password gets nothing. */

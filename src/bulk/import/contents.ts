@@ -1,5 +1,4 @@
-import type { JobFiles } from '../work.js'
-import { inputFile } from './errand.js'
+import { inputFile, type Errand } from './errand.js'
 import { withoutMark } from './lines.js'
 
 /** Where a line stands in the input. */
@@ -9,12 +8,12 @@ export interface LineSpan { readonly line: number, readonly at: number, readonly
 const gap = 65_536
 
 /** What stands on lines, by their numbers. */
-export async function contentsOf (files: JobFiles, lines: readonly LineSpan[]): Promise<ReadonlyMap<number, Buffer>> {
+export async function contentsOf (errand: Pick<Errand, 'work' | 'input'>, lines: readonly LineSpan[]): Promise<ReadonlyMap<number, Buffer>> {
   const contents = new Map<number, Buffer>()
   for (const run of runsOf([...lines].sort((a, b) => a.at - b.at))) {
     const start = run[0]!.at
     const last = run.at(-1)!
-    const bytes = await bytesOf(files, start, last.at + last.bytes)
+    const bytes = await bytesOf(errand, start, last.at + last.bytes)
     for (const { line, at, bytes: length } of run) contents.set(line, withoutMark(line, bytes.subarray(at - start, at - start + length)))
   }
   return contents
@@ -31,8 +30,8 @@ function runsOf (lines: readonly LineSpan[]): LineSpan[][] {
   return runs
 }
 
-async function bytesOf (files: JobFiles, start: number, end: number): Promise<Buffer> {
+async function bytesOf ({ work: { files }, input }: Pick<Errand, 'work' | 'input'>, start: number, end: number): Promise<Buffer> {
   const chunks: Buffer[] = []
-  for await (const chunk of files.read(inputFile, { start, end }) as AsyncIterable<Buffer>) chunks.push(chunk)
+  for await (const chunk of files.read(inputFile, { start, end, state: input }) as AsyncIterable<Buffer>) chunks.push(chunk)
   return Buffer.concat(chunks)
 }

@@ -4,7 +4,7 @@ import type { ImportRequest } from '../../jobs/job.js'
 import type { RecordQuota, RecordTicket, RecordUse } from '../../limits/record-quota.js'
 import { isCounted } from '../../limits/usage.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
-import type { Work } from '../work.js'
+import type { FileState, Work } from '../work.js'
 import { uuidOf, type Identities, type Identity } from './identities.js'
 import type { IndexFile } from './index-file.js'
 import { failed, type Result, type Seal } from './result.js'
@@ -14,6 +14,8 @@ export interface Errand {
   readonly work: Work
   readonly request: ImportRequest
   readonly index: IndexFile
+  /** What is imported, as it was when it was whole. */
+  readonly input: FileState
   readonly identities: Identities
   readonly seal: Seal
   readonly store: ImportStore

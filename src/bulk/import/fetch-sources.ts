@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
 import { Failure } from '../../envelope/failures.js'
+import { damaged } from '../spool-trouble.js'
+import type { FileState } from '../work.js'
+import { checkpointOf, type ImportCheckpoint } from './checkpoint.js'
 import { inputFile, type Errand } from './errand.js'
 import { withoutMark } from './lines.js'
 import { fetched, SourceRefused, type SourceRules } from './fetch-source.js'
@@ -16,29 +19,38 @@ export const sourcesFile = 'sources'
 const mostTries = 5
 const firstPauseMs = 1_000
 
-/** Fetches all sources of an import, one after the other, into its input; what was fetched whole before is not fetched again. */
-export async function fetchSources (errand: Errand, rules: SourceRules): Promise<void> {
-  const { work: { files }, index } = errand
-  if (index.has('fetched') || await files.size(sourcesFile) === undefined) return
-  const sources = await json(files.read(sourcesFile)) as readonly Source[]
-  const last = index.parts().at(-1) ?? { number: 0, at: 0 }
-  let at = last.at
-  for (let number = last.number; number < sources.length; number++) {
-    index.begin({ number, at, type: sources[number]!.type })
-    at = await fetchOne(errand, rules, { source: sources[number]!, number, at })
+/** What sources are fetched for. */
+type Fetching = Pick<Errand, 'work' | 'index' | 'signal'>
+
+/** Fetches all sources of an import, one after the other, into its input; what was fetched whole before is not fetched again. @returns the input */
+export async function fetchSources (fetching: Fetching, rules: SourceRules): Promise<FileState> {
+  const { work: { files, job, save }, index } = fetching
+  const { sources, parts = 0, ...before } = checkpointOf(job)
+  let input = before.input
+  if (sources !== undefined) {
+    const list = await json(files.read(sourcesFile, { end: sources.bytes, state: sources })) as readonly Source[]
+    for (const [number, source] of list.entries()) {
+      if (number < parts) continue
+      index.begin({ number, at: input?.bytes ?? 0, type: source.type })
+      input = await fetchOne(fetching, rules, { source, number, after: input })
+      await save({ checkpoint: { input, sources, parts: number + 1 } satisfies ImportCheckpoint })
+    }
+    await save({ checkpoint: { input: input!, parts: list.length } satisfies ImportCheckpoint })
+    await files.remove(sourcesFile)
   }
-  index.set('fetched')
-  await files.remove(sourcesFile)
+  if (input === undefined) throw damaged('it is not known what the input of an import was')
+  return input
 }
 
-interface Place { readonly source: Source, readonly number: number, readonly at: number }
+/** A source, and the input before it. */
+interface Place { readonly source: Source, readonly number: number, readonly after: FileState | undefined }
 
-/** @returns the end of what was fetched */
-async function fetchOne (errand: Errand, rules: SourceRules, place: Place): Promise<number> {
-  const { signal, work: { log } } = errand
+/** @returns the input with what was fetched */
+async function fetchOne (fetching: Fetching, rules: SourceRules, place: Place): Promise<FileState> {
+  const { signal, work: { log } } = fetching
   for (let tries = 1; ; tries++) {
     try {
-      return await copy(errand, rules, place)
+      return await copy(fetching, rules, place)
     } catch (error) {
       signal.throwIfAborted()
       if (error instanceof SourceRefused) throw refusal(place, error.says)
@@ -51,8 +63,9 @@ async function fetchOne (errand: Errand, rules: SourceRules, place: Place): Prom
   }
 }
 
-async function copy ({ work: { files }, signal }: Errand, rules: SourceRules, { source, at }: Place): Promise<number> {
-  const writer = await files.write(inputFile, at)
+async function copy ({ work: { files }, signal }: Fetching, rules: SourceRules, { source, after }: Place): Promise<FileState> {
+  const at = after?.bytes ?? 0
+  const writer = await files.write(inputFile, at, after?.mark)
   let last = newline
   try {
     for await (const chunk of fetched(source.url, rules, signal)) {
@@ -63,7 +76,7 @@ async function copy ({ work: { files }, signal }: Errand, rules: SourceRules, { 
   } finally {
     await writer.close()
   }
-  return writer.bytes
+  return { bytes: writer.bytes, mark: writer.mark }
 }
 
 const newline = 0x0A

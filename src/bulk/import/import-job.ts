@@ -1,8 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Progress, JobOwner, Jobs, LineError } from '../../jobs/job.js'
+import type { Job, Progress, JobOwner, Jobs, LineError } from '../../jobs/job.js'
 import type { RecordQuota } from '../../limits/record-quota.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
+import { damaged } from '../spool-trouble.js'
 import type { DoJob, Work } from '../work.js'
+import { checkpointOf } from './checkpoint.js'
 import type { Errand } from './errand.js'
 import type { OwnWay } from './own/write-by-own.js'
 import { writeByOwn } from './own/write-by-own.js'
@@ -42,8 +44,11 @@ export function importJobs (options: ImportJobOptions): DoJob {
     const index = new IndexFile(work.files.path(indexFile))
     const left = new AbortController()
     const parts = { work, request, index, identities, seal: new Seal(fileKey), store: options.storeFor(owner, { id, log }), quota: options.quotaFor(owner) }
-    const errand: Errand = { ...parts, signal: AbortSignal.any([work.signal, left.signal]), lineBytes: options.lineBytes, url: request.url, fhirBase: `${request.url}/v1/fhir` }
+    const signal = AbortSignal.any([work.signal, left.signal])
     try {
+      const input = await fetchSources({ work, index, signal }, options)
+      requireAllOf(work.job, index)
+      const errand: Errand = { ...parts, input, signal, lineBytes: options.lineBytes, url: request.url, fhirBase: `${request.url}/v1/fhir` }
       const told = telling(errand).catch((error: unknown) => { left.abort(error) })
       try {
         await steps(errand, options)
@@ -58,10 +63,18 @@ export function importJobs (options: ImportJobOptions): DoJob {
   }
 }
 
+/** An index that knows less than the control plane was told was put back as it was before, or made anew. @throws {Failure} INTERNAL_ERROR */
+function requireAllOf (job: Job, index: IndexFile): void {
+  const { total, processed } = job.progress
+  const isBehind = index.counts.processed < processed || (total !== undefined && (index.counts.total !== total || !index.has('read')))
+  const { parts = 0 } = checkpointOf(job)
+  if (isBehind || index.parts().length < parts) throw damaged('the index of an import is older than what was told of it')
+}
+
 async function steps (errand: Errand, options: ImportJobOptions): Promise<void> {
   const { index, work: { job: { owner, id }, log } } = errand
-  await fetchSources(errand, options)
   if (!index.has('read')) await readLines(errand)
+  if (index.last !== index.counts.total) throw damaged('lines are missing in the index of an import')
   if (!index.has('linked') || !index.has('ordered')) await orderLines(errand)
   const ownWay = options.ownWayFor?.(owner, { id, log })
   if (ownWay !== undefined) await writeByOwn(errand, ownWay)

@@ -19,6 +19,8 @@ export interface NewLine {
   readonly identity?: Identity
   /** What it refers to, as far as that may be in this import. */
   readonly refersTo: readonly Identity[]
+  /** Over all of these, so that nobody else can say them of a line; absent for one that fails. */
+  readonly seal?: Buffer
   /** Why it can't be stored, sealed; absent for a good one. */
   readonly failure?: Buffer
 }
@@ -30,6 +32,7 @@ export interface IndexedLine {
   readonly bytes: number
   readonly type: string
   readonly identity: Identity
+  readonly seal: Buffer
   readonly circle: number | null
   readonly plan: Plan | null
 }
@@ -51,8 +54,8 @@ export interface Part { readonly number: number, readonly at: number, readonly t
 
 export interface Counts { readonly total: number, readonly processed: number, readonly failed: number }
 
-/** How far the whole is: parts of the input, all lines, what they refer to, and their order are in the index. */
-export type Mark = 'fetched' | 'read' | 'linked' | 'ordered'
+/** How far the whole is: all lines, what they refer to, and their order are in the index. */
+export type Mark = 'read' | 'linked' | 'ordered'
 
 /** A row of lines. */
 export interface Stretch { readonly after: number, readonly upTo: number }
@@ -161,9 +164,9 @@ export class IndexFile {
     return true
   }
 
-  #insert ({ line, at, bytes, type, identity, failure }: NewLine): boolean {
+  #insert ({ line, at, bytes, type, identity, seal, failure }: NewLine): boolean {
     const state = failure === undefined ? states.waiting : states.failed
-    return this.#sql.add.run({ line, at, bytes, type: type ?? null, identity: identity ?? null, state, result: failure ?? null }).changes > 0
+    return this.#sql.add.run({ line, at, bytes, type: type ?? null, identity: identity ?? null, seal: seal ?? null, state, result: failure ?? null }).changes > 0
   }
 
   /** The number of the last line. */

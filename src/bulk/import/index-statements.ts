@@ -4,7 +4,7 @@ import type Database from 'better-sqlite3'
 export const schema = `
   CREATE TABLE IF NOT EXISTS lines (
     line INTEGER PRIMARY KEY, at INTEGER NOT NULL, bytes INTEGER NOT NULL, type TEXT, identity BLOB UNIQUE,
-    place INTEGER, circle INTEGER, state INTEGER NOT NULL, plan TEXT, result BLOB
+    seal BLOB, place INTEGER, circle INTEGER, state INTEGER NOT NULL, plan TEXT, result BLOB
   );
   CREATE INDEX IF NOT EXISTS pending ON lines(place) WHERE state < 2;
   CREATE INDEX IF NOT EXISTS failures ON lines(line) WHERE state = 3;
@@ -17,7 +17,7 @@ export const schema = `
   CREATE TABLE IF NOT EXISTS earlier (record BLOB PRIMARY KEY) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY) WITHOUT ROWID;`
 
-const lineColumns = 'line, at, bytes, type, identity, circle, plan'
+const lineColumns = 'line, at, bytes, type, identity, seal, circle, plan'
 
 /** All that an index is asked. */
 export function statementsOn (db: Database.Database) {
@@ -30,7 +30,7 @@ export function statementsOn (db: Database.Database) {
     parts: db.prepare('SELECT number, at, type FROM parts ORDER BY number'),
     typeOf: db.prepare('SELECT type FROM lines WHERE line = ?'),
     twins: db.prepare('SELECT count FROM twins WHERE content = ?'),
-    add: db.prepare('INSERT INTO lines (line, at, bytes, type, identity, state, result) VALUES (@line, @at, @bytes, @type, @identity, @state, @result) ON CONFLICT (identity) DO NOTHING'),
+    add: db.prepare('INSERT INTO lines (line, at, bytes, type, identity, seal, state, result) VALUES (@line, @at, @bytes, @type, @identity, @seal, @state, @result) ON CONFLICT (identity) DO NOTHING'),
     addReference: db.prepare('INSERT OR IGNORE INTO refs VALUES (?, ?)'),
     setTwins: db.prepare('INSERT INTO twins VALUES (?, ?) ON CONFLICT (content) DO UPDATE SET count = excluded.count'),
     unordered: db.prepare('SELECT line FROM lines WHERE line > ? AND state < 2 AND place IS NULL ORDER BY line LIMIT ?'),

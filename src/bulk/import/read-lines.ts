@@ -18,11 +18,11 @@ const breath = 8
 
 /** Reads every line of the input once: checks it as a create of its form would, and notes what it is called and refers to. */
 export async function readLines (errand: Errand): Promise<void> {
-  const { index, work, signal, lineBytes } = errand
+  const { index, work, input, signal, lineBytes } = errand
   const from = index.next()
   let part = new Part(errand)
   let last = performance.now()
-  for await (const lines of linesOf(work.files.read(inputFile, { start: from.at }), from, lineBytes)) {
+  for await (const lines of linesOf(work.files.read(inputFile, { start: from.at, end: input.bytes, state: input }), from, lineBytes)) {
     for (const line of lines) {
       part.add(line)
       if (part.size >= together) part = part.noted()
@@ -57,7 +57,8 @@ class Part {
     try {
       record = this.#read({ line, at, content })
       identity = this.#identityOf(record)
-      this.#lines.push({ line, at, bytes, type: record.type, identity, refersTo: this.#refersTo(record, identity) })
+      const read = { line, at, bytes, type: record.type, identity }
+      this.#lines.push({ ...read, seal: this.#errand.seal.ofLine(read), refersTo: this.#refersTo(record, identity) })
     } catch (error) {
       this.#lines.push({ line, at, bytes, ...record && { type: record.type }, ...identity && { identity }, refersTo: [], failure: this.#failure(line, record?.type, error) })
     }

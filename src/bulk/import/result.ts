@@ -1,5 +1,7 @@
-import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { Failure, type FailureCode } from '../../envelope/failures.js'
+import { damaged } from '../spool-trouble.js'
+import type { IndexedLine } from './index-file.js'
 
 /** What became of one line; `pending` until it is known. */
 export type ResultStatus = 'created' | 'updated' | 'unchanged' | 'failed' | 'valid' | 'pending'
@@ -26,29 +28,57 @@ export function failed ({ code, message, issues }: Failure): Result {
   return { status: 'failed', code, message: issues.length > mostTold ? `${says}; and ${issues.length - mostTold} more` : says, ...field !== undefined && { field } }
 }
 
-/** Encrypts the results of one import, each once, so that an index which is left on a disk names no record. */
+const algorithm = 'aes-256-gcm'
+const nonceBytes = 12
+const tagBytes = 16
+
+/** What a line is, as it was read. */
+export type ReadSpan = Pick<IndexedLine, 'line' | 'at' | 'bytes' | 'type' | 'identity'>
+
+/** Encrypts and seals what an index says of lines, so that on a disk it names no record, and nobody else can say what a line is and what became of it. */
 export class Seal {
   readonly #key: Buffer
+  readonly #lineKey: Buffer
 
   /** @param fileKey what the job's files are encrypted with, in base64 */
   constructor (fileKey: string) {
-    this.#key = createHmac('sha256', Buffer.from(fileKey, 'base64')).update('results of an import').digest()
+    const keyFor = (use: string): Buffer => createHmac('sha256', Buffer.from(fileKey, 'base64')).update(use).digest()
+    this.#key = keyFor('results of an import')
+    this.#lineKey = keyFor('lines of an import')
+  }
+
+  ofLine ({ line, at, bytes, type, identity }: ReadSpan): Buffer {
+    return createHmac('sha256', this.#lineKey).update(`${line} ${at} ${bytes} ${type} `).update(identity).digest().subarray(0, tagBytes)
+  }
+
+  /** @throws {Failure} INTERNAL_ERROR for a line that was not read so */
+  require (line: ReadSpan & Pick<IndexedLine, 'seal'>): void {
+    if (line.seal?.length !== tagBytes || !timingSafeEqual(line.seal, this.ofLine(line))) throw damaged('a line is not where it was read')
   }
 
   close (line: number, result: Result): Buffer {
-    const cipher = createCipheriv('aes-256-ctr', this.#key, placeOf(line))
-    return Buffer.concat([cipher.update(JSON.stringify(result), 'utf8'), cipher.final()])
+    const nonce = randomBytes(nonceBytes)
+    const cipher = createCipheriv(algorithm, this.#key, nonce).setAAD(placeOf(line))
+    const parts = [nonce, cipher.update(JSON.stringify(result), 'utf8'), cipher.final()]
+    return Buffer.concat([...parts, cipher.getAuthTag()])
   }
 
+  /** @throws {Failure} INTERNAL_ERROR for what was not sealed as the result of this line */
   open (line: number, sealed: Buffer): Result {
-    const decipher = createDecipheriv('aes-256-ctr', this.#key, placeOf(line))
-    return JSON.parse(Buffer.concat([decipher.update(sealed), decipher.final()]).toString()) as Result
+    const decipher = createDecipheriv(algorithm, this.#key, sealed.subarray(0, nonceBytes), { authTagLength: tagBytes }).setAAD(placeOf(line))
+    try {
+      decipher.setAuthTag(sealed.subarray(-tagBytes))
+      const plain = decipher.update(sealed.subarray(nonceBytes, -tagBytes))
+      return JSON.parse(Buffer.concat([plain, decipher.final()]).toString()) as Result
+    } catch {
+      throw damaged('the result of a line is not the one that was noted')
+    }
   }
 }
 
-/** Each line has a stretch of the key stream of its own. */
+/** No line's result passes for another's. */
 function placeOf (line: number): Buffer {
-  const place = Buffer.alloc(16)
+  const place = Buffer.alloc(8)
   place.writeBigUInt64BE(BigInt(line))
   return place
 }

@@ -9,6 +9,7 @@ import type { FileWriter, JobFiles } from '../work.js'
 import { inputFile } from './errand.js'
 import { SourceRefused, sourceUrl, type SourceRules } from './fetch-source.js'
 import { sourcesFile, type Source } from './fetch-sources.js'
+import type { ImportCheckpoint } from './checkpoint.js'
 
 /** What imports are started with. */
 export interface StartOptions {
@@ -33,8 +34,8 @@ export async function startImport ({ jobs, spool, url }: StartOptions, caller: C
   await jobs.identityKey(caller)
   const { files, ...made } = await spool.begin()
   try {
-    await store(files, input)
-    return await jobs.create({ ...made, owner: ownerOf(caller), request: { kind: 'import', ...wish, url } })
+    const checkpoint = await store(files, input)
+    return await jobs.create({ ...made, checkpoint, owner: ownerOf(caller), request: { kind: 'import', ...wish, url } })
   } catch (error) {
     await spool.delete(made.id)
     throw error
@@ -45,7 +46,7 @@ function ownerOf ({ tenantId, mode, keyId, keyName, plan, overage, datastore }: 
   return { tenantId, mode, keyId, keyName, plan, overage, ...datastore !== undefined && { datastore } }
 }
 
-async function store (files: JobFiles, input: Input): Promise<void> {
+async function store (files: JobFiles, input: Input): Promise<ImportCheckpoint> {
   const isList = Array.isArray(input)
   const writer = await files.write(isList ? sourcesFile : inputFile)
   try {
@@ -54,6 +55,8 @@ async function store (files: JobFiles, input: Input): Promise<void> {
   } finally {
     await writer.close()
   }
+  const state = { bytes: writer.bytes, mark: writer.mark }
+  return isList ? { sources: state } : { input: state }
 }
 
 async function fill (writer: FileWriter, input: AsyncIterable<Buffer> | string): Promise<void> {

@@ -4,9 +4,10 @@ import { Failure } from '../../envelope/failures.js'
 import type { RecordTicket } from '../../limits/record-quota.js'
 import type { Targets } from '../../tenant-guard/import/resolve-links.js'
 import { ReferenceFailure } from '../../tenant-guard/writes/references.js'
+import { damaged } from '../spool-trouble.js'
 import { contentsOf } from './contents.js'
 import { end, exceededIn, failedEnd, typeAt, type Errand, type LineEnd } from './errand.js'
-import { idOf } from './identities.js'
+import { idOf, type Identity } from './identities.js'
 import { states, type IndexedLine, type Plan } from './index-file.js'
 import { targetsOf, type ReadLine, type Target } from './look-up.js'
 import type { Pace } from './pace.js'
@@ -85,7 +86,8 @@ function groupsOf<T> (items: readonly T[], lineOf: (item: T) => IndexedLine): T[
 
 /** Lines made ready to be written, or ended already. */
 export async function prepareAll (errand: Errand, lines: readonly IndexedLine[], tickets: Tickets): Promise<ReadonlyArray<Entry | LineEnd>> {
-  const contents = await contentsOf(errand.work.files, lines)
+  for (const line of lines) errand.seal.require(line)
+  const contents = await contentsOf(errand, lines)
   const reads = lines.map((line): ReadLine => ({ line, record: readRecord(contents.get(line.line)!, { type: typeAt(errand, line.at), fhirBase: errand.fhirBase }) }))
   // Between any two steps that take milliseconds for two hundred lines, so that requests have their turn.
   await breathe()
@@ -128,10 +130,15 @@ function targetsIn ({ index, seal, identities }: Errand, { line }: ReadLine, { f
   for (const { line: other, state, result, identity } of index.referred(line.line)) {
     if (!found.has(other) && state === states.done) others.set(identity.toString('hex'), seal.open(other, result!).id ?? idOf(identity))
   }
+  const storedAs = (identity: Identity, name: string): string | undefined => {
+    const id = others.get(identity.toString('hex'))
+    if (id !== undefined && id !== idOf(identity) && id !== name) throw damaged('a line is called what another one was')
+    return id
+  }
   return {
     get: record => {
       const [type, name] = record.split('/') as [string, string]
-      const id = names.get(record) ?? (others.size === 0 ? undefined : others.get(identities.ofName(type, name).toString('hex')))
+      const id = names.get(record) ?? (others.size === 0 ? undefined : storedAs(identities.ofName(type, name), name))
       return id === undefined ? undefined : `${type}/${id}`
     }
   }
