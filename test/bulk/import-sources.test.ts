@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { test, type Test } from 'tap'
 import { fetched, sourceUrl, type SourceRules } from '../../src/bulk/import/fetch-source.js'
+import { indexFile } from '../../src/bulk/import/import-job.js'
 import { isPublic } from '../../src/bulk/import/public-address.js'
 import { startGateway } from '../harness/gateway.js'
 import { importer } from './importing.js'
@@ -115,6 +116,19 @@ test('an import fetches all its sources, and their lines have one row of results
   t.equal(await scene.total('Patient'), 2)
   t.equal(await scene.total('Observation'), 2)
   t.same(asked, ['/observations?key=1', '/patients'])
+})
+
+test('an import that was broken off between its sources, and whose index is not there any more, ends and says so', async t => {
+  let isThere = false
+  const { host, ca } = await startSource(t, path => path === '/later' && !isThere ? { status: 404 } : { body: '{"firstName":"A","lastName":"One"}\n' })
+  const rules: SourceRules = { importHosts: [host], trial: { ca, loopback: true, resolve: async () => ['127.0.0.1'] } }
+  const { url: fhirUrl } = await startOwnDatastore(t, undefined)
+  const sources = ['/first', '/later', '/last'].map(path => ({ type: 'Patient', url: `https://${host}${path}` }))
+  const scene = await startOwnScene(t, { fhirUrl, fetched: { sources, rules } })
+  await t.rejects(scene.run(), { code: 'BAD_REQUEST', message: /^Source 2 could not be fetched/ })
+  rmSync(scene.files.path(indexFile))
+  isThere = true
+  await t.rejects(scene.run(), { code: 'INTERNAL_ERROR', message: /^A file of this job was changed or cut/ })
 })
 
 test('an import whose source leads elsewhere, or to an address that is not public, fails and writes nothing', async t => {

@@ -46,8 +46,9 @@ export function importJobs (options: ImportJobOptions): DoJob {
     const parts = { work, request, index, identities, seal: new Seal(fileKey), store: options.storeFor(owner, { id, log }), quota: options.quotaFor(owner) }
     const signal = AbortSignal.any([work.signal, left.signal])
     try {
-      const input = await fetchSources({ work, index, signal }, options)
+      // Before anything is added to it.
       requireAllOf(work.job, index)
+      const input = await fetchSources({ work, index, signal }, options)
       const errand: Errand = { ...parts, input, signal, lineBytes: options.lineBytes, url: request.url, fhirBase: `${request.url}/v1/fhir` }
       const told = telling(errand).catch((error: unknown) => { left.abort(error) })
       try {
