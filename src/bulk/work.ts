@@ -10,6 +10,11 @@ export interface FileState {
   readonly mark: string
 }
 
+/** How far a file is by now, which a writer goes on to change. */
+export function stateOf ({ bytes, mark }: FileState): FileState {
+  return { bytes, mark }
+}
+
 /** A part of a file. */
 export interface ReadRange {
   /** The first byte; 0 unless told. */

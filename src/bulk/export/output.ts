@@ -1,5 +1,5 @@
 import type { JobFile, Progress } from '../../jobs/job.js'
-import type { FileWriter, JobFiles } from '../work.js'
+import { stateOf, type FileWriter, type JobFiles } from '../work.js'
 import { textsWithin } from './texts.js'
 
 /** What was written of one type. */
@@ -44,7 +44,7 @@ export class Output {
     if (texts.length === 0) return
     const { writer } = await this.#opened(type)
     await writer.write(Buffer.from(`${texts.join('\n')}\n`))
-    this.#written.set(type, { resourceType: type, count: (this.#written.get(type)?.count ?? 0) + texts.length, bytes: writer.bytes, mark: writer.mark })
+    this.#written.set(type, { resourceType: type, count: (this.#written.get(type)?.count ?? 0) + texts.length, ...stateOf(writer) })
   }
 
   /** Which of these ids the file of a type has already. */

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
 import { Failure } from '../../envelope/failures.js'
 import { damaged } from '../spool-trouble.js'
-import type { FileState } from '../work.js'
+import { stateOf, type FileState } from '../work.js'
 import { checkpointOf, type ImportCheckpoint } from './checkpoint.js'
 import { inputFile, type Errand } from './errand.js'
 import { withoutMark } from './lines.js'
@@ -76,7 +76,7 @@ async function copy ({ work: { files }, signal }: Fetching, rules: SourceRules, 
   } finally {
     await writer.close()
   }
-  return { bytes: writer.bytes, mark: writer.mark }
+  return stateOf(writer)
 }
 
 const newline = 0x0A

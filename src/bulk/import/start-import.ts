@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream'
 import { Failure, fieldIssue } from '../../envelope/failures.js'
 import { mappings } from '../../mappings/registry.js'
-import type { ImportRequest, Job, JobOwner, Jobs } from '../../jobs/job.js'
+import { ownerOf, type ImportRequest, type Job, type Jobs } from '../../jobs/job.js'
 import type { Caller } from '../../keys/caller.js'
 import { isTenantType } from '../../tenant-guard/resource-types.js'
 import type { Spool } from '../files.js'
-import type { FileWriter, JobFiles } from '../work.js'
+import { stateOf, type FileWriter, type JobFiles } from '../work.js'
 import { inputFile } from './errand.js'
 import { SourceRefused, sourceUrl, type SourceRules } from './fetch-source.js'
 import { sourcesFile, type Source } from './fetch-sources.js'
@@ -42,10 +42,6 @@ export async function startImport ({ jobs, spool, url }: StartOptions, caller: C
   }
 }
 
-function ownerOf ({ tenantId, mode, keyId, keyName, plan, overage, datastore }: Caller): JobOwner {
-  return { tenantId, mode, keyId, keyName, plan, overage, ...datastore !== undefined && { datastore } }
-}
-
 async function store (files: JobFiles, input: Input): Promise<ImportCheckpoint> {
   const isList = Array.isArray(input)
   const writer = await files.write(isList ? sourcesFile : inputFile)
@@ -55,7 +51,7 @@ async function store (files: JobFiles, input: Input): Promise<ImportCheckpoint> 
   } finally {
     await writer.close()
   }
-  const state = { bytes: writer.bytes, mark: writer.mark }
+  const state = stateOf(writer)
   return isList ? { sources: state } : { input: state }
 }
 
