@@ -1,5 +1,5 @@
 // How fast records come out of HAPI through the gateway, beside HAPI's own export of the same records fetched directly.
-// A HAPI of its own is started unless one is named. A hundred thousand records: --records 100000 --rounds 1
+// A HAPI of its own, on PostgreSQL, is started unless one is named. A hundred thousand records: --records 100000 --rounds 1
 // Usage: npm run build && node bench/bulk-export.js [--records 10000] [--rounds 3] [--fhir <base URL> --fhir-pid <pid>]
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'

@@ -1,6 +1,6 @@
 // How fast records come into HAPI through the gateway, beside the ways to load the same records without it.
 // The gateway loads into an organization that has nothing yet, a new one each round, and into one that has records already.
-// A HAPI of its own is started unless one is named. A hundred thousand records each way: --records 100000 --rounds 1
+// A HAPI of its own, on PostgreSQL, is started unless one is named. A hundred thousand records each way: --records 100000 --rounds 1
 // Usage: npm run build && node bench/bulk-import.js [--records 8000] [--rounds 4] [--ways 'gateway,gateway again,1,2,$import'] [--fhir <base URL> --fhir-pid <pid>]
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'

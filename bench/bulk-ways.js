@@ -1,6 +1,7 @@
 // The ways to move records in bulk that are compared: through a gateway, and into and out of a FHIR server without one.
 import { createServer } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import '../test/harness/typescript.js'
 import { startHapi } from '../test/hapi/launcher.js'
 import { linesOf } from './bulk-records.js'
 
@@ -9,16 +10,38 @@ const askEveryMs = 100
 
 const json = { 'content-type': 'application/fhir+json' }
 
-/** What the benchmarks of bulk jobs can be told: a HAPI that runs already, with its process to tell its processor time. */
-export const hapiOptions = { fhir: { type: 'string' }, 'fhir-pid': { type: 'string' } }
+/** What the benchmarks of bulk jobs can be told: where HAPI stores records, `h2` or `postgresql`; or a HAPI that runs already, with its process to tell its processor time. */
+export const hapiOptions = { database: { type: 'string', default: 'postgresql' }, fhir: { type: 'string' }, 'fhir-pid': { type: 'string' } }
 
 /**
  * A HAPI with room for a hundred thousand records, which compiles as a server does that runs for long; or the one that
  * runs already.
  */
-export async function openHapi ({ fhir: url, 'fhir-pid': pid }) {
+export async function openHapi ({ database, fhir: url, 'fhir-pid': pid }) {
   if (url !== undefined) return { url, pid, stop: async () => {} }
-  return await startHapi({ log: console.error, said: () => {}, jvm: ['-Xmx4g', '-XX:TieredStopAtLevel=4'] })
+  if (!['h2', 'postgresql'].includes(database)) throw new Error('--database is h2 or postgresql')
+  const store = database === 'h2' ? { settings: {}, stop: async () => {} } : await openPostgres()
+  const hapi = await startHapi({ log: console.error, said: () => {}, settings: store.settings, jvm: ['-Xmx4g', '-XX:TieredStopAtLevel=4'] })
+  return {
+    ...hapi,
+    stop: async () => {
+      await hapi.stop()
+      await store.stop()
+    }
+  }
+}
+
+/** A PostgreSQL with an empty database for HAPI, as an operator would run it. */
+async function openPostgres () {
+  const { startPostgres } = await import('../test/harness/postgres.ts')
+  const endings = []
+  const { createDatabase } = await startPostgres({ teardown: ending => endings.push(ending) })
+  const { hostname, port, pathname, username, password } = new URL(await createDatabase())
+  const user = new URLSearchParams({ user: decodeURIComponent(username), password: decodeURIComponent(password) })
+  return {
+    settings: { db: `jdbc:postgresql://${hostname}:${port}${pathname}?${user}` },
+    stop: async () => { for (const ending of endings) await ending() }
+  }
 }
 
 /** Loads records into a FHIR server in transactions, some at a time. */
