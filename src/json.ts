@@ -58,14 +58,40 @@ export function printJson (value: unknown): string {
 
 /** The same value with JavaScript numbers, for a validator that knows no others. Returns its argument when nothing changes. */
 export function plainNumbers<T> (value: T): T {
-  if (value instanceof ExactNumber) return value.valueOf() as T
-  if (Array.isArray(value)) {
-    const items = value.map(plainNumbers)
-    return items.every((item, i) => item === value[i]) ? value : items as T
+  return mapJson(value, item => item instanceof ExactNumber ? item.valueOf() : item)
+}
+
+/**
+ * The value with some of what is in it replaced, wherever it stands. Returns its argument when nothing changes.
+ * @param replace gives what a value becomes, or the value itself to have what is in it looked at; `name` is that of the member
+ * which holds it, lists aside
+ */
+export function mapJson<T> (value: T, replace: (item: unknown, name: string) => unknown, name = ''): T {
+  const replaced = replace(value, name) as T
+  if (replaced !== value || value === null || typeof value !== 'object' || value instanceof ExactNumber) return replaced
+  return (Array.isArray(value) ? mapItems(value, replace, name) : mapMembers(value as Members, replace)) as T
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+// Every record goes through these several times, so nothing is made for what does not change.
+
+function mapItems (items: readonly unknown[], replace: (item: unknown, name: string) => unknown, name: string): readonly unknown[] {
+  let changed: unknown[] | undefined
+  for (let at = 0; at < items.length; at++) {
+    const item = mapJson(items[at], replace, name)
+    if (item !== items[at]) (changed ??= [...items])[at] = item
   }
-  if (value === null || typeof value !== 'object') return value
-  const entries = Object.entries(value).map(([key, item]) => [key, plainNumbers(item)] as const)
-  return entries.every(([key, item]) => item === (value as Record<string, unknown>)[key]) ? value : Object.fromEntries(entries) as T
+  return changed ?? items
+}
+
+function mapMembers (members: Members, replace: (item: unknown, name: string) => unknown): Members {
+  let changed: Map<string, unknown> | undefined
+  for (const name in members) {
+    const item = mapJson(members[name], replace, name)
+    if (item !== members[name]) (changed ??= new Map(Object.entries(members))).set(name, item)
+  }
+  return changed === undefined ? members : Object.fromEntries(changed)
 }
 
 // Every number that the engine would print differently has one of these forms; the same inside a text only costs time. What
@@ -186,12 +212,17 @@ function unmarked (value: unknown): unknown {
 function countMembers (value: unknown): number {
   if (typeof value === 'string') refusePoison(value)
   if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return 0
-  if (Array.isArray(value)) return value.reduce<number>((count, item) => count + countMembers(item), 0)
-  return Object.entries(value).reduce((count, [name, item]) => {
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const item of value) count += countMembers(item)
+    return count
+  }
+  for (const name in value) {
     if (name === '__proto__') throw new JsonRefused('the name __proto__ is not allowed')
     refusePoison(name)
-    return count + 1 + countMembers(item)
-  }, 0)
+    count += 1 + countMembers((value as Record<string, unknown>)[name])
+  }
+  return count
 }
 
 function refusePoison (text: string): void {

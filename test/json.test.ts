@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { ExactNumber, JsonRefused, maxDepth, parseStored, parseStrict, plainNumbers, printJson } from '../src/json.js'
+import { ExactNumber, JsonRefused, mapJson, maxDepth, parseStored, parseStrict, plainNumbers, printJson } from '../src/json.js'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const strict = (text: string): unknown => parseStrict(bytes(text))
@@ -124,4 +124,18 @@ t.test('a reason never repeats what was sent', async t => {
   for (const body of ['{"secret":1,"secret":2}', '{"secret"', '"secret\\u0000"', '{"secret\\ud800":1}', '[1e999, "secret"']) {
     t.throws(() => strict(body), { message: /^(?!.*secret)/ })
   }
+})
+
+t.test('what is replaced is replaced wherever it stands, by the name of the member that holds it, and the rest is the same object', async t => {
+  const kept = { reference: 'Patient/1', text: 'Patient/1' }
+  const exact = new ExactNumber('1.10')
+  const value = { a: [kept, { deep: [{ uri: ['x', 'y'] }] }], exact, b: null }
+  const after = mapJson(value, (item, name) => name === 'uri' && item === 'x' ? 'z' : item)
+  t.same(after, { a: [kept, { deep: [{ uri: ['z', 'y'] }] }], exact: { text: '1.10' }, b: null })
+  t.equal(after.a[0], kept)
+  t.equal(after.exact, exact)
+  t.same(value.a[1], { deep: [{ uri: ['x', 'y'] }] }, 'what was given stays as it is')
+  t.equal(mapJson(value, item => item), value, 'nothing was replaced')
+  const ownProto = JSON.parse('{"__proto__":{"a":"x"}}') as object
+  t.equal(JSON.stringify(mapJson(ownProto, item => item === 'x' ? 'z' : item)), '{"__proto__":{"a":"z"}}', 'a member with that name stays one')
 })

@@ -1,4 +1,4 @@
-import { ExactNumber } from '../json.js'
+import { mapJson } from '../json.js'
 import { linkElements } from '../tenant-guard/writes/link-elements.js'
 
 /**
@@ -6,9 +6,7 @@ import { linkElements } from '../tenant-guard/writes/link-elements.js'
  * gateway stands before them, and the datastore would take that for another server.
  */
 export function withOwnReferences<T> (value: T, fhirBase: string): T {
-  if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return value
-  if (Array.isArray(value)) return value.map(item => withOwnReferences(item as unknown, fhirBase)) as T
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, isOwnLink(key, item, fhirBase) ? item.slice(fhirBase.length + 1) : withOwnReferences(item as unknown, fhirBase)])) as T
+  return mapJson(value, (item, name) => isOwnLink(name, item, fhirBase) ? item.slice(fhirBase.length + 1) : item)
 }
 
 function isOwnLink (key: string, value: unknown, fhirBase: string): value is string {

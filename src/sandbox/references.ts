@@ -1,4 +1,4 @@
-import { ExactNumber } from '../json.js'
+import { ExactNumber, mapJson } from '../json.js'
 import type { FhirResource } from '../mappings/fhir.js'
 import { Refused } from './outcome.js'
 import { resourceTypes } from './search-parameters.js'
@@ -49,8 +49,5 @@ function isResource (value: unknown): boolean {
 
 /** The same value with every text that is a key of `replacements` replaced: a Bundle's `urn:uuid:` by the id that its entry got. */
 export function replaceTexts<T> (value: T, replacements: ReadonlyMap<string, string>): T {
-  if (typeof value === 'string') return (replacements.get(value) ?? value) as T
-  if (Array.isArray(value)) return value.map(item => replaceTexts(item, replacements)) as T
-  if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaceTexts(item, replacements)])) as T
+  return mapJson(value, item => typeof item === 'string' ? replacements.get(item) ?? item : item)
 }

@@ -104,6 +104,7 @@ export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, is
     const breaking: ImportStore = {
       ...store,
       stored: async asked => { step(); return await store.stored(asked) },
+      refused: async (records, others) => { step(); return await store.refused(records, others) },
       write: async records => {
         step()
         counts.written += records.length
@@ -114,7 +115,6 @@ export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, is
     }
     const own = ownImport(door())
     const breakingOwn: OwnImport = {
-      lines: async records => { step(); return await own.lines(records) },
       begin: async offered => {
         step()
         const begun = await own.begin(offered)

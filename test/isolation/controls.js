@@ -34,7 +34,7 @@ export const controls = [
   control('owner in the memory of owners', ['reads', 'references'], patch(guard('ownership'), '=== tenant;', '!== undefined;'), { ci: true }),
   control('references of a write', ['references'], patch(guard('writes/writes'), 'if (refused.length > 0)', 'if (false)'), { ci: true }),
   control('references of a transaction', ['bundles'], patch(guard('bundles/transaction-references'), 'if (refused.length > 0)', 'if (false)')),
-  control('references in contained resources', ['references'], patch(guard('writes/references'), 'gather(item, step, places)', "if (key !== 'contained') gather(item, step, places)")),
+  control('references in contained resources', ['references'], patch(guard('writes/references'), 'step(key, value[key], walk)', "if (key !== 'contained') step(key, value[key], walk)")),
   control('references in uris and canonicals', ['references'], patch(guard('writes/references'), 'else if (linkElements.has(key))', 'else if (false)')),
   control('one reading of a reference', ['references'], patch(guard('writes/references'), 'return isTenantType(type) && isId(id) && (history === undefined || isVersioned) ?', 'return isTenantType(type) && isId(id) ?')),
   control('tags that a client may store', ['writes'], patch(guard('writes/stamp'), 'labels.filter(label => !namesTenantSystem(label.system, tenant))', 'labels'), { ci: true }),

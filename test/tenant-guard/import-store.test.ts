@@ -43,20 +43,20 @@ const patient = (id: string) => ({ type: 'Patient', id, resource: { resourceType
 
 test('once a record of a type came back with the tag, an import asks for no more than that others were made', async t => {
   const { store, scene, preferred, searches } = startScene()
-  t.same(await store.write([patient('i1'), patient('i2')]), { written: [undefined, undefined] })
+  t.same(await store.write([patient('i1'), patient('i2')].map(store.stamped)), { written: [undefined, undefined] })
   scene.answerOf = bare
-  t.same(await store.write([patient('i3')]), { written: [undefined] })
-  t.same(await store.write([patient('i4'), { type: 'Group', id: 'i5', resource: { resourceType: 'Group', id: 'i5' } }]), { written: [undefined, undefined] })
+  t.same(await store.write([patient('i3')].map(store.stamped)), { written: [undefined] })
+  t.same(await store.write([patient('i4'), { type: 'Group', id: 'i5', resource: { resourceType: 'Group', id: 'i5' } }].map(store.stamped)), { written: [undefined, undefined] })
   t.same(preferred(), ['return=representation', 'return=minimal', 'return=representation'])
   t.equal(searches(), 1, 'the first Group, which did not come back, is read')
 })
 
 test('what an import changed, and what a datastore says to have made elsewhere, is read before it counts as stored', async t => {
   const { store, scene, stored, incidents, searches } = startScene()
-  await store.write([patient('i1')])
+  await store.write([patient('i1')].map(store.stamped))
   stored.set('i2', { resourceType: 'Patient', id: 'i2', meta: { tag: [{ system, code: 'other' }] } })
   scene.answerOf = resource => resource.id === 'i4' ? { response: { status: '201 Created', location: 'Patient/elsewhere/_history/1' } } : { response: { status: '200 OK', location: placeOf(resource) } }
-  const { written } = await store.write([patient('i2'), patient('i3'), patient('i4')]) as { written: ReadonlyArray<{ code: string } | undefined> }
+  const { written } = await store.write([patient('i2'), patient('i3'), patient('i4')].map(store.stamped)) as { written: ReadonlyArray<{ code: string } | undefined> }
   t.same(written.map(failure => failure?.code), ['INTERNAL_ERROR', undefined, undefined])
   t.match(incidents, [{ kind: 'foreign-answer', type: 'Patient', records: 1 }])
   t.equal(searches(), 1)
@@ -64,9 +64,9 @@ test('what an import changed, and what a datastore says to have made elsewhere, 
 
 test('an entry that tells of no success is none, though the transaction was answered well', async t => {
   const { store, scene } = startScene()
-  await store.write([patient('i1')])
+  await store.write([patient('i1')].map(store.stamped))
   scene.answerOf = () => ({ response: { status: '400' } })
-  const { written } = await store.write([patient('i2')]) as { written: ReadonlyArray<{ code: string } | undefined> }
+  const { written } = await store.write([patient('i2')].map(store.stamped)) as { written: ReadonlyArray<{ code: string } | undefined> }
   t.equal(written[0]!.code, 'INTERNAL_ERROR')
 })
 
@@ -74,7 +74,7 @@ test('an import leaves to requests what they know of whose records are, and tell
   const { store, ownership } = startScene()
   const place = { datastore: 'scripted', tenant: 'mine' }
   ownership.remember(place, 'Patient/known')
-  await store.write([patient('i1'), { type: 'Observation', id: 'i2', resource: { resourceType: 'Observation', id: 'i2', subject: { reference: 'Patient/known' } } as FhirResource }])
+  await store.write([patient('i1'), { type: 'Observation', id: 'i2', resource: { resourceType: 'Observation', id: 'i2', subject: { reference: 'Patient/known' } } as FhirResource }].map(store.stamped))
   t.equal(ownership.isKnown(place, 'Patient/i1'), false)
   t.equal(ownership.isKnown(place, 'Patient/known'), true)
 })

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 
 /** What a record of an import is known by: 16 bytes that tell nothing without the organization's secret. */
 export type Identity = Buffer
@@ -11,6 +12,8 @@ const size = 16
  */
 export class Identities {
   readonly #key: Buffer
+  /** Of records that many lines refer to one after the other. */
+  readonly #ofNames = new LRUCache<string, Identity>({ max: 1_000 })
 
   /** @param key the organization's secret, 32 bytes in base64 */
   constructor (key: string) {
@@ -18,7 +21,12 @@ export class Identities {
   }
 
   ofName (type: string, name: string): Identity {
-    return this.#made('name', type, name)
+    const record = `${type}/${name}`
+    const known = this.#ofNames.get(record)
+    if (known !== undefined) return known
+    const made = this.#made('name', type, name)
+    this.#ofNames.set(record, made)
+    return made
   }
 
   /** What lines with the same content have in common. */

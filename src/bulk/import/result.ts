@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, randomFillSync, timingSafeEqual } from 'node:crypto'
 import { Failure, type FailureCode } from '../../envelope/failures.js'
 import { damaged } from '../spool-trouble.js'
 import type { IndexedLine } from './index-file.js'
@@ -35,10 +35,27 @@ const tagBytes = 16
 /** What a line is, as it was read. */
 export type ReadSpan = Pick<IndexedLine, 'line' | 'at' | 'bytes' | 'type' | 'identity'>
 
+/** Random nonces. To ask the system for many at once takes as long as for one. */
+class Nonces {
+  readonly #random = Buffer.alloc(nonceBytes * 512)
+  #at = this.#random.length
+
+  /** @returns one that is not given again, a copy of its own */
+  next (): Buffer {
+    if (this.#at === this.#random.length) {
+      randomFillSync(this.#random)
+      this.#at = 0
+    }
+    this.#at += nonceBytes
+    return Buffer.from(this.#random.subarray(this.#at - nonceBytes, this.#at))
+  }
+}
+
 /** Encrypts and seals what an index says of lines, so that on a disk it names no record, and nobody else can say what a line is and what became of it. */
 export class Seal {
   readonly #key: Buffer
   readonly #lineKey: Buffer
+  readonly #nonces = new Nonces()
 
   /** @param fileKey what the job's files are encrypted with, in base64 */
   constructor (fileKey: string) {
@@ -57,7 +74,7 @@ export class Seal {
   }
 
   close (line: number, result: Result): Buffer {
-    const nonce = randomBytes(nonceBytes)
+    const nonce = this.#nonces.next()
     const cipher = createCipheriv(algorithm, this.#key, nonce).setAAD(placeOf(line))
     const parts = [nonce, cipher.update(JSON.stringify(result), 'utf8'), cipher.final()]
     return Buffer.concat([...parts, cipher.getAuthTag()])

@@ -2,6 +2,8 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure } from '../../envelope/failures.js'
 import type { RecordTicket } from '../../limits/record-quota.js'
+import type { Mapping } from '../../mappings/kit/mapping.js'
+import type { StampedRecord } from '../../tenant-guard/import/import-store.js'
 import type { Targets } from '../../tenant-guard/import/resolve-links.js'
 import { ReferenceFailure } from '../../tenant-guard/writes/references.js'
 import { damaged } from '../spool-trouble.js'
@@ -16,8 +18,16 @@ import { refusedIn } from './references.js'
 import { prepared, type Prepared } from './resource.js'
 import type { ResultStatus } from './result.js'
 
-/** A line with all that is needed to write it. */
-export interface Entry extends Target, Prepared { readonly read: ReadLine, readonly plan: Plan, readonly ticket: RecordTicket | undefined }
+/** A line with all that is needed to write it, and nothing of what it was made of: many wait while the datastore works. */
+export interface Entry {
+  readonly line: IndexedLine
+  readonly mapping: Mapping | undefined
+  /** Those of the simple form. */
+  readonly fields: Prepared['fields']
+  readonly record: StampedRecord
+  readonly plan: Plan
+  readonly ticket: RecordTicket | undefined
+}
 
 /** A group of lines with what their records take of the month. */
 type Tickets = ReadonlyMap<number, RecordTicket | undefined>
@@ -43,7 +53,7 @@ export async function writeBatch (errand: Errand, lines: readonly IndexedLine[],
     if (open.length === 0) return
     if (errand.request.dryRun) return note(await check(errand, open))
     await breathe()
-    errand.index.send(open.map(({ read: { line: { line } }, plan }) => ({ line, plan })))
+    errand.index.send(open.map(({ line: { line }, plan }) => ({ line, plan })))
     await write({ errand, pace, note }, open)
   } finally {
     for (const [line, ticket] of tickets) if (!used.has(line)) ticket?.giveBack()
@@ -93,8 +103,17 @@ export async function prepareAll (errand: Errand, lines: readonly IndexedLine[],
   await breathe()
   const found = errand.request.dryRun ? new Map(reads.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }])) : await targetsOf(errand, reads)
   const names = namesIn(reads, found)
-  return await Promise.all(errand.index.together(() => reads.map(read => prepare(errand, read, { found, names, ticket: tickets.get(read.line.line) }))))
+  const entries: Array<Entry | LineEnd> = []
+  for (let at = 0; at < reads.length; at += atOnce) {
+    const some = reads.slice(at, at + atOnce)
+    entries.push(...await Promise.all(errand.index.together(() => some.map(read => prepare(errand, read, { found, names, ticket: tickets.get(read.line.line) })))))
+    await breathe()
+  }
+  return entries
 }
+
+/** Lines that are made ready between two breaths. */
+const atOnce = 50
 
 interface Known {
   readonly found: ReadonlyMap<number, Target>
@@ -104,7 +123,7 @@ interface Known {
 
 async function prepare (errand: Errand, read: ReadLine, known: Known): Promise<Entry | LineEnd> {
   const { found, ticket } = known
-  const { line, record: { type, name } } = read
+  const { line, record: { type, name, mapping } } = read
   const target = found.get(line.line)!
   const ended = (status: Exclude<ResultStatus, 'pending' | 'failed'>, id?: string): LineEnd => ({
     line: line.line, type, result: { status, ...id !== undefined && { id } }, status: 200, interaction: status === 'created' ? 'create' : 'update', ticket
@@ -116,7 +135,7 @@ async function prepare (errand: Errand, read: ReadLine, known: Known): Promise<E
   try {
     const done = await prepared(errand, read, { ...target, targets: targetsIn(errand, read, known) })
     if (done.record === undefined) return ended(line.plan ?? 'unchanged', target.id)
-    return { ...target, ...done, read, plan: isThere ? 'updated' : 'created', ticket }
+    return { line, mapping, fields: done.fields, record: errand.store.stamped(done.record), plan: isThere ? 'updated' : 'created', ticket }
   } catch (error) {
     const failure = failureOf(error)
     if (failure.status >= 500) throw error
@@ -152,19 +171,19 @@ function namesIn (reads: readonly ReadLine[], found: Known['found']): ReadonlyMa
 /** What a dry run says of lines: those that would be written, and those that refer to what is not there. */
 async function check (errand: Errand, entries: readonly Entry[]): Promise<readonly LineEnd[]> {
   const { index } = errand
-  const others = index.together(() => entries.flatMap(({ read: { line } }) => index.referred(line.line))).map(({ type, identity }) => `${type}/${idOf(identity)}`)
-  const refused = await errand.store.refused(entries.map(({ record }) => record!), others)
+  const others = index.together(() => entries.flatMap(({ line }) => index.referred(line.line))).map(({ type, identity }) => `${type}/${idOf(identity)}`)
+  const refused = await errand.store.refused(entries.map(({ record }) => record), others)
   return entries.map((entry, at) => {
     const failure = refused.get(at)
     return failure === undefined ? endOf(entry, 'valid') : refusedEnd(errand, entry, failure)
   })
 }
 
-function endOf ({ read: { line, record: { type } }, plan, ticket, id }: Entry, status: 'valid' | Plan): LineEnd {
+function endOf ({ line, record: { type, id }, plan, ticket }: Entry, status: 'valid' | Plan): LineEnd {
   return { line: line.line, type, result: { status, ...status !== 'valid' && { id } }, status: plan === 'created' ? 201 : 200, interaction: plan === 'created' ? 'create' : 'update', ticket }
 }
 
-function refusedEnd (errand: Errand, { read: { line, record: { type, mapping } }, fields, ticket }: Entry, failure: Failure): LineEnd {
+function refusedEnd (errand: Errand, { line, record: { type }, mapping, fields, ticket }: Entry, failure: Failure): LineEnd {
   const named = failure instanceof ReferenceFailure ? refusedIn(mapping, fields, failure) : failure
   return failedEnd(errand, { line: line.line, type }, named, ticket)
 }
@@ -182,7 +201,7 @@ async function write (writing: Writing, entries: readonly Entry[], attempt: Atte
   if (entries.length === 0) return
   try {
     const begin = performance.now()
-    const together = await errand.store.write(entries.map(({ record }) => record!))
+    const together = await errand.store.write(entries.map(({ record }) => record))
     if ('refused' in together) return note([...together.refused].map(([at, failure]) => refusedEnd(errand, entries[at]!, failure)))
     pace.succeeded(entries.length, performance.now() - begin)
     note(entries.map((entry, at) => answered(errand, entry, together.written[at])))
@@ -199,14 +218,14 @@ async function writeAgain (writing: Writing, entries: readonly Entry[], { failur
   if (isTrouble) await pace.wait(failure, { tries, signal: errand.signal })
   else if (!isPart) pace.refused()
   if (failure.code === 'BACKEND_UNAVAILABLE' || (isTrouble && tries < mostTries)) return await write(writing, entries, { tries: tries + 1, isPart })
-  const groups = groupsOf(entries, ({ read: { line } }) => line)
+  const groups = groupsOf(entries, ({ line }) => line)
   if (groups.length > 1) {
     const half = Math.ceil(groups.length / 2)
     await write(writing, groups.slice(0, half).flat(), { tries: 1, isPart: true })
     return await write(writing, standing(errand, groups.slice(half)), { tries: 1, isPart: true })
   }
   // Made anew of what is stored by then, since one is a change of it.
-  if (failure.code === 'CONFLICT' && pace.mayTryAgain(entries[0]!.read.line.line, mostTries)) return
+  if (failure.code === 'CONFLICT' && pace.mayTryAgain(entries[0]!.line.line, mostTries)) return
   note(entries.map(entry => refusedEnd(errand, entry, failure)))
 }
 
@@ -214,8 +233,8 @@ async function writeAgain (writing: Writing, entries: readonly Entry[], { failur
 function standing ({ index }: Errand, groups: readonly Entry[][]): Entry[] {
   const open = new Set<number>()
   return index.together(() => groups.filter(group => {
-    const own = new Set(group.map(({ read: { line } }) => line.line))
-    const stands = group.every(({ read: { line } }) => index.referred(line.line).every(({ line, state }) => state === states.done || open.has(line) || own.has(line)))
+    const own = new Set(group.map(({ line }) => line.line))
+    const stands = group.every(({ line }) => index.referred(line.line).every(({ line, state }) => state === states.done || open.has(line) || own.has(line)))
     if (stands) for (const line of own) open.add(line)
     return stands
   })).flat()

@@ -1,5 +1,4 @@
-import { ExactNumber } from '../../json.js'
-import type { FhirResource } from '../../mappings/fhir.js'
+import { mapJson } from '../../json.js'
 import { placeOf } from '../door.js'
 import type { Door } from '../door.js'
 import type { Transaction } from '../fhir-interaction.js'
@@ -23,7 +22,7 @@ interface CheckedWrites {
 export async function demandAllReferences (door: Door, writes: ReadonlyArray<Write | undefined>, { references }: Transaction): Promise<CheckedWrites> {
   const found = new Map(await Promise.all([...references].map(async ([text, criteria]) => [text, await soleMatch(door, criteria)] as const)))
   const texts = new Map([...found].filter(([, record]) => record !== undefined).map(([text, record]) => [text, `${record!.resourceType}/${record!.id}`]))
-  const resolved = writes.map(write => write?.resource === undefined || texts.size === 0 ? write : { ...write, resource: withReferences(write.resource, texts) as FhirResource })
+  const resolved = writes.map(write => write?.resource === undefined || texts.size === 0 ? write : { ...write, resource: withReferences(write.resource, texts) })
   const made = new Set(writes.map(write => write?.fullUrl).filter(fullUrl => fullUrl !== undefined))
   const links = resolved.flatMap((write, at) => write?.resource === undefined ? [] : linksIn(write.resource, [door.backend.baseUrl, door.fhirBase]).map(link => inEntry(link, at)))
   const outside = links.filter(({ reference }) => !made.has(reference))
@@ -40,9 +39,6 @@ function inEntry (link: Link, at: number): Link {
   return { ...link, path: `Bundle.entry[${at}].resource${link.path.replace(/^[^.[]*/, '')}` }
 }
 
-function withReferences (value: unknown, texts: ReadonlyMap<string, string>): unknown {
-  if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return value
-  if (Array.isArray(value)) return value.map(item => withReferences(item, texts))
-  return Object.fromEntries(Object.entries(value).map(([key, item]) =>
-    [key, key === 'reference' && typeof item === 'string' ? texts.get(item) ?? item : withReferences(item, texts)]))
+function withReferences<T> (value: T, texts: ReadonlyMap<string, string>): T {
+  return mapJson(value, (item, name) => name === 'reference' && typeof item === 'string' ? texts.get(item) ?? item : item)
 }

@@ -5,9 +5,11 @@ import { tenantGuard, type GuardedStore } from '../guard.js'
 import { ownershipOfWork } from '../ownership.js'
 import type { Link } from '../writes/references.js'
 import { idsOf, storedAmong, type AskedRecords } from './stored-among.js'
-import { checked, refusedAmong, TogetherWriter, type ImportedRecord, type Together } from './write-together.js'
+import { checked, StampedRecord, type ImportedRecord } from './stamped-record.js'
+import { refusedAmong, TogetherWriter, type Together } from './write-together.js'
 
-export type { ImportedRecord, Together } from './write-together.js'
+export type { ImportedRecord, StampedRecord } from './stamped-record.js'
+export type { Together } from './write-together.js'
 
 /** A datastore seen by one tenant's import. */
 export interface ImportStore {
@@ -19,10 +21,12 @@ export interface ImportStore {
   ids (type: string, expected: number): AsyncGenerator<readonly string[]>
   /** Those of the records that are stored and the tenant's, by their ids. */
   stored (asked: AskedRecords): Promise<ReadonlyMap<string, StoredResource>>
+  /** A record as it would be stored. @throws {Failure} for what no tenant may store */
+  stamped (record: ImportedRecord): StampedRecord
   /** Why records could not be stored together, and with others that would be there by then, by their places; nothing is written. */
-  refused (records: readonly ImportedRecord[], others: Iterable<string>): Promise<ReadonlyMap<number, Failure>>
+  refused (records: readonly StampedRecord[], others?: Iterable<string>): Promise<ReadonlyMap<number, Failure>>
   /** Stores all or none. @throws {Failure} as {@link TogetherWriter.write} */
-  write (records: readonly ImportedRecord[]): Promise<Together>
+  write (records: readonly StampedRecord[]): Promise<Together>
 }
 
 /** Opens one tenant's part of a datastore for an import. */
@@ -34,6 +38,7 @@ export function importStore (opened: Door): ImportStore {
     links: resource => checked(door, { resource, id: 'new' }).links,
     ids: (type, expected) => idsOf(door, type, expected),
     stored: asked => storedAmong(door, asked),
+    stamped: record => new StampedRecord(door, record),
     refused: (records, others) => refusedAmong(door, records, others),
     write: records => writer.write(records)
   }

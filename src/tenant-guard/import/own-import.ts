@@ -1,8 +1,6 @@
 import { Failure } from '../../envelope/failures.js'
-import { printJson } from '../../json.js'
 import { belowBase } from '../below-base.js'
 import { ask, unexpected, type Door } from '../door.js'
-import { checked, refusedAmong, type ImportedRecord } from './write-together.js'
 
 /** A file that a datastore is to fetch. */
 export interface OfferedFile { readonly type: string, readonly url: string }
@@ -10,13 +8,8 @@ export interface OfferedFile { readonly type: string, readonly url: string }
 /** What a datastore is asked to import, and the user and password by which it may fetch it. */
 export interface Offered { readonly files: readonly OfferedFile[], readonly credentials: string }
 
-/** A datastore's own `$import`, seen by one tenant. The datastore checks nothing, so what it fetches is what {@link OwnImport.lines} gave. */
+/** A datastore's own `$import`, seen by one tenant. The datastore checks nothing, so it is to fetch nothing but the texts of {@link StampedRecord}s whose references are stored. */
 export interface OwnImport {
-  /**
-   * New records as they would be stored, a line of JSON each, in the same order; undefined for those that can't be.
-   * What they refer to must be stored.
-   */
-  lines (records: readonly ImportedRecord[]): Promise<ReadonlyArray<string | undefined>>
   /** @returns where the datastore tells of it, relative to its base URL; undefined when it does not offer it */
   begin (offered: Offered): Promise<string | undefined>
   /** Whether the datastore does nothing more for an import. What became of it must be read back: HAPI does not say which records failed. */
@@ -26,15 +19,9 @@ export interface OwnImport {
 /** Opens the import of a datastore for one tenant. */
 export function ownImport (door: Door): OwnImport {
   return {
-    lines: records => lines(door, records),
     begin: offered => begin(door, offered),
     hasEnded: job => hasEnded(door, job)
   }
-}
-
-async function lines (door: Door, records: readonly ImportedRecord[]): Promise<ReadonlyArray<string | undefined>> {
-  const refused = await refusedAmong(door, records, [])
-  return records.map((record, at) => refused.has(at) ? undefined : printJson(checked(door, record).resource))
 }
 
 /** Lines that HAPI stores in one transaction; one that it can't read fails them all. */

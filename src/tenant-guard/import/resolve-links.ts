@@ -1,5 +1,5 @@
-import { ExactNumber } from '../../json.js'
-import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
+import { mapJson } from '../../json.js'
+import type { FhirResource } from '../../mappings/fhir.js'
 import { linkElements } from '../writes/link-elements.js'
 import type { Link } from '../writes/references.js'
 
@@ -19,7 +19,8 @@ export function resolveLinks ({ resource, links }: Linked, targets: Targets): Li
     texts.set(link.reference, reference)
     return { ...link, reference, record: target }
   })
-  return texts.size === 0 ? { resource, links } : { resource: withTexts(resource, texts, false) as FhirResource, links: after }
+  if (texts.size === 0) return { resource, links }
+  return { resource: mapJson(resource, (item, name) => isLink(name) && typeof item === 'string' ? texts.get(item) ?? item : item), links: after }
 }
 
 /** A version of a canonical stays; that of a reference was another record's. */
@@ -28,9 +29,4 @@ function suffixOf (reference: string, record: string): string {
   return rest.startsWith('/') ? '' : rest
 }
 
-function withTexts (value: unknown, texts: ReadonlyMap<string, string>, isLink: boolean): unknown {
-  if (typeof value === 'string') return isLink ? texts.get(value) ?? value : value
-  if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return value
-  if (Array.isArray(value)) return value.map(item => withTexts(item, texts, isLink))
-  return Object.fromEntries(Object.entries(value as FhirElement).map(([key, item]) => [key, withTexts(item, texts, key === 'reference' || linkElements.has(key))]))
-}
+const isLink = (name: string): boolean => name === 'reference' || linkElements.has(name)

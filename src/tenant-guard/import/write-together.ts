@@ -1,52 +1,27 @@
-import { setImmediate as breathe } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
-import { printJson } from '../../json.js'
-import type { FhirResource } from '../../mappings/fhir.js'
 import { entriesAsStored, type AnsweredEntry } from '../bundles/entries-as-stored.js'
 import { ask, causeOf, checkedJsonOf, ownRecordIn, placeOf, report, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import { ownedAmong } from '../look-up.js'
-import { decide } from '../policy.js'
-import { resolveLinks, type Linked, type Targets } from './resolve-links.js'
 import { placeIn } from '../writes/as-stored.js'
-import { linksIn, ReferenceFailure, type Link } from '../writes/references.js'
-import { marked, stamp } from '../writes/stamp.js'
+import { ReferenceFailure } from '../writes/references.js'
+import type { StampedRecord } from './stamped-record.js'
 import { mayBeDone, wholeAnswer } from '../writes/writes.js'
-
-/** A record that is to be stored under an id which is the tenant's, or which nobody else can have. */
-export interface ImportedRecord {
-  readonly type: string
-  readonly id: string
-  readonly resource: FhirResource
-  /** The stored version that the record was made of; another one stored meanwhile is a conflict. */
-  readonly version?: string
-  /** Where others of the import are stored that the resource refers to; absent where it refers to none, or as they are stored. */
-  readonly targets?: Targets
-}
 
 /** What became of records that were sent together: each stored, where it says nothing, or in trouble by itself; or none sent because of some, by their places. */
 export type Together = { readonly written: ReadonlyArray<Failure | undefined> } | { readonly refused: ReadonlyMap<number, Failure> }
 
 /**
- * A new resource as the guard would store it, and what it refers to.
- * @throws {Failure} for what no tenant may store
- */
-export function checked (door: Door, { resource, id, targets }: Pick<ImportedRecord, 'resource' | 'id' | 'targets'>): Linked {
-  decide({ kind: 'import', type: resource.resourceType, id })
-  const stamped = marked(stamp({ ...resource, id }, door.tenant), door.tenant)
-  const linked = { resource: stamped, links: linksIn(stamped, [door.backend.baseUrl, door.fhirBase]) }
-  return targets === undefined ? linked : resolveLinks(linked, targets)
-}
-
-/**
  * The records that refer to what is neither the tenant's nor among them, by their places, each with its failure.
  * @param others records as `Type/id` that would be there by then
  */
-export async function refusedAmong (door: Door, records: readonly ImportedRecord[], others: Iterable<string>): Promise<ReadonlyMap<number, Failure>> {
-  return refusedOf(door, [...records.map(nameOf), ...others], records.map(record => checked(door, record).links))
+export async function refusedAmong (door: Door, records: readonly StampedRecord[], others: Iterable<string> = []): Promise<ReadonlyMap<number, Failure>> {
+  const together = new Set([...records.map(({ name }) => name), ...others])
+  const outside = records.map(({ links }) => links.filter(({ record }) => record === undefined || !together.has(record)))
+  const owned = await ownedAmong(door, new Set(outside.flat().map(({ record }) => record).filter(record => record !== undefined)))
+  const refused = outside.map(links => links.filter(({ record }) => record === undefined || !owned.has(record)))
+  return new Map([...refused.entries()].filter(([, links]) => links.length > 0).map(([at, links]) => [at, new ReferenceFailure(links)]))
 }
-
-const nameOf = ({ type, id }: ImportedRecord): string => `${type}/${id}`
 
 /** Stores the records of one import. */
 export class TogetherWriter {
@@ -59,36 +34,32 @@ export class TogetherWriter {
   }
 
   /**
-   * Stores all of the records or none, in one transaction, after each was checked as a write alone would be.
+   * Stores all of the records or none, in one transaction.
    * @throws {Failure} VALIDATION_ERROR or CONFLICT when the datastore refuses them, 5xx for trouble with it
    */
-  async write (records: readonly ImportedRecord[]): Promise<Together> {
+  async write (records: readonly StampedRecord[]): Promise<Together> {
     const door = this.#door
-    await breathe()
-    const all = records.map(record => checked(door, record))
-    await breathe()
-    const refused = await refusedOf(door, records.map(nameOf), all.map(({ links }) => links))
+    const refused = await refusedAmong(door, records)
     if (refused.size > 0) return { refused }
-    const entry = all.map(({ resource }, at) => ({ resource, request: requestOf(records[at]!) }))
-    const answer = await ask(door, { method: 'POST', path: '', headers: this.#wanted(records), body: printJson({ resourceType: 'Bundle', type: 'transaction', entry }) })
+    const answer = await ask(door, { method: 'POST', path: '', headers: this.#wanted(records), body: transactionOf(records) })
     if (answer.status !== 200) {
       // What was believed to be the tenant's may have been deleted through another gateway.
-      for (const { record } of all.flatMap(({ links }) => links)) if (record !== undefined) door.ownership.forget(placeOf(door), record)
+      for (const { record } of records.flatMap(({ links }) => links)) if (record !== undefined) door.ownership.forget(placeOf(door), record)
       throw refusalOf(answer)
     }
     return { written: await this.#confirmed(entriesIn(checkedJsonOf(answer)), records) }
   }
 
   /** Whole records, until one of each type was seen: for HAPI, which has to write them all out, and for us it is a good part of the work. */
-  #wanted (records: readonly ImportedRecord[]): Readonly<Record<string, string>> {
+  #wanted (records: readonly StampedRecord[]): Readonly<Record<string, string>> {
     return records.every(({ type }) => this.#seen.has(type)) ? { prefer: 'return=minimal' } : wholeAnswer
   }
 
   /** What was made under an id that only we can give is what was sent; all else is looked at as it is stored. */
-  async #confirmed (entries: readonly AnsweredEntry[], records: readonly ImportedRecord[]): Promise<ReadonlyArray<Failure | undefined>> {
+  async #confirmed (entries: readonly AnsweredEntry[], records: readonly StampedRecord[]): Promise<ReadonlyArray<Failure | undefined>> {
     const door = this.#door
     const made = new Set(records.filter((record, at) => this.#seen.has(record.type) && isMade(entries[at], record)))
-    for (const record of made) door.ownership.remember(placeOf(door), nameOf(record))
+    for (const record of made) door.ownership.remember(placeOf(door), record.name)
     const open = [...records.keys()].filter(at => !made.has(records[at]!))
     const stored = await entriesAsStored(door, open.map(at => entries[at] ?? {}), open.map(at => records[at]!))
     const failures = new Map(open.map((at, i) => [at, this.#troubleWith(stored[i], records[at]!)] as const))
@@ -96,7 +67,7 @@ export class TogetherWriter {
   }
 
   /** A write is done, whatever its answer holds. */
-  #troubleWith (given: AnsweredEntry | undefined, { type, id }: ImportedRecord): Failure | undefined {
+  #troubleWith (given: AnsweredEntry | undefined, { type, id }: StampedRecord): Failure | undefined {
     const status = Number.parseInt(String(given?.response?.status), 10)
     const record = ownRecordIn(this.#door, given?.resource, { type, id })
     if (record !== undefined && (status === 200 || status === 201)) {
@@ -109,21 +80,19 @@ export class TogetherWriter {
 }
 
 /** Whether an entry says, without the record, that it was made. */
-function isMade (entry: AnsweredEntry | undefined, record: ImportedRecord): boolean {
+function isMade (entry: AnsweredEntry | undefined, record: StampedRecord): boolean {
   const { resource, response } = entry ?? {}
   return resource === undefined && Number.parseInt(String(response?.status), 10) === 201 && placeIn(response?.location, record) !== undefined
 }
 
-function requestOf ({ version, ...record }: ImportedRecord) {
-  return { method: 'PUT', url: nameOf(record), ...version !== undefined && { ifMatch: `W/"${version}"` } }
+/** A Bundle around what is printed already. */
+function transactionOf (records: readonly StampedRecord[]): string {
+  const entries = records.map(record => `{"resource":${record.text},"request":${JSON.stringify(requestOf(record))}}`)
+  return `{"resourceType":"Bundle","type":"transaction","entry":[${entries.join(',')}]}`
 }
 
-async function refusedOf (door: Door, known: readonly string[], links: ReadonlyArray<readonly Link[]>): Promise<ReadonlyMap<number, Failure>> {
-  const together = new Set(known)
-  const outside = links.map(of => of.filter(({ record }) => record === undefined || !together.has(record)))
-  const owned = await ownedAmong(door, new Set(outside.flat().map(({ record }) => record).filter(record => record !== undefined)))
-  const refused = outside.map(of => of.filter(({ record }) => record === undefined || !owned.has(record)))
-  return new Map([...refused.entries()].filter(([, of]) => of.length > 0).map(([at, of]) => [at, new ReferenceFailure(of)]))
+function requestOf ({ name, version }: StampedRecord) {
+  return { method: 'PUT', url: name, ...version !== undefined && { ifMatch: `W/"${version}"` } }
 }
 
 function refusalOf (answer: Parameters<typeof causeOf>[0]): Failure {

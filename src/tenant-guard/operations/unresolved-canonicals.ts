@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { ExactNumber } from '../../json.js'
+import { mapJson } from '../../json.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 
 /**
@@ -24,19 +24,13 @@ export interface Unresolved {
  */
 export function unresolved (resource: FhirResource): Unresolved {
   const originals = new Map<string, string>()
-  const hidden = (value: unknown, key: string): unknown => {
-    if (typeof value === 'string') return ofTenants.has(key) && !value.startsWith('#') ? named(value) : value
-    if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return value
-    if (Array.isArray(value)) return value.map(item => hidden(item, key))
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, hidden(item, name)]))
-  }
   const named = (original: string): string => {
     const name = `urn:uuid:${randomUUID()}`
     originals.set(name, original)
     return name
   }
   return {
-    resource: hidden(resource, '') as FhirResource,
+    resource: mapJson(resource, (item, name) => typeof item === 'string' && ofTenants.has(name) && !item.startsWith('#') ? named(item) : item),
     restored: json => [...originals].reduce((text, [name, original]) => text.replaceAll(name, () => JSON.stringify(original).slice(1, -1)), json)
   }
 }

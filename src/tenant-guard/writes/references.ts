@@ -68,45 +68,50 @@ function recordOf (reference: string): string | undefined {
 
 interface Place { readonly path: string, readonly value: unknown, readonly form: 'reference' | 'uri' }
 
-/** A step of the walk into a resource. A path is put together of them only where something refers. */
-interface Step {
-  readonly before: Step | undefined
-  /** Of the element, or in a list. */
-  readonly key: string | number
-  /** Of the element that holds the value, indexes aside. */
-  readonly name: string
+/** Where the walk into a resource is. A path is put together of it only where something refers. */
+interface Walk {
+  readonly places: Place[]
+  /** Elements by their names, and places in lists, from the resource down. */
+  readonly steps: Array<string | number>
 }
 
 function placesIn (resource: FhirElement): readonly Place[] {
   const places: Place[] = []
-  gather(resource, { before: undefined, key: String(resource.resourceType ?? '*'), name: '' }, places)
+  gather(resource, { places, steps: [String(resource.resourceType ?? '*')] })
   return places
 }
 
-function gather (value: unknown, step: Step, places: Place[]): void {
+function gather (value: unknown, walk: Walk): void {
+  if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return
   if (Array.isArray(value)) {
-    for (let at = 0; at < value.length; at++) gather(value[at], { before: step, key: at, name: step.name }, places)
-  } else if (value !== null && typeof value === 'object' && !(value instanceof ExactNumber)) {
-    for (const key of Object.keys(value)) gatherElement(value as FhirElement, { before: step, key, name: key }, places)
+    for (let at = 0; at < value.length; at++) step(at, value[at], walk)
+  } else {
+    for (const key in value) {
+      gatherLinks(value as FhirElement, key, walk)
+      step(key, (value as FhirElement)[key], walk)
+    }
   }
 }
 
-function gatherElement (parent: FhirElement, step: Step, places: Place[]): void {
-  const { key, before } = step as { readonly key: string, readonly before: Step }
-  const item = parent[key]
+function step (to: string | number, value: unknown, walk: Walk): void {
+  if (value === null || typeof value !== 'object') return
+  walk.steps.push(to)
+  gather(value, walk)
+  walk.steps.pop()
+}
+
+function gatherLinks (parent: FhirElement, key: string, { places, steps }: Walk): void {
   if (key === 'reference') {
     // HAPI reads a list of one text as that text; whatever is no element must be a reference.
-    for (const value of leavesOf(item)) places.push(isUriReference(parent, before.name) && isAbsolute(value) ? { path: pathOf(step), value, form: 'uri' } : { path: pathOf(before), value, form: 'reference' })
+    for (const value of leavesOf(parent[key])) places.push(isUriReference(parent, steps) && isAbsolute(value) ? { path: pathOf([...steps, key]), value, form: 'uri' } : { path: pathOf(steps), value, form: 'reference' })
   } else if (linkElements.has(key)) {
-    for (const value of leavesOf(item)) if (typeof value === 'string') places.push({ path: pathOf(step), value, form: 'uri' })
+    for (const value of leavesOf(parent[key])) if (typeof value === 'string') places.push({ path: pathOf([...steps, key]), value, form: 'uri' })
   }
-  gather(item, step, places)
 }
 
 /** A key that is no name of FHIR is a value of the client's, which no message repeats. */
-function pathOf ({ before, key }: Step): string {
-  if (before === undefined) return String(key)
-  return pathOf(before) + (typeof key === 'number' ? `[${key}]` : `.${/^\w{1,64}$/.test(key) ? key : '*'}`)
+function pathOf ([first, ...steps]: ReadonlyArray<string | number>): string {
+  return String(first) + steps.map(step => typeof step === 'number' ? `[${step}]` : `.${/^\w{1,64}$/.test(step) ? step : '*'}`).join('')
 }
 
 function leavesOf (value: unknown): unknown[] {
@@ -115,9 +120,10 @@ function leavesOf (value: unknown): unknown[] {
   return isElement || value === null || value === undefined ? [] : [value]
 }
 
-function isUriReference ({ resourceType }: FhirElement, name: string): boolean {
-  const isResource = name === '' || name === 'contained'
-  return uriReferenceParents.has(name) || (isResource && resourceType === 'DetectedIssue')
+function isUriReference ({ resourceType }: FhirElement, [, ...steps]: Walk['steps']): boolean {
+  const name = steps.findLast(step => typeof step === 'string')
+  const isResource = name === undefined || name === 'contained'
+  return (name !== undefined && uriReferenceParents.has(name)) || (isResource && resourceType === 'DetectedIssue')
 }
 
 function isAbsolute (value: unknown): boolean {

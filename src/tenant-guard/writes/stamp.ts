@@ -1,5 +1,5 @@
 import { Failure } from '../../envelope/failures.js'
-import { ExactNumber } from '../../json.js'
+import { ExactNumber, mapJson } from '../../json.js'
 import type { FhirElement, FhirResource, Meta } from '../../mappings/fhir.js'
 import { namesTenantSystem } from '../tenant.js'
 import type { Tenant } from '../tenant.js'
@@ -19,7 +19,7 @@ export function stamp (resource: FhirResource, tenant: Tenant): FhirResource {
   return {
     ...identity,
     meta: { ...meta, ...labels.length > 0 && { security: labels }, tag: [...tags, { system: tenant.system, code: tenant.id }] },
-    ...withoutTag(elements, tenant) as FhirElement
+    ...withoutTag(elements, tenant)
   }
 }
 
@@ -62,16 +62,12 @@ export function marked (resource: FhirResource, tenant: Tenant, mark?: { readonl
 }
 
 /** Any part of a resource, with each `meta` in it cleaned; the same object when there was nothing to clean. */
-function withoutTag (value: unknown, tenant: Tenant): unknown {
-  if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return value
-  if (Array.isArray(value)) {
-    const items = value.map(item => withoutTag(item, tenant))
-    return items.some((item, at) => item !== value[at]) ? items : value
-  }
-  const before = Object.entries(value)
-  refuseServerExtension((value as FhirElement).url)
-  const after = before.map(([key, item]) => [key, key === 'meta' ? metaWithoutTag(item, tenant) : withoutTag(item, tenant)] as const)
-  return after.some(([, item], at) => item !== before[at]![1]) ? Object.fromEntries(after) : value
+function withoutTag<T> (value: T, tenant: Tenant): T {
+  return mapJson(value, (item, name) => {
+    if (name === 'meta') return metaWithoutTag(item, tenant)
+    if (isObject(item)) refuseServerExtension(item.url)
+    return item
+  })
 }
 
 /** Extensions by which HAPI and Smile CDR tell themselves where content lies and to which partition a record belongs. */

@@ -114,7 +114,7 @@ class OwnRun {
       for (const { ticket } of ends) held.delete(ticket)
       const open = entries.flatMap(entry => 'result' in entry ? [] : [entry])
       const texts = await this.#texts(open.filter(({ plan }) => plan === 'created'))
-      for (const { read: { line }, ticket } of open) {
+      for (const { line, ticket } of open) {
         const text = texts.get(line.line)
         if (text === undefined) {
           others.push(line)
@@ -131,9 +131,8 @@ class OwnRun {
 
   /** What is to be stored of new lines, by their numbers; of those that can't be, nothing. */
   async #texts (entries: readonly Entry[]): Promise<ReadonlyMap<number, string>> {
-    const { store } = this.#way
-    const texts = await patiently(this.#errand, this.#pace, () => store.lines(entries.map(({ record }) => record!)))
-    return new Map(entries.flatMap(({ read: { line } }, at) => texts[at] === undefined ? [] : [[line.line, texts[at]]]))
+    const refused = await patiently(this.#errand, this.#pace, () => this.#errand.store.refused(entries.map(({ record }) => record)))
+    return new Map(entries.flatMap(({ line, record }, at) => refused.has(at) ? [] : [[line.line, record.text]]))
   }
 
   /**
