@@ -30,7 +30,7 @@ export async function downloads (scope: FastifyInstance, { jobs, spool }: Downlo
     url: '/bulk/jobs/:id/files/:name',
     // A HEAD that is made of the GET would read the whole file.
     exposeHeadRoute: false,
-    config: { mediaTypes: ndjsonTypes },
+    config: { mediaTypes: ndjsonTypes, staysOpen: true },
     handler: async (request: WithName, reply) => {
       if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Ask without parameters.' })
       const job = await jobOf(jobs, request)

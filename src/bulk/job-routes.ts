@@ -3,6 +3,7 @@ import { Failure } from '../envelope/failures.js'
 import { pairsIn, printable, queryOf, refused } from '../envelope/query.js'
 import type { Job, JobKind, Jobs } from '../jobs/job.js'
 import { requireScope, type Effect } from '../keys/scopes.js'
+import type {} from '../limits/monthly-quota.js'
 import { presentJob } from './present-job.js'
 
 /** What the routes of the jobs need. */
@@ -15,6 +16,9 @@ export interface JobRoutesOptions {
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
+/** What became of records that were counted can be asked, and a job be ended, when the month is used up. */
+const stillOpen = { config: { staysOpen: true } } as const
+
 const defaultCount = 20
 const mostCount = 100
 
@@ -24,18 +28,18 @@ export const effectOfJob: Readonly<Record<JobKind, Effect>> = { export: 'read', 
 /** `/v1/bulk/jobs`: the caller's own jobs of its mode. Another one's is one that never was. */
 export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: JobRoutesOptions): Promise<void> {
   const present = (job: Job) => presentJob(job, { url, now: now() })
-  scope.get('/bulk/jobs', async request => {
+  scope.get('/bulk/jobs', stillOpen, async request => {
     const { count, before } = readPart(request)
     const { jobs: found, total } = await jobs.list(request.caller, { count: count + 1, ...before !== undefined && { before } })
     const shown = found.slice(0, count)
     const hasMore = found.length > count
     return { data: shown.map(present), total, ...hasMore && { cursor: cursorOf(shown.at(-1)!) }, hasMore }
   })
-  scope.get('/bulk/jobs/:id', async (request: WithId) => {
+  scope.get('/bulk/jobs/:id', stillOpen, async (request: WithId) => {
     refuseQuery(request)
     return present(await jobOf(jobs, request))
   })
-  scope.delete('/bulk/jobs/:id', { config: { effect: 'of the record' } }, async (request: WithId) => {
+  scope.delete('/bulk/jobs/:id', { config: { ...stillOpen.config, effect: 'of the record' } }, async (request: WithId) => {
     refuseQuery(request)
     const job = await jobOf(jobs, request)
     requireScope(request.caller, effectOfJob[job.request.kind])

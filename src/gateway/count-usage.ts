@@ -26,14 +26,15 @@ export const countUsage = fp<{ readonly countUsage: CountUsage }>(async (app, { 
 
 function useOf (request: FastifyRequest, { statusCode: status }: FastifyReply): Use {
   const { tenantId, mode, keyId } = request.caller
+  const counts = isCounted(status) && request.quota?.isFree !== true
   return {
     tenantId,
     mode,
     keyId,
     ...wordsOf(request),
     outcome: outcomeOf(status),
-    isCounted: isCounted(status),
-    isOverage: isCounted(status) && request.quota?.isOverage === true
+    isCounted: counts,
+    isOverage: counts && request.quota?.isOverage === true
   }
 }
 

@@ -17,6 +17,8 @@ export interface Quota {
   readonly taken: Taken
   /** Whether it came past the allowance and is billed; decided once, when it came in. */
   readonly isOverage: boolean
+  /** Whether it is served past the allowance all the same and counts for nothing, since it asks for what was paid for before. */
+  readonly isFree: boolean
   readonly end: MonthEnd
 }
 
@@ -26,22 +28,25 @@ interface MonthEnd { readonly at: number, readonly text: string }
 /**
  * Holds an organization to its plan's number of requests in a calendar month, in UTC, test and live apart. Live requests past it
  * are served and billed where plan and organization have it so; all others are refused with MONTHLY_QUOTA_EXCEEDED or
- * SANDBOX_QUOTA_EXCEEDED. An answer that doesn't count gives its request back.
+ * SANDBOX_QUOTA_EXCEEDED, but for routes that stay open: those are served and not counted. An answer that doesn't count gives its request back.
  */
 export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months }) => {
   const endOf = monthEnds()
   app.decorateRequest('quota')
   // Every request meets these steps, and a promise for each would cost more than what they do.
   app.addHook('onRequest', (request, _, done) => {
-    const { caller, arrivedAt } = request
+    const { caller, arrivedAt, routeOptions: { config } } = request
     const plan = planNamed(plans, caller.plan)
     const limit = plan.requestsPerMonth
     if (limit !== null) {
       const month = monthOf(arrivedAt)
       const taken = months.take(caller, month)
-      const isOverage = taken.used > limit
-      request.quota = { limit, taken, isOverage, end: endOf(month) }
-      if (isOverage && !isServedPast(caller, plan)) throw exceeded(request.quota, request)
+      const isPast = taken.used > limit
+      const isServed = !isPast || isServedPast(caller, plan)
+      const isFree = !isServed && config.staysOpen === true
+      request.quota = { limit, taken, isOverage: isPast && !isFree, isFree, end: endOf(month) }
+      if (isFree) taken.giveBack()
+      else if (!isServed) throw exceeded(request.quota, request)
     }
     done()
   })
@@ -83,6 +88,10 @@ export function secondsUntil ({ at: end }: MonthEnd, at: string): number {
 }
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether a route is served when the month is used up: it shows or ends what was paid for before. */
+    readonly staysOpen?: boolean
+  }
   interface FastifyRequest {
     /** Known from the hook of {@link monthlyQuota} on, where the caller's plan has a limit. */
     quota?: Quota

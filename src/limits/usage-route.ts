@@ -29,7 +29,7 @@ export interface MonthSoFar {
 
 /** `GET /v1/usage`: what a caller's organization has used of its month, as this gateway knows it; others' requests are some seconds late. */
 export async function usageRoute (scope: FastifyInstance, options: UsageRouteOptions): Promise<void> {
-  scope.get('/usage', async request => monthSoFar(request, options))
+  scope.get('/usage', { config: { staysOpen: true } }, async request => monthSoFar(request, options))
 }
 
 function monthSoFar ({ caller, arrivedAt, raw }: FastifyRequest, { plans, months }: UsageRouteOptions): MonthSoFar {

@@ -81,7 +81,7 @@ export const servicePaths: Readonly<Record<string, JsonSchema>> = {
       operationId: 'readUsage',
       tags: [serviceTag.name],
       summary: 'Tell what of the month is used',
-      description: 'By the organization of the key, with all its keys of the same mode.',
+      description: 'By the organization of the key, with all its keys of the same mode. Once the month is used up and nothing is served past it, this is still answered, as is what shows or ends a bulk job; none of that is counted then.',
       responses: { 200: { description: 'The month so far.', content: json(enveloped(usage)) }, ...failuresOf(everywhere) }
     }
   },

@@ -4,6 +4,7 @@ import { fhirType, successOutcome } from '../envelope/operation-outcome.js'
 import { queryOf } from '../envelope/query.js'
 import type { ExportRequest, Job } from '../jobs/job.js'
 import { requireScope } from '../keys/scopes.js'
+import type {} from '../limits/monthly-quota.js'
 import type { Export } from '../tenant-guard/fhir-interaction.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import { readPreferences } from './preferences.js'
@@ -31,6 +32,9 @@ export async function kickOff (reply: FastifyReply, interaction: Export, { expor
   return reply.code(202).type(fhirType).header('content-location', `${url}/v1/fhir/_export/${job.id}`).send(JSON.stringify(successOutcome('The export has begun. Ask at the address in Content-Location how far it is.')))
 }
 
+/** What was gathered can be fetched, and an export be ended, when the month is used up. */
+const stillOpen = { config: { staysOpen: true } } as const
+
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
 /** `/v1/fhir/_export/<id>`: how far an export is, its manifest, and its end. */
@@ -39,13 +43,13 @@ export async function exportRoutes (scope: FastifyInstance, { exports, now }: { 
     if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Ask without parameters.' })
     return await exports.find(request, request.params.id) ?? missing()
   }
-  scope.get('/_export/:id', async (request: WithId, reply) => {
+  scope.get('/_export/:id', stillOpen, async (request: WithId, reply) => {
     requireScope(request.caller, 'read')
     const job = await found(request)
     if (job.status === 'failed') throw failureOf(job)
     return job.status === 'completed' ? sendManifest(reply, job, exports) : sendProgress(reply, job, now())
   })
-  scope.delete('/_export/:id', async (request: WithId, reply) => {
+  scope.delete('/_export/:id', stillOpen, async (request: WithId, reply) => {
     requireScope(request.caller, 'read')
     const job = await found(request)
     await exports.discard(request, job.id)

@@ -5,6 +5,7 @@ import { fhirType, successOutcome } from '../envelope/operation-outcome.js'
 import { queryOf, refused } from '../envelope/query.js'
 import type { Job } from '../jobs/job.js'
 import { requireScope } from '../keys/scopes.js'
+import type {} from '../limits/monthly-quota.js'
 import type { FhirElement } from '../mappings/fhir.js'
 import { readPreferences } from './preferences.js'
 
@@ -27,6 +28,9 @@ export interface ImportRoutesOptions {
   readonly url: string
 }
 
+/** What became of records that were counted can be asked, and an import be ended, when the month is used up. */
+const stillOpen = { config: { staysOpen: true } } as const
+
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
 /** `/v1/fhir/$import`, with the manifest that HAPI takes as Parameters, and `/v1/fhir/_import/<id>`, which tells how far it is. */
@@ -46,12 +50,12 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
     requireNoQuery(request)
     return await imports.find(request, request.params.id) ?? missing()
   }
-  scope.get('/_import/:id', async (request: WithId, reply) => {
+  scope.get('/_import/:id', stillOpen, async (request: WithId, reply) => {
     const job = await found(request)
     if (job.status === 'failed') throw failureOf(job)
     return job.status === 'completed' ? sendManifest(reply, job, url) : sendProgress(reply, job)
   })
-  scope.delete('/_import/:id', async (request: WithId, reply) => {
+  scope.delete('/_import/:id', stillOpen, async (request: WithId, reply) => {
     await imports.discard(request, (await found(request)).id)
     return told(reply.code(202), 'The import is ended. What it wrote stays.')
   })

@@ -25,7 +25,7 @@ export async function results (scope: FastifyInstance, { jobs, spool }: Download
     url: '/bulk/jobs/:id/results',
     // A HEAD that is made of the GET would read all of them.
     exposeHeadRoute: false,
-    config: { mediaTypes: ndjsonTypes },
+    config: { mediaTypes: ndjsonTypes, staysOpen: true },
     handler: async (request: WithId, reply) => {
       if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Ask without parameters.' })
       const job = await jobOf(jobs, request)
