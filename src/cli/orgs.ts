@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander'
 import type { Control } from './surroundings.js'
 
-interface OrganizationOptions { readonly name: string, readonly plan: string, readonly overage: 'on' | 'off', readonly datastore?: string }
+interface OrganizationOptions { readonly name: string, readonly plan: string, readonly overage?: 'on' | 'off', readonly datastore?: string }
 
 /** Adds the commands on organizations. */
 export function addOrgs (program: Command, { print }: Control): void {
@@ -9,10 +9,10 @@ export function addOrgs (program: Command, { print }: Control): void {
   orgs.command('create').description('make an organization and print its tenant id')
     .requiredOption('--name <name>', 'its name, for people')
     .requiredOption('--plan <plan>', 'a plan of the configuration, such as sandbox or pro')
-    .addOption(overage().default('on'))
+    .addOption(overage('; on where the plan has it'))
     .option('--datastore <name>', 'a datastore of its own for live data, on the plan enterprise, as the gateways are configured')
     .action(({ name, plan, overage, datastore }: OrganizationOptions) => print(async desk => {
-      const { tenantId } = await desk.createOrganization({ name, plan, overage: overage === 'on', datastore })
+      const { tenantId } = await desk.createOrganization({ name, plan, overage: overage && overage === 'on', datastore })
       return { tenantId }
     }))
   orgs.command('update').description('change what is named and print the organization')
@@ -27,6 +27,6 @@ export function addOrgs (program: Command, { print }: Control): void {
     .action(() => print(desk => desk.listOrganizations()))
 }
 
-function overage (): Option {
-  return new Option('--overage <on|off>', 'whether live requests past the month\'s allowance are served and billed').choices(['on', 'off'])
+function overage (unlessSaid = ''): Option {
+  return new Option('--overage <on|off>', `whether live requests past the month's allowance are served and billed${unlessSaid}`).choices(['on', 'off'])
 }

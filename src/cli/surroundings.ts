@@ -3,6 +3,7 @@ import type { Config } from '../config.js'
 import { controlDatabaseUrl } from '../config/secrets.js'
 import { loadConfig } from '../config/load.js'
 import { deskFor } from '../control/desk.js'
+import { knownPlans } from '../control/organizations.js'
 import { ControlRefused } from '../control/refused.js'
 import { openControlStore, type ControlStore } from '../control/store.js'
 import { remoteDesk, type CommandDesk, type RemotePlace } from './remote-desk.js'
@@ -69,7 +70,7 @@ const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
 /** Opens the control store that the configuration names, for the work. */
 export async function withControlStore<T> (config: Config, { environment, now }: Surroundings, work: (store: ControlStore) => Promise<T>): Promise<T> {
   const url = controlDatabaseUrl(config, environment)
-  const store = await openControlStore({ file: join(config.dataDirectory, 'control.db'), url, plans: Object.keys(config.plans), now })
+  const store = await openControlStore({ file: join(config.dataDirectory, 'control.db'), url, ...knownPlans(config.plans), now })
   try {
     return await work(store)
   } finally {

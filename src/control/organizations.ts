@@ -1,3 +1,4 @@
+import type { Plans } from '../config.js'
 import type { OrganizationState } from '../keys/change-feed.js'
 import type { OrganizationRow } from './tables.js'
 import type { MadeOnce } from './context.js'
@@ -10,7 +11,20 @@ export interface Organization extends OrganizationState {
   readonly createdAt: string
 }
 
-/** What is said when an organization is made; overage is on unless it is switched off. */
+/** What the control plane must know of plans. */
+export interface KnownPlans {
+  /** The names that an organization's plan may have. */
+  readonly plans: readonly string[]
+  /** Those of them past whose allowance nothing is ever served, whatever an organization wishes. */
+  readonly plansWithoutOverage?: readonly string[]
+}
+
+/** What the control plane must know of these plans. */
+export function knownPlans (plans: Plans): KnownPlans {
+  return { plans: Object.keys(plans), plansWithoutOverage: Object.keys(plans).filter(name => !plans[name]!.overage) }
+}
+
+/** What is said when an organization is made; overage is on where the plan has it, unless it is switched off. */
 export interface OrganizationDraft extends Pick<MadeOnce, 'once'> {
   readonly name: string
   readonly plan: string
@@ -22,18 +36,25 @@ export interface OrganizationDraft extends Pick<MadeOnce, 'once'> {
 /** What can be changed later; what is absent stays as it is. */
 export type OrganizationChanges = Partial<Omit<OrganizationDraft, 'once'>>
 
-/** The row of an organization, once its name and plan are found good. */
-export function organizationRow (organization: Organization, plans: readonly string[]): OrganizationRow {
+/** The row of an organization, once its name and plan are found good. Whether it switched overage off is kept on every plan. */
+export function organizationRow (organization: Organization, { plans }: KnownPlans): OrganizationRow {
   const { tenantId, plan, overage, createdAt, datastore } = organization
   if (!plans.includes(plan)) throw new ControlRefused('invalid', `There is no plan with this name; use one of: ${plans.join(', ')}.`)
   if (datastore !== undefined && !/^[\w.-]{1,64}$/.test(datastore)) throw new ControlRefused('invalid', 'The name of a datastore has 1 to 64 letters, digits, dots, hyphens and underscores, as in the gateways\' configuration.')
   return { tenantId, name: goodName(organization.name), plan, overage: Number(overage), createdAt, datastore: datastore ?? null }
 }
 
-/** An organization as it is stored. */
-export function toOrganization (row: OrganizationRow): Organization {
+/** An organization as it is stored: its overage is on where the plan has it and nobody switched it off. */
+export function toOrganization (row: OrganizationRow, { plansWithoutOverage = [] }: KnownPlans): Organization {
   const { datastore, ...rest } = row
-  return { ...rest, overage: row.overage === 1, ...(datastore === null ? {} : { datastore }) }
+  return { ...rest, overage: row.overage === 1 && !plansWithoutOverage.includes(row.plan), ...(datastore === null ? {} : { datastore }) }
+}
+
+/** @throws {ControlRefused} where overage is wished on a plan that has none */
+export function demandOverage (isWished: boolean | undefined, plan: string, { plansWithoutOverage = [] }: KnownPlans): void {
+  if (isWished === true && plansWithoutOverage.includes(plan)) {
+    throw new ControlRefused('invalid', 'This plan has no overage: past its allowance nothing is served. Leave overage out, or choose a plan that has it.')
+  }
 }
 
 /** The part of an organization that gateways need. */

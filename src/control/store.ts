@@ -9,17 +9,16 @@ import { InvitationStore } from './invitation-store.js'
 import { JobStore } from './job-store.js'
 import { draftColumns, endOfOverlap, goodExpiry, keyState, requireGood, requireNotRolled, successorDraft, toKey, type Key, type KeyDraft, type NewKey } from './keys.js'
 import { MemberStore } from './member-store.js'
-import { organizationRow, organizationState, toOrganization, type Organization, type OrganizationChanges, type OrganizationDraft } from './organizations.js'
+import { demandOverage, organizationRow, organizationState, toOrganization, type KnownPlans, type Organization, type OrganizationChanges, type OrganizationDraft } from './organizations.js'
 import { missingThing } from './permissions.js'
 import { auditTrail, changesAfter, inTurn, record, type AuditDeed, type AuditEntry, type AuditQuestion } from './records.js'
 import { SessionStore } from './session-store.js'
 import { TokenStore } from './token-store.js'
-import type { KeyRow, Tables } from './tables.js'
+import type { KeyRow, OrganizationRow, Tables } from './tables.js'
 import { UsageStore } from './usage.js'
 
-/** What a control store needs; `plans` are the names that an organization's plan may have. */
-export interface ControlStoreOptions extends DatabasePlace {
-  readonly plans: readonly string[]
+/** What a control store needs. */
+export interface ControlStoreOptions extends DatabasePlace, KnownPlans {
   readonly now: () => Date
   /** Makes ids that nobody can guess, of `a-z`, `0-9` and `-`. */
   readonly newId?: NewId
@@ -39,7 +38,7 @@ type Transacted = Transaction<Tables>
 export class ControlStore {
   readonly #database: ControlDatabase
   readonly #db: Kysely<Tables>
-  readonly #plans: readonly string[]
+  readonly #plans: KnownPlans
   readonly #now: () => Date
   readonly #newId: NewId
   readonly members: MemberStore
@@ -51,11 +50,11 @@ export class ControlStore {
   readonly jobs: JobStore
 
   /** Use {@link openControlStore}. */
-  constructor (database: ControlDatabase, { plans, now, newId = unguessableId }: ControlStoreOptions) {
+  constructor (database: ControlDatabase, { plans, plansWithoutOverage, now, newId = unguessableId }: ControlStoreOptions) {
     const { db } = database
     this.#database = database
     this.#db = db
-    this.#plans = plans
+    this.#plans = { plans, plansWithoutOverage }
     this.#now = now
     this.#newId = newId
     const context: ControlContext = { db, now, newId }
@@ -71,9 +70,10 @@ export class ControlStore {
   /** Makes an organization with a tenant id of its own. */
   createOrganization (draft: OrganizationDraft, by: string): Promise<Organization> {
     return inTurn(this.#db, async trx => {
-      const { name, plan, overage = true, datastore } = draft
+      const { name, plan, overage, datastore } = draft
       const tenantId = idFor(this.#newId, 'org', { once: draft.once })
-      const made = { tenantId, name, plan, overage, createdAt: this.#at(), datastore: datastore ?? undefined }
+      demandOverage(overage, plan, this.#plans)
+      const made = { tenantId, name, plan, overage: overage ?? true, createdAt: this.#at(), datastore: datastore ?? undefined }
       requireFirst(await trx.insertInto('organizations').values(organizationRow(made, this.#plans)).onConflict(conflict => conflict.column('tenantId').doNothing()).executeTakeFirstOrThrow())
       return this.#recordOrganization(trx, tenantId, { actor: by, action: 'organization created', detail: { name, plan, overage, datastore } })
     })
@@ -82,9 +82,10 @@ export class ControlStore {
   /** Changes an organization's name, plan or overage; its keys follow within a second. */
   changeOrganization (tenantId: string, changes: OrganizationChanges, by: string): Promise<Organization> {
     return inTurn(this.#db, async trx => {
-      const found = await findOrganization(trx, tenantId)
+      const row = await findRow(trx, tenantId)
       const { name, plan, overage, datastore } = changes
-      const changed = { ...found, name: name ?? found.name, plan: plan ?? found.plan, overage: overage ?? found.overage, datastore: datastore === null ? undefined : datastore ?? found.datastore }
+      demandOverage(overage, plan ?? row.plan, this.#plans)
+      const changed = { ...row, name: name ?? row.name, plan: plan ?? row.plan, overage: overage ?? row.overage === 1, datastore: datastore === null ? undefined : datastore ?? row.datastore ?? undefined }
       await trx.updateTable('organizations').set(organizationRow(changed, this.#plans)).where('tenantId', '=', tenantId).execute()
       return this.#recordOrganization(trx, tenantId, { actor: by, action: 'organization changed', detail: { name, plan, overage, datastore } })
     })
@@ -93,18 +94,18 @@ export class ControlStore {
   /** All organizations, oldest first. */
   async listOrganizations (): Promise<Organization[]> {
     const rows = await this.#db.selectFrom('organizations').selectAll().orderBy('createdAt').orderBy('tenantId').execute()
-    return rows.map(toOrganization)
+    return rows.map(row => toOrganization(row, this.#plans))
   }
 
   /** One organization; refused when there is none. */
-  findOrganization (tenantId: string): Promise<Organization> {
-    return findOrganization(this.#db, tenantId)
+  async findOrganization (tenantId: string): Promise<Organization> {
+    return toOrganization(await findRow(this.#db, tenantId), this.#plans)
   }
 
   /** Makes a key. Only here is its secret ever known. */
   createKey (draft: KeyDraft, by: string): Promise<NewKey> {
     return inTurn(this.#db, async trx => {
-      await findOrganization(trx, draft.tenantId)
+      await findRow(trx, draft.tenantId)
       return this.#insertKey(trx, draft, by)
     })
   }
@@ -144,7 +145,7 @@ export class ControlStore {
 
   /** All keys of an organization, oldest first; refused when there is no such organization. */
   async listKeys (tenantId: string): Promise<Key[]> {
-    await findOrganization(this.#db, tenantId)
+    await findRow(this.#db, tenantId)
     const rows = await this.#db.selectFrom('keys').selectAll().where('tenantId', '=', tenantId)
       .orderBy('createdAt').orderBy('keyId').execute()
     return rows.map(toKey)
@@ -214,7 +215,7 @@ export class ControlStore {
   }
 
   async #recordOrganization (trx: Transacted, tenantId: string, deed: PartialDeed): Promise<Organization> {
-    const organization = await findOrganization(trx, tenantId)
+    const organization = toOrganization(await findRow(trx, tenantId), this.#plans)
     await record(trx, { ...deed, at: this.#at(), entity: tenantId, tenantId, now: { kind: 'organization', state: organizationState(organization) } })
     return organization
   }
@@ -226,10 +227,10 @@ export class ControlStore {
 
 type PartialDeed = Pick<AuditDeed, 'actor' | 'action' | 'detail'>
 
-async function findOrganization (db: Kysely<Tables>, tenantId: string): Promise<Organization> {
+async function findRow (db: Kysely<Tables>, tenantId: string): Promise<OrganizationRow> {
   const row = await db.selectFrom('organizations').selectAll().where('tenantId', '=', tenantId).executeTakeFirst()
   if (row === undefined) throw missingThing('organization')
-  return toOrganization(row)
+  return row
 }
 
 async function findKey (db: Kysely<Tables>, keyId: string): Promise<KeyRow> {

@@ -5,7 +5,7 @@ import { Allowance } from './allowance.js'
 import { Badge, Copyable, Fact, Heading, Time } from './elements.js'
 import { PostForm, SelectField, Send, TextField } from './forms.js'
 import { countOf, countText } from './numbers.js'
-import { planChoices, planText } from './organizations-plans.js'
+import { mayHaveOverage, planChoices, planText } from './organizations-plans.js'
 import { organizationPath } from './paths.js'
 
 /** What the overview of an organization shows. */
@@ -111,7 +111,7 @@ function Facts ({ organization, plan, datastores }: Overview) {
 }
 
 function Overage ({ csrf, organization, plan, mayChange }: Overview) {
-  if (plan === undefined || !plan.overage || plan.requestsPerMonth === null) return ''
+  if (!mayHaveOverage(plan)) return ''
   const { overage, tenantId } = organization
   return (
     <section>

@@ -16,7 +16,7 @@ import { beginOf, monthOf } from './usage-month.js'
 /** The pages of organizations: the list and the form for operators, the overview for their people. */
 export async function organizationRoutes (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
   const { plans } = parts
-  scope.get('/organizations', async (request, reply) => await showAll(request, reply))
+  scope.get('/organizations', async (request, reply) => await showAll(request, reply, parts))
   scope.get('/organizations/new', { onRequest: onlyOperators }, async (_, reply) => await reply.page('New organization', <NewOrganizationPage csrf={reply.generateCsrf()} once={newOnce()} plans={plans} />))
   scope.post('/organizations', async (request, reply) => await orAgain(() => create(request, reply), refusal => createAgain(request, reply, { refusal, parts })))
   scope.get<OrganizationRequest>('/organizations/:tenantId', async (request, reply) => await showOne(request, reply, parts))
@@ -24,10 +24,10 @@ export async function organizationRoutes (scope: FastifyInstance, parts: Dashboa
   scope.post<OrganizationRequest>('/organizations/:tenantId/overage', async (request, reply) => await switchOverage(request, reply))
 }
 
-async function showAll ({ desk, member }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function showAll ({ desk, member }: FastifyRequest, reply: FastifyReply, { plans }: DashboardParts): Promise<FastifyReply> {
   if (member.tenantId !== undefined) return reply.redirect(organizationPath(member.tenantId), 303)
   const [organizations, counts] = await Promise.all([desk.listOrganizations(), desk.countGoodKeys()])
-  return await reply.page('Organizations', <OrganizationsPage organizations={organizations.map(one => ({ ...one, keys: counts.get(one.tenantId) ?? 0 }))} />)
+  return await reply.page('Organizations', <OrganizationsPage plans={plans} organizations={organizations.map(one => ({ ...one, keys: counts.get(one.tenantId) ?? 0 }))} />)
 }
 
 async function create ({ desk, body }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

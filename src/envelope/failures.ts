@@ -32,7 +32,7 @@ export const catalog = {
   VALIDATION_ERROR: { status: 422, issueType: 'invalid', title: 'Validation error', remedy: 'Correct the fields in issues.' },
   IDEMPOTENCY_KEY_REUSED: { status: 422, issueType: 'duplicate', title: 'Idempotency key reused', remedy: 'Use a new Idempotency-Key for another request.' },
   RATE_LIMITED: { status: 429, issueType: 'throttled', title: 'Rate limited', remedy: 'Wait for the seconds in Retry-After.' },
-  MONTHLY_QUOTA_EXCEEDED: { status: 429, issueType: 'throttled', title: 'Monthly quota exceeded', remedy: 'Switch overage on in the dashboard, choose a larger plan or wait for the next month.' },
+  MONTHLY_QUOTA_EXCEEDED: { status: 429, issueType: 'throttled', title: 'Monthly quota exceeded', remedy: 'Switch overage on in the dashboard where the plan has it, choose a larger plan or wait for the next month.' },
   SANDBOX_QUOTA_EXCEEDED: { status: 429, issueType: 'throttled', title: 'Sandbox quota exceeded', remedy: 'Wait for the next month or choose a larger plan.' },
   INTERNAL_ERROR: { status: 500, issueType: 'exception', title: 'Internal error', remedy: 'Try again; if it stays, tell us the requestId.' },
   NOT_IMPLEMENTED: { status: 501, issueType: 'not-supported', title: 'Not implemented', remedy: 'This gateway does not offer this operation yet.' },

@@ -1,5 +1,4 @@
 import fp from 'fastify-plugin'
-import type { FastifyRequest } from 'fastify'
 import type { Plan, Plans } from '../config.js'
 import { Failure } from '../envelope/failures.js'
 import type { Caller } from '../keys/caller.js'
@@ -46,7 +45,7 @@ export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months 
       const isFree = !isServed && config.staysOpen === true
       request.quota = { limit, taken, isOverage: isPast && !isFree, isFree, end: endOf(month) }
       if (isFree) taken.giveBack()
-      else if (!isServed) throw exceeded(request.quota, request)
+      else if (!isServed) throw exceeded(caller, plan, { 'retry-after': String(secondsUntil(request.quota.end, arrivedAt)) })
     }
     done()
   })
@@ -61,8 +60,11 @@ export function isServedPast ({ mode, overage }: Pick<Caller, 'mode' | 'overage'
   return mode === 'live' && plan.overage && overage
 }
 
-function exceeded (quota: Quota, { caller: { mode }, arrivedAt }: FastifyRequest): Failure {
-  return new Failure(mode === 'live' ? 'MONTHLY_QUOTA_EXCEEDED' : 'SANDBOX_QUOTA_EXCEEDED', { headers: { 'retry-after': String(secondsUntil(quota.end, arrivedAt)) } })
+/** The refusal of what comes past the allowance; it names the switch for overage only to who has one. */
+export function exceeded ({ mode }: Pick<Caller, 'mode'>, { overage }: Plan, headers: Readonly<Record<string, string>> = {}): Failure {
+  if (mode === 'test') return new Failure('SANDBOX_QUOTA_EXCEEDED', { headers })
+  const message = overage ? 'Switch overage on in the dashboard, choose a larger plan or wait for the next month.' : 'Choose a larger plan or wait for the next month; this plan has no overage.'
+  return new Failure('MONTHLY_QUOTA_EXCEEDED', { message, headers })
 }
 
 /** When the month after that of a moment, ISO 8601, begins in UTC, in milliseconds since 1970. */

@@ -1,9 +1,8 @@
 import type { Plans } from '../config.js'
-import { Failure } from '../envelope/failures.js'
 import type { JobOwner } from '../jobs/job.js'
 import { monthOf } from './month.js'
 import type { MonthCounts } from './month-counts.js'
-import { isServedPast } from './monthly-quota.js'
+import { exceeded, isServedPast } from './monthly-quota.js'
 import { planNamed } from './plans.js'
 import { isCounted, type Use, type UsageInteraction } from './usage.js'
 
@@ -50,7 +49,7 @@ export function recordQuota ({ plans, months, record, now }: RecordQuotaOptions)
         const isOverage = taken.used > plan.requestsPerMonth
         if (!isOverage || isServedPast(owner, plan)) return { isOverage, giveBack: taken.giveBack }
         taken.giveBack()
-        throw new Failure(owner.mode === 'live' ? 'MONTHLY_QUOTA_EXCEEDED' : 'SANDBOX_QUOTA_EXCEEDED')
+        throw exceeded(owner, plan)
       },
       count: uses => {
         for (const { ticket, status } of uses) if (!isCounted(status)) ticket.giveBack()

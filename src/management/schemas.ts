@@ -14,7 +14,7 @@ const mode = Type.Enum(['test', 'live'], { description: 'Which data the key open
 const scopes = Type.Array(Type.Enum(['read', 'write', '*']), { description: 'What the key may do', minItems: 1, maxItems: 3 })
 const role = Type.Enum(['operator', 'admin', 'viewer'], { description: 'Operators do everything, admins everything in their organization, viewers only look' })
 const tokenRole = Type.Enum(['operator', 'admin', 'viewer', 'gateway'], { description: 'As a person\'s, or `gateway`: to follow the changes and nothing else' })
-const overage = Type.Boolean({ description: 'Whether live requests past the month\'s allowance are served and billed' })
+const overage = Type.Boolean({ description: 'Whether live requests past the month\'s allowance are served and billed; never on a plan that has no overage' })
 const isoTime = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$'
 const expiresAt = Type.String({ description: 'When it ends, ISO 8601 with the zone, such as 2030-01-31T00:00:00Z', pattern: isoTime })
 

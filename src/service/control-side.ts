@@ -3,6 +3,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { Config } from '../config.js'
 import { controlDatabaseUrl, oidcClientSecret } from '../config/secrets.js'
 import { localFeed } from '../control/local-feed.js'
+import { knownPlans } from '../control/organizations.js'
 import { openControlStore, type ControlStore } from '../control/store.js'
 import { dashboard } from '../dashboard/routes.js'
 import type { Check, Checks } from '../gateway/health.js'
@@ -28,7 +29,7 @@ export interface ControlSide {
 /** Opens the control database. It knows nothing of datastores or of the copy of the keys. */
 export async function openControlSide (config: Config, { environment, now, version }: ServiceParts, closers: Closers): Promise<ControlSide> {
   const url = controlDatabaseUrl(config, environment)
-  const store = closers.add(await openControlStore({ file: join(config.dataDirectory, 'control.db'), url, plans: Object.keys(config.plans), now }))
+  const store = closers.add(await openControlStore({ file: join(config.dataDirectory, 'control.db'), url, ...knownPlans(config.plans), now }))
   const linked = linkedStore(store)
   const own = ownUrl(config)
   return {
