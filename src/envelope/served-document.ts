@@ -6,11 +6,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 
 interface Printed { readonly plain: Buffer, readonly zipped: Buffer, readonly tag: string }
 
-/** A large document that anybody may ask for: made, printed and compressed when it is first asked for, and kept as bytes. */
-export class ServedDocument {
-  #printed: Promise<Printed> | undefined
+/** A large document that anybody may ask for: made, printed and compressed when it is first asked for, and kept as bytes until what it is made of is another thing. */
+export class ServedDocument<Source = void> {
+  #printed: { readonly source: Source, readonly print: Promise<Printed> } | undefined
 
-  constructor (private readonly document: () => unknown) {}
+  constructor (private readonly document: (source: Source) => unknown, private readonly source?: () => Promise<Source>) {}
 
   /** The document as JSON text. */
   async text (): Promise<string> {
@@ -27,9 +27,10 @@ export class ServedDocument {
     return await reply.header('content-encoding', 'gzip').send(zipped)
   }
 
-  #print (): Promise<Printed> {
-    this.#printed ??= print(this.document())
-    return this.#printed
+  async #print (): Promise<Printed> {
+    const source = await this.source?.() as Source
+    if (this.#printed === undefined || this.#printed.source !== source) this.#printed = { source, print: print(this.document(source)) }
+    return await this.#printed.print
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { referenceParameters } from '../mappings/r4/search-parameters.js'
 import { referrersTo } from '../mappings/relations.js'
-import { fhirRest, filled } from '../passthrough/statement.js'
+import { fhirRest, filled, type HasOperation } from '../passthrough/statement.js'
 
 /** What the statement says beside the resources; `date` is when this process came to offer them. */
 export interface StatementFacts { readonly version: string, readonly url: string, readonly date: Date }
@@ -9,9 +9,9 @@ export interface StatementFacts { readonly version: string, readonly url: string
 /** Two views of what a client can do here with FHIR R4 records: http://hl7.org/fhir/R4/capabilitystatement.html */
 export interface Statements {
   /** Of all routes below `/v1`: the simple resources, then raw FHIR. */
-  readonly whole: () => unknown
+  readonly whole: (hasOperation: HasOperation) => unknown
   /** Of raw FHIR alone. */
-  readonly fhir: () => unknown
+  readonly fhir: (hasOperation: HasOperation) => unknown
 }
 
 export function capabilityStatements (mappings: readonly Mapping[], facts: StatementFacts): Statements {
@@ -23,19 +23,19 @@ export function capabilityStatements (mappings: readonly Mapping[], facts: State
   })
   const about = 'Clinical records of the organization whose key is sent'
   return {
-    whole: () => ({
+    whole: hasOperation => ({
       ...headOf(facts),
       implementation: { description: `${about}: simple JSON below /v1, and raw FHIR below /v1/fhir`, url: `${facts.url}/v1` },
       format: ['application/json', 'application/fhir+json'],
       patchFormat: ['application/json-patch+json', 'application/merge-patch+json'],
-      rest: [simple(), fhirRest()]
+      rest: [simple(), fhirRest(hasOperation)]
     }),
-    fhir: () => ({
+    fhir: hasOperation => ({
       ...headOf(facts),
       implementation: { description: about, url: `${facts.url}/v1/fhir` },
       format: ['application/fhir+json', 'json'],
       patchFormat: ['application/json-patch+json'],
-      rest: [fhirRest()]
+      rest: [fhirRest(hasOperation)]
     })
   }
 }

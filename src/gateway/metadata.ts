@@ -7,28 +7,31 @@ import { pairsIn, queryOf } from '../envelope/query.js'
 import { sendText } from '../envelope/reply.js'
 import { ServedDocument } from '../envelope/served-document.js'
 import { withoutFormat } from '../passthrough/fhir-request.js'
+import type { HasOperation } from '../passthrough/statement.js'
 
 /** What a client can really do here, as R4 states it: http://hl7.org/fhir/R4/capabilitystatement.html */
 export interface MetadataOptions {
   /** Of all that is below `/v1`. */
-  readonly capabilityStatement: () => unknown
+  readonly capabilityStatement: (hasOperation: HasOperation) => unknown
   /** Of raw FHIR alone, where a FHIR client looks for it. */
-  readonly fhirStatement: () => unknown
+  readonly fhirStatement: (hasOperation: HasOperation) => unknown
+  /** What the datastores that all share offer by now: the same function until that changes. */
+  readonly operations: () => Promise<HasOperation>
 }
 
 /** `/v1/metadata`, in the envelope or bare for a client that would rather have FHIR, and `/v1/fhir/metadata`. */
-export async function metadata (scope: FastifyInstance, { capabilityStatement, fhirStatement }: MetadataOptions): Promise<void> {
-  const whole = new ServedDocument(capabilityStatement)
+export async function metadata (scope: FastifyInstance, { capabilityStatement, fhirStatement, operations }: MetadataOptions): Promise<void> {
+  const whole = new ServedDocument(capabilityStatement, operations)
   const vary = 'accept, accept-encoding'
   scope.get('/v1/metadata', async (request, reply) => {
     if (preferredType(request) === 'application/fhir+json') return await whole.send(request, reply, { type: fhirType, vary })
     return await sendText(reply.header('vary', vary), await whole.text())
   })
-  await scope.register(fhirMetadata, { document: new ServedDocument(fhirStatement) })
+  await scope.register(fhirMetadata, { document: new ServedDocument(fhirStatement, operations) })
 }
 
 /** Its methods are all here, since below it everything else needs a key. */
-async function fhirMetadata (scope: FastifyInstance, { document }: { readonly document: ServedDocument }): Promise<void> {
+async function fhirMetadata (scope: FastifyInstance, { document }: { readonly document: ServedDocument<HasOperation> }): Promise<void> {
   const url = '/v1/fhir/metadata'
   scope.setErrorHandler(fhirErrorHandler)
   scope.get(url, async (request, reply) => {

@@ -8,6 +8,9 @@ import { terminologyOperations } from '../tenant-guard/operations/terminology-op
 import type { FhirRequest } from './fhir-request.js'
 import { interactionOf } from './interaction-of.js'
 
+/** Whether what answers here has an operation, such as `everything` on the type `Patient`. */
+export type HasOperation = (type: string, name: string) => boolean
+
 /** A request that would be of one kind of interaction, but for what the caller puts into it. */
 interface Sample extends Pick<FhirRequest, 'method' | 'path' | 'body' | 'ifNoneExist'> {
   readonly kind: FhirInteraction['kind']
@@ -77,13 +80,13 @@ const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://localho
 
 const offeredAmong = (samples: Readonly<Record<string, Sample>>): string[] => Object.keys(samples).filter(name => isOffered(samples[name]!))
 
-/** The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html */
-export function fhirRest (): unknown {
+/** The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html. What datastores are asked for is stated where they have it. */
+export function fhirRest (hasOperation: HasOperation): unknown {
   return {
     mode: 'server',
     documentation: 'Raw FHIR R4. Every record carries the tag of the organization whose key is sent; others\' records are not found, and a reference must lead to an existing record of the same organization.',
     security: { description: 'A secret key in the header x-api-key' },
-    resource: [...resourceTypes].map(resourceOf).filter(resource => resource !== undefined),
+    resource: [...resourceTypes].map(type => resourceOf(type, hasOperation)).filter(resource => resource !== undefined),
     ...filled({ interaction: offeredAmong(onSystem).map(code => ({ code })), operation: offeredAmong(bulkOnSystem).map(name => ({ name, definition: bulkDefinition(name) })) }),
     compartment: compartments.map(holder => `http://hl7.org/fhir/CompartmentDefinition/${holder.toLowerCase()}`),
     searchParam: commonParameterNames.map(name => ({ ...searchParameterOf('Resource', name), ...name === '_tag' && { documentation: aboutTags } }))
@@ -97,9 +100,10 @@ export function filled (lists: Readonly<Record<string, readonly unknown[]>>): Pa
   return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0))
 }
 
-function resourceOf (type: string): unknown {
+function resourceOf (type: string, hasOperation: HasOperation): unknown {
   const interaction = offeredAmong(onType(type))
-  const operation = offeredAmong(operations(type))
+  // Where a datastore exports nothing itself, the gateway does.
+  const operation = offeredAmong(operations(type)).filter(name => name === 'export' || hasOperation(type, name))
   if (interaction.length + operation.length === 0) return undefined
   return {
     type,

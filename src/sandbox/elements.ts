@@ -2,9 +2,22 @@ import type { StoredResource } from '../mappings/fhir.js'
 
 const subsetted = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }
 
+/** What of each resource is wanted; absent means all of it. */
+export interface Shape {
+  readonly elements?: readonly string[]
+  /** http://hl7.org/fhir/R4/search.html#summary; `true` may show more than R4's summary, and here shows all. */
+  readonly summary?: string
+}
+
+/** The resource as it is wanted. */
+export function shaped (resource: StoredResource, { elements, summary }: Shape): StoredResource {
+  if (elements !== undefined) return onlyElements(resource, elements)
+  if (summary === 'text') return onlyElements(resource, ['text'])
+  return summary === 'data' ? onlyElements(resource, Object.keys(resource).filter(name => name !== 'text')) : resource
+}
+
 /** The resource with only the named elements; type, id and meta always stay, and meta says that the rest is missing. */
-export function onlyElements (resource: StoredResource, names: readonly string[] | undefined): StoredResource {
-  if (!names) return resource
+function onlyElements (resource: StoredResource, names: readonly string[]): StoredResource {
   const isWanted = (key: string) => names.some(name => key === name || (!(name in resource) && isChoice(key, name)))
   const { resourceType, id, meta } = resource
   const kept = Object.fromEntries(Object.entries(resource).filter(([key]) => isWanted(key.replace(/^_/, ''))))

@@ -1,7 +1,7 @@
 import { parseStored, printJson } from '../json.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import { capabilityStatement } from './capability-statement.js'
-import { onlyElements } from './elements.js'
+import { shaped } from './elements.js'
 import type { Interaction, Sandbox } from './interaction.js'
 import { outcome, Refused } from './outcome.js'
 import { natural, pageLinks, pagePlace } from './paging.js'
@@ -44,9 +44,9 @@ function shown (status: number, version: Version): Reply {
 
 function read ({ store }: Sandbox, { type, id, query }: Of<'read'>): Reply {
   const reply = shown(200, living(store.current(type, id)))
-  const names = query.filter(([name]) => name === '_elements').flatMap(([, value]) => value.split(','))
-  if (names.length === 0) return reply
-  return { ...reply, text: printJson(onlyElements(parseStored(reply.text) as StoredResource, names)) }
+  const { _elements: elements, _summary: summary } = Object.fromEntries(query)
+  if (elements === undefined && summary === undefined) return reply
+  return { ...reply, text: printJson(shaped(parseStored(reply.text) as StoredResource, { elements: elements?.split(','), summary })) }
 }
 
 function vread ({ store }: Sandbox, { type, id, version }: Of<'vread'>): Reply {

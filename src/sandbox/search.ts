@@ -1,7 +1,7 @@
 import { parseStored } from '../json.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import { condition } from './conditions.js'
-import { onlyElements } from './elements.js'
+import { shaped, type Shape } from './elements.js'
 import type { Manners } from './manners.js'
 import { invalid } from './outcome.js'
 import { natural, pageLinks, placeNames, readPlace, type QueryParameter } from './paging.js'
@@ -19,8 +19,7 @@ interface Search {
   readonly includes: Include[]
   count: number
   offset: number
-  isCountOnly: boolean
-  elements: readonly string[] | undefined
+  shape: Shape
 }
 
 const largestPage = 1000
@@ -49,14 +48,14 @@ export function search (server: Searched, type: string, parameters: readonly Que
   const included = [...new Set(wanted.includes.flatMap(include => follow(store, page, include)))].filter(key => !page.includes(key))
   const entry = (mode: 'match' | 'include') => (version: Version) => ({
     fullUrl: `${baseUrl}/${version.type}/${version.id}`,
-    resource: onlyElements(parseStored(version.text) as StoredResource, mode === 'match' ? wanted.elements : undefined),
+    resource: shaped(parseStored(version.text) as StoredResource, mode === 'match' ? wanted.shape : {}),
     search: { mode }
   })
   const entries = [...store.load(page).map(entry('match')), ...store.load(included).map(entry('include'))]
   return {
     resourceType: 'Bundle',
     type: 'searchset',
-    ...(totals === 'on pages' || (totals === 'counted apart' && wanted.isCountOnly)) && { total: keys.length },
+    ...(totals === 'on pages' || (totals === 'counted apart' && wanted.shape.summary === 'count')) && { total: keys.length },
     link: pageLinks(`${baseUrl}/${type}`, parameters, { ...wanted, total: keys.length, pages }),
     ...(entries.length > 0 && { entry: entries })
   }
@@ -73,14 +72,14 @@ export function matches (server: Searched, type: string, criteria: readonly Quer
 }
 
 function readSearch ({ baseUrl, manners: { pages } }: Searched, type: string, parameters: readonly QueryParameter[]): Search {
-  const search: Search = { type, conditions: [], order: [], includes: [], count: 20, offset: 0, isCountOnly: false, elements: undefined }
+  const search: Search = { type, conditions: [], order: [], includes: [], count: 20, offset: 0, shape: {} }
   for (const [name, value] of parameters) {
     const control = controls.get(name)
     if (name === placeNames[pages]) search.offset = readPlace(value, pages)
     else if (control) control(search, value)
     else search.conditions.push(filter(type, name, value, baseUrl))
   }
-  if (search.isCountOnly) search.count = 0
+  if (search.shape.summary === 'count') search.count = 0
   return search
 }
 
@@ -99,10 +98,10 @@ function parameter (type: string, code: string): Parameter {
 const controls = new Map<string, (search: Search, value: string) => void>([
   ['_count', (search, value) => { search.count = Math.min(natural(value), largestPage) }],
   ['_sort', (search, value) => { search.order.push(...value.split(',').map(key => order(search.type, key))) }],
-  ['_elements', (search, value) => { search.elements = value.split(',') }],
+  ['_elements', (search, value) => { search.shape = { ...search.shape, elements: value.split(',') } }],
   ['_include', (search, value) => { search.includes.push(include(value, false)) }],
   ['_revinclude', (search, value) => { search.includes.push(include(value, true)) }],
-  ['_summary', (search, value) => { search.isCountOnly = oneOf(value, ['count', 'false']) === 'count' }],
+  ['_summary', (search, value) => { search.shape = { ...search.shape, summary: oneOf(value, ['true', 'false', 'text', 'data', 'count']) } }],
   // A search always counts all its matches.
   ['_total', (_, value) => { oneOf(value, ['accurate', 'estimate', 'none']) }],
   ['_format', (_, value) => { oneOf(value, ['json', 'application/json', 'application/fhir+json']) }]

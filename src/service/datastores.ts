@@ -23,6 +23,8 @@ export interface OpenDatastores {
   readonly checks: Readonly<Record<string, () => Promise<Check>>>
   /** Of each datastore by its name, whether requests reach it now. */
   readonly circuits: Circuits
+  /** Those of test and live keys. */
+  readonly shared: readonly Backend[]
   /** Names of those that are sandboxes. */
   readonly sandboxes: readonly string[]
 }
@@ -47,6 +49,7 @@ export async function openDatastores (config: Config, { log, isAcquainted = fals
     backendFor: owner => ways[routed(owner).name]!(owner.tenantId),
     checks: { ...checksOf(backends, config.routing, circuits), ...showsCredentials(config) && { datastoreCredentials: credentialsCheck(authorizations) } },
     circuits,
+    shared: [...new Set([test, live])].map(name => backends[name]!),
     sandboxes
   }
 }

@@ -16,10 +16,11 @@ import { ownershipCache } from '../tenant-guard/ownership.js'
 import { openAuditLog, type OpenAuditLog } from './audit-log.js'
 import type { Closers } from './closers.js'
 import { openBulk } from './bulk.js'
-import { openDatastores } from './datastores.js'
+import { openDatastores, type OpenDatastores } from './datastores.js'
 import { ownUrl } from './own-url.js'
 import { doors, guardedStores } from './guarded-stores.js'
 import { openKeys, type OpenKeys } from './keys.js'
+import { offeredOperations } from './offered-operations.js'
 import { readingsOf } from './readings.js'
 import type { ServiceParts } from './parts.js'
 import { openReports } from './reports.js'
@@ -74,7 +75,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     months: usage.months,
     places: new Places({ places: config.limits.inFlightPerOrganization }),
     checks: allChecks,
-    ...documents(config, { version, now }),
+    ...documents(config, { version, now, shared: datastores.shared }),
     openRoutes: bulk.openRoutes,
     fhir: async scope => {
       await passthrough(scope, { storeFor, url, exports: bulk.exports, bodyBytes: config.limits.bundleBytes })
@@ -86,9 +87,9 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
 }
 
 /** What the gateway tells of itself. */
-function documents (config: Config, { version, now }: Pick<ServiceParts, 'version' | 'now'>): Pick<GatewayOptions, 'capabilityStatement' | 'fhirStatement' | 'document'> {
+function documents (config: Config, { version, now, shared }: Pick<ServiceParts, 'version' | 'now'> & Pick<OpenDatastores, 'shared'>): Pick<GatewayOptions, 'capabilityStatement' | 'fhirStatement' | 'operations' | 'document'> {
   const { whole, fhir } = capabilityStatements(mappings, { version, url: ownUrl(config), date: now() })
-  return { capabilityStatement: whole, fhirStatement: fhir, document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }) }
+  return { capabilityStatement: whole, fhirStatement: fhir, operations: offeredOperations(shared, now), document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }) }
 }
 
 /** Who looks on at each request, as far as anybody does. */

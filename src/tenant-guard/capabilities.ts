@@ -11,6 +11,8 @@ export interface Capabilities {
   readonly types: readonly string[]
   /** Whether it exports records itself: http://hl7.org/fhir/uv/bulkdata/ */
   readonly hasExport: boolean
+  /** The operations that it lists: `Patient/everything` on a type, `export` on all. */
+  readonly operations: ReadonlySet<string>
   /** Whether a conditional delete takes several records. */
   readonly deletesMany: boolean
 }
@@ -22,13 +24,20 @@ export function capabilitiesIn (answer: BackendAnswer): Capabilities | undefined
   if (resourceType !== 'CapabilityStatement' || !Array.isArray(rest)) return undefined
   const resources = rest.flatMap(({ resource }) => Array.isArray(resource) ? resource : []) as ReadonlyArray<Readonly<Record<string, unknown>>>
   const named = softwareName(software)
+  const operations = new Set([...rest.flatMap(namesOf), ...resources.flatMap(resource => namesOf(resource).map(name => `${resource.type}/${name}`))])
   return {
     ...named !== undefined && { software: named },
     ...typeof fhirVersion === 'string' && { fhirVersion },
     types: [...new Set(resources.map(({ type }) => String(type)))].sort(),
-    hasExport: rest.some(({ operation }) => Array.isArray(operation) && operation.some(({ name }) => /^\$?export$/.test(String(name)))),
+    hasExport: operations.has('export'),
+    operations,
     deletesMany: resources.some(({ conditionalDelete }) => conditionalDelete === 'multiple')
   }
+}
+
+/** The names of the operations there, which some servers write with their dollar. */
+function namesOf ({ operation }: { readonly operation?: unknown }): string[] {
+  return Array.isArray(operation) ? operation.map(({ name }) => String(name).replace(/^\$/, '')) : []
 }
 
 function softwareName (software: unknown): string | undefined {

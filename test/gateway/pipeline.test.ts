@@ -150,6 +150,7 @@ async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply:
     overload: { eventLoopDelayMs: null, heapPercent: null, rssBytes: null },
     capabilityStatement: () => ({}),
     fhirStatement: () => ({}),
+    operations: async () => () => true,
     document: () => ({ openapi: '3.1.1' }),
     authenticate: async () => caller,
     failedAttemptsPerMinute: 300,

@@ -7,6 +7,8 @@ import type { Everything } from '../fhir-interaction.js'
 import { bundleText, givenBundle, namesIn, type GivenEntry } from '../reads/given-bundle.js'
 import { isTenantType } from '../resource-types.js'
 import { encodeParameters } from '../restrict.js'
+import { issuesIn } from './given-outcome.js'
+import { isNotOffered } from './validate.js'
 import { continuedPage, pageLinks } from '../reads/sealed-link.js'
 import { metaOf } from '../writes/writes.js'
 
@@ -34,7 +36,10 @@ async function firstPage (door: Door, path: string, { parameters, count }: Pick<
   // Else HAPI shows for a minute what it found earlier.
   const headers = { 'cache-control': 'no-cache' }
   const answer = await ask(door, { method: 'GET', path: `${path}?${encodeParameters([...parameters, ['_count', String(count)]])}`, headers })
-  if ([400, 404, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not offer this operation, or does not take its parameters.', cause: causeOf(answer) })
+  if (answer.status === 200) return answer
+  const cause = causeOf(answer)
+  if (isNotOffered(answer, issuesIn(door, answer))) throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not offer this operation.', cause })
+  if (answer.status === 400 || answer.status === 422) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take the parameters of this operation.', cause })
   return answer
 }
 
