@@ -1,9 +1,9 @@
 import { failureOf } from '../envelope/error-handlers.js'
-import { Failure, type Issue } from '../envelope/failures.js'
+import { Failure } from '../envelope/failures.js'
 import { pairsIn } from '../envelope/query.js'
-import { outcomeOf } from '../envelope/operation-outcome.js'
 import { parseBody } from '../envelope/body.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
+import { inEntries } from '../tenant-guard/bundles/in-entry.js'
 import type { Batch, BundleEntry, Criteria, FhirInteraction, Transaction } from '../tenant-guard/fhir-interaction.js'
 import { referencesIn } from '../tenant-guard/writes/references.js'
 import { resourceTypes } from '../tenant-guard/resource-types.js'
@@ -118,11 +118,7 @@ function inEntry<T> (at: number, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    const failure = failureOf(error)
-    if (failure.status >= 500) throw error
-    const [{ code } = { code: 'invalid' }] = outcomeOf(failure).issue
-    const issue: Issue = { severity: 'error', code, diagnostics: failure.message, expression: [`Bundle.entry[${at}]`] }
-    throw new Failure(failure.code, { message: failure.message, issues: [issue] })
+    throw inEntries(error, [at])
   }
 }
 

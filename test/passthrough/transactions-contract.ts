@@ -159,6 +159,8 @@ async function allOrNone (t: Test, world: World): Promise<void> {
     const good = [entry('POST', 'Patient', patient()), entry('PUT', `Patient/${referred}`, patient({ active: true })), entry('POST', 'Observation', observation(`Patient/${id}`))]
     const answer = await send(fhir, good[0]!, wrong, ...name.startsWith('a record that') ? [] : [good[1]!], good[2]!)
     isRefused(t, answer, status, name)
+    const [place] = answer.resource.issue[0].expression ?? []
+    t.match(place, name === 'one record twice' ? /^Bundle\.entry\[2\]$/ : /^Bundle\.entry\[1\](?:\.resource\.subject)?$/, name)
   }
   t.strictSame([await total(fhir), await total(fhir, 'Observation')], before, 'nothing was made or deleted')
   for (const path of [`/Patient/${id}`, `/Patient/${referred}`, `/Observation/${about}`]) t.match(await fhir.send('GET', path), { status: 200, headers: { etag: 'W/"1"' } }, 'nothing was changed')

@@ -1,10 +1,11 @@
 import { failureOf } from '../../envelope/error-handlers.js'
-import { Failure } from '../../envelope/failures.js'
+import { Failure, type FailureCode } from '../../envelope/failures.js'
 import { accessOf, nameOf } from '../access.js'
 import { printJson } from '../../json.js'
 import { failed, isRead, type Perform } from './batch.js'
 import { bundleAnswer, type EntryAnswer } from './bundle-answer.js'
 import { entriesAsStored, type AnsweredEntry } from './entries-as-stored.js'
+import { inEntries } from './in-entry.js'
 import { ask, causeOf, jsonOf, notFound, ownRecordIn, placeOf, report, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
@@ -22,9 +23,9 @@ import { mayBeDone, wholeAnswer } from '../writes/writes.js'
  */
 export async function transaction (door: Door, asked: Transaction, perform: Perform): Promise<FhirAnswer> {
   const { entries, showsWritten } = asked
-  for (const { interaction } of entries) decide(interaction)
+  for (const [at, { interaction }] of entries.entries()) decideOn(interaction, at)
   await demandOwnRecords(door, entries)
-  const writes = await Promise.all(entries.map(entry => isRead(entry) ? undefined : writeOf(door, entry)))
+  const writes = await Promise.all(entries.map(async (entry, at) => isRead(entry) ? undefined : await writeOf(door, entry).catch((error: unknown) => { throw inEntries(error, [at]) })))
   const checked = await demandAllReferences(door, writes, asked)
   const written = await performWrites(door, checked.writes, checked.believed)
   const answers = await Promise.all(entries.map(async (entry, at): Promise<EntryAnswer> => {
@@ -39,11 +40,20 @@ export async function transaction (door: Door, asked: Transaction, perform: Perf
   return bundleAnswer(door, 'transaction-response', answers)
 }
 
+function decideOn (interaction: BundleEntry['interaction'], at: number): void {
+  try {
+    decide(interaction)
+  } catch (error) {
+    throw inEntries(error, [at])
+  }
+}
+
 /** Every record that an entry names must be the tenant's, or nothing is done. */
 async function demandOwnRecords (door: Door, entries: readonly BundleEntry[]): Promise<void> {
   const named = entries.map(({ interaction }) => 'id' in interaction ? `${interaction.type}/${interaction.id}` : undefined)
   const owned = await ownedAmong(door, named.filter(record => record !== undefined))
-  if (named.some(record => record !== undefined && !owned.has(record))) throw notFound()
+  const missing = [...named.entries()].filter(([, record]) => record !== undefined && !owned.has(record)).map(([at]) => at)
+  if (missing.length > 0) throw inEntries(notFound(), missing)
 }
 
 /** @returns the answer of each write, by the place of its entry */
@@ -53,13 +63,13 @@ async function performWrites (door: Door, writes: ReadonlyArray<Write | undefine
   for (const [at] of sent.filter(([, { request }]) => request === undefined)) answers.set(at, { status: 204 })
   const performed = sent.filter(([, { request }]) => request !== undefined)
   if (performed.length === 0) return answers
-  demandDistinct(performed.map(([, write]) => write))
+  demandDistinct(performed)
   for (const [, { type, id, request }] of performed) if (request?.method === 'DELETE') door.ownership.forget(placeOf(door), `${type}/${id}`)
   const bundle = { resourceType: 'Bundle', type: 'transaction', entry: performed.map(([, { fullUrl, resource, request }]) => ({ fullUrl, resource, request })) }
   const answer = await ask(door, { method: 'POST', path: '', headers: wholeAnswer, body: printJson(bundle) })
   if (answer.status !== 200) {
     for (const record of believed) door.ownership.forget(placeOf(door), record)
-    throw refusalOf(answer, performed.map(([, write]) => write))
+    throw refusalOf(answer, performed)
   }
   const writesOf = performed.map(([, { type, id, request }]) => ({ type, id, isDelete: request?.method === 'DELETE' }))
   const given = await entriesAsStored(door, entriesIn(jsonOf(answer, mayBeDone)), writesOf)
@@ -67,15 +77,32 @@ async function performWrites (door: Door, writes: ReadonlyArray<Write | undefine
   return answers
 }
 
-function demandDistinct (writes: readonly Write[]): void {
-  const records = writes.filter(({ id }) => id !== undefined).map(({ type, id }) => `${type}/${id}`)
-  if (new Set(records).size < records.length) throw new Failure('BAD_REQUEST', { message: 'A transaction writes each record once at most.' })
+/** Writes with the places of their entries. */
+type Placed = ReadonlyArray<readonly [at: number, write: Write]>
+
+function demandDistinct (writes: Placed): void {
+  const seen = new Set<string>()
+  const again = writes.filter(([, { type, id }]) => id !== undefined && seen.size === seen.add(`${type}/${id}`).size)
+  if (again.length > 0) throw inEntries(new Failure('BAD_REQUEST', { message: 'A transaction writes each record once at most.' }), again.map(([at]) => at))
 }
 
-function refusalOf (answer: Parameters<typeof causeOf>[0], writes: readonly Write[]): Failure {
+/** Of which entry the datastore speaks is known where it can be of one alone. */
+function refusalOf (answer: Parameters<typeof causeOf>[0], writes: Placed): unknown {
+  const failure = wholeRefusalOf(answer, writes)
+  const meant = writes.filter(([, write]) => couldMean[failure.code]?.(write) ?? true)
+  return meant.length === 1 ? inEntries(failure, meant.map(([at]) => at)) : failure
+}
+
+/** Which writes can be what a refusal is about. */
+const couldMean: Readonly<Partial<Record<FailureCode, (write: Write) => boolean>>> = {
+  PRECONDITION_FAILED: ({ isVersioned }) => isVersioned,
+  CONFLICT: ({ request }) => request?.method === 'DELETE' || request?.ifMatch !== undefined || request?.ifNoneExist !== undefined
+}
+
+function wholeRefusalOf (answer: Parameters<typeof causeOf>[0], writes: Placed): Failure {
   const cause = causeOf(answer)
   if (answer.status === 409 || answer.status === 412) {
-    if (writes.some(({ isVersioned }) => isVersioned)) return new Failure('PRECONDITION_FAILED', { cause })
+    if (writes.some(([, { isVersioned }]) => isVersioned)) return new Failure('PRECONDITION_FAILED', { cause })
     return new Failure('CONFLICT', { message: 'Nothing was done: a record that is to be deleted is still referred to, a record was changed meanwhile, or several records meet the criteria of an entry.', cause })
   }
   if ([400, 404, 410, 422].includes(answer.status)) return new Failure('VALIDATION_ERROR', { message: 'Nothing was done: the datastore does not accept one of these resources as valid FHIR R4.', cause })
