@@ -25,7 +25,7 @@ export interface ExportRequest {
   /** Only records changed since, ISO 8601. */
   readonly since?: string
   readonly format: 'simple' | 'fhir'
-  /** The search of each `_typeFilter` by its type, checked; several of one type are alternatives. */
+  /** The search of each `_typeFilter` by its type, checked; several of one type are alternatives. They are {@link sealed}. */
   readonly filters?: Readonly<Record<string, ReadonlyArray<ReadonlyArray<readonly [name: string, value: string]>>>>
   /** Elements to keep beside those that are mandatory, as `_elements` named them: `id` of every type, `Patient.name` of one. */
   readonly elements?: readonly string[]
@@ -34,6 +34,8 @@ export interface ExportRequest {
   readonly groupId?: string
   /** The request as the manifest repeats it: the gateway's URL. */
   readonly url: string
+  /** How far the job's file is that holds the filters and the URL with its query: where it is there, neither is anywhere else. */
+  readonly sealed?: Required<Pick<JobFile, 'bytes' | 'mark'>>
 }
 
 /** What an import is to do with its input, which is a file of the job. */
@@ -47,7 +49,7 @@ export interface ImportRequest {
   readonly url: string
 }
 
-/** What was asked for. No content of a record and no secret is in it: URLs to fetch from are in a file of the job. */
+/** What was asked for. No content of a record, no value that is searched for and no secret is in it: those, and URLs to fetch from, are in a file of the job. */
 export type JobRequest = ExportRequest | ImportRequest
 
 /** How far a job is, in records. */

@@ -37,7 +37,8 @@ const exportRequest = Type.Object({
   elements: Type.Optional(several(word, 1_000)),
   level: Type.Enum(['system', 'patient', 'group']),
   groupId: Type.Optional(id),
-  url: Type.String({ maxLength: 16_384 })
+  url: Type.String({ maxLength: 16_384 }),
+  sealed: Type.Optional(Type.Object({ bytes: count, mark: word }, closed))
 } satisfies Told<ExportRequest>, closed)
 
 const importRequest = Type.Object({

@@ -18,6 +18,8 @@ export interface Exports {
   readonly discard: (request: FastifyRequest, jobId: string) => Promise<void>
   /** The time for which it holds at least the state of the records. */
   readonly transactionTimeOf: (job: Job) => string
+  /** The request that began it: the gateway's URL. */
+  readonly urlOf: (job: Job) => Promise<string>
   /** The files of a completed one, at the gateway's URLs. */
   readonly filesOf: (job: Job) => ReadonlyArray<{ readonly resourceType: string, readonly count: number, readonly url: string }>
 }
@@ -67,10 +69,9 @@ function failureOf ({ failure }: Job): Failure {
   return new Failure([401, 403, 404, 429, 503].includes(catalog[code].status) ? 'INTERNAL_ERROR' : code, { message: failure?.message })
 }
 
-function sendManifest (reply: FastifyReply, job: Job, exports: Exports): FastifyReply {
-  const { url } = job.request as ExportRequest
+async function sendManifest (reply: FastifyReply, job: Job, exports: Exports): Promise<FastifyReply> {
   const output = exports.filesOf(job).map(({ resourceType: type, url, count }) => ({ type, url, count }))
-  const manifest = { transactionTime: exports.transactionTimeOf(job), request: url, requiresAccessToken: true, output, error: [] }
+  const manifest = { transactionTime: exports.transactionTimeOf(job), request: await exports.urlOf(job), requiresAccessToken: true, output, error: [] }
   return reply.type('application/json; charset=utf-8').header('expires', new Date(job.expiresAt).toUTCString()).send(JSON.stringify(manifest))
 }
 

@@ -1,12 +1,14 @@
 import type { FastifyBaseLogger, FastifyPluginAsync } from 'fastify'
+import { requireHere } from '../bulk/downloads.js'
 import { beginExport } from '../bulk/export/begin-export.js'
 import { checkpointOf, transactionTimeOf } from '../bulk/export/checkpoint.js'
 import { doExport } from '../bulk/export/do-export.js'
 import { exportRoute } from '../bulk/export/routes.js'
+import { wholeRequest } from '../bulk/export/sealed-request.js'
 import { isJobId } from '../bulk/job-routes.js'
 import { presentJob } from '../bulk/present-job.js'
 import type { DoJob } from '../bulk/work.js'
-import type { Job } from '../jobs/job.js'
+import type { ExportRequest, Job } from '../jobs/job.js'
 import { mappings } from '../mappings/registry.js'
 import { exportRoutes, type Exports } from '../passthrough/export-routes.js'
 import { guardedExport } from '../tenant-guard/export/export.js'
@@ -34,6 +36,11 @@ export function exportParts ({ jobs, spool, openDoor, url, now, log }: Bulk): Ex
     },
     discard: ({ caller }, id) => jobs.discard(id, caller),
     transactionTimeOf,
+    urlOf: async job => {
+      const request = job.request as ExportRequest
+      if (request.sealed !== undefined) requireHere(job, spool)
+      return (await wholeRequest(spool.of(job), request)).url
+    },
     filesOf: job => presentJob(job, { url, now: now() }).files
   }
   return {

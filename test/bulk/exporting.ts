@@ -35,7 +35,8 @@ export async function openExportWorld (t: Test, where: { readonly url: string, r
   return { ...world, direct: fhirServer(where.url), join: async wish => exporter(world, await fhir(wish)) }
 }
 
-function exporter ({ gateway }: Pick<World, 'gateway'>, fhir: Fhir): Exporter {
+/** A client that exports, of what sends the requests of one key. */
+export function exporter ({ gateway }: Pick<World, 'gateway'>, fhir: Fhir): Exporter {
   const begin: Exporter['begin'] = async (path, body, headers = {}) => {
     const answer = await fhir.send(body === undefined ? 'GET' : 'POST', path, body, { ...bulk, ...headers })
     if (answer.status !== 202) throw new Error(`the export was answered with ${answer.status} ${answer.text}`)

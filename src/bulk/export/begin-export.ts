@@ -1,5 +1,6 @@
 import { ownerOf, type ExportRequest, type Job, type JobOwner, type Jobs } from '../../jobs/job.js'
 import type { Spool } from '../files.js'
+import { sealedRequest } from './sealed-request.js'
 
 /** Where exports are begun. */
 export interface ExportStart {
@@ -9,11 +10,11 @@ export interface ExportStart {
 
 /** Makes a job of an export, to be worked on by whichever gateway reaches its files. */
 export async function beginExport ({ jobs, spool }: ExportStart, owner: JobOwner, request: ExportRequest): Promise<Job> {
-  const { id, fileKey, storeId } = await spool.begin()
+  const { files, ...made } = await spool.begin()
   try {
-    return await jobs.create({ id, fileKey, storeId, owner: ownerOf(owner), request })
+    return await jobs.create({ ...made, owner: ownerOf(owner), request: await sealedRequest(files, request) })
   } catch (error) {
-    await spool.delete(id)
+    await spool.delete(made.id)
     throw error
   }
 }

@@ -10,6 +10,7 @@ import { checkpointOf, type ExportCheckpoint } from './checkpoint.js'
 import { Late } from './late.js'
 import { lineForms } from './line-form.js'
 import { Output } from './output.js'
+import { wholeRequest } from './sealed-request.js'
 
 /** What exports are done with. */
 export interface ExportParts {
@@ -37,6 +38,7 @@ export function doExport ({ exportFor, mappings, saveEveryMs = usualSaveEveryMs 
 }
 
 interface RunParts {
+  readonly request: ExportRequest
   readonly saveEveryMs: number
   readonly store: GuardedExport
   readonly mappings: readonly Mapping[]
@@ -44,8 +46,9 @@ interface RunParts {
   readonly place?: ExportPlace | undefined
 }
 
-async function opened (work: Work, parts: Omit<RunParts, 'output'>): Promise<Run> {
+async function opened (work: Work, given: Omit<RunParts, 'output' | 'request'>): Promise<Run> {
   const { files, job } = work
+  const parts = { ...given, request: await wholeRequest(files, job.request as ExportRequest) }
   const before = checkpointOf(job)
   const output = new Output(files, before?.written ?? [])
   if (await output.isThere()) return new Run(work, { ...parts, output, place: before?.place })
@@ -64,12 +67,12 @@ class Run {
   #place: ExportPlace | undefined
   #savedAt = -Infinity
 
-  constructor (work: Work, { store, mappings, saveEveryMs, output, place }: RunParts) {
+  constructor (work: Work, { request, store, mappings, saveEveryMs, output, place }: RunParts) {
     this.output = output
     this.#work = work
     this.#store = store
     this.#saveEveryMs = saveEveryMs
-    this.#request = work.job.request as ExportRequest
+    this.#request = request
     this.#formOf = lineForms(this.#request, mappings)
     this.#place = place
   }
