@@ -20,6 +20,7 @@ import { metadata, type MetadataOptions } from './gateway/metadata.js'
 import { overload, type OverloadOptions } from './gateway/overload.js'
 import { boundPipelining } from './gateway/pipelining.js'
 import { serverOptions, type ServerParts } from './gateway/settings.js'
+import { refuseIdempotencyKey } from './idempotency/header.js'
 import { authenticate, type Authenticate } from './keys/authenticate.js'
 import { requireScopeOf } from './keys/scopes.js'
 import { failedAttempts } from './limits/failed-attempts.js'
@@ -147,6 +148,7 @@ async function simple (scope: FastifyInstance, { bodyBytes, routes, paths }: Wit
   scope.addHook('onRequest', async request => requireScopeOf(request))
   scope.addHook('onRequest', async request => { if (request.is404) paths.refuse(request) })
   scope.addHook('onRequest', async request => { preferredType(request) })
+  scope.addHook('onRequest', async request => refuseIdempotencyKey(request))
   await scope.register(jsonBodies, { limitBytes: bodyBytes })
   await scope.register(envelope)
   for (const route of routes) await scope.register(route)

@@ -82,6 +82,7 @@ const ofKind: Readonly<Record<FhirInteraction['kind'] | 'import', UsageInteracti
   history: 'history',
   search: 'search',
   create: 'create',
+  'create-once': 'create',
   'conditional-create': 'create',
   update: 'update',
   'conditional-update': 'update',

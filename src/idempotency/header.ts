@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 
 /** What the header is called and what stands in it, for the documentation too. */
@@ -14,4 +15,25 @@ export function readIdempotencyKey (rawHeaders: readonly string[]): string | und
   if (key === undefined) return undefined
   if (keys.length === 1 && new RegExp(idempotencyKey.form).test(key)) return key
   throw new Failure('BAD_REQUEST', { message: `${idempotencyKey.header}: send one key of 1 to 255 visible ASCII characters, new for each request, such as a UUID.` })
+}
+
+/** Why a request is refused that has a key and takes none: its sender believes that it is done once. */
+export function takesNone (): Failure {
+  return new Failure('BAD_REQUEST', { message: `${idempotencyKey.header}: this request takes none, and is done each time it is sent. Leave the header out, and look at what is there before you send it again.` })
+}
+
+/**
+ * Refuses a key on a route that does not say that it takes one. Methods that do nothing twice need none.
+ * @throws {Failure} BAD_REQUEST
+ */
+export function refuseIdempotencyKey ({ method, raw, routeOptions }: FastifyRequest): void {
+  const isRepeatable = method !== 'POST' && method !== 'PATCH'
+  if (!isRepeatable && routeOptions.config.takesIdempotencyKey !== true && readIdempotencyKey(raw.rawHeaders) !== undefined) throw takesNone()
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether a route does once what is sent twice with one Idempotency-Key. */
+    readonly takesIdempotencyKey?: boolean
+  }
 }

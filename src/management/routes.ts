@@ -7,6 +7,7 @@ import { Failure, type FailureCode } from '../envelope/failures.js'
 import { queryOf } from '../envelope/query.js'
 import { envelope } from '../envelope/reply.js'
 import { ServedDocument } from '../envelope/served-document.js'
+import { refuseIdempotencyKey } from '../idempotency/header.js'
 import { withDesk } from './authenticate.js'
 import { managementDocument } from './document.js'
 import { bodyCheck, queryCheck } from './input.js'
@@ -35,6 +36,7 @@ export async function management (scope: FastifyInstance, options: ManagementOpt
 async function withToken (scope: FastifyInstance, { control }: Pick<ManagementOptions, 'control'>): Promise<void> {
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
   await scope.register(withDesk, { control })
+  scope.addHook('onRequest', async request => refuseIdempotencyKey(request))
   await scope.register(envelope)
   await scope.register(readable)
   await scope.register(changing)

@@ -3,6 +3,7 @@ import { parseBody } from '../envelope/body.js'
 import { catalog, Failure, type FailureCode } from '../envelope/failures.js'
 import { fhirType, successOutcome } from '../envelope/operation-outcome.js'
 import { queryOf, refused } from '../envelope/query.js'
+import { refuseIdempotencyKey } from '../idempotency/header.js'
 import type { Job } from '../jobs/job.js'
 import { requireScope } from '../keys/scopes.js'
 import type {} from '../limits/monthly-quota.js'
@@ -40,6 +41,7 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
     request.understood = { kind: 'import', type: 'Bundle' }
     requireScope(request.caller, 'write')
     requireNoQuery(request)
+    refuseIdempotencyKey(request)
     if (!readPreferences(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async; an import is worked on after the answer.' })
     const job = await imports.begin(request, inputsIn(request.body))
     reply.header('content-location', `${url}/v1/fhir/_import/${job.id}`)

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { refuseEncoded } from '../envelope/body.js'
 import { fhirErrorHandler, notFoundHandler } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
+import type { KeyedRequests } from '../idempotency/keyed-requests.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import { allowed } from './allowed.js'
 import { sendAnswer } from './answer.js'
@@ -9,11 +10,13 @@ import { contentOf } from './binary.js'
 import { carried } from './carried.js'
 import { kickOff, type Exports } from './export-routes.js'
 import { interactionOf } from './interaction-of.js'
+import { keyFor, performedOnce } from './once.js'
 import { readRequest } from './read-request.js'
 
 export interface PassthroughOptions {
   /** The datastore of the request's caller, seen through the guard. */
   readonly storeFor: (request: FastifyRequest) => GuardedStore
+  readonly keyedRequests: KeyedRequests
   /** The gateway's own URL, before `/v1`. */
   readonly url: string
   /** What becomes of a bulk export. */
@@ -23,7 +26,7 @@ export interface PassthroughOptions {
 }
 
 /** `/v1/fhir`: FHIR R4 as it is, without the envelope. Nothing of a request's bytes goes on; it is understood, decided on and built anew. */
-export async function passthrough (scope: FastifyInstance, { storeFor, url, exports, bodyBytes }: PassthroughOptions): Promise<void> {
+export async function passthrough (scope: FastifyInstance, { storeFor, keyedRequests, url, exports, bodyBytes }: PassthroughOptions): Promise<void> {
   const fhirBase = `${url}/v1/fhir`
   scope.decorateRequest('understood', undefined)
   const place = { fhirBase, prefix: scope.prefix }
@@ -35,8 +38,10 @@ export async function passthrough (scope: FastifyInstance, { storeFor, url, expo
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const asked = readRequest(request, place)
     const interaction = allowed(request, interactionOf(asked))
-    if (interaction.kind === 'export') return await kickOff(reply, interaction, { exports, store: storeFor(request), url })
-    const answer = await storeFor(request).perform(interaction)
+    const key = keyFor(request, interaction)
+    const store = storeFor(request)
+    if (interaction.kind === 'export') return await kickOff(reply, interaction, { exports, store, url })
+    const answer = await performedOnce(reply, interaction, { store, keyedRequests, key })
     const content = asked.wantsContent && answer.record !== undefined ? contentOf(request, answer.record) : undefined
     return sendAnswer(reply, answer, { interaction, fhirBase, content })
   }

@@ -4,6 +4,7 @@ import type { Occasion } from '../mappings/kit/element.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { checkChange, checkRules } from '../mappings/kit/validate.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
+import type { Trace } from '../tenant-guard/interaction.js'
 import { changesOf, type Changes } from './changes.js'
 import { demandVersion, versionsIn } from '../envelope/conditions.js'
 import { demandNone, newFields, newResource } from '../records/new-record.js'
@@ -47,14 +48,6 @@ export interface Update {
   readonly id: string
   readonly body: unknown
   readonly ifMatch?: string | undefined
-}
-
-/** What goes along with an update that must be made once. */
-export interface Trace {
-  /** The record after the change, when an earlier run made it; `before` is what the change would be made on now. */
-  readonly found: (before: StoredResource) => Promise<StoredResource | undefined>
-  /** Writes the change, leaving a trace of it first. */
-  readonly leave: <T>(resource: FhirResource, version: string, write: () => Promise<T>) => Promise<T>
 }
 
 const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => write() }

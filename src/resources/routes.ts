@@ -33,6 +33,8 @@ export async function resources (scope: FastifyInstance, options: ResourceOption
   for (const mapping of options.mappings) routesOf(scope, mapping, options)
 }
 
+const keyed = { config: { takesIdempotencyKey: true } } as const
+
 function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFor, keyedRequests, now, url, newUrl }: ResourceOptions): void {
   const { path } = mapping
   let relations: ReturnType<typeof relationsTo> | undefined
@@ -40,7 +42,7 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFo
   const contextOf = (request: FastifyRequest): Context => ({
     mapping, store: storeFor(request), occasion: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
   })
-  scope.post(`/${path}`, async (request, reply) => {
+  scope.post(`/${path}`, keyed, async (request, reply) => {
     refuseQuery(request)
     const written = await claimed(keyedRequests, { request, route: path }, claim => createOnce(contextOf(request), request.body, claim))
     reply.code(201).header('location', `/v1/${path}/${written.stored.id}`)
@@ -59,7 +61,7 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFo
     return present(mapping, stored, reply)
   })
   if (mapping.appendOnly) return
-  scope.patch(`/${path}/:id`, async (request: WithId, reply) => {
+  scope.patch(`/${path}/:id`, keyed, async (request: WithId, reply) => {
     refuseQuery(request)
     const change = { id: request.params.id, body: request.body, ifMatch: request.headers['if-match'] }
     const written = await claimed(keyedRequests, { request, route: path, ...change }, claim => updateOnce(contextOf(request), change, claim))

@@ -78,7 +78,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     ...documents(config, { version, now, shared: datastores.shared }),
     openRoutes: bulk.openRoutes,
     fhir: async scope => {
-      await passthrough(scope, { storeFor, url, exports: bulk.exports, bodyBytes: config.limits.bundleBytes })
+      await passthrough(scope, { storeFor, keyedRequests, url, exports: bulk.exports, bodyBytes: config.limits.bundleBytes })
       for (const routes of bulk.fhirRoutes) await scope.register(routes)
     },
     routes: [scope => usageRoute(scope, { plans: config.plans, months: usage.months }), ...bulk.routes, scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]

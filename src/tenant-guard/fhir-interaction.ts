@@ -1,7 +1,7 @@
 import type { Failure } from '../envelope/failures.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
 import type { ExportRequest } from '../jobs/job.js'
-import type { Include, Read, SearchParameter, VersionRead } from './interaction.js'
+import type { CreateOnce, Include, Read, SearchParameter, Trace, VersionRead } from './interaction.js'
 
 /**
  * What a request of raw FHIR asks for, beyond the interactions of the simple resources. Names are those of
@@ -9,7 +9,7 @@ import type { Include, Read, SearchParameter, VersionRead } from './interaction.
  */
 export type FhirInteraction =
   | FhirRead | VersionRead | History | FhirSearch
-  | FhirCreate | FhirUpdate | Patch | FhirDelete
+  | FhirCreate | CreateOnce | FhirUpdate | Patch | FhirDelete
   | ConditionalCreate | ConditionalUpdate | ConditionalPatch | ConditionalDelete
   | Everything | Validate | Terminology | Export
   | Batch | Transaction
@@ -77,7 +77,7 @@ export interface FhirCreate { readonly kind: 'create', readonly type: string, re
 export interface FhirUpdate { readonly kind: 'update', readonly type: string, readonly id: string, readonly resource: FhirResource, readonly version?: string }
 
 /** A JSON Patch, RFC 6902, on the record as FHIR. */
-export interface Patch { readonly kind: 'patch', readonly type: string, readonly id: string, readonly patch: readonly unknown[], readonly version?: string }
+export interface Patch { readonly kind: 'patch', readonly type: string, readonly id: string, readonly patch: readonly unknown[], readonly version?: string, readonly trace?: Trace }
 
 export interface FhirDelete { readonly kind: 'delete', readonly type: string, readonly id: string, readonly version?: string }
 

@@ -61,7 +61,7 @@ export function tenantGuard (door: Door): GuardedStore {
     readRelated: decided(door, (interaction: RelatedRead) => readRelated(door, interaction), ({ record, related }) => [record, ...related].map(nameOf)),
     search: decided(door, (interaction: Search) => search(door, interaction), ({ resources }) => resources.map(nameOf)),
     create: decided(door, async (interaction: Create) => (await create(door, interaction)).record, one),
-    createOnce: decided(door, (interaction: CreateOnce) => createOnce(door, interaction), ({ record }) => [nameOf(record)]),
+    createOnce: decided(door, async (interaction: CreateOnce): Promise<Made> => await createOnce(door, interaction), ({ record }) => [nameOf(record)]),
     update: decided(door, async (interaction: Update) => (await update(door, interaction)).record, one),
     delete: decided(door, (interaction: Delete) => remove(door, interaction), () => []),
     firstOwned: candidates => firstOwned(door, candidates),

@@ -1,4 +1,4 @@
-import type { FhirResource } from '../mappings/fhir.js'
+import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 
 /**
  * What a request asks of a datastore, after it was understood and before it was allowed: the one form that every route
@@ -65,6 +65,14 @@ export interface CreateOnce {
 
 /** `version` is the stored version that the change was made on; another one stored meanwhile is `CONFLICT`. */
 export interface Update { readonly kind: 'update', readonly type: string, readonly id: string, readonly resource: FhirResource, readonly version: string }
+
+/** What goes along with a change that must be made once. */
+export interface Trace {
+  /** The record after the change, when an earlier run made it; `before` is what the change would be made on now. */
+  readonly found: (before: StoredResource) => Promise<StoredResource | undefined>
+  /** Writes the change, leaving a trace of it first. */
+  readonly leave: <T>(resource: FhirResource, version: string, write: () => Promise<T>) => Promise<T>
+}
 
 /** `version`, when given, is the client's If-Match. */
 export interface Delete { readonly kind: 'delete', readonly type: string, readonly id: string, readonly version?: string }

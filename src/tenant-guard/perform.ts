@@ -8,7 +8,7 @@ import type { FhirAnswer } from './fhir-answer.js'
 import type { FhirInteraction } from './fhir-interaction.js'
 import { fhirRead, fhirVersionRead } from './reads/fhir-read.js'
 import { fhirSearch } from './reads/fhir-search.js'
-import { fhirCreate, fhirDelete, fhirUpdate } from './writes/fhir-writes.js'
+import { fhirCreate, fhirCreateOnce, fhirDelete, fhirUpdate } from './writes/fhir-writes.js'
 import { history } from './reads/history.js'
 import { fhirPatch } from './writes/patch.js'
 import { decide } from './policy.js'
@@ -28,6 +28,7 @@ const performers: Performers = {
   history,
   search: fhirSearch,
   create: fhirCreate,
+  'create-once': fhirCreateOnce,
   'conditional-create': conditionalCreate,
   update: fhirUpdate,
   'conditional-update': conditionalUpdate,

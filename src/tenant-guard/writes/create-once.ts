@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { BackendAnswer } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
 import type { StoredResource } from '../../mappings/fhir.js'
@@ -17,20 +18,23 @@ export interface Made {
   readonly isNew: boolean
 }
 
+/** The same with the datastore's answer. */
+export interface Answered extends Made { readonly answer: BackendAnswer }
+
 /** How often a create is repeated that another one with the same mark was in the way of. */
 const mostTries = 6
 const tryAgainMs = 50
 
 /** Stores a new record, or finds the one that carries a mark: FHIR's conditional create. */
-export async function createOnce (door: Door, { type, resource, marks, seenAt, since }: CreateOnce): Promise<Made> {
+export async function createOnce (door: Door, { type, resource, marks, seenAt, since }: CreateOnce): Promise<Answered> {
   const checked = await toCreate(door, { type, resource }, { code: marks[0], seenAt })
   let sought: readonly string[] = marks
   for (let attempt = 1; ; attempt++) {
     const headers = { ...wholeAnswer, 'if-none-exist': conditionOf(door, sought) }
     const answer = await withRecord(door, await ask(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
-    if (answer.status === 201) return { record: written(door, answer, { kind: 'create-once', type }), isNew: true }
+    if (answer.status === 201) return { record: written(door, answer, { kind: 'create-once', type }), isNew: true, answer }
     const found = answer.status === 200 ? written(door, answer, { kind: 'create-once', type }) : undefined
-    if (found !== undefined && markTime(door, found, sought) >= since.getTime()) return { record: found, isNew: false }
+    if (found !== undefined && markTime(door, found, sought) >= since.getTime()) return { record: found, isNew: false, answer }
     // An earlier mark leads to a record of long ago, or to one beside the newer one.
     const isOld = (found !== undefined || answer.status === 412) && sought.length > 1
     // HAPI refuses those that come while the first is being stored, instead of showing it to them.

@@ -2,14 +2,22 @@ import { Failure } from '../../envelope/failures.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
 import type { FhirCreate, FhirDelete, FhirUpdate } from '../fhir-interaction.js'
+import type { CreateOnce } from '../interaction.js'
 import { shownRecord } from '../reads/fhir-read.js'
 import { isCounted } from '../reads/vread.js'
+import { createOnce } from './create-once.js'
 import { create, metaOf, remove, update } from './writes.js'
 
 /** A new record, as it was stored. */
 export async function fhirCreate (door: Door, asked: FhirCreate): Promise<FhirAnswer> {
   const { record, answer } = await create(door, asked)
   return shownRecord(door, answer, record, 201)
+}
+
+/** The same once: 200 and the record as it is now where an earlier request made it. */
+export async function fhirCreateOnce (door: Door, asked: CreateOnce): Promise<FhirAnswer> {
+  const { record, isNew, answer } = await createOnce(door, asked)
+  return shownRecord(door, answer, record, isNew ? 201 : 200)
 }
 
 /** A record in its new form. A version that the client demands and that is not stored is its precondition, and no conflict. */

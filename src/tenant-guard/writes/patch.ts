@@ -5,7 +5,8 @@ import { ask } from '../door.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
 import type { Patch } from '../fhir-interaction.js'
-import { shownRecord } from '../reads/fhir-read.js'
+import type { Trace } from '../interaction.js'
+import { fhirVersionRead, shownRecord } from '../reads/fhir-read.js'
 import { preconditioned } from './fhir-writes.js'
 import { readRecord, update } from './writes.js'
 
@@ -14,18 +15,31 @@ import { readRecord, update } from './writes.js'
  * that version, so that no pointer into `meta` or out of the resource can do more than an update.
  */
 export async function fhirPatch (door: Door, asked: Patch): Promise<FhirAnswer> {
-  const { type, id, version } = asked
-  const resource = await patchedResource(door, asked)
-  const { record, answer } = await preconditioned(version, () => update(door, { type, id, resource, version: resource.meta.versionId }))
+  const { type, id, version, trace = noTrace } = asked
+  const stored = await storedFor(door, asked)
+  const made = await trace.found(stored)
+  if (made !== undefined) return await fhirVersionRead(door, { kind: 'vread', type, id, version: made.meta.versionId! })
+  const resource = patchedFrom(stored, asked)
+  const read = resource.meta.versionId!
+  const { record, answer } = await trace.leave(resource, read, () => preconditioned(version, () => update(door, { type, id, resource, version: read })))
   return shownRecord(door, answer, record)
 }
+
+const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => write() }
 
 /**
  * The stored record as the patch leaves it, with the version that was read in its `meta`.
  * @throws {Failure} PRECONDITION_FAILED for another version than the client's, VALIDATION_ERROR for a patch that does not apply
  */
-export async function patchedResource (door: Door, { type, id, patch, version }: Omit<Patch, 'kind'>): Promise<StoredResource> {
-  const stored = readRecord(door, await ask(door, { method: 'GET', path: `${type}/${id}` }), { type, id })
+export async function patchedResource (door: Door, asked: Omit<Patch, 'kind'>): Promise<StoredResource> {
+  return patchedFrom(await storedFor(door, asked), asked)
+}
+
+async function storedFor (door: Door, { type, id }: Pick<Patch, 'type' | 'id'>): Promise<StoredResource> {
+  return readRecord(door, await ask(door, { method: 'GET', path: `${type}/${id}` }), { type, id })
+}
+
+function patchedFrom (stored: StoredResource, { patch, version }: Pick<Patch, 'patch' | 'version'>): StoredResource {
   if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
   const changed = patched(patch, stored)
   if (!isSameRecord(changed, stored)) throw new Failure('VALIDATION_ERROR', { message: 'A patch must leave resourceType and id as they are, and meta an object.' })

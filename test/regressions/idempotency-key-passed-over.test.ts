@@ -1,0 +1,16 @@
+import t from 'tap'
+import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startGateway } from '../harness/gateway.js'
+import { onceContract } from '../passthrough/once-contract.js'
+
+const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
+t.teardown(() => sandbox.close())
+await onceContract(t, sandbox.url)
+
+await t.test('the management API refuses a key, since it does each request that it is sent', async t => {
+  const gateway = await startGateway(t)
+  const { secret } = await gateway.control.tokens.create({ role: 'operator', name: 'a test token' }, 'test')
+  const answer = await gateway.inject({ method: 'POST', url: '/control/v1/organizations', headers: { authorization: `Bearer ${secret}`, 'idempotency-key': 'key' }, payload: { name: 'clinic', plan: 'pro' } })
+  t.match(answer.json(), { code: 'BAD_REQUEST', message: /^Idempotency-Key: / })
+})
+t.end()
