@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
@@ -11,6 +11,31 @@ t.test('every link of a page to another one of the project leads there, and to a
   const dead = pages.flatMap(page => linksOf(page).filter(link => !leadsThere(page, link)).map(link => `${page}: ${link}`))
   t.strictSame(dead, [])
 })
+
+t.test('a package holds what its pages link to, and of the build nothing without a source', async t => {
+  const packed = filesPacked()
+  const missing = packed.filter(file => file.endsWith('.md')).flatMap(page => linksOf(page)
+    .map(link => link.split('#')[0]!)
+    .filter(path => path !== '' && !packed.includes(normalize(join(dirname(page), path))))
+    .map(path => `${page}: ${path}`))
+  t.strictSame(missing, [])
+  const built = packed.filter(file => file.startsWith('dist/'))
+  t.ok(built.includes('dist/main.js') && built.includes('dist/client/index.d.ts') && built.includes('dist/dashboard/assets/dashboard.css'))
+  t.strictSame(built.filter(file => !hasSource(file)), [])
+})
+
+/** What `npm pack` would take of what is built. */
+function filesPacked (): string[] {
+  const told = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 16_777_216 })
+  const [{ files }] = JSON.parse(told) as [{ readonly files: ReadonlyArray<{ readonly path: string }> }]
+  return files.map(({ path }) => path)
+}
+
+function hasSource (file: string): boolean {
+  const source = join(root, 'src', file.slice('dist/'.length))
+  const base = source.replace(/(\.d\.ts|\.js(\.map)?)$/, '')
+  return [source, `${base}.ts`, `${base}.tsx`].some(existsSync)
+}
 
 function linksOf (page: string): string[] {
   const text = readFileSync(join(root, page), 'utf8').replace(/^```[^]*?^```/gm, '')
