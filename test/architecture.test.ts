@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import ts from 'typescript'
@@ -23,7 +24,8 @@ const generated = ['client/openapi.ts', 'client/resource-paths.ts']
 /** Where the parts are put together, and so where time and backends come in. */
 const wiring = ['main', 'cli', 'service', 'gateway']
 
-const sources = readSources(join(import.meta.dirname, '..', 'src'))
+const root = join(import.meta.dirname, '..')
+const sources = readSources(join(root, 'src'))
 const byPath = new Map(sources.map(source => [source.path, source]))
 const layerOf = (source: Source) => layers.findIndex(parts => parts.includes(source.part))
 const inParts = (...parts: string[]) => (source: Source) => parts.includes(source.part)
@@ -85,6 +87,14 @@ test('the time comes in as a value: only the wiring looks at the clock', async t
 test('a folder is a step of the request or a thing of the domain, never a drawer', async t => {
   const drawers = /(^|\/)(utils?|helpers?|common|types|misc|shared)\//
   t.same(sources.filter(source => drawers.test(source.path)).map(source => source.path), [])
+})
+
+test('the README says of each folder what happens there, and of no other', async t => {
+  const [, table = ''] = readFileSync(join(root, 'README.md'), 'utf8').split('| folder of `src` |')
+  const rows = table.split('\n\n', 1)[0]!.split('\n').map(row => row.split('|')[1] ?? '')
+  const named = rows.flatMap(row => [...row.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name!))
+  const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).filter(entry => entry.isDirectory()).map(({ name }) => name)
+  t.strictSame(named.sort(), folders.sort())
 })
 
 function isEnvironment (node: ts.Node): boolean {

@@ -5,7 +5,7 @@ export interface BackendRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Relative to the datastore's base URL, already encoded: `Patient/1?_elements=meta`. */
   readonly path: string
-  /** Beyond accept and content-type, which the client sets: if-match, prefer, cache-control, x-request-id. */
+  /** Beyond accept, content-type, authorization and the operator's, which the client sets: if-match, if-none-exist, prefer, cache-control, x-request-id, traceparent. */
   readonly headers?: Readonly<Record<string, string>>
   /** FHIR JSON text. */
   readonly body?: string

@@ -8,7 +8,7 @@ interface CatalogEntry {
   readonly remedy: string
 }
 
-/** Every code that an answer can carry, as `contract/service.md` has them; the documentation prints this table. */
+/** Every code that an answer can carry; the documentation prints this table. */
 export const catalog = {
   BAD_REQUEST: { status: 400, issueType: 'invalid', title: 'Bad request', remedy: 'Correct the request as the message says and send it again.' },
   INVALID_JSON: { status: 400, issueType: 'structure', title: 'Invalid JSON', remedy: 'Send a body that is one JSON value in UTF-8.' },
