@@ -3,7 +3,7 @@ import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import type { Job } from '../jobs/job.js'
+import { isJobId, type Job } from '../jobs/job.js'
 import { base32, randomText } from '../keys/random-text.js'
 import { bytesOf, type ReaderOptions } from './file-reader.js'
 import { openWriter } from './file-writer.js'
@@ -21,7 +21,6 @@ export interface SpoolOptions {
 export type NewFiles = Pick<Job, 'id' | 'fileKey' | 'storeId'> & { readonly files: JobFiles }
 
 const readBytes = 131_072
-const jobId = /^job-[a-z2-7]{26}$/
 const fileName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 const listSuffix = '.pieces'
 
@@ -68,13 +67,13 @@ export class Spool {
 
   /** The jobs that have a folder here in which nothing came or went since a time. */
   async unchangedSince (time: Date): Promise<readonly string[]> {
-    const ids = (await readdir(this.#options.directory)).filter(name => jobId.test(name))
+    const ids = (await readdir(this.#options.directory)).filter(isJobId)
     const changes = await Promise.all(ids.map(id => lastChange(this.#folder(id))))
     return ids.filter((_, i) => changes[i]! < time.getTime())
   }
 
   #folder (id: string): string {
-    if (!jobId.test(id)) throw new Error('this is not the id of a job')
+    if (!isJobId(id)) throw new Error('this is not the id of a job')
     return join(this.#options.directory, id)
   }
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 import { pairsIn, printable, queryOf, refused } from '../envelope/query.js'
-import type { Job, JobKind, Jobs } from '../jobs/job.js'
+import { isJobId, type Job, type JobKind, type Jobs } from '../jobs/job.js'
 import { requireScope, type Effect } from '../keys/scopes.js'
 import type {} from '../limits/monthly-quota.js'
 import { presentJob } from './present-job.js'
@@ -51,9 +51,6 @@ export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: Job
 export async function jobOf (jobs: Pick<Jobs, 'find'>, { params: { id }, caller }: WithId): Promise<Job> {
   return (isJobId(id) ? await jobs.find(id, caller) : undefined) ?? missing()
 }
-
-/** Whether it could be the id of a job at all. */
-export const isJobId = (id: string): boolean => /^job-[a-z2-7]{26}$/.test(id)
 
 function missing (): never {
   throw new Failure('NOT_FOUND')

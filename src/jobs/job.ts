@@ -3,6 +3,14 @@ import type { Caller, Mode } from '../keys/caller.js'
 /** What a job does: http://hl7.org/fhir/uv/bulkdata/ out of a datastore, or records into it. */
 export type JobKind = 'export' | 'import'
 
+/** The id of a job: unguessable. */
+export const jobIdForm = '^job-[a-z2-7]{26}$'
+
+const jobId = new RegExp(jobIdForm)
+
+/** Whether it could be the id of a job at all. */
+export const isJobId = (id: string): boolean => jobId.test(id)
+
 /** Where a job stands; the last three are for good. */
 export type JobStatus = 'pending' | 'processing' | 'completed' | 'failed' | 'cancelled'
 
@@ -80,7 +88,7 @@ export interface JobFailure { readonly code: string, readonly message: string }
 
 /** One bulk job as it is kept; times are ISO 8601. */
 export interface Job {
-  /** Unguessable: `job-` and 26 characters. */
+  /** Of {@link jobIdForm}. */
   readonly id: string
   readonly owner: JobOwner
   readonly status: JobStatus

@@ -1,13 +1,14 @@
 import { answersOf, everywhere, failuresOf, header, pageOf, referTo, type JsonSchema } from '../envelope/documented-answers.js'
 import { catalog } from '../envelope/failures.js'
+import { jobIdForm } from '../jobs/job.js'
 import { mappings } from '../mappings/registry.js'
 import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
 import { parameter } from './parameters.js'
 
 /** The tag of bulk jobs. */
-export const bulkTag = { name: 'bulk', description: 'Exports and imports of any size, as jobs that a client asks after.' }
+export const bulkTag = { name: 'bulk', description: 'Exports and imports of any size, as jobs that a client asks after. Their requests take no `Idempotency-Key`.' }
 
-const jobId: JsonSchema = { name: 'id', in: 'path', required: true, description: 'The id of the job.', schema: { type: 'string', pattern: '^[A-Za-z0-9-]{1,64}$' } }
+const jobId: JsonSchema = { name: 'id', in: 'path', required: true, description: 'The id of the job.', schema: { type: 'string', pattern: jobIdForm } }
 const fileName: JsonSchema = { name: 'name', in: 'path', required: true, description: 'The name of the file, as the job lists it in its URL.', schema: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$' } }
 const count = (description: string): JsonSchema => ({ type: 'integer', minimum: 0, description })
 const time = (description: string): JsonSchema => ({ type: 'string', format: 'date-time', description })

@@ -1,8 +1,9 @@
 import { answersOf, everywhere, failuresOf, referTo, type JsonSchema } from '../envelope/documented-answers.js'
+import { jobIdForm } from '../jobs/job.js'
 import { bulkTag } from './bulk-paths.js'
 
 const tags = [bulkTag.name]
-const jobId: JsonSchema = { name: 'id', in: 'path', required: true, description: 'The id of the job.', schema: { type: 'string', pattern: '^[A-Za-z0-9-]{1,64}$' } }
+const jobId: JsonSchema = { name: 'id', in: 'path', required: true, description: 'The id of the job.', schema: { type: 'string', pattern: jobIdForm } }
 const resourceType: JsonSchema = { ...referTo('BulkResource'), description: 'The resource of lines that do not say their `resourceType`.', examples: ['patients'] }
 const dryRun: JsonSchema = { type: 'boolean', default: false, description: 'Checks everything and writes nothing.' }
 const lines: JsonSchema = { schema: { type: 'string', description: 'A record a line.' } }
