@@ -73,8 +73,8 @@ t.test('an import whose files were changed by somebody else than the gateway end
 
 /** Of the first two lines, and of what leads to them. */
 function exchangeNames (db: Database.Database): void {
-  const identityOf = (line: number) => (db.prepare('SELECT identity FROM lines WHERE line = ?').get(line) as { identity: Buffer }).identity
+  const identityOf = (line: number) => (db.prepare('SELECT identity FROM lines WHERE line = ?').get(line) as { identity: string }).identity
   const [one, other] = [identityOf(1), identityOf(2)]
   db.prepare('UPDATE links SET target = 3 - target WHERE target < 3').run()
-  for (const [line, identity] of [[1, Buffer.alloc(16)], [2, one], [1, other]] as const) db.prepare('UPDATE lines SET identity = ? WHERE line = ?').run(identity, line)
+  for (const [line, identity] of [[1, '0'.repeat(32)], [2, one], [1, other]] as const) db.prepare('UPDATE lines SET identity = ? WHERE line = ?').run(identity, line)
 }

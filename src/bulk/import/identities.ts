@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
-/** What a record of an import is known by: 16 bytes that tell nothing without the organization's secret. */
-export type Identity = Buffer
+/** What a record of an import is known by: 32 hexadecimal digits that tell nothing without the organization's secret. */
+export type Identity = string
 
-const size = 16
+const digits = 32
 
 /**
  * Gives the records of an organization's imports their identities, the same each time: by type and name, or without a name by type,
@@ -36,20 +36,20 @@ export class Identities {
 
   /** @param before how many lines before have the same content */
   ofTwin (content: Identity, before: number): Identity {
-    return this.#made('twin', content.toString('hex'), String(before))
+    return this.#made('twin', content, String(before))
   }
 
   #made (...parts: readonly string[]): Identity {
-    return createHmac('sha256', this.#key).update(JSON.stringify(parts)).digest().subarray(0, size)
+    return createHmac('sha256', this.#key).update(JSON.stringify(parts)).digest('hex').slice(0, digits)
   }
 }
 
 /** The id of a record with this identity. Servers keep ids of digits alone to themselves, so it begins with a letter. */
 export function idOf (identity: Identity): string {
-  return `i${identity.toString('hex')}`
+  return `i${identity}`
 }
 
 /** A UUID that belongs to an identity, for a URL that names nothing else. */
 export function uuidOf (identity: Identity): string {
-  return identity.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  return identity.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }

@@ -20,7 +20,7 @@ export interface NewLine {
   /** What it refers to, as far as that may be in this import. */
   readonly refersTo: readonly Identity[]
   /** Over all of these, so that nobody else can say them of a line; absent for one that fails. */
-  readonly seal?: Buffer
+  readonly seal?: string
   /** Why it can't be stored, sealed; absent for a good one. */
   readonly failure?: Buffer
 }
@@ -32,7 +32,7 @@ export interface IndexedLine {
   readonly bytes: number
   readonly type: string
   readonly identity: Identity
-  readonly seal: Buffer
+  readonly seal: string
   readonly circle: number | null
   readonly plan: Plan | null
 }
@@ -145,7 +145,7 @@ export class IndexFile {
   add (lines: readonly NewLine[], twins: ReadonlyMap<string, number>, refused: (line: NewLine) => Buffer): void {
     const failed = this.together(() => {
       const failed = lines.filter(line => this.#add(line, refused)).length
-      for (const [content, count] of twins) this.#sql.setTwins.run(Buffer.from(content, 'hex'), count)
+      for (const [content, count] of twins) this.#sql.setTwins.run(content, count)
       return failed
     })
     const { total, processed, failed: before } = this.#counts

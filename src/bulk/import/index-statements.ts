@@ -3,18 +3,18 @@ import type Database from 'better-sqlite3'
 /** The tables of an index. `refs` is what lines refer to by what they are called, `links` by the numbers of those lines that are here. */
 export const schema = `
   CREATE TABLE IF NOT EXISTS lines (
-    line INTEGER PRIMARY KEY, at INTEGER NOT NULL, bytes INTEGER NOT NULL, type TEXT, identity BLOB UNIQUE,
-    seal BLOB, place INTEGER, circle INTEGER, state INTEGER NOT NULL, plan TEXT, result BLOB
+    line INTEGER PRIMARY KEY, at INTEGER NOT NULL, bytes INTEGER NOT NULL, type TEXT, identity TEXT UNIQUE,
+    seal TEXT, place INTEGER, circle INTEGER, state INTEGER NOT NULL, plan TEXT, result BLOB
   );
   CREATE INDEX IF NOT EXISTS pending ON lines(place) WHERE state < 2;
   CREATE INDEX IF NOT EXISTS failures ON lines(line) WHERE state = 3;
   CREATE INDEX IF NOT EXISTS circles ON lines(circle) WHERE circle IS NOT NULL;
-  CREATE TABLE IF NOT EXISTS refs (line INTEGER NOT NULL, identity BLOB NOT NULL, PRIMARY KEY (line, identity)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS refs (line INTEGER NOT NULL, identity TEXT NOT NULL, PRIMARY KEY (line, identity)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS links (line INTEGER NOT NULL, target INTEGER NOT NULL, PRIMARY KEY (line, target)) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS twins (content BLOB PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS twins (content TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS parts (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, type TEXT);
   CREATE TABLE IF NOT EXISTS types (type TEXT PRIMARY KEY, isListed INTEGER NOT NULL) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS earlier (record BLOB PRIMARY KEY) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS earlier (record TEXT PRIMARY KEY) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY) WITHOUT ROWID;`
 
 const lineColumns = 'line, at, bytes, type, identity, seal, circle, plan'

@@ -40,7 +40,7 @@ export async function readLines (errand: Errand): Promise<void> {
 class Part {
   readonly #errand: Errand
   readonly #lines: NewLine[] = []
-  readonly #twins = new Map<string, number>()
+  readonly #twins = new Map<Identity, number>()
   readonly #uses: RecordUse[] = []
 
   constructor (errand: Errand) {
@@ -83,8 +83,8 @@ class Part {
     const { identities, index } = this.#errand
     if (name !== undefined) return identities.ofName(type, name)
     const content = identities.ofContent(type, textOf(body))
-    const before = this.#twins.get(content.toString('hex')) ?? index.twins(content)
-    this.#twins.set(content.toString('hex'), before + 1)
+    const before = this.#twins.get(content) ?? index.twins(content)
+    this.#twins.set(content, before + 1)
     return identities.ofTwin(content, before)
   }
 

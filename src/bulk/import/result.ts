@@ -64,13 +64,14 @@ export class Seal {
     this.#lineKey = keyFor('lines of an import')
   }
 
-  ofLine ({ line, at, bytes, type, identity }: ReadSpan): Buffer {
-    return createHmac('sha256', this.#lineKey).update(`${line} ${at} ${bytes} ${type} `).update(identity).digest().subarray(0, tagBytes)
+  ofLine ({ line, at, bytes, type, identity }: ReadSpan): string {
+    return createHmac('sha256', this.#lineKey).update(`${line} ${at} ${bytes} ${type} ${identity}`).digest('hex').slice(0, 2 * tagBytes)
   }
 
   /** @throws {Failure} INTERNAL_ERROR for a line that was not read so */
   require (line: ReadSpan & Pick<IndexedLine, 'seal'>): void {
-    if (line.seal?.length !== tagBytes || !timingSafeEqual(line.seal, this.ofLine(line))) throw damaged('a line is not where it was read')
+    const given = Buffer.from(String(line.seal), 'hex')
+    if (given.length !== tagBytes || !timingSafeEqual(given, Buffer.from(this.ofLine(line), 'hex'))) throw damaged('a line is not where it was read')
   }
 
   close (line: number, result: Result): Buffer {

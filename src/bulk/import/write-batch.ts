@@ -147,10 +147,10 @@ async function prepare (errand: Errand, read: ReadLine, known: Known): Promise<E
 function targetsIn ({ index, seal, identities }: Errand, { line }: ReadLine, { found, names }: Known): Targets {
   const others = new Map<string, string>()
   for (const { line: other, state, result, identity } of index.referred(line.line)) {
-    if (!found.has(other) && state === states.done) others.set(identity.toString('hex'), seal.open(other, result!).id ?? idOf(identity))
+    if (!found.has(other) && state === states.done) others.set(identity, seal.open(other, result!).id ?? idOf(identity))
   }
   const storedAs = (identity: Identity, name: string): string | undefined => {
-    const id = others.get(identity.toString('hex'))
+    const id = others.get(identity)
     if (id !== undefined && id !== idOf(identity) && id !== name) throw damaged('a line is called what another one was')
     return id
   }
