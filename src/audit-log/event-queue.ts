@@ -1,6 +1,7 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { FastifyBaseLogger } from 'fastify'
+import { scatteredBackoff } from '../backoff.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import type { JobOwner } from '../jobs/job.js'
 import { Loop } from '../loop.js'
@@ -77,7 +78,7 @@ export class EventQueue {
     if (!hasFailed && this.#failures > 0) this.#parts.log.info({ datastore: this.#parts.datastore }, 'AuditEvents are stored again')
     this.#failures = hasFailed ? this.#failures + 1 : 0
     onTurn()
-    return Math.min(pauseMs * 2 ** this.#failures, longestPauseMs)
+    return hasFailed ? scatteredBackoff({ firstMs: pauseMs, longestMs: longestPauseMs }, this.#failures) : pauseMs
   }
 
   /** @returns whether the datastore took any of them, or will never */

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { scatteredBackoff } from '../backoff.js'
 import type { JobKind, Jobs } from '../jobs/job.js'
 import { Loop } from '../loop.js'
 import { RunningJob, type RunningJobParts } from './running-job.js'
@@ -81,7 +82,7 @@ export class JobRunner {
       return isTaken ? 0 : lookMs
     } catch (error) {
       if (this.#failures === 0) log.warn({ err: error }, 'no bulk job can be asked for')
-      return Math.min(lookMs * 2 ** this.#failures++, longestPauseMs)
+      return scatteredBackoff({ firstMs: lookMs, longestMs: longestPauseMs }, this.#failures++)
     }
   }
 

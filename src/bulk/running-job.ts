@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
+import { backoff } from '../backoff.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
 import type { Claimed, JobChange, Jobs } from '../jobs/job.js'
@@ -18,8 +19,7 @@ export interface RunningJobParts {
   readonly log: FastifyBaseLogger
 }
 
-const firstPauseMs = 5_000
-const longestPauseMs = 600_000
+const pauses = { firstMs: 5_000, longestMs: 600_000 }
 
 /** Without coming on in between; with the pauses it takes more than two hours. */
 const mostFailures = 20
@@ -160,7 +160,7 @@ export class RunningJob {
     if (this.#left !== undefined) return await jobs.release(lease)
     const failure = failureOf(error)
     if (failure.status < 500 || failure instanceof FinalFailure || this.#failures + 1 >= mostFailures) return await this.#fail(failure)
-    const afterMs = Math.min(firstPauseMs * 2 ** this.#failures, longestPauseMs)
+    const afterMs = backoff(pauses, this.#failures)
     this.#log.warn({ code: failure.code, err: failure.cause ?? failure, afterMs }, 'a bulk job is in trouble and is tried again later')
     await jobs.release(lease, { afterMs })
   }

@@ -1,11 +1,11 @@
 import type { FastifyBaseLogger } from 'fastify'
+import { scatteredBackoff } from '../backoff.js'
 import { Loop } from '../loop.js'
 import type { KeyCache } from './cache.js'
 import type { Batch, ChangeFeed } from './change-feed.js'
 import type { Replica } from './replica.js'
 
-const firstPauseMs = 100
-const longestPauseMs = 5_000
+const pauses = { firstMs: 100, longestMs: 5_000 }
 
 /** What a follower joins together; `now` is the wall clock. */
 export interface FollowerParts {
@@ -52,7 +52,7 @@ export class Follower {
       if (!stopping.aborted) this.#parts.log.warn({ err: error, failures: this.#failures }, 'the feed of key changes failed; keys are validated from the copy')
     }
     this.#isConnected = false
-    return Math.min(firstPauseMs * 2 ** this.#failures++, longestPauseMs)
+    return scatteredBackoff(pauses, this.#failures++)
   }
 
   async #follow (signal: AbortSignal): Promise<void> {

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import type { FastifyBaseLogger } from 'fastify'
+import { scatteredBackoff } from '../backoff.js'
 
 /** Counts that several gateways share, and whether they can be asked at the moment. */
 export interface SharedCounts {
@@ -34,7 +35,7 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
     commandTimeout: patienceMs,
     // Commands of one turn of the event loop go out together.
     enableAutoPipelining: true,
-    retryStrategy: attempt => Math.min(100 * 2 ** attempt, 5_000)
+    retryStrategy: attempt => scatteredBackoff({ firstMs: 200, longestMs: 5_000 }, attempt - 1)
   })
   let isDown = false
   let restsUntil = 0

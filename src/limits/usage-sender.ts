@@ -1,10 +1,10 @@
 import type { FastifyBaseLogger } from 'fastify'
+import { scatteredBackoff } from '../backoff.js'
 import { Loop } from '../loop.js'
 import type { UsageLedger } from './ledger.js'
 import { linesPerBatch, type SendUsage, type UsageReceipt } from './usage.js'
 
-const firstPauseMs = 500
-const longestPauseMs = 60_000
+const pauses = { firstMs: 500, longestMs: 60_000 }
 
 /** What a sender joins together. */
 export interface UsageSenderParts {
@@ -57,7 +57,7 @@ export class UsageSender {
     } catch (error) {
       if (stopping.aborted) return 0
       if (this.#failures === 0) log.warn({ err: error }, 'usage can\'t be sent to the control plane; the ledger keeps it')
-      return Math.min(firstPauseMs * 2 ** this.#failures++, longestPauseMs) * (0.5 + Math.random() / 2)
+      return scatteredBackoff(pauses, this.#failures++)
     }
   }
 }

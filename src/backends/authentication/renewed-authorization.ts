@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
+import { scatteredBackoff } from '../../backoff.js'
 import { Failure } from '../../envelope/failures.js'
 import type { Authorization } from './authorization.js'
 import { CredentialTrouble, type Credential, type CredentialSource } from './credential-source.js'
@@ -26,8 +27,7 @@ const longestMarginMs = 10_000
 const patienceMs = 10_000
 
 /** Between a failed try and the next one, doubled each time. */
-const firstPauseMs = 1_000
-const longestPauseMs = 60_000
+const pauses = { firstMs: 1_000, longestMs: 60_000 }
 
 /** A datastore that refuses every token must not make a caller of the token server of each request. */
 const refusalPauseMs = 10_000
@@ -125,9 +125,7 @@ export class RenewedAuthorization implements Authorization {
   }
 
   #fail (trouble: CredentialTrouble): void {
-    const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures, longestPauseMs)
-    // Several gateways that were refused together do not come back together.
-    const askedMs = Math.max(pauseMs * (0.75 + Math.random() / 4), (trouble.facts.retryAfterSeconds ?? 0) * 1_000)
+    const askedMs = Math.max(scatteredBackoff(pauses, this.#failures), (trouble.facts.retryAfterSeconds ?? 0) * 1_000)
     this.#failures++
     this.#nextTryAt = this.#now() + askedMs
     this.#tell(trouble)

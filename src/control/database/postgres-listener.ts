@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
+import { scatteredBackoff } from '../../backoff.js'
 import type { ChangeSource } from '../changes-heard.js'
 import { channel } from './announce.js'
 
-const firstPauseMs = 100
-const longestPauseMs = 5_000
+const pauses = { firstMs: 100, longestMs: 5_000 }
 /** How often the connection is tried, since one that was cut off falls silent without a word. */
 const triedEveryMs = 5_000
 const answerMs = 2_000
@@ -35,7 +35,7 @@ export class PostgresListener implements ChangeSource {
     const { signal } = this.#stopping
     for (let failures = 0; !signal.aborted; failures++) {
       await this.#listen(() => { failures = 0 }, tell)
-      await pause(Math.min(firstPauseMs * 2 ** failures, longestPauseMs), undefined, { signal }).catch(() => {})
+      await pause(scatteredBackoff(pauses, failures), undefined, { signal }).catch(() => {})
     }
   }
 

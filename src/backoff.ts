@@ -1,0 +1,15 @@
+/** How long what has failed is left alone, in milliseconds. */
+export interface BackoffBounds {
+  readonly firstMs: number
+  readonly longestMs: number
+}
+
+/** Twice as long after each failure in a row, of which there were so many before this one. */
+export function backoff ({ firstMs, longestMs }: BackoffBounds, failuresBefore: number): number {
+  return Math.min(firstMs * 2 ** failuresBefore, longestMs)
+}
+
+/** The same, less up to a half of it at random: many processes that lost something at once do not come back in step. */
+export function scatteredBackoff (bounds: BackoffBounds, failuresBefore: number, random: () => number = Math.random): number {
+  return backoff(bounds, failuresBefore) * (1 - random() / 2)
+}
