@@ -13,8 +13,9 @@ const parameters = '; charset=utf-8; fhirVersion=4.0'
  * @throws {Failure} NOT_ACCEPTABLE
  */
 export function preferredType (request: FastifyRequest): string {
-  const preferred = acceptableType(request, request.routeOptions.config.mediaTypes ?? mediaTypes)
-  if (preferred === undefined) throw new Failure('NOT_ACCEPTABLE')
+  const types: readonly string[] = request.routeOptions.config.mediaTypes ?? mediaTypes
+  const preferred = acceptableType(request, types)
+  if (preferred === undefined) throw new Failure('NOT_ACCEPTABLE', { message: `Accept ${types.join(' or ')}.` })
   return preferred
 }
 

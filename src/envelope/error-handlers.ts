@@ -14,9 +14,16 @@ export function fhirErrorHandler (error: unknown, request: FastifyRequest, reply
 }
 
 function loggedFailure (error: unknown, request: FastifyRequest): Failure {
-  const failure = failureOf(error)
+  const failure = unsupportedBody(error, request) ?? failureOf(error)
   if (failure.status >= 500) request.log.error({ code: failure.code, err: failure.cause }, failure.title)
   return failure
+}
+
+/** A body of another media type than the route takes, where it says which those are. */
+function unsupportedBody (error: unknown, { routeOptions }: FastifyRequest): Failure | undefined {
+  const { bodyTypes } = routeOptions.config
+  if (bodyTypes === undefined || asFastifyError(error).code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return undefined
+  return new Failure('UNSUPPORTED_MEDIA_TYPE', { message: `Say in the header Content-Type what is sent: ${bodyTypes.join(' or ')}.` })
 }
 
 /** Refuses a path that no route has. */
@@ -57,4 +64,11 @@ function invalidRequest (validation: NonNullable<FastifyError['validation']>): F
     issues: validation.map(({ instancePath, params, message }) =>
       fieldIssue(instancePath.slice(1).replaceAll('/', '.') || String(params.missingProperty ?? params.additionalProperty ?? 'request'), message ?? 'is not valid'))
   })
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The media types of the bodies that a route takes, where JSON is not the only one. */
+    readonly bodyTypes?: readonly string[]
+  }
 }

@@ -105,7 +105,8 @@ const meanings: Readonly<Record<Filter['kind'], string>> = {
   uri: 'The whole URI.'
 }
 
-function schemaOf ({ kind, types = [], canonicalOf }: Filter): JsonSchema {
+function schemaOf ({ kind, types = [], canonicalOf, codes, aliases = {} }: Filter): JsonSchema {
+  if (codes !== undefined) return listOf({ type: 'string', pattern: `^(?:${[...codes, ...Object.keys(aliases)].join('|')}|${ofSystem})$` })
   if (kind === 'reference') return referencesTo(types, canonicalOf !== undefined)
   return schemas[kind]
 }
@@ -121,6 +122,9 @@ const schemas: Readonly<Record<Exclude<Filter['kind'], 'reference'>, JsonSchema>
   quantity: referTo('FilterQuantities'),
   number: listOf({ type: 'string', pattern: `^${number}$` })
 }
+
+/** A code with its code system. */
+const ofSystem = '(?:\\\\,|[^,|])*\\|(?:\\\\,|[^,])*'
 
 function referencesTo (types: readonly string[], orUrl: boolean): JsonSchema {
   const prefix = types.includes('any') ? '[A-Z][A-Za-z]{1,63}' : types.join('|')

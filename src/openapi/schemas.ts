@@ -116,7 +116,7 @@ const distinct = (schemas: readonly JsonSchema[]): JsonSchema[] =>
 
 /** Everything that is checked, with our formats said as patterns and our own keywords left out. */
 function sentParts (schema: Schema, place: Place): JsonSchema {
-  const { 'x-expects': _, 'x-aliases': __, 'x-ordered': ___, 'x-references': ____, 'x-shown': _____, format, pattern, items, not, anyOf, properties, dependentSchemas, ...plain } = schema
+  const { 'x-expects': _, 'x-aliases': __, 'x-ordered': ___, 'x-references': ____, 'x-shown': _____, 'x-bound': ______, format, pattern, items, not, anyOf, properties, dependentSchemas, ...plain } = schema
   const form = pattern ?? (format && patterns[format])
   return {
     ...plain,

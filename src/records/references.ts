@@ -1,5 +1,7 @@
 import { Failure, fieldIssue } from '../envelope/failures.js'
+import type { FhirElement } from '../mappings/fhir.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
+import { isElement, withMember } from '../mappings/kit/path.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import { ReferenceFailure, referencesIn } from '../tenant-guard/writes/references.js'
 
@@ -48,15 +50,38 @@ export async function namingFields<T> (mapping: Mapping, fields: Fields, write: 
   }
 }
 
-/** A refused reference by the names of the fields that hold it, where there are any. */
+/** A refused reference by the names of the fields that hold it and its place in them, such as `participant[1].memberId`, where there are any. */
 export function inFields (mapping: Mapping, fields: Fields, failure: ReferenceFailure): Failure {
-  const names = Object.keys(fields).filter(name => holdsAny(mapping, name, fields[name], failure.references))
+  const names = Object.keys(fields).flatMap(name => placesIn(fields[name], value => heldBy(mapping, name, value, failure.references)).map(place => name + place))
   const issues = names.map(name => fieldIssue(name, 'no such record that this key may refer to', 'not-found'))
   return new Failure('VALIDATION_ERROR', { issues: issues.length > 0 ? issues : failure.issues, cause: failure })
 }
 
-function holdsAny (mapping: Mapping, name: string, value: unknown, references: readonly string[]): boolean {
+/** How many of these references a field would hold with a value. */
+function heldBy (mapping: Mapping, name: string, value: unknown, references: readonly string[]): number {
   const element = mapping.fields[name]
-  if (element === undefined || value === null || value === undefined) return false
-  return referencesIn(element.write({}, value)).some(reference => references.includes(reference))
+  if (element === undefined || value === null || value === undefined) return 0
+  return referencesIn(element.write({}, value)).filter(reference => references.includes(reference)).length
+}
+
+/**
+ * The places in a value at which something is held, as paths below it: found by looking at each item of a list alone, and at an object
+ * without each of its members, since only the mapping knows what becomes of them.
+ * @param held how much is held where a value stands
+ */
+function placesIn (value: unknown, held: (value: unknown) => number): string[] {
+  if (held(value) === 0) return []
+  const inner = Array.isArray(value) ? placesInList(value, held) : isElement(value) ? placesInObject(value, held) : []
+  return inner.length > 0 ? inner : ['']
+}
+
+function placesInList (items: readonly unknown[], held: (value: unknown) => number): string[] {
+  return items.flatMap((item, place) => placesIn(item, value => held([value])).map(path => `[${place}]${path}`))
+}
+
+function placesInObject (object: FhirElement, held: (value: unknown) => number): string[] {
+  return Object.entries(object).flatMap(([name, member]) => {
+    const others = held(withMember(object, name, undefined))
+    return placesIn(member, value => held({ ...object, [name]: value }) - others).map(path => `.${name}${path}`)
+  })
 }

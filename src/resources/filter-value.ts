@@ -17,8 +17,14 @@ export function valueMistake (filter: Filter, modifier: string | undefined, valu
     case 'reference': return mistaken(part => isId(filter, part) || isCanonical(filter, part), expectedId(filter))
     case 'quantity':
     case 'number': return mistaken(part => quantityForm.test(part), 'expected a number, with eq, ne, gt, lt, ge or le before it when wanted, and |system|code behind it for a unit')
+    case 'token': return mistaken(part => mayBeStored(filter, part), `expected ${filter.codes?.join(', ')}`)
     default: return undefined
   }
+}
+
+/** Whether there can be a record with this code: R4 allows no other where it binds them so. What names a code system is the datastore's to know. */
+function mayBeStored ({ codes, aliases = {} }: Filter, part: string): boolean {
+  return codes === undefined || part.includes('|') || codes.includes(part) || Object.hasOwn(aliases, part)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Failure, fieldIssue } from '../envelope/failures.js'
 import { nearest } from '../envelope/nearest.js'
 import { pairsIn, printable, refused } from '../envelope/query.js'
-import { rivalsOf, type Filter, type Filters } from '../mappings/kit/filter.js'
+import { rivalsOf, takesOne, type Filter, type Filters } from '../mappings/kit/filter.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
 import { parameterOf, valueMistake } from './filter-value.js'
@@ -22,7 +22,7 @@ const mostCount = 100
  * @throws {Failure} UNKNOWN_FILTER, BAD_REQUEST
  */
 export function readSearch (mapping: Mapping, search: string): Query {
-  const given = readPairs(search)
+  const given = readPairs(search, name => takesSeveral(mapping, name))
   const filters = [...given].filter(([name]) => !['count', 'cursor', 'sort'].includes(name))
   const parameters = filters.map(([name, value]) => readFilter(mapping, name, value))
   refuseRivals(mapping, given)
@@ -39,15 +39,22 @@ export function readSearch (mapping: Mapping, search: string): Query {
 /**
  * The names and values of a query, decoded once; a name that stands twice is refused, since which one counts is anybody's guess.
  * @param search what follows the question mark, undecoded
+ * @param takesSeveral whether a name takes several values at once, joined by commas
  * @throws {Failure} BAD_REQUEST
  */
-export function readPairs (search: string): ReadonlyMap<string, string> {
+export function readPairs (search: string, takesSeveral: (name: string) => boolean = () => false): ReadonlyMap<string, string> {
   const pairs = new Map<string, string>()
   for (const [name, value] of pairsIn(search)) {
-    if (pairs.has(name)) throw refused(printable(name), 'is given twice; several values of one filter are joined by a comma')
+    if (pairs.has(name)) throw refused(printable(name), takesSeveral(name) ? 'is given twice; join its values by a comma, of which any may match' : 'is given twice; send it once, since it takes one value')
     pairs.set(name, value)
   }
   return pairs
+}
+
+/** Text by `:text` is one value, whatever is in it, and of a true and false both would be no filter. */
+function takesSeveral (mapping: Mapping, name: string): boolean {
+  const filter = filterNamed(mapping, name)
+  return filter !== undefined && !takesOne.has(filter.kind) && filter.kind !== 'boolean'
 }
 
 function readFilter (mapping: Mapping, name: string, value: string): SearchParameter {

@@ -86,7 +86,7 @@ function make (schema: Schema, defs: Readonly<Record<string, Schema>>, reference
 const understood = new Set([
   '$defs', '$ref', 'additionalProperties', 'anyOf', 'dependentRequired', 'dependentSchemas', 'description', 'enum', 'examples', 'format', 'items', 'maxItems',
   'maxLength', 'maximum', 'minItems', 'minLength', 'minProperties', 'minimum', 'not', 'pattern', 'properties', 'readOnly', 'required', 'title', 'type', 'x-aliases', 'x-expects',
-  'x-ordered', 'x-references', 'x-shown'
+  'x-ordered', 'x-references', 'x-shown', 'x-bound'
 ])
 
 function refuseUnknown (schema: Schema): void {

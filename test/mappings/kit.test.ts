@@ -213,7 +213,7 @@ const mistakes: ReadonlyArray<readonly [sent: Record<string, unknown>, expressio
   [{ identifiers: [] }, 'identifiers', /at least one item/],
   [{ identifiers: [{ value: 'a' }, { system: secret }] }, 'identifiers[1].value', /is required here/, 'required'],
   [{ identifiers: [{ value: 'a', usee: secret }] }, 'identifiers[0].usee', /no such field; the nearest is use/],
-  [{ maritalStatus: ' ' }, 'maritalStatus', /expected text, without spaces at its ends/],
+  [{ maritalStatus: ' ' }, 'maritalStatus', /expected text, without spaces or line breaks at its ends/],
   [{ identifiers: { value: 7 } }, 'identifiers.value', /expected text/],
   [{ maritalStatus: { system: 'a b', code: 'M' } }, 'maritalStatus.system', /expected a URI/],
   [{ maritalStatus: 7 }, 'maritalStatus', /expected text, or an object/],

@@ -23,9 +23,9 @@ export function isOpenEnded (resource: FhirResource, filter: Filter): boolean {
 }
 
 /** A well-formed value of a filter that finds nothing but what is {@link isOpenEnded}. */
-export function valueFindingNothing ({ kind, types = [], canonicalOf }: Filter): string | undefined {
+export function valueFindingNothing ({ kind, types = [], canonicalOf, codes }: Filter): string | undefined {
   if (kind === 'reference') return canonicalOf === undefined && types.length === 1 ? 'no-such-id' : `${canonicalOf ?? types.find(type => type !== 'any') ?? 'Patient'}/no-such-id`
-  return { string: 'Nobody', token: 'no-such-code', date: '1801-01-01', from: '2999-12-31', until: '1801-01-01', quantity: '987654.25', number: '987654', uri: 'urn:no-such', boolean: undefined }[kind]
+  return { string: 'Nobody', token: codes === undefined ? 'no-such-code' : undefined, date: '1801-01-01', from: '2999-12-31', until: '1801-01-01', quantity: '987654.25', number: '987654', uri: 'urn:no-such', boolean: undefined }[kind]
 }
 
 const elementsOf = (resource: FhirResource, { param }: Filter): readonly unknown[] =>

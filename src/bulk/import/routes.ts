@@ -18,7 +18,7 @@ export async function importRoute (scope: FastifyInstance, options: ImportRouteO
   scope.addContentTypeParser([...ndjsonTypes], (request: FastifyRequest, stream: Readable, done: (error: null, body: AsyncIterable<Buffer>) => void) => {
     done(null, inflated(stream, request.headers['content-encoding']))
   })
-  scope.post('/bulk/import', { bodyLimit: options.bodyBytes, config: { isStreamed: true } }, async (request, reply) => {
+  scope.post('/bulk/import', { bodyLimit: options.bodyBytes, config: { isStreamed: true, bodyTypes: ['application/x-ndjson', 'application/fhir+ndjson', 'application/json'] } }, async (request, reply) => {
     const job = await startImport(options, request.caller, isLines(request.body) ? streamed(request, request.body) : inJson(request, options))
     reply.code(202)
     return { jobId: job.id, status: job.status, message: `The import has begun. Ask for it at /v1/bulk/jobs/${job.id}.` }

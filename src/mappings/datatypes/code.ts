@@ -23,7 +23,7 @@ export function code<const C extends string, const Shown extends string = never>
   const accept = (value: string): C => (aliases[value] ?? value) as C
   const known = new Set<string>([...codes, ...options.shown ?? []])
   return datatype<C | Shown>({
-    schema: { ...codeSchema(codes, aliases), ...options.shown && { 'x-shown': { type: 'string', enum: [...known] } } },
+    schema: { ...codeSchema(codes, aliases), 'x-bound': [...known], ...options.shown && { 'x-shown': { type: 'string', enum: [...known] } } },
     kind: 'token',
     accept,
     read: stored => typeof stored === 'string' && known.has(stored) ? stored as C : undefined,

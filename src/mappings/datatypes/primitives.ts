@@ -9,7 +9,7 @@ const longestText = 1024 * 1024
 
 /** A string element of at most `max` characters. */
 export const textUpTo = (max = longestText): Datatype<string> =>
-  formatted('text', `text${max < longestText ? ` of 1 to ${max} characters` : ''}, without spaces at its ends`, 'string', { maxLength: max })
+  formatted('text', `text${max < longestText ? ` of 1 to ${max} characters` : ''}, without spaces or line breaks at its ends`, 'string', { maxLength: max })
 
 export const text = textUpTo()
 

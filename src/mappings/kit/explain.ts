@@ -46,7 +46,7 @@ function reasonOf ({ keyword, params, parentSchema }: ErrorObject): string {
   if (keyword === 'additionalProperties') return unknownName(params.additionalProperty as string, Object.keys(schema?.properties ?? {}))
   if (keyword === 'maxLength') return `at most ${params.limit as number} characters`
   if (keyword === 'maxItems') return `at most ${params.limit as number} items`
-  if (keyword === 'minItems') return 'at least one item; send null to remove the field'
+  if (keyword === 'minItems') return 'at least one item; leave the field out where there is none, or send null in a PATCH to remove it'
   if (keyword === 'minimum') return `at least ${params.limit as number}`
   if (keyword === 'maximum') return `at most ${params.limit as number}`
   return `expected ${schema?.['x-expects'] ?? 'another form; see the documentation'}`

@@ -10,6 +10,8 @@ export interface Filter {
   readonly canonicalOf?: string
   /** What stands before every value in the datastore: `system|` and what else the simple form leaves out. */
   readonly prefix?: string
+  /** All codes that there are; absent where others may be stored. */
+  readonly codes?: readonly string[]
   /** Other spellings of a value. */
   readonly aliases?: Readonly<Record<string, unknown>>
   /** Whether the element is a CodeableConcept, so that `<filter>:text` finds by words. */

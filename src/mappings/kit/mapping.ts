@@ -139,7 +139,8 @@ function filterOf ({ kind, schema, options }: Element): Filter {
   const { filter, canonicalOf } = options
   const types = canonicalOf === undefined ? schema['x-references'] ?? schema.anyOf?.[1]?.['x-references'] : [canonicalOf]
   const aliases = schema['x-aliases'] ?? schema.anyOf?.[1]?.['x-aliases']
-  return { param: filter!, kind, ...types && { types }, ...aliases && { aliases }, ...canonicalOf && { canonicalOf }, hasText: [schema, ...schema.anyOf ?? []].some(isConcept) }
+  const codes = schema['x-bound']
+  return { param: filter!, kind, ...types && { types }, ...aliases && { aliases }, ...codes && { codes }, ...canonicalOf && { canonicalOf }, hasText: [schema, ...schema.anyOf ?? []].some(isConcept) }
 }
 
 /** Whether values are CodeableConcepts, which have words to search by. */

@@ -95,7 +95,10 @@ function checkFields (mapping: Mapping, simple: SimpleForm, shown: SimpleForm = 
     ...names.flatMap(name => {
       const element = fieldOf(mapping, name)
       if (element === undefined) return []
-      return element.options.readOnly === true ? [readOnlyField(name)] : checkValue(element, { name, value: simple[name], shown: shown[name] })
+      if (element.options.readOnly === true) return [readOnlyField(name)]
+      // A change has taken out by now what it removes.
+      if (simple[name] === null && element.options.required !== true) return [fieldIssue(name, 'leave it out; null removes a field of a record that is there')]
+      return checkValue(element, { name, value: simple[name], shown: shown[name] })
     })
   ]
 }
