@@ -1,6 +1,7 @@
 /** The process: arguments, then the same start as that of the command line. */
 import { parseArgs } from 'node:util'
-import { startProcess, version } from './service/process.js'
+import { startProcess } from './service/process.js'
+import { version } from './service/version.js'
 
 const usage = `Usage: npm start [-- options]
 

@@ -42,6 +42,6 @@ function addCreate (keys: Command, { print }: Control): void {
 function addRoll (keys: Command, { print }: Control): void {
   keys.command('roll').description('make a key that follows another one and print its secret')
     .argument('<keyId>')
-    .option('--overlap <time>', 'how long the old key goes on: 0, or a number with s, m, h or d', parseDuration, parseDuration('1h'))
-    .action((keyId: string, { overlap }: { overlap: number }) => print(desk => desk.rollKey(keyId, overlap)))
+    .option('--overlap <time>', 'how long the old key goes on: 0, or a number with s, m, h or d (default: 1h)', parseDuration)
+    .action((keyId: string, { overlap = parseDuration('1h') }: { readonly overlap?: number }) => print(desk => desk.rollKey(keyId, overlap)))
 }

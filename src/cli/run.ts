@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config/load.js'
 import { DatabaseUnavailable } from '../control/database-unavailable.js'
 import { ControlRefused } from '../control/refused.js'
+import { version } from '../service/version.js'
 import { addAdopt } from './adopt.js'
 import { addAudit } from './audit.js'
 import { addAuditLog } from './audit-log.js'
@@ -19,6 +20,7 @@ import { addValidate } from './validate/command.js'
 /** Runs one command and says how it ended: 0 done, 1 not possible, 2 not understood, 130 interrupted. Results go to `out`, most of them as JSON, all else to `err`. */
 export async function run (args: readonly string[], surroundings: Surroundings): Promise<number> {
   const program = new Command('clinigate')
+    .version(version)
     .description('Organizations and keys of a clinigate gateway, and checks of records. Works while the gateway runs, which follows within a second.')
     .option('--control-url <url>', 'manage the control plane there with the token in CONTROL_TOKEN (default: CONTROL_URL, or else the database that the configuration names)')
     .configureOutput({ writeOut: surroundings.out, writeErr: surroundings.err })

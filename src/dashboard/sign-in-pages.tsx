@@ -35,7 +35,7 @@ function PasswordForm ({ csrf, next, email }: { readonly csrf: string, readonly 
       <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} autocomplete='username' />
       <PasswordField label='Password' name='password' kind='current-password' />
       <Send label='Sign in' />
-      <p class='hint'>Lost your password? An admin of your organization can give you a new one.</p>
+      <p class='hint'>Lost your password? An admin of your organization can give you a new one; operators get one with clinigate operators reset-password.</p>
     </PostForm>
   )
 }

@@ -86,6 +86,7 @@ function Use (usage: UsageOfMonth) {
       </section>
       <section>
         <h2>By resource</h2>
+        <p class='hint'>Names such as patients are those of simple JSON, names such as Patient those of raw FHIR and of the records of imports.</p>
         <CountTable label='Requests by resource' first='Resource' rows={resources.map(one => ({ name: one.of!, total: one }))} />
       </section>
     </>

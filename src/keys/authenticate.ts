@@ -36,7 +36,8 @@ interface PresentedKey { readonly mode: Mode, readonly hash: string }
 function presentedKey (rawHeaders: readonly string[]): PresentedKey {
   const secrets = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === 'x-api-key')
   const [secret] = secrets
-  if (secret === undefined) throw refusal('UNAUTHORIZED')
+  // A variable that was never set is sent as nothing.
+  if (secret === undefined || secrets.every(text => text.trim() === '')) throw refusal('UNAUTHORIZED')
   const read = secrets.length === 1 ? readSecret(secret) : undefined
   if (read === undefined) throw refusal('INVALID_KEY_FORMAT')
   return { mode: read.mode, hash: hashSecret(secret) }

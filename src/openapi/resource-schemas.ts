@@ -63,7 +63,7 @@ type Identity = Exclude<(typeof identityFields)[number], 'resourceType'>
 const identity: Readonly<Record<Identity, JsonSchema>> = {
   id: { type: 'string', description: 'Given by the server; never reused.' },
   versionId: { type: 'string', description: 'Changes with every change; also in the ETag.' },
-  createdAt: { type: 'string', format: 'date-time', description: 'Where known.' },
+  createdAt: { type: 'string', format: 'date-time', description: 'Of a record that was never changed; the datastore does not tell when it made one that was.' },
   updatedAt: { type: 'string', format: 'date-time', description: 'When this version was stored.' }
 }
 

@@ -58,8 +58,13 @@ export function interactionOf (request: FhirRequest): FhirInteraction {
   if (found === undefined) throw request.path.some(segment => segment.startsWith('$')) ? notOffered([]) : new Failure('NOT_FOUND')
   const method = request.method === 'HEAD' ? 'GET' : request.method
   const reader = Object.hasOwn(found.methods, method) ? found.methods[method] : undefined
-  if (reader === undefined) throw notOffered(Object.keys(found.methods))
+  if (reader === undefined) throw notOffered(methodsAt(found, request))
   return reader(request, namedIn(found.path, request.path))
+}
+
+/** HEAD is as GET, but of an export, which it would begin. */
+function methodsAt ({ methods }: Route, { path }: FhirRequest): string[] {
+  return Object.keys(methods).flatMap(method => method === 'GET' && path.at(-1) !== '$export' ? ['GET', 'HEAD'] : [method])
 }
 
 function notOffered (methods: readonly string[]): Failure {
@@ -81,7 +86,7 @@ function namedIn (pattern: readonly string[], path: readonly string[]): Named {
 }
 
 function notAmongOthers (): never {
-  throw new Failure('METHOD_NOT_ALLOWED', { message: 'An import is a request of its own.' })
+  throw new Failure('METHOD_NOT_ALLOWED', { message: 'An import is a request of its own.', headers: { allow: '' } })
 }
 
 function search (request: FhirRequest, { type }: Named): FhirInteraction {

@@ -89,11 +89,14 @@ export function fhirRest (hasOperation: HasOperation): unknown {
     resource: [...resourceTypes].map(type => resourceOf(type, hasOperation)).filter(resource => resource !== undefined),
     ...filled({ interaction: offeredAmong(onSystem).map(code => ({ code })), operation: offeredAmong(bulkOnSystem).map(name => ({ name, definition: bulkDefinition(name) })) }),
     compartment: compartments.map(holder => `http://hl7.org/fhir/CompartmentDefinition/${holder.toLowerCase()}`),
-    searchParam: commonParameterNames.map(name => ({ ...searchParameterOf('Resource', name), ...name === '_tag' && { documentation: aboutTags } }))
+    searchParam: commonParameterNames.map(name => ({ ...searchParameterOf('Resource', name), ...Object.hasOwn(aboutCommon, name) && { documentation: aboutCommon[name] } }))
   }
 }
 
-const aboutTags = 'As system|code, of other systems than the one that tells organizations apart'
+const aboutCommon: Readonly<Record<string, string>> = {
+  _tag: 'As system|code, of other systems than the one that tells organizations apart',
+  _source: 'What the datastore wrote there; a meta.source that is sent is not stored'
+}
 
 /** The members that hold something, since FHIR has no empty lists. */
 export function filled (lists: Readonly<Record<string, readonly unknown[]>>): Partial<typeof lists> {

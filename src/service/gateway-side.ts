@@ -44,8 +44,6 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const usage = closers.add(await openUsage(config, { link, now, log }))
   const shared = await openSharedCounts(config, { environment, log }, closers)
   const checks = { usage: usage.check, ...(shared ? { sharedCounts: () => sharedCheck(shared) } : {}), ...datastores.checks }
-  const reporter = closers.add(openReports(config, { link, keys, checks, version, now, log }))
-  news.tell = () => reporter.tell()
   const keyedRequests = closers.add(new KeyedRequests({ file: join(config.dataDirectory, 'idempotency.db'), now }))
   const url = ownUrl(config)
   const ownership = ownershipCache()
@@ -53,6 +51,8 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const storeFor = guardedStores(openDoor)
   const audit = await openAuditLog(config, { openDoor, now, log }, closers)
   const bulk = openBulk(config, { link, openDoor, keys, usage, url, now, log, ...metrics && { metrics }, ...audit && { accounts: audit.accounts } }, closers)
+  const reporter = closers.add(openReports(config, { link, keys, checks: { ...checks, bulk: bulk.check }, version, now, log }))
+  news.tell = () => reporter.tell()
   const allChecks = { keys: keys.check, ...checks, bulk: bulk.check }
   metrics?.watch(readingsOf({ keys, ownership, usage, shared, bulk, audit, checks: allChecks, now }))
   const readiness = new Readiness()

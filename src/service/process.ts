@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
 import { destination, pino } from 'pino'
@@ -10,12 +9,10 @@ import { openService, type Service } from '../service.js'
 import { announcement } from './announcement.js'
 import { firstStart } from './first-start.js'
 import { requireSupportedNode } from './supported-node.js'
+import { version } from './version.js'
 
 /** How long requests that are under way may still take when the process is asked to end. */
 const graceMs = 25_000
-
-/** The version of the package. */
-export const version: string = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
 
 /** What a person said at the start, in place of the variables. */
 export interface StartOptions {
