@@ -10,6 +10,9 @@ import { ChoicePage, SignInPage, WaitPage, type OfferedMember } from './sign-in-
 /** How long a browser is known that somebody signed in with. */
 const deviceSeconds = 180 * 86_400
 
+/** Of any address there can be; a longer one would be counted under its name, and kept in memory with all of it. */
+const longestEmail = 254
+
 /** One message for every failure, so that nobody learns which addresses have an account. */
 const failed = 'This address and password do not belong together. Check both and try again.'
 
@@ -34,9 +37,10 @@ async function showForm (reply: FastifyReply, { settings }: DashboardParts, type
 
 async function passwordSignIn (request: FastifyRequest, reply: FastifyReply, parts: SignInParts): Promise<FastifyReply> {
   const { control } = parts
-  const email = field(request.body, 'email').trim().toLowerCase().slice(0, 254)
+  const email = field(request.body, 'email').trim().toLowerCase()
   const password = field(request.body, 'password')
   const next = nextPath(field(request.body, 'next'))
+  if (email.length > longestEmail) return await showForm(reply.code(422), parts, { next, trouble: failed })
   if (email === '' || password === '') return await showForm(reply.code(422), parts, { next, email, trouble: failed })
   const wait = await parts.countAttempt(request, { account: email, device: await knownDevice(request, email, parts) })
   if (wait !== undefined) return await tooMany(reply, wait)

@@ -10,13 +10,45 @@ export interface Tenant {
 
 /** Whether a tag's system is the tenant system, or something that a datastore's collation might take for it. */
 export function namesTenantSystem (system: unknown, tenant: Tenant): boolean {
-  return system === tenant.system || (typeof system === 'string' && fold(system) === fold(tenant.system))
+  return system === tenant.system || (typeof system === 'string' && foldsTo(system, foldedOnce(tenant.system)))
 }
+
+/** A client may send texts of any length: kept are no longer ones, and no longer one is folded as a whole. */
+const pieceLength = 200
 
 /** Every answer is asked about the same few systems. */
 const folded = new LRUCache<string, string>({ max: 1_000 })
 
 /** Equal for texts that differ in case, padding, width, accents or invisible characters only. */
 function fold (text: string): string {
-  return folded.get(text) ?? folded.set(text, text.normalize('NFKD').replace(/[^!-~]/g, '').toLowerCase()).get(text)!
+  return text.normalize('NFKD').replace(/[^!-~]/g, '').toLowerCase()
 }
+
+function foldedOnce (text: string): string {
+  if (text.length > pieceLength) return fold(text)
+  const known = folded.get(text)
+  if (known !== undefined) return known
+  const made = fold(text)
+  folded.set(text, made)
+  return made
+}
+
+/** A long text piece by piece, as far as it is alike: what is kept of each character does not depend on its neighbours. */
+function foldsTo (text: string, wanted: string): boolean {
+  if (text.length <= pieceLength) return foldedOnce(text) === wanted
+  let found = ''
+  for (let from = 0, end; from < text.length; from = end) {
+    end = endOfPiece(text, from)
+    found += fold(text.slice(from, end))
+    if (!wanted.startsWith(found)) return false
+  }
+  return found === wanted
+}
+
+/** Characters of two code units stay whole. */
+function endOfPiece (text: string, from: number): number {
+  const end = Math.min(from + pieceLength, text.length)
+  return end < text.length && isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00
