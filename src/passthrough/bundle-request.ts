@@ -4,13 +4,16 @@ import { pairsIn } from '../envelope/query.js'
 import { parseBody } from '../envelope/body.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
 import { inEntries } from '../tenant-guard/bundles/in-entry.js'
-import type { Batch, BundleEntry, Criteria, FhirInteraction, Transaction } from '../tenant-guard/fhir-interaction.js'
+import type { Batch, BundleEntry, Criteria, FhirInteraction, FhirSearch, Transaction } from '../tenant-guard/fhir-interaction.js'
 import { referencesIn } from '../tenant-guard/writes/references.js'
 import { resourceTypes } from '../tenant-guard/resource-types.js'
 import { readCriteria, readVersion, segmentsOf, withoutFormat, type FhirRequest } from './fhir-request.js'
-import { criteriaOf } from './search-request.js'
+import { criteriaOf, joinedBy } from './search-request.js'
 
 const mostEntries = 1_000
+/** Searches that the chains, `_has` and compartments of all entries may become beyond their own: as many again as there may be entries. */
+const mostJoined = 1_000
+const mostSearchedReferences = 1_000
 
 type ReadRequest = (request: FhirRequest) => FhirInteraction
 
@@ -24,12 +27,21 @@ export function readBundle (request: FhirRequest, readRequest: ReadRequest): Bat
   if (!Array.isArray(entry) || entry.length > mostEntries) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected a list of at most ${mostEntries} requests.` })
   const read = (item: unknown, at: number): BundleEntry => inEntry(at, () => readEntry(item, request, readRequest))
   const { showsWritten } = request
-  if (type === 'batch') return { kind: 'batch', type: 'Bundle', entries: entry.map((item, at) => orFailure(() => read(item, at))), showsWritten }
+  if (type === 'batch') return { kind: 'batch', type: 'Bundle', entries: withFewJoins(entry.map((item, at) => orFailure(() => read(item, at)))), showsWritten }
   if (type !== 'transaction') throw new Failure('BAD_REQUEST', { message: 'Bundle.type: expected batch or transaction.' })
-  const entries = entry.map(read)
+  const entries = withFewJoins(entry.map(read))
   demandDistinctUrls(entries)
   return { kind: 'transaction', type: 'Bundle', entries, references: criteriaInReferences(entries, request.fhirBase), showsWritten }
 }
+
+/** @returns the entries themselves */
+function withFewJoins<E extends Batch['entries'][number]> (entries: readonly E[]): readonly E[] {
+  const searches = entries.map(entry => 'interaction' in entry && entry.interaction.kind === 'search' ? furtherSearches(entry.interaction) : 0)
+  if (searches.reduce((sum, each) => sum + each, 0) > mostJoined) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected at most ${mostJoined} chains and _has in all searches together; a chain counts for each type that its reference may lead to, unless it names one, and a compartment for each way into it but the first.` })
+  return entries
+}
+
+const furtherSearches = ({ joins, within }: FhirSearch): number => joinedBy(joins) + (within === undefined ? 0 : within.parameters.length - 1)
 
 function bundleIn (body: unknown): FhirElement {
   if (!isObject(body) || body.resourceType !== 'Bundle') throw new Failure('BAD_REQUEST', { message: 'Send a Bundle of type batch or transaction.' })
@@ -102,10 +114,12 @@ function demandDistinctUrls (entries: readonly BundleEntry[]): void {
 /** References such as `Patient?identifier=…`, which a transaction may hold in place of ids. */
 function criteriaInReferences (entries: readonly BundleEntry[], fhirBase: string): ReadonlyMap<string, Criteria> {
   const texts = new Set(entries.flatMap(({ interaction }) => 'resource' in interaction ? referencesIn(interaction.resource as FhirResource) : []))
-  return new Map([...texts].flatMap(text => {
+  const searched = [...texts].flatMap(text => {
     const [type = '', query] = splitOnce(text, '?')
-    return query === undefined || !resourceTypes.has(type) ? [] : [[text, criteriaOf(type, pairsIn(query), fhirBase)] as const]
-  }))
+    return query === undefined || !resourceTypes.has(type) ? [] : [{ text, type, query }]
+  })
+  if (searched.length > mostSearchedReferences) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected at most ${mostSearchedReferences} different references by criteria, such as Patient?identifier=…; send the others in another transaction.` })
+  return new Map(searched.map(({ text, type, query }) => [text, criteriaOf(type, pairsIn(query), fhirBase)]))
 }
 
 function splitOnce (text: string, separator: string): [string, string?] {

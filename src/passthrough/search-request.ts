@@ -11,6 +11,8 @@ import type { FhirRequest } from './fhir-request.js'
 const mostCount = 1_000
 const mostIncludes = 60
 const mostIterated = 3
+/** Searches that the chains and `_has` of one search may become. */
+const mostJoined = 20
 
 /** What the query of a search comes to, part by part. */
 interface Parts {
@@ -41,6 +43,7 @@ export function readSearch (type: string, { query, isLenient, fhirBase }: Asking
   }
   if (parts.single.has('_cursor') && query.length > 1) throw refused('_cursor', 'goes alone: it holds the whole search')
   demandFew(parts.includes)
+  if (joinedBy(parts.joins) > mostJoined) throw refused('_has', `at most ${mostJoined} chains and _has in one search; a chain over a reference that may lead to several types counts for each, unless it names one, as reference:Type.parameter`)
   return searchOf(type, parts)
 }
 
@@ -145,6 +148,11 @@ function readInclude (type: string, name: string, value: string): Following {
   const isKnown = isTenantType(from) && followedBy(from, parameter) !== undefined && (target === undefined || isTenantType(target))
   if (more.length > 0 || !isFromHere || !isKnown || (modifier !== undefined && !iterate)) throw refused(`_${direction}`, 'expected Type:parameter or Type:parameter:Target, with a search parameter of R4 that is a reference; the only modifier is :iterate')
   return { direction, type: from, parameter, ...target !== undefined && { target }, ...iterate && { iterate } }
+}
+
+/** How many searches of their own joins are: one for each type of record whose condition they have. */
+export function joinedBy (joins: readonly Join[]): number {
+  return joins.reduce((sum, { types }) => sum + types.length, 0)
 }
 
 function demandFew (includes: readonly Following[]): void {

@@ -1,5 +1,6 @@
 import { ask, jsonOf, ownRecordIn, placeOf, unexpected } from './door.js'
 import type { Door } from './door.js'
+import { inTurns } from './in-turns.js'
 import { isId, isTenantType } from './resource-types.js'
 import { identityOnly, onePage, restrict } from './restrict.js'
 import { searchsetOf } from './reads/searchset.js'
@@ -9,7 +10,7 @@ const idsOfOneSearch = 200
 
 /**
  * Which of these records (`Type/id`) are the tenant's and not deleted. Known ones cost nothing; for the others one search
- * a type, all at once.
+ * a type, a few at once.
  */
 export async function ownedAmong (door: Door, records: Iterable<string>): Promise<ReadonlySet<string>> {
   const place = placeOf(door)
@@ -20,8 +21,9 @@ export async function ownedAmong (door: Door, records: Iterable<string>): Promis
     if (door.ownership.isKnown(place, record)) owned.add(record)
     else unknown.set(type, (unknown.get(type) ?? new Set()).add(id))
   }
-  const searches = [...unknown].flatMap(([type, ids]) => chunksOf([...ids]).map(chunk => ownedOf(door, type, chunk)))
-  for (const record of (await Promise.all(searches)).flat()) owned.add(record)
+  const searches = [...unknown].flatMap(([type, ids]) => chunksOf([...ids]).map(chunk => ({ type, chunk })))
+  const found = await inTurns(searches, ({ type, chunk }) => ownedOf(door, type, chunk))
+  for (const record of found.flat()) owned.add(record)
   return owned
 }
 

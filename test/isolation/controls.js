@@ -59,7 +59,7 @@ export const controls = [
   control('route of a cursor', ['cursors'], patch(guard('cursor'), 'route, type])', 'type])')),
   control('seal of a cursor', ['cursors'], patch(guard('cursor'), '[decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]', '[decipher.update(bytes.subarray(nonceBytes, -tagBytes))]')),
   control('one spelling of a cursor', ['cursors'], patch(guard('cursor'), "if (bytes.toString('base64url') !== cursor || ", 'if (')),
-  control('joins in two steps', ['joins'], patch(guard('reads/joins'), "const conditions = await Promise.all(joins.map(join => join.direction === 'chain' ? chained(door, join) : referring(door, type, join)))", "const conditions = joins.map(({ direction, types, reference, condition: [name, value] }) => [direction === 'chain' ? `${reference}:${types[0]}.${name}` : `_has:${types[0]}:${reference}:${name}`, value])"), { on: 'hapi' }),
+  control('joins in two steps', ['joins'], patch(guard('reads/joins'), "const conditions = await inTurns(joins, join => join.direction === 'chain' ? chained(door, join) : referring(door, type, join))", "const conditions = joins.map(({ direction, types, reference, condition: [name, value] }) => [direction === 'chain' ? `${reference}:${types[0]}.${name}` : `_has:${types[0]}:${reference}:${name}`, value])"), { on: 'hapi' }),
   control('criteria without joins and paging', ['conditions'], patch('passthrough/search-request.js', 'if (parameters.length === 0 || !isPlain)', 'if (false)')),
   control('one spelling of a path', ['paths'], [
     patch('passthrough/fhir-request.js', '|| !/^[A-Za-z0-9\\-._$*]+$/.test(segment)', ''),

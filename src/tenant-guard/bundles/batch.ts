@@ -1,26 +1,22 @@
-import pLimit from 'p-limit'
 import { failureOf } from '../../envelope/error-handlers.js'
 import type { Failure } from '../../envelope/failures.js'
 import { bundleAnswer, type EntryAnswer } from './bundle-answer.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
 import type { Batch, BundleEntry } from '../fhir-interaction.js'
+import { inTurns } from '../in-turns.js'
 import { policy } from '../policy.js'
 
 /** How an entry is performed: as the same request alone. */
 export type Perform = (interaction: BundleEntry['interaction']) => Promise<FhirAnswer>
 
-/** So many entries of one batch are under way at once, that a large one leaves room for others. */
-const mostAtOnce = 8
-
 /** Performs each entry for itself; what goes wrong with one is said in its place and stops no other. */
 export async function batch (door: Door, { entries, showsWritten }: Batch, perform: Perform): Promise<FhirAnswer> {
-  const limit = pLimit(mostAtOnce)
-  const answers = await Promise.all(entries.map(entry => limit(async (): Promise<EntryAnswer> => {
+  const answers = await inTurns(entries, async (entry): Promise<EntryAnswer> => {
     if ('failure' in entry) return { outcome: entry, isShown: false }
     const outcome = await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error)))
     return { outcome, isShown: showsWritten || isRead(entry) }
-  })))
+  })
   return bundleAnswer(door, 'batch-response', answers)
 }
 

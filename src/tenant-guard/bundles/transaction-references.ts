@@ -2,6 +2,7 @@ import { mapJson } from '../../json.js'
 import { placeOf } from '../door.js'
 import type { Door } from '../door.js'
 import type { Transaction } from '../fhir-interaction.js'
+import { inTurns } from '../in-turns.js'
 import { ownedAmong } from '../look-up.js'
 import { linksIn, ReferenceFailure, type Link } from '../writes/references.js'
 import { soleMatch } from '../writes/sole-match.js'
@@ -20,7 +21,7 @@ interface CheckedWrites {
  * @throws {ReferenceFailure} with the paths of all that do not
  */
 export async function demandAllReferences (door: Door, writes: ReadonlyArray<Write | undefined>, { references }: Transaction): Promise<CheckedWrites> {
-  const found = new Map(await Promise.all([...references].map(async ([text, criteria]) => [text, await soleMatch(door, criteria)] as const)))
+  const found = new Map(await inTurns([...references], async ([text, criteria]) => [text, await soleMatch(door, criteria)] as const))
   const texts = new Map([...found].filter(([, record]) => record !== undefined).map(([text, record]) => [text, `${record!.resourceType}/${record!.id}`]))
   const resolved = writes.map(write => write?.resource === undefined || texts.size === 0 ? write : { ...write, resource: withReferences(write.resource, texts) })
   const made = new Set(writes.map(write => write?.fullUrl).filter(fullUrl => fullUrl !== undefined))

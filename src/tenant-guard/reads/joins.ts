@@ -2,6 +2,7 @@ import { Failure } from '../../envelope/failures.js'
 import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import type { Join } from '../fhir-interaction.js'
+import { inTurns } from '../in-turns.js'
 import type { SearchParameter } from '../interaction.js'
 import { encodeParameters, identityOnly, onePage, restrict, strictly } from '../restrict.js'
 import { searchsetOf, type Searchset } from './searchset.js'
@@ -17,7 +18,7 @@ const mostFound = 1_000
  * @throws {Failure} BAD_REQUEST when one of them matches too many records
  */
 export async function withoutJoins (door: Door, type: string, joins: readonly Join[]): Promise<readonly SearchParameter[] | undefined> {
-  const conditions = await Promise.all(joins.map(join => join.direction === 'chain' ? chained(door, join) : referring(door, type, join)))
+  const conditions = await inTurns(joins, join => join.direction === 'chain' ? chained(door, join) : referring(door, type, join))
   return conditions.every(condition => condition !== undefined) ? conditions : undefined
 }
 
