@@ -24,6 +24,8 @@ export interface Door {
   readonly onIncident: (incident: Incident) => void
   /** Told of each access to the tenant's records; absent where nobody keeps account. */
   readonly onAccess?: (access: Access) => void
+  /** Told the id of the record that the criteria of a write lead to, before anything is done with it. */
+  readonly onMatch?: (id: string) => void
   /** Told of our own trouble with one entry of a batch, which no error handler sees. */
   readonly onTrouble: (failure: Failure) => void
 }

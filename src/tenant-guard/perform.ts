@@ -47,11 +47,14 @@ const performers: Performers = {
 /** Decides on an interaction of raw FHIR, and performs it. */
 export async function perform<K extends keyof Kinds> (door: Door, interaction: Kinds[K]): Promise<FhirAnswer> {
   const { kind } = interaction
+  // The record that criteria lead to is told of as if the client had named it.
+  const asked: { kind: K, type: string, id?: unknown } = { ...interaction, kind }
+  const told = 'criteria' in interaction ? { ...door, onMatch: (id: string) => { asked.id = id } } : door
   const work = async () => {
     decide(interaction)
-    return await performers[kind as K](door, interaction)
+    return await performers[kind as K](told, interaction)
   }
   // Of a batch or a transaction, each entry is an access; a transaction that failed is one as a whole.
   if (kind === 'batch') return await work()
-  return await noted(door, interaction, { perform: work, shown: ({ record, shown }) => shown?.() ?? (record === undefined ? [] : [nameOf(record)]) })
+  return await noted(door, asked, { perform: work, shown: ({ record, shown }) => shown?.() ?? (record === undefined ? [] : [nameOf(record)]) })
 }

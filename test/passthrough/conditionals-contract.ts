@@ -6,6 +6,7 @@ export async function conditionalsContract (t: Test, world: World): Promise<void
   await t.test('a conditional create makes one record, and shows it to who comes later', t => creates(t, world))
   await t.test('of many equal conditional creates at once one makes a record', t => racingCreates(t, world))
   await t.test('a conditional update changes the one record, or makes one', t => updates(t, world))
+  await t.test('of many conditional updates at once each is done or refused, and none is lost', t => racingUpdates(t, world))
   await t.test('a conditional patch changes the one record, and makes none', t => patches(t, world))
   await t.test('a conditional delete deletes the one record; that there is none is no failure', t => deletes(t, world))
   await t.test('criteria that several records meet are a failed precondition, and nothing is done', t => several(t, world))
@@ -54,6 +55,18 @@ async function updates (t: Test, { fhir: join }: World): Promise<void> {
   isRefused(t, await update(patient(mrn('1')), { 'if-match': 'W/"2"' }), 412, 'an old version')
   t.match(await update(patient({ ...mrn('1'), gender: 'other' }), { 'if-match': 'W/"3"' }), { status: 200, headers: { etag: 'W/"4"' } })
   t.equal(await total(fhir), 1)
+}
+
+async function racingUpdates (t: Test, { fhir: join }: World): Promise<void> {
+  const fhir = await join()
+  const families = Array.from({ length: 6 }, (_, i) => `Byron-${i}`)
+  const answers = await Promise.all(families.map(family => fhir.send('PUT', `/Patient?${criteria('1')}`, patient({ ...mrn('1'), name: [{ family }] }))))
+  const outcomes = answers.map(({ status, resource }, i) => status === 409 ? status : [status, resource.name?.[0].family === families[i]])
+  t.equal(outcomes.filter(outcome => Array.isArray(outcome) && outcome[0] === 201).length, 1, 'one made the record')
+  for (const outcome of outcomes) t.ok(outcome === 409 || (Array.isArray(outcome) && outcome[1]), 'each that was done shows what it sent')
+  t.equal(await total(fhir), 1)
+  const { meta: { versionId } } = (await fhir.send('GET', `/Patient?${criteria('1')}`)).resource.entry[0].resource
+  t.equal(Number(versionId), outcomes.filter(Array.isArray).length, 'each that was done is a version')
 }
 
 async function patches (t: Test, { fhir: join }: World): Promise<void> {

@@ -22,6 +22,8 @@ export interface Write {
   readonly request: { readonly method: 'POST' | 'PUT' | 'DELETE', readonly url: string, readonly ifMatch?: string, readonly ifNoneExist?: string } | undefined
   /** Whether the client demands a version. */
   readonly isVersioned: boolean
+  /** Whether a record that the datastore finds in place of making this one would have to be changed. */
+  readonly isUpdate?: boolean
 }
 
 /** An entry as a write by id, whatever criteria or patch it came with. @throws {Failure} as the same request alone */
@@ -64,7 +66,7 @@ async function toUpdateOrCreate (door: Door, { type, resource, criteria, version
   }
   if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
   if (resource.id !== undefined) throw notFound()
-  return toCreate(door, type, resource, criteria.parameters)
+  return { ...toCreate(door, type, resource, criteria.parameters), isUpdate: true }
 }
 
 async function toPatch (door: Door, asked: { readonly type: string, readonly id: string, readonly patch: readonly unknown[], readonly version?: string }): Promise<Write> {

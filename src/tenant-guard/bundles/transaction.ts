@@ -1,6 +1,6 @@
 import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure, type FailureCode } from '../../envelope/failures.js'
-import { accessOf, nameOf } from '../access.js'
+import { accessOf, nameOf, type Access } from '../access.js'
 import { printJson } from '../../json.js'
 import { failed, isRead, type Perform } from './batch.js'
 import { bundleAnswer, type EntryAnswer } from './bundle-answer.js'
@@ -10,6 +10,7 @@ import { ask, causeOf, jsonOf, notFound, ownRecordIn, placeOf, report, unexpecte
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
 import type { BundleEntry, Transaction } from '../fhir-interaction.js'
+import { inTurns } from '../in-turns.js'
 import { ownedAmong } from '../look-up.js'
 import { decide } from '../policy.js'
 import { withPublicUrls } from '../public-urls.js'
@@ -25,19 +26,32 @@ export async function transaction (door: Door, asked: Transaction, perform: Perf
   const { entries, showsWritten } = asked
   for (const [at, { interaction }] of entries.entries()) decideOn(interaction, at)
   await demandOwnRecords(door, entries)
-  const writes = await Promise.all(entries.map(async (entry, at) => isRead(entry) ? undefined : await writeOf(door, entry).catch((error: unknown) => { throw inEntries(error, [at]) })))
+  const writes = await inTurns(entries, async (entry, at) => isRead(entry) ? undefined : await writeOf(door, entry).catch((error: unknown) => { throw inEntries(error, [at]) }))
   const checked = await demandAllReferences(door, writes, asked)
   const written = await performWrites(door, checked.writes, checked.believed)
-  const answers = await Promise.all(entries.map(async (entry, at): Promise<EntryAnswer> => {
+  const done = checked.writes.flatMap((write, at) => write === undefined ? [] : [{ at, entry: entries[at]!, write, answer: written.get(at)! }])
+  for (const each of done) door.onAccess?.(accessBy(each))
+  if (done.some(isLost)) throw inEntries(new Failure('CONFLICT', { message: lost }), done.filter(isLost).map(({ at }) => at))
+  const answers = await inTurns(entries, async (entry, at): Promise<EntryAnswer> => {
     const answer = written.get(at)
-    if (answer !== undefined) {
-      door.onAccess?.(accessOf(entry.interaction, answer.record === undefined ? [] : [nameOf(answer.record)]))
-      return { outcome: answer, isShown: showsWritten }
-    }
+    if (answer !== undefined) return { outcome: answer, isShown: showsWritten }
     // The writes are done by now, so a read that fails fails alone.
     return { outcome: await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error))), isShown: true }
-  }))
+  })
   return bundleAnswer(door, 'transaction-response', answers)
+}
+
+interface Done { readonly at: number, readonly entry: BundleEntry, readonly write: Write, readonly answer: FhirAnswer }
+
+/** An update by criteria that none met, for which the datastore found one that came in the meantime: it is as it came. */
+const isLost = ({ write: { isUpdate = false }, answer: { status } }: Done): boolean => isUpdate && status === 200
+const lost = 'All was done but updates by criteria for which another write made the record at the same time. Read before you repeat anything, and send those updates alone.'
+
+/** What criteria led to is known by the write that they became. */
+function accessBy (done: Done): Access {
+  const { entry: { interaction }, write, answer: { record } } = done
+  const asked = { ...interaction, id: write.id ?? record?.id }
+  return isLost(done) ? { ...accessOf(asked, []), failure: 'CONFLICT' } : accessOf(asked, record === undefined ? [] : [nameOf(record)])
 }
 
 function decideOn (interaction: BundleEntry['interaction'], at: number): void {
@@ -82,8 +96,17 @@ type Placed = ReadonlyArray<readonly [at: number, write: Write]>
 
 function demandDistinct (writes: Placed): void {
   const seen = new Set<string>()
-  const again = writes.filter(([, { type, id }]) => id !== undefined && seen.size === seen.add(`${type}/${id}`).size)
+  const again = writes.filter(([, write]) => {
+    const name = meantBy(write)
+    return name !== undefined && seen.size === seen.add(name).size
+  })
   if (again.length > 0) throw inEntries(new Failure('BAD_REQUEST', { message: 'A transaction writes each record once at most.' }), again.map(([at]) => at))
+}
+
+/** One record and no other; undefined where nobody knows which. */
+function meantBy ({ type, id, isUpdate = false, request }: Write): string | undefined {
+  if (id !== undefined) return `${type}/${id}`
+  return isUpdate ? `${type}?${request?.ifNoneExist}` : undefined
 }
 
 /** Of which entry the datastore speaks is known where it can be of one alone. */

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
+import type { StoredResource } from '../../mappings/fhir.js'
 import { ask, notFound } from '../door.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
@@ -9,21 +10,28 @@ import { shownRecord } from '../reads/fhir-read.js'
 import { withRecord } from './as-stored.js'
 import { fhirUpdate } from './fhir-writes.js'
 import { fhirPatch } from './patch.js'
+import { demandChangeable } from '../policy.js'
 import { conditionsAmongOwn } from '../restrict.js'
 import { severalMatch, soleChangeable } from './sole-match.js'
-import { notCreated, remove, toCreate, wholeAnswer, written } from './writes.js'
+import { notCreated, remove, toCreate, update, wholeAnswer, written, type Written } from './writes.js'
 
-/** How often a create is repeated that another one with the same criteria was in the way of. */
+/** How often a write is tried that another one with the same criteria was in the way of. */
 const mostTries = 6
 const tryAgainMs = 50
 
 /** A new record, unless the tenant has one that meets the criteria: then that one, as it is. */
-export async function conditionalCreate (door: Door, { type, resource, criteria }: Omit<ConditionalCreate, 'kind'>): Promise<FhirAnswer> {
+export async function conditionalCreate (door: Door, asked: ConditionalCreate): Promise<FhirAnswer> {
+  const { record, answer, isMade } = await makeOrFind(door, asked)
+  return shownRecord(door, answer, record, isMade ? 201 : 200)
+}
+
+/** The new record, or the one of the tenant's that meets the criteria. */
+async function makeOrFind (door: Door, { type, resource, criteria }: Omit<ConditionalCreate, 'kind'>): Promise<Written & { readonly isMade: boolean }> {
   const checked = await toCreate(door, { type, resource })
   const headers = { ...wholeAnswer, 'if-none-exist': conditionsAmongOwn(criteria.parameters, door.tenant) }
   for (let attempt = 1; ; attempt++) {
     const answer = await withRecord(door, await ask(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
-    if (answer.status === 201 || answer.status === 200) return shownRecord(door, answer, written(door, answer, { kind: 'conditional-create', type }), answer.status)
+    if (answer.status === 201 || answer.status === 200) return { record: written(door, answer, { kind: 'conditional-create', type }), answer, isMade: answer.status === 201 }
     if (answer.status === 412) throw severalMatch()
     // HAPI refuses those that come while the first is being stored, instead of showing it to them.
     if (answer.status !== 409 || attempt === mostTries) throw await notCreated(door, answer, checked)
@@ -35,15 +43,40 @@ export async function conditionalCreate (door: Door, { type, resource, criteria 
  * An update of the one record that meets the criteria, or a new record where none does. A client's id is never given to a
  * new record, so one that comes with an id and meets nothing is not found.
  */
-export async function conditionalUpdate (door: Door, { type, resource, criteria, version }: ConditionalUpdate): Promise<FhirAnswer> {
-  const found = await soleChangeable(door, criteria)
-  if (found === undefined) {
-    if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
-    if (resource.id !== undefined) throw notFound()
-    return await conditionalCreate(door, { type, resource, criteria })
+export async function conditionalUpdate (door: Door, asked: ConditionalUpdate): Promise<FhirAnswer> {
+  for (let attempt = 1; ; attempt++) {
+    const found = await soleChangeable(door, asked.criteria)
+    const answer = found === undefined ? await updateOfNone(door, asked) : await updateOf(door, asked, found)
+    if (answer !== undefined) return answer
+    if (attempt === mostTries) throw new Failure('CONFLICT')
+    await pause(tryAgainMs * attempt)
   }
+}
+
+async function updateOf (door: Door, { type, resource, version }: ConditionalUpdate, found: StoredResource): Promise<FhirAnswer> {
   if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the record that meets the criteria, or none.' })
   return await fhirUpdate(door, { kind: 'update', type, id: found.id, resource, ...version !== undefined && { version } })
+}
+
+/**
+ * A new record where none met the criteria. When another request made one in the meantime, that one is changed, if it is still
+ * as that request left it: else nobody knows whether it meets the criteria.
+ * @returns undefined when it is not, and nothing was done
+ */
+async function updateOfNone (door: Door, { type, resource, criteria, version }: ConditionalUpdate): Promise<FhirAnswer | undefined> {
+  if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
+  if (resource.id !== undefined) throw notFound()
+  const { record, answer, isMade } = await makeOrFind(door, { type, resource, criteria })
+  if (isMade) return shownRecord(door, answer, record, 201)
+  door.onMatch?.(record.id)
+  demandChangeable(type, record.id)
+  try {
+    const written = await update(door, { type, id: record.id, resource, version: record.meta.versionId })
+    return shownRecord(door, written.answer, written.record)
+  } catch (error) {
+    if (error instanceof Failure && (error.code === 'CONFLICT' || error.code === 'NOT_FOUND')) return undefined
+    throw error
+  }
 }
 
 /** A patch of the one record that meets the criteria. */

@@ -33,7 +33,9 @@ export async function soleMatch (door: Door, { type, parameters }: Criteria): Pr
  */
 export async function soleChangeable (door: Door, criteria: Criteria): Promise<StoredResource | undefined> {
   const found = await soleMatch(door, criteria)
-  if (found !== undefined) demandChangeable(criteria.type, found.id)
+  if (found === undefined) return undefined
+  door.onMatch?.(found.id)
+  demandChangeable(criteria.type, found.id)
   return found
 }
 
