@@ -88,7 +88,7 @@ async function wrongForms (t: Test, { fhir: join }: World): Promise<void> {
 async function scopes (t: Test, { fhir: join }: World): Promise<void> {
   const all = await join()
   const [reader, writer] = [await join({ tenantId: all.tenantId, scopes: ['read'] }), await join({ tenantId: all.tenantId, scopes: ['write'] })]
-  const [id] = await stored(all, patient())
+  const [id, going] = await stored(all, patient(), patient())
   const reads: ReadonlyArray<readonly [string, string, unknown?, Record<string, string>?]> = [['GET', `/Patient/${id}`], ['HEAD', `/Patient/${id}`], ['GET', `/Patient/${id}/_history/1`], ['GET', `/Patient/${id}/_history`], ['GET', '/Patient'], ['POST', '/Patient/_search', 'family=Byron', formType]]
   for (const request of reads) {
     t.equal((await reader.send(...request)).status, 200, `${request[0]} ${request[1]} with read`)
@@ -96,10 +96,14 @@ async function scopes (t: Test, { fhir: join }: World): Promise<void> {
     t.equal(refused.status, 403, `${request[0]} ${request[1]} with write`)
     if (request[0] !== 'HEAD') isRefused(t, refused, { status: 403, code: 'forbidden' }, request[1])
   }
-  const writes: ReadonlyArray<readonly [number, string, string, unknown?, Record<string, string>?]> = [[201, 'POST', '/Patient', patient()], [200, 'PUT', `/Patient/${id}`, patient({ id, active: true })], [200, 'PATCH', `/Patient/${id}`, [{ op: 'remove', path: '/active' }], patchType], [204, 'DELETE', '/Patient?identifier=none']]
+  const writes: ReadonlyArray<readonly [number, string, string, unknown?, Record<string, string>?]> = [[201, 'POST', '/Patient', patient()], [200, 'PUT', `/Patient/${id}`, patient({ id, active: true })], [200, 'PATCH', `/Patient/${id}`, [{ op: 'remove', path: '/active' }], patchType], [204, 'DELETE', `/Patient/${going}`]]
   for (const [status, ...request] of writes) {
     isRefused(t, await reader.send(...request), { status: 403, code: 'forbidden' }, `${request[0]} ${request[1]} with read`)
     t.equal((await writer.send(...request)).status, status, `${request[0]} ${request[1]} with write`)
+  }
+  const byCriteria: ReadonlyArray<readonly [string, string, unknown?, Record<string, string>?]> = [['PUT', '/Patient?identifier=none', patient()], ['PATCH', '/Patient?family=Byron', [{ op: 'test', path: '/active', value: false }], patchType], ['DELETE', '/Patient?identifier=none']]
+  for (const request of byCriteria) {
+    for (const who of [reader, writer]) isRefused(t, await who.send(...request), { status: 403, code: 'forbidden' }, `${request[0]} by criteria reads and writes`)
   }
   const once = { 'if-none-exist': 'identifier=x' }
   for (const who of [reader, writer]) isRefused(t, await who.send('POST', '/Patient', patient(), once), 403, 'a conditional create reads and writes')

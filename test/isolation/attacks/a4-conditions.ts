@@ -52,6 +52,9 @@ export const conditions = section([
   { row: 'A4 conditional update', send: 'PUT /Patient?_id={own},{ownEdit}', body: patient(), status: 412 },
   { row: 'A4 conditional delete', send: 'DELETE /Patient?_id={own},{ownEdit}', status: 412 },
   { row: 'A4 conditional delete', send: 'DELETE /Patient?active=true', as: 'reader', status: 403 },
+  { row: 'A4 conditional delete', send: 'DELETE /Patient?family={ownMark}', as: 'writer', status: 403 },
+  { row: 'A4 conditional update', send: 'PUT /Patient?family={ownMark}', body: patient(), as: 'writer', status: 403 },
+  { row: 'A4 conditional patch', send: 'PATCH /Patient?family={ownMark}', headers: [patch], body: [{ op: 'test', path: '/active', value: 'x' }], as: 'writer', status: 403 },
   { row: 'A4 conditional patch', send: 'PATCH /Patient?_id={ownEdit}', headers: [patch], body: [{ op: 'add', path: '/active', value: true }], status: 200, shows: ['{ownEdit}'] },
   ...refused.flatMap(query => [
     { row: 'A4 criteria', send: `DELETE /Patient?${query}`, status: 400 },
