@@ -64,7 +64,7 @@ export const controls = [
   control('one spelling of a path', ['paths'], [
     patch('passthrough/fhir-request.js', '|| !/^[A-Za-z0-9\\-._$*]+$/.test(segment)', ''),
     patch('passthrough/interaction-of.js', '/^[A-Za-z0-9\\-.]+$/.test(segment)', "segment !== ''"),
-    patch(guard('policy'), "if (on === 'record' && !isId(interaction.id))", 'if (false)')
+    patch(guard('policy'), "if (on === 'record' && !isId(id))", 'if (false)')
   ]),
   control('types that all share', ['shared'], patch(guard('policy'), 'if (sharedTypes.has(interaction.type))', 'if (false)'), { ci: true }),
   control('scope of a key', ['http'], patch('passthrough/allowed.js', "if (scopes !== 'entries')", 'if (false)'), { ci: true }),
