@@ -45,7 +45,7 @@ export const controls = [
   control('extensions of the datastore', ['binaries'], patch(guard('writes/stamp'), '!serverExtension.test(url)', 'true')),
   control('owner before an update', ['writes'], patch(guard('writes/writes'), 'if (!(await ownedAmong(door, [record])).has(record))', 'if (false)'), { ci: true }),
   control('owner before a delete', ['writes'], patch(guard('writes/writes'), 'const stored = await metaOf(door, type, id)', 'const stored = { meta: {} }'), { ci: true }),
-  control('owners of the records of a transaction', ['bundles'], patch(guard('bundles/transaction'), 'if (named.some(', 'if (false && named.some(')),
+  control('owners of the records of a transaction', ['bundles'], patch(guard('bundles/transaction'), 'if (missing.length > 0)', 'if (false)')),
   control('If-Match of an update', ['writes'], patch(guard('writes/writes'), "...version !== undefined && { 'if-match': `W/\"${version}\"` } };\n    const answer = await withRecord(door, await ask(door, { method: 'PUT'", "};\n    const answer = await withRecord(door, await ask(door, { method: 'PUT'")),
   control('If-Match of a delete', ['writes'], patch(guard('writes/writes'), 'if (version !== undefined && version !== stored.meta.versionId)', 'if (false)'), { on: 'hapi' }),
   control('headers that go to the datastore', ['headers'], [
