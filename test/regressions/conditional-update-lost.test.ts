@@ -8,7 +8,7 @@ import { failureOf, gatewayTo, newTenant, system } from '../tenant-guard/guarded
 
 const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
 t.teardown(() => sandbox.close())
-const gateway = gatewayTo(sandbox.url)
+const [gateway, anotherGateway] = [gatewayTo(sandbox.url), gatewayTo(sandbox.url)]
 
 const named = (family: string) => ({ resourceType: 'Patient', identifier: [{ system: 'urn:mrn', value: '1' }], name: [{ family }] })
 const criteria = { type: 'Patient', parameters: [['identifier', 'urn:mrn|1']] } as const
@@ -33,7 +33,7 @@ function disturbed (isHit: (request: BackendRequest) => boolean, others: Readonl
 const isCreate = ({ method, headers = {} }: BackendRequest) => method === 'POST' && headers['if-none-exist'] !== undefined
 const isUpdate = ({ method }: BackendRequest) => method === 'PUT'
 const another = (family: string) => (tenantId: string) => gateway.backend.send({ method: 'POST', path: 'Patient', body: JSON.stringify({ ...named(family), meta: { tag: [{ system, code: tenantId }] } }) })
-const changed = (family: string) => (tenantId: string) => gateway.guard(tenantId).perform(update(family))
+const changed = (family: string) => (tenantId: string) => anotherGateway.guard(tenantId).perform(update(family))
 
 // The record that another request had made in the meantime was shown with 200, and what this one sent was gone.
 t.test('a conditional update for which another request makes the record in the meantime changes that one', async t => {

@@ -12,16 +12,18 @@ import { fhirUpdate } from './fhir-writes.js'
 import { fhirPatch } from './patch.js'
 import { demandChangeable } from '../policy.js'
 import { conditionsAmongOwn } from '../restrict.js'
+import { oneByOne } from './one-by-one.js'
 import { severalMatch, soleChangeable } from './sole-match.js'
 import { notCreated, remove, toCreate, update, wholeAnswer, written, type Written } from './writes.js'
 
 /** How often a write is tried that another one with the same criteria was in the way of. */
 const mostTries = 6
 const tryAgainMs = 50
+const settleMs = 250
 
 /** A new record, unless the tenant has one that meets the criteria: then that one, as it is. */
 export async function conditionalCreate (door: Door, asked: ConditionalCreate): Promise<FhirAnswer> {
-  const { record, answer, isMade } = await makeOrFind(door, asked)
+  const { record, answer, isMade } = await oneByOne(door, asked.criteria, () => makeOrFind(door, asked))
   return shownRecord(door, answer, record, isMade ? 201 : 200)
 }
 
@@ -44,6 +46,10 @@ async function makeOrFind (door: Door, { type, resource, criteria }: Omit<Condit
  * new record, so one that comes with an id and meets nothing is not found.
  */
 export async function conditionalUpdate (door: Door, asked: ConditionalUpdate): Promise<FhirAnswer> {
+  return await oneByOne(door, asked.criteria, () => updateOrCreate(door, asked))
+}
+
+async function updateOrCreate (door: Door, asked: ConditionalUpdate): Promise<FhirAnswer> {
   for (let attempt = 1; ; attempt++) {
     const found = await soleChangeable(door, asked.criteria)
     const answer = found === undefined ? await updateOfNone(door, asked) : await updateOf(door, asked, found)
@@ -70,6 +76,8 @@ async function updateOfNone (door: Door, { type, resource, criteria, version }: 
   if (isMade) return shownRecord(door, answer, record, 201)
   door.onMatch?.(record.id)
   demandChangeable(type, record.id)
+  // Other gateways may still be making theirs: HAPI refuses them while this record is as it was made.
+  await pause(settleMs)
   try {
     const written = await update(door, { type, id: record.id, resource, version: record.meta.versionId })
     return shownRecord(door, written.answer, written.record)
