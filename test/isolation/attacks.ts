@@ -2,6 +2,7 @@ import type { Test } from 'tap'
 import { unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { attacks } from './attacks/index.js'
+import { builtIns } from './built-ins.js'
 import { makeAttackWorld, publicUrl, type AttackWorld, type Stores } from './attack-world.js'
 import { runAttack, untouchableState, wrongWithOwn } from './run-attacks.js'
 
@@ -16,12 +17,13 @@ export async function attackAll (t: Test, stores: Stores): Promise<void> {
   const world = await attackWorld(t, stores)
   for (const [name, section] of Object.entries(attacks)) {
     await t.test(name, async t => {
-      const before = await untouchableState(world)
+      const [before, shared] = [await untouchableState(world), builtIns()]
       for (const attack of section) {
         const { problems } = await runAttack(world, attack)
         t.strictSame(problems, [], `${attack.row}: ${attack.send.slice(0, 100)}`)
       }
       t.equal(await untouchableState(world), before, 'what is another\'s is as it was, with all its versions')
+      t.ok(builtIns() === shared, 'what all tenants share in the process is as it was')
     })
   }
   t.strictSame(await wrongWithOwn(world), [], 'what the attacker stored is the attacker\'s alone and leads to nothing else')

@@ -1,3 +1,4 @@
+import { inheritedNames } from '../built-ins.js'
 import { section } from './attack.js'
 
 const patient = (more: object = {}) => ({ resourceType: 'Patient', name: [{ family: '{ownMark}' }], ...more })
@@ -18,6 +19,31 @@ const patches: ReadonlyArray<readonly [object[], number | readonly number[]]> = 
   [[{ op: 'replace', path: '/id', value: '{theirs}' }], 422], [[{ op: 'replace', path: '/resourceType', value: 'Practitioner' }], [400, 422]], [[{ op: 'remove', path: '/id' }], 422], [[{ op: 'replace', path: '', value: { resourceType: 'Patient', id: '{theirs}' } }], [400, 422]], [[{ op: 'replace', path: '/meta', value: 'x' }], 422],
   [[{ op: 'replace', path: '/meta/versionId', value: '99' }], 200], [[{ op: 'add', path: '/__proto__/meta', value: {} }], [400, 422]], [[{ op: 'add', path: '/constructor/prototype/x', value: {} }], [400, 422]], [[{ op: 'test', path: '/id', value: '{theirs}' }], 422], [[{ op: 'copy', from: '/id', path: '/nosuch/x' }], 422], [[{ op: 'nosuch', path: '/id' }], [400, 422]], [[{ op: 'add', path: 'id', value: 1 }], [400, 422]], [[{ op: 'add', path: '/text/~2', value: 1 }], [400, 422]]
 ]
+
+/** Where what every value of its kind has could be taken for a member: the record itself, and an object, a list and a text in it. */
+const holders = { fhir: ['', '/meta', '/name/0', '/name', '/resourceType', '/meta/tag/0/code'], simple: ['', '/address', '/identifiers', '/lastName', '/active'] } as const
+
+/** What a token that names a member of the language's own could be asked to do; none of it may be done. */
+const throughInherited = (holder: string, name: string): ReadonlyArray<Readonly<Record<string, unknown>>> => [
+  ...[`${holder}/${name}/x`, `${holder}/${name}/call`, `${holder}/${name}/prototype/x`].map(path => ({ op: 'add', path, value: 1 })),
+  ...[`${holder}/${name}`, `${holder}/${name}/name`].flatMap(path => [
+    { op: 'remove', path }, { op: 'replace', path, value: 1 }, { op: 'test', path, value: 1 }, { op: 'copy', from: path, path: '/language' }, { op: 'move', from: path, path: '/language' }
+  ]),
+  { op: 'copy', from: '/id', path: `${holder}/${name}/x` }, { op: 'move', from: '/id', path: `${holder}/${name}/x` }
+]
+
+/** Each name once, at another place and with another operation each time; in a batch all of its operations. */
+const inherited = inheritedNames.flatMap((name, at) => {
+  const [ofFhir, ofSimple] = [holders.fhir, holders.simple].map((places: readonly string[]) => throughInherited(places[at % places.length]!, name))
+  const entries = ofFhir!.map(operation => ({
+    resource: { resourceType: 'Binary', contentType: 'application/json-patch+json', data: Buffer.from(JSON.stringify([operation])).toString('base64') }, request: { method: 'PATCH', url: 'Patient/{ownEdit}' }
+  }))
+  return [
+    { row: 'A4 inherited member', send: 'PATCH /Patient/{ownEdit}', headers: [patch], body: [ofFhir![at % ofFhir!.length]], status: 422 },
+    { row: 'A4 inherited member', send: 'PATCH !/v1/patients/{ownEdit}', headers: [patch], body: [ofSimple![(at + 3) % ofSimple!.length]], status: 422 },
+    ...at % 10 === 0 ? [{ row: 'A4 inherited member', send: 'POST /', body: { resourceType: 'Bundle', type: 'batch', entry: entries }, status: 200, hides: ['"status":"200'] }] : []
+  ]
+})
 
 /** A4: conditional writes and patches. */
 export const conditions = section([
@@ -65,6 +91,8 @@ export const conditions = section([
   ...['PUT', 'PATCH', 'DELETE'].map(method => ({ row: 'A4 no criteria', send: `${method} /Patient`, headers: [patch], body: method === 'DELETE' ? undefined : [], status: [400, 415] })),
   ...patches.map(([body, status]) => ({ row: 'A4 patch', send: 'PATCH /Patient/{ownEdit}', headers: [patch], body, status, hides: ['{theirTenant}'] })),
   ...['Patient/{stranger}', '{backend}/Patient/{stranger}', 'Patient?_id={stranger}'].map(reference => ({ row: 'A4 patch', send: 'PATCH /Patient/{ownEdit}', headers: [patch], body: [{ op: 'add', path: '/link', value: [{ other: { reference }, type: 'seealso' }] }], status: 422 })),
+  ...inherited,
+  ...['/name/length', '/name/-', '/name/00', '/name/+0', '/name/0x0', '/name/1e0', '/name/4294967295', '/name/ 0', '/name/map'].flatMap(path => [{ op: 'remove', path }, { op: 'replace', path, value: 4294967295 }, { op: 'move', from: path, path: '/language' }, { op: 'copy', from: path, path: '/language' }]).map(operation => ({ row: 'A4 token of a list', send: 'PATCH /Patient/{ownEdit}', headers: [patch], body: [operation], status: 422 })),
   { row: 'A4 patch', send: 'PATCH /Patient/{stranger}', headers: [patch], body: [{ op: 'add', path: '/active', value: false }], status: 404 },
   { row: 'A4 patch', send: 'PATCH /Patient/{stranger}', headers: [patch], body: [{ op: 'test', path: '/id', value: '{stranger}' }], status: 404 },
   { row: 'A4 patch', send: 'PATCH /Patient/{stranger}', headers: [patch], body: [], status: 404 },

@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import t from 'tap'
+import { patched } from '../src/json-patch.js'
+
+interface Case { readonly comment?: string, readonly doc: unknown, readonly patch: ReadonlyArray<Readonly<Record<string, unknown>>>, readonly expected?: unknown, readonly error?: string, readonly disabled?: boolean }
+
+const { resolve } = createRequire(import.meta.url)
+const suites = ['spec_tests', 'tests'].map(name => [name, JSON.parse(readFileSync(resolve(`json-patch-test-suite/${name}.json`), 'utf8')) as Case[]] as const)
+
+// A record cannot be replaced whole here, so each document stands one level down.
+const below = (pointer: unknown) => pointer === '' || String(pointer).startsWith('/') ? `/doc${String(pointer)}` : pointer
+const lowered = (operation: Case['patch'][number]) => ({ ...operation, ...'path' in operation && { path: below(operation.path) }, ...'from' in operation && { from: below(operation.from) } })
+
+for (const [name, cases] of suites) {
+  t.test(`patches are applied as the common suite of RFC 6902 has them: ${name}`, async t => {
+    for (const { comment, doc, patch, expected, error } of cases.filter(one => one.disabled !== true)) {
+      const before = JSON.stringify(doc)
+      const says = `${comment ?? error ?? ''} ${JSON.stringify(patch)}`
+      const apply = () => patched(patch.map(lowered), { doc })
+      if (error !== undefined) t.throws(apply, { name: 'Failure', status: /^4/ }, says)
+      else t.strictSame(apply(), { doc: expected ?? doc }, says)
+      t.equal(JSON.stringify(doc), before, 'the document itself stays as it is')
+    }
+  })
+}
+
+t.test('what a patch adds stays as it was sent, whatever later operations do in it', async t => {
+  const patch = [{ op: 'add', path: '/a', value: { list: [1] } }, { op: 'add', path: '/a/list/-', value: 2 }, { op: 'copy', from: '/a', path: '/b' }, { op: 'remove', path: '/b/list/0' }, { op: 'test', path: '/a/list', value: [1, 2] }]
+  const sent = JSON.stringify(patch)
+  t.strictSame(patched(patch, {}), { a: { list: [1, 2] }, b: { list: [2] } })
+  t.equal(JSON.stringify(patch), sent)
+})
+
+t.test('a patch leaves no value that is nested deeper than a body may be', async t => {
+  const deep = (levels: number): unknown => levels === 0 ? 1 : { a: deep(levels - 1) }
+  const nest = (times: number) => Array.from({ length: times }, () => [{ op: 'add', path: '/next', value: deep(30) }, { op: 'move', from: '/deep', path: `/next${'/a'.repeat(29)}/b` }, { op: 'move', from: '/next', path: '/deep' }]).flat()
+  t.ok(patched(nest(1), { deep: 1 }))
+  t.throws(() => patched(nest(3), { deep: 1 }), { code: 'VALIDATION_ERROR' })
+  t.throws(() => patched(nest(300), { deep: 1 }), { code: 'VALIDATION_ERROR' })
+  t.throws(() => patched([...nest(300), { op: 'copy', from: '/deep', path: '/other' }], { deep: 1 }), { code: 'VALIDATION_ERROR' })
+})
+
+t.test('what stands in long lists is moved a bounded number of times', async t => {
+  const inserts = Array.from({ length: 1000 }, () => ({ op: 'add', path: '/list/0', value: 1 }))
+  const listOf = (length: number) => ({ list: new Array(length).fill(0) })
+  t.equal((patched(inserts, listOf(100_000)) as { list: number[] }).list.length, 101_000)
+  t.throws(() => patched(inserts, listOf(300_000)), { code: 'VALIDATION_ERROR' })
+})
