@@ -23,6 +23,13 @@ export function demandVersion (header: string | undefined, version: string | und
   if (version === undefined || !versions.includes(version)) throw new Failure('PRECONDITION_FAILED')
 }
 
+/** Whether a request has a precondition that is looked at in reads alone, or nowhere. */
+export const hasOtherPrecondition = (headers: Readonly<Record<string, unknown>>): boolean => headers['if-none-match'] !== undefined || headers['if-unmodified-since'] !== undefined
+
+/** Of a write whose sender counts on such a precondition: made all the same, it could replace what was to be kept. RFC 9110, section 13.1 */
+export const otherPrecondition = (): Failure =>
+  new Failure('BAD_REQUEST', { message: 'A write takes no If-None-Match and no If-Unmodified-Since: send If-Match with the ETag of the version that it is to replace, and If-None-Exist where a create of raw FHIR depends on what is there.' })
+
 /** Whether the client has the stored version already. */
 export function isKnown (header: string | undefined, version: string | undefined): boolean {
   const versions = versionsIn(header, 'If-None-Match')

@@ -55,7 +55,7 @@ const requestMembers = new Set(['method', 'url', 'ifMatch', 'ifNoneExist', 'ifNo
 function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, readRequest: ReadRequest): BundleEntry {
   const { fullUrl, resource, request } = isObject(item) && Object.keys(item).every(name => entryMembers.has(name)) ? item : refuse()
   if (!isObject(request) || !Object.keys(request).every(name => requestMembers.has(name))) refuse()
-  const { method, url, ifMatch, ifNoneExist } = request as FhirElement
+  const { method, url, ifMatch, ifNoneMatch, ifNoneExist } = request as FhirElement
   if (typeof method !== 'string' || typeof url !== 'string' || !isText(ifMatch) || !isText(ifNoneExist)) refuse()
   const [path = '', query = ''] = splitOnce(localUrl(url as string, fhirBase), '?')
   const interaction = readRequest({
@@ -64,6 +64,7 @@ function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, read
     query: withoutFormat(pairsIn(query, Infinity)),
     body: method === 'PATCH' ? patchIn(resource) : resource,
     ifMatch: readVersion(ifMatch),
+    hasOtherPrecondition: ifNoneMatch !== undefined,
     ifNoneExist: readCriteria(ifNoneExist),
     isLenient: false,
     showsWritten,

@@ -13,6 +13,8 @@ export interface FhirRequest {
   readonly body?: unknown
   /** The version that If-Match names; `*` is any. */
   readonly ifMatch?: string | undefined
+  /** Whether it has a precondition that only reads may have. */
+  readonly hasOtherPrecondition?: boolean
   /** The criteria of a conditional create. */
   readonly ifNoneExist?: readonly QueryPair[] | undefined
   /** Whether the answer to a Bundle shows the records that were written: `Prefer: return=representation`. */

@@ -1,7 +1,9 @@
+import { otherPrecondition } from '../envelope/conditions.js'
 import { Failure } from '../envelope/failures.js'
 import { refused } from '../envelope/query.js'
 import { compartments } from '../mappings/r4/compartments.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
+import { policy } from '../tenant-guard/policy.js'
 import { resourceTypes } from '../tenant-guard/resource-types.js'
 import { terminologyOperations } from '../tenant-guard/operations/terminology-operations.js'
 import { requireNoQuery, resourceIn, type FhirRequest } from './fhir-request.js'
@@ -59,7 +61,9 @@ export function interactionOf (request: FhirRequest): FhirInteraction {
   const method = request.method === 'HEAD' ? 'GET' : request.method
   const reader = Object.hasOwn(found.methods, method) ? found.methods[method] : undefined
   if (reader === undefined) throw notOffered(methodsAt(found, request))
-  return reader(request, namedIn(found.path, request.path))
+  const interaction = reader(request, namedIn(found.path, request.path))
+  if (request.hasOtherPrecondition === true && policy[interaction.kind].scopes.includes('write')) throw otherPrecondition()
+  return interaction
 }
 
 /** HEAD is as GET, but of an export, which it would begin. */

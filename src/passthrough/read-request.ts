@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { acceptableType } from '../envelope/accept.js'
 import { parseBody, requireUtf8 } from '../envelope/body.js'
+import { hasOtherPrecondition } from '../envelope/conditions.js'
 import { Failure } from '../envelope/failures.js'
 import { pairsIn, queryOf, type QueryPair } from '../envelope/query.js'
 import { asksForContent, binaryOf, isContent } from './binary.js'
@@ -30,6 +31,7 @@ export function readRequest (request: FastifyRequest, { fhirBase, prefix }: Fhir
     query: withoutFormat(parameters),
     body: form.length > 0 ? undefined : bodyIn(request, path, fhirBase),
     ifMatch: readVersion(headers['if-match']),
+    hasOtherPrecondition: hasOtherPrecondition(headers),
     ifNoneExist: readCriteria(headers['if-none-exist']?.toString()),
     isLenient,
     showsWritten: returns === 'representation',

@@ -6,7 +6,7 @@ import type { StoredResource } from '../mappings/fhir.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { warningsOf } from '../mappings/kit/validate.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
-import { entityTag, isKnown, versionsIn } from '../envelope/conditions.js'
+import { entityTag, hasOtherPrecondition, isKnown, otherPrecondition, versionsIn } from '../envelope/conditions.js'
 import { readWish } from './include.js'
 import { read, remove, search, type Context } from './interactions.js'
 import { createOnce, updateOnce, type Written } from './once.js'
@@ -43,7 +43,7 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFo
     mapping, store: storeFor(request), occasion: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
   })
   scope.post(`/${path}`, keyed, async (request, reply) => {
-    refuseQuery(request)
+    demandPlainWrite(request)
     const written = await claimed(keyedRequests, { request, route: path }, claim => createOnce(contextOf(request), request.body, claim))
     reply.code(201).header('location', `/v1/${path}/${written.stored.id}`)
     return presentWritten(mapping, written, reply)
@@ -62,13 +62,13 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFo
   })
   if (mapping.appendOnly) return
   scope.patch(`/${path}/:id`, keyed, async (request: WithId, reply) => {
-    refuseQuery(request)
+    demandPlainWrite(request)
     const change = { id: request.params.id, body: request.body, ifMatch: request.headers['if-match'] }
     const written = await claimed(keyedRequests, { request, route: path, ...change }, claim => updateOnce(contextOf(request), change, claim))
     return presentWritten(mapping, written, reply)
   })
   scope.delete(`/${path}/:id`, async (request: WithId) => {
-    refuseQuery(request)
+    demandPlainWrite(request)
     await remove(contextOf(request), request.params.id, request.headers['if-match'])
     return { id: request.params.id, deleted: true }
   })
@@ -94,8 +94,9 @@ function present (mapping: Mapping, stored: StoredResource, reply: FastifyReply)
   return mapping.present(stored)
 }
 
-/** Only reads have a query; a filter on anything else would be ignored, and its sender misled. */
-function refuseQuery (request: FastifyRequest): void {
+/** Only reads have a query, and conditions on another version: on a write they would be ignored, and its sender misled. */
+function demandPlainWrite (request: FastifyRequest): void {
+  if (hasOtherPrecondition(request.headers)) throw otherPrecondition()
   const [name] = readPairs(queryOf(request.raw.url)).keys()
   if (name !== undefined) throw refused('query', 'this request takes no query')
 }

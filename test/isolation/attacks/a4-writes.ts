@@ -74,10 +74,14 @@ export const writes = section([
   { row: 'A4 update', send: 'PUT /Patient/{stranger}?_id={own}', body: patient(), status: 400 },
   { row: 'A4 update-as-create', send: 'PUT /Patient/{ownTenant}-1', body: patient({ id: '{ownTenant}-1' }), status: 404 },
   { row: 'A4 update-as-create', send: 'PUT /Patient/12345', body: patient({ id: '12345' }), status: 404 },
-  ...['if-match: W/"1"', 'if-match: W/"9"', 'if-match: *', 'if-none-match: *', 'if-unmodified-since: Sat, 01 Jan 2000 00:00:00 GMT'].flatMap(header => [
+  ...['if-match: W/"1"', 'if-match: W/"9"', 'if-match: *'].flatMap(header => [
     { row: 'A4 If-Match', send: 'PUT /Patient/{stranger}', headers: [header], body: patient({ id: '{stranger}' }), status: 404 },
     { row: 'A4 If-Match', send: 'PUT /Flag/{stranger}', headers: [header], body: { resourceType: 'Flag', status: 'active', code: { text: 'x' }, subject: { reference: 'Patient/{own}' } }, status: 404 },
     { row: 'A4 If-Match', send: 'DELETE /Patient/{stranger}', headers: [header], status: 404 }
+  ]),
+  ...['if-none-match: *', 'if-none-match: W/"1"', 'if-unmodified-since: Sat, 01 Jan 2000 00:00:00 GMT'].flatMap(header => [
+    { row: 'A4 If-None-Match', send: 'PUT /Patient/{stranger}', headers: [header], body: patient({ id: '{stranger}' }), status: 400 },
+    { row: 'A4 If-None-Match', send: 'DELETE /Patient/{stranger}', headers: [header], status: 400 }
   ]),
   { row: 'A4 If-Match', send: 'PUT /Patient/{ownEdit}', headers: ['if-match: W/"999"'], body: patient({ id: '{ownEdit}' }), status: 412 },
   { row: 'A4 If-Match', send: 'PUT /Patient/{ownEdit}', headers: ['if-match: W/"1", W/"2"'], body: patient({ id: '{ownEdit}' }), status: 400 },
