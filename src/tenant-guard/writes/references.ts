@@ -57,7 +57,7 @@ function referenceTarget (value: unknown, inner: ReadonlySet<string>): Target {
 function uriTarget (value: unknown, bases: readonly string[]): Target {
   if (typeof value !== 'string' || bases.some(base => value.startsWith(`${base}/`))) return undefined
   const plain = value.replace(/[|#].*$/s, '')
-  return resourceTypes.has(plain.slice(0, plain.indexOf('/'))) ? recordOf(plain) : 'harmless'
+  return plain.includes('/') && resourceTypes.has(plain.split('/', 1)[0]!) ? recordOf(plain) : 'harmless'
 }
 
 function recordOf (reference: string): string | undefined {
