@@ -73,25 +73,25 @@ function missing (): never {
   throw new Failure('NOT_FOUND')
 }
 
-const formats = new Set(['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson', 'ndjson'])
+const formats = new Set<unknown>(['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson', 'ndjson'])
 
 /** What the parameters of a manifest may be; `inputSource` says where the data comes from, for people. */
-const known = new Set(['inputFormat', 'inputSource', 'storageDetail', 'input'])
+const known = new Set<unknown>(['inputFormat', 'inputSource', 'storageDetail', 'input'])
 
 function inputsIn (body: unknown): readonly ImportInput[] {
   const { resourceType, parameter } = (Buffer.isBuffer(body) && body.length > 0 ? parseBody(body) : {}) as FhirElement
   if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send Parameters with inputFormat and input, as HAPI takes them.' })
   const parameters = parameter as readonly FhirElement[]
-  if (!parameters.every(item => typeof item === 'object' && item !== null && known.has(String(item.name)))) throw refused('parameter', `expected ${[...known].join(', ')}`)
+  if (!parameters.every(item => typeof item === 'object' && item !== null && known.has(item.name))) throw refused('parameter', `expected ${[...known].join(', ')}`)
   const [format] = parameters.filter(({ name }) => name === 'inputFormat')
-  if (format === undefined || !formats.has(String(format.valueCode))) throw refused('inputFormat', 'expected application/fhir+ndjson')
+  if (format === undefined || !formats.has(format.valueCode)) throw refused('inputFormat', 'expected application/fhir+ndjson')
   for (const { part } of parameters.filter(({ name }) => name === 'storageDetail')) demandPlainStorage(part)
   return parameters.filter(({ name }) => name === 'input').map(inputOf)
 }
 
 function demandPlainStorage (part: unknown): void {
   const parts = Array.isArray(part) ? part as readonly FhirElement[] : []
-  if (parts.some(({ name }) => String(name).startsWith('credential'))) throw refused('storageDetail', 'credentials are not sent to sources; use URLs that need none')
+  if (parts.some(({ name }) => typeof name === 'string' && name.startsWith('credential'))) throw refused('storageDetail', 'credentials are not sent to sources; use URLs that need none')
   if (parts.some(({ name, valueCode }) => name === 'type' && valueCode !== 'https')) throw refused('storageDetail', 'expected the type https')
 }
 

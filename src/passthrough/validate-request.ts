@@ -24,8 +24,10 @@ function partsOf ({ parameter = [] }: FhirElement): { readonly resource: unknown
   const resources = parts.filter(({ name }) => name === 'resource')
   if (resources.length !== 1) refuse()
   const others = parts.filter(({ name }) => name !== 'resource')
-  return { resource: resources[0]!.resource, parameters: others.map(({ name, valueCode }) => [String(name), String(valueCode)]) }
+  return { resource: resources[0]!.resource, parameters: others.map(({ name, valueCode }) => [textOf(name), textOf(valueCode)]) }
 }
+
+const textOf = (value: unknown): string => typeof value === 'string' ? value : ''
 
 /** Both are checked alike: as content that would be written. */
 const modes = new Set(['create', 'update'])

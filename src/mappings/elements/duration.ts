@@ -19,8 +19,8 @@ function durationIn (code: string, unit: string, factors: Readonly<Record<string
     read (stored) {
       const value = isElement(stored) ? decimal.codec.read(stored.value) : undefined
       if (!isElement(stored) || value === undefined || stored.comparator !== undefined) return undefined
-      const unit = String(stored.code ?? stored.unit)
-      if (!Object.hasOwn(factors, unit)) return undefined
+      const unit = stored.code ?? stored.unit
+      if (typeof unit !== 'string' || !Object.hasOwn(factors, unit)) return undefined
       return factors[unit] === 1 ? value : Number(value) * factors[unit]!
     },
     write: value => ({ value, unit, system: ucum, code })

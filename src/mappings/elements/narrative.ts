@@ -5,7 +5,7 @@ import { isElement } from '../kit/path.js'
 const namespace = 'http://www.w3.org/1999/xhtml'
 const plainDiv = new RegExp(`^<div xmlns="${namespace}">(?:<p>)?((?:[^<]|<br ?/>)*)(?:</p>)?</div>$`)
 const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '\n': '<br/>' }
-const characters: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: '\'' }
+const characters = new Map([['amp', '&'], ['lt', '<'], ['gt', '>'], ['quot', '"'], ['apos', '\'']])
 
 const isXhtml = (words: string): boolean => /^<div[\s>]/.test(words)
 
@@ -22,7 +22,7 @@ function wordsOf (div: string): string | undefined {
 }
 
 function decoded (entity: string, decimal?: string, hex?: string, name?: string): string {
-  if (name !== undefined) return characters[name] ?? entity
+  if (name !== undefined) return characters.get(name) ?? entity
   const point = decimal === undefined ? parseInt(hex!, 16) : Number(decimal)
   return point <= 0x10FFFF ? String.fromCodePoint(point) : entity
 }

@@ -3,7 +3,7 @@ import { anyCode, text } from '../datatypes/primitives.js'
 import type { FhirElement } from '../fhir.js'
 import { datatype } from '../kit/datatype.js'
 import type { Element, Given } from '../kit/element.js'
-import { isElement, itemsAt, withMember } from '../kit/path.js'
+import { isElement, itemsAt, textAt, withMember } from '../kit/path.js'
 import type { Schema } from '../kit/schema.js'
 import { isText } from './choice.js'
 import { inItem } from './in-item.js'
@@ -30,7 +30,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The text that an Attachment holds; undefined for one that holds something else, or stands somewhere else. */
 function textOf (stored: unknown): string | undefined {
-  if (!isElement(stored) || typeof stored.data !== 'string' || stored.url !== undefined || forPrograms.test(String(stored.contentType))) return undefined
+  if (!isElement(stored) || typeof stored.data !== 'string' || stored.url !== undefined || forPrograms.test(textAt(stored, 'contentType'))) return undefined
   try {
     const words = utf8.decode(Buffer.from(stored.data, 'base64'))
     return plainForm.test(words) ? words : undefined

@@ -22,6 +22,12 @@ function namesOf (path: string): readonly string[] {
   return names
 }
 
+/** The text at a path of single elements; empty where there is none, or something else. */
+export function textAt (holder: FhirElement, path: string): string {
+  const found = at(holder, path)
+  return typeof found === 'string' ? found : ''
+}
+
 /** The holder with another value at the path; elements on the way are made, and taken away when nothing is left in them. */
 export function withAt (holder: FhirElement, path: string, value: unknown): FhirElement {
   const dot = path.indexOf('.')

@@ -10,7 +10,7 @@ import type { FhirElement } from '../fhir.js'
 import type { Given, Simple } from '../kit/element.js'
 import { byReference, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
-import { at } from '../kit/path.js'
+import { textAt } from '../kit/path.js'
 import { backbone } from '../kit/structure.js'
 import { appointmentRules } from '../rules/appointment.js'
 import { participationStatus } from '../value-sets.js'
@@ -26,7 +26,7 @@ const participant = filled(backbone({
 
 /** The first participant of a type, who has accepted when added by id alone. */
 const first = (type: string) => ({
-  find: (item: FhirElement) => String(at(item, 'actor.reference')).startsWith(`${type}/`),
+  find: (item: FhirElement) => textAt(item, 'actor.reference').startsWith(`${type}/`),
   create: { status: 'accepted' }
 })
 

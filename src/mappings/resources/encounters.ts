@@ -9,13 +9,13 @@ import { inFirst, inItem } from '../elements/in-item.js'
 import type { Given, Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
-import { at } from '../kit/path.js'
+import { textAt } from '../kit/path.js'
 import { backbone } from '../kit/structure.js'
 import { encounterClasses } from '../value-sets.js'
 
 const practitioner = reference('Practitioner')
 const placeName = display(200)
-const isPractitioner = (participant: object): boolean => String(at(participant as never, 'individual.reference')).startsWith('Practitioner/')
+const isPractitioner = (participant: object): boolean => textAt(participant as never, 'individual.reference').startsWith('Practitioner/')
 const startedNow = ({ now, simple }: Given) => simple.status === 'in-progress' || simple.status === 'in_progress' ? { start: now } : undefined
 
 /** A visit or another meeting of a patient with those who care: http://hl7.org/fhir/R4/encounter.html */
