@@ -43,7 +43,7 @@ function secretsFor ({ secrets, names }: AttackWorld, { as }: Attack, { sent }: 
 function wrongWith ({ names }: AttackWorld, { as }: Attack, { method, path, headers }: Call): string[] {
   const tag = `_tag=${tenantSystem}|${as === 'victim' ? names.theirTenant : names.ownTenant}`
   const decoded = percentDecoded(path)
-  const isSearch = /^\/fhir\/[A-Za-z]+(?:\/_search)?(?:\?|$)/.test(path) && (method === 'GET' || path.includes('_search'))
+  const isSearch = /^\/fhir\/[A-Z][A-Za-z]+(?:\/_search)?(?:\?|$)/.test(path) && (method === 'GET' || path.includes('_search'))
   return [
     ...isSearch && !decoded.includes(tag) ? [`searches without the tag: ${method} ${decoded}`] : [],
     ...headers['if-none-exist'] !== undefined && !percentDecoded(headers['if-none-exist']).includes(tag) ? ['creates on a condition without the tag'] : [],
