@@ -1,7 +1,7 @@
 /** `npm run docs` writes everything that is generated from declarations: configuration files, and tables between markers in the pages. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { defaultFile, editorSchema, environmentExample, settingsTables, withTables } from './config/documentation.js'
+import { defaultFile, editorSchema, environmentExample, referencePages, withTables } from './config/documentation.js'
 import { metricsTable } from './metrics/declarations.js'
 import { policyTable } from './tenant-guard/policy-table.js'
 
@@ -15,6 +15,6 @@ function writePage (path: string, tables: Readonly<Record<string, string>>): voi
 writeFileSync(root('config/clinigate.schema.json'), json(editorSchema()))
 writeFileSync(root('config/default.json'), json(defaultFile()))
 writeFileSync(root('config/env.example'), environmentExample())
-writePage('README.md', settingsTables())
+for (const [path, tables] of Object.entries(referencePages())) writePage(path, tables)
 writePage('docs/isolation.md', { policy: policyTable() })
 writePage('docs/how-to/observe.md', { metrics: metricsTable() })

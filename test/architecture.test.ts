@@ -89,8 +89,8 @@ test('a folder is a step of the request or a thing of the domain, never a drawer
   t.same(sources.filter(source => drawers.test(source.path)).map(source => source.path), [])
 })
 
-test('the README says of each folder what happens there, and of no other', async t => {
-  const [, table = ''] = readFileSync(join(root, 'README.md'), 'utf8').split('| folder of `src` |')
+test('docs/architecture.md says what each folder does, and names no other', async t => {
+  const [, table = ''] = readFileSync(join(root, 'docs/architecture.md'), 'utf8').split('| folder of `src` |')
   const rows = table.split('\n\n', 1)[0]!.split('\n').map(row => row.split('|')[1] ?? '')
   const named = rows.flatMap(row => [...row.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name!))
   const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).filter(entry => entry.isDirectory()).map(({ name }) => name)

@@ -6,7 +6,7 @@ import type { DatastoreConfig } from '../src/config.js'
 import { readCredentials } from '../src/config/credentials.js'
 import { controlDatabaseUrl } from '../src/config/secrets.js'
 import { cursorSecret } from '../src/config/cursor-secret.js'
-import { configTable, defaultFile, editorSchema, environmentExample, errorTable, settingsTables, withTables } from '../src/config/documentation.js'
+import { defaultFile, editorSchema, environmentExample, errorTable, referencePages, withTables } from '../src/config/documentation.js'
 import { policyTable } from '../src/tenant-guard/policy-table.js'
 import { ConfigError, loadConfig } from '../src/config/load.js'
 import { readText } from '../src/config/secret.js'
@@ -208,12 +208,14 @@ t.test('what is generated from the schema is up to date: npm run docs', async t 
   t.equal(shipped('clinigate.schema.json'), JSON.stringify(editorSchema(), null, 2) + '\n')
   t.equal(shipped('default.json'), JSON.stringify(defaultFile(), null, 2) + '\n')
   t.equal(shipped('env.example'), environmentExample())
-  const readme = readText(root('README.md')) ?? ''
-  t.equal(withTables(readme, settingsTables()), readme, 'the tables in the README')
+  for (const [path, tables] of Object.entries(referencePages())) {
+    const page = readText(root(path)) ?? ''
+    t.equal(withTables(page, tables), page, path)
+    t.ok(Object.values(tables).every(table => page.includes(table)), `${path} has its table`)
+  }
   const isolation = readText(root('docs/isolation.md')) ?? ''
   t.ok(isolation.includes(policyTable()), 'docs/isolation.md has the policy')
-  t.equal(withTables('a<!-- errors:start -->old<!-- errors:end -->b', settingsTables()), `a<!-- errors:start -->\n${errorTable()}\n<!-- errors:end -->b`)
-  t.ok(readme.includes(configTable()) && readme.includes(errorTable()), 'the README has both')
+  t.equal(withTables('a<!-- errors:start -->old<!-- errors:end -->b', { errors: errorTable() }), `a<!-- errors:start -->\n${errorTable()}\n<!-- errors:end -->b`)
 })
 
 t.test('a start warns of test keys on the server of live records, and of datastores that can\'t import by themselves, and names no address', async t => {

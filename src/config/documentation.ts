@@ -7,8 +7,11 @@ export function withTables (text: string, tables: Readonly<Record<string, string
   return Object.entries(tables).reduce((written, [name, table]) => between(written, name, table), text)
 }
 
-/** The tables of the README. */
-export const settingsTables = (): Readonly<Record<string, string>> => ({ config: configTable(), errors: errorTable() })
+/** The pages of the reference, with the tables between their markers. */
+export const referencePages = (): Readonly<Record<string, Readonly<Record<string, string>>>> => ({
+  'docs/reference/configuration.md': { config: configTable() },
+  'docs/reference/errors.md': { errors: errorTable() }
+})
 
 function between (text: string, name: string, table: string): string {
   const [start, end] = [`<!-- ${name}:start -->`, `<!-- ${name}:end -->`]
@@ -23,7 +26,7 @@ export function errorTable (): string {
   return ['| status | code | what to do |', '|---|---|---|', ...rows].join('\n')
 }
 
-/** The table of all settings, as the README shows it. */
+/** The table of all settings. */
 export function configTable (): string {
   const rows = allSettings()
     .filter(({ path }) => path[0] !== '$schema')
@@ -58,15 +61,18 @@ function variableOf ({ schema }: Setting): string {
 }
 
 function defaultOf ({ schema }: Setting): string {
-  return schema.default === undefined ? '' : `\`${JSON.stringify(schema.default)}\``
+  return schema.default === undefined ? '' : shownWithUnit(schema, schema.default)
+}
+
+function shownWithUnit ({ unit }: PropertySchema, value: unknown): string {
+  return `\`${JSON.stringify(value)}\`${unit && value !== null ? ` ${unit}` : ''}`
 }
 
 function meaningOf ({ schema }: Setting): string {
-  const unit = schema.unit ? `, in ${schema.unit}` : ''
-  const example = JSON.stringify(schema.examples?.[0])
-  const shown = example === undefined || example === JSON.stringify(schema.default) ? '' : `. Example: \`${example}\``
-  const choice = schema.enum ? `: ${schema.enum.join(', ')}` : ''
-  return `${schema.description}${unit}${choice}${shown}`.replaceAll('|', '\\|')
+  const example = schema.examples?.[0]
+  const isTold = example !== undefined && JSON.stringify(example) !== JSON.stringify(schema.default)
+  const choice = schema.enum ? ` One of: ${schema.enum.map(value => `\`${value}\``).join(', ')}.` : ''
+  return `${schema.description}.${choice}${isTold ? ` Example: ${shownWithUnit(schema, example)}` : ''}`.replaceAll('|', '\\|')
 }
 
 function withoutDefaultedRequired (schema: unknown): unknown {
