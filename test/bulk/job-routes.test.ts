@@ -153,6 +153,13 @@ t.test('HEAD says what GET would, and who has a file already gets none of it', a
   }
 })
 
+t.test('files of an export that has ended are removed before their time by the address that clients of FHIR use', async t => {
+  const { make, ask, inject, secret } = await place(t)
+  const job = await make(completed)
+  t.equal((await inject({ method: 'DELETE', url: `/v1/fhir/_export/${job.id}`, headers: { 'x-api-key': secret } })).statusCode, 202)
+  for (const path of [`/${job.id}`, fileOf(job)]) t.equal((await ask('GET', path)).statusCode, 404, path)
+})
+
 t.test('nothing but the files that a completed job lists is served', async t => {
   const { make, ask } = await place(t)
   const [job, underWay] = [await make(completed), await make({ files: completed.files })]

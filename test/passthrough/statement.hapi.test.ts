@@ -11,6 +11,13 @@ t.test('the CapabilityStatement is true on the real FHIR server', t => {
   return statementContract(t, { fhirUrl: realBackend().url }, ['Patient', 'Observation', 'Encounter', 'ServiceRequest'])
 })
 
+t.test('the operations that the FHIR server has are stated', async t => {
+  const gateway = await startGateway(t, { fhirUrl: realBackend().url })
+  const { rest: [{ resource }] } = (await gateway.inject('/v1/fhir/metadata')).json()
+  const operationsOf = (type: string): string[] => resource.find((stated: { type: string }) => stated.type === type).operation.map(({ name }: { name: string }) => name).sort()
+  t.strictSame(['Patient', 'Observation', 'ValueSet'].map(operationsOf), [['everything', 'export', 'validate'], ['validate'], ['expand', 'validate-code']])
+})
+
 t.test('the CapabilityStatements are valid R4', async t => {
   const gateway = await startGateway(t)
   for (const url of ['/v1/fhir/metadata', '/v1/metadata']) {
