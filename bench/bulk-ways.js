@@ -6,7 +6,7 @@ import { startHapi } from '../test/hapi/launcher.js'
 import { linesOf } from './bulk-records.js'
 
 /** How often is asked whether a job has ended, by whoever waits for it. */
-const askEveryMs = 100
+const askEveryMs = 250
 
 const json = { 'content-type': 'application/fhir+json' }
 

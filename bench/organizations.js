@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { buildGateway } from '../dist/gateway.js'
 import { Readiness } from '../dist/gateway/readiness.js'
-import { UsageLedger } from '../dist/limits/ledger.js'
-import { MonthCounts } from '../dist/limits/month-counts.js'
+import { UsageLedger } from '../dist/limits/ledger/ledger.js'
+import { MonthCounts } from '../dist/limits/ledger/month-counts.js'
 import { Places } from '../dist/limits/places.js'
 
 const { values } = parseArgs({ options: { organizations: { type: 'string', default: '200000' }, steps: { type: 'string', default: '4' } } })

@@ -8,7 +8,7 @@ import { failureOf } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
 import { queryOf } from '../envelope/query.js'
 import type { Job, JobFile, Jobs } from '../jobs/job.js'
-import type { Spool } from './files.js'
+import type { Spool } from './spool/files.js'
 import { jobOf } from './job-routes.js'
 import { filesOf } from './present-job.js'
 

@@ -3,7 +3,7 @@ import { scatteredBackoff } from '../backoff.js'
 import type { JobKind, Jobs } from '../jobs/job.js'
 import { Loop } from '../loop.js'
 import { RunningJob, type RunningJobParts } from './running-job.js'
-import type { Spool } from './files.js'
+import type { Spool } from './spool/files.js'
 import type { DoJob } from './work.js'
 
 /** What a runner joins together. */

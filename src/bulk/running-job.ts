@@ -5,7 +5,7 @@ import { failureOf } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
 import type { Claimed, JobChange, Jobs } from '../jobs/job.js'
 import { Loop } from '../loop.js'
-import type { Spool } from './files.js'
+import type { Spool } from './spool/files.js'
 import { FinalFailure, WorkLeft, type DoJob } from './work.js'
 
 /** What the work on one job needs. */

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
-import { auditRoutes } from './audit-routes.js'
-import { gatewayRoutes } from './gateways-routes.js'
-import { keyRoutes } from './keys-routes.js'
-import { memberRoutes } from './members-routes.js'
-import { organizationRoutes } from './organizations-routes.js'
+import { auditRoutes } from './audit/routes.js'
+import { gatewayRoutes } from './gateways/routes.js'
+import { keyRoutes } from './keys/routes.js'
+import { memberRoutes } from './members/routes.js'
+import { organizationRoutes } from './organizations/routes.js'
 import { home, organizationPath } from './paths.js'
 import type { DashboardParts } from './parts.js'
-import { tokenRoutes } from './tokens-routes.js'
-import { usageRoutes } from './usage-routes.js'
+import { tokenRoutes } from './tokens/routes.js'
+import { usageRoutes } from './usage/routes.js'
 
 /** What members see and do. */
 export async function pages (scope: FastifyInstance, parts: DashboardParts): Promise<void> {

@@ -3,7 +3,7 @@ import type { Plan, Plans } from '../config.js'
 import { Failure } from '../envelope/failures.js'
 import type { Caller } from '../keys/caller.js'
 import { monthOf } from './month.js'
-import type { MonthCounts, Taken } from './month-counts.js'
+import type { MonthCounts, Taken } from './ledger/month-counts.js'
 import { planNamed } from './plans.js'
 import { isCounted } from './usage.js'
 

@@ -1,7 +1,7 @@
 import type { Plans } from '../config.js'
 import type { JobOwner } from '../jobs/job.js'
 import { monthOf } from './month.js'
-import type { MonthCounts } from './month-counts.js'
+import type { MonthCounts } from './ledger/month-counts.js'
 import { exceeded, isServedPast } from './monthly-quota.js'
 import { planNamed } from './plans.js'
 import { isCounted, type Use, type UsageInteraction } from './usage.js'

@@ -4,7 +4,7 @@ import { amountOf } from '../control/bill.js'
 import { Failure } from '../envelope/failures.js'
 import { queryOf } from '../envelope/query.js'
 import { monthOf } from './month.js'
-import type { MonthCounts } from './month-counts.js'
+import type { MonthCounts } from './ledger/month-counts.js'
 import { nextMonth } from './monthly-quota.js'
 import { planNamed } from './plans.js'
 

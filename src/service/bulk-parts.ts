@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
-import type { Spool } from '../bulk/files.js'
+import type { Spool } from '../bulk/spool/files.js'
 import type { Accounts } from '../gateway/audit-accesses.js'
 import type { Jobs } from '../jobs/job.js'
 import type { ControlLink } from '../link/link.js'

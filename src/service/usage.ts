@@ -3,9 +3,9 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.js'
 import type { CountUsage } from '../gateway/count-usage.js'
 import type { Check } from '../gateway/health.js'
-import { UsageLedger } from '../limits/ledger.js'
-import { MonthCounts } from '../limits/month-counts.js'
-import { UsageSender } from '../limits/usage-sender.js'
+import { UsageLedger } from '../limits/ledger/ledger.js'
+import { MonthCounts } from '../limits/ledger/month-counts.js'
+import { UsageSender } from '../limits/ledger/usage-sender.js'
 import type { ControlLink } from '../link/link.js'
 
 /** The usage ledger of a gateway, as it is sent to its control plane. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { Spool } from '../../src/bulk/files.js'
+import { Spool } from '../../src/bulk/spool/files.js'
 import type { FileState, JobFiles, ReadRange } from '../../src/bulk/work.js'
 
 /** Of 64 KiB, and its tag. */

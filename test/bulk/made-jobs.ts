@@ -1,7 +1,7 @@
 /** Jobs as workers leave them, made behind the back of a gateway, for tests of what clients see of them. */
 import { join } from 'node:path'
 import SQLite from 'better-sqlite3'
-import { Spool } from '../../src/bulk/files.js'
+import { Spool } from '../../src/bulk/spool/files.js'
 import type { ControlStore } from '../../src/control/store.js'
 import type { Job, JobChange, JobOwner, JobRequest } from '../../src/jobs/job.js'
 

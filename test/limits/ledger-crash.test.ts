@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openControlStore } from '../../src/control/store.js'
-import { UsageSender } from '../../src/limits/usage-sender.js'
+import { UsageSender } from '../../src/limits/ledger/usage-sender.js'
 import { openLedger, requestsIn } from './usage-samples.js'
 
 const kills = Number(process.argv.find(arg => arg.startsWith('--kills='))?.slice('--kills='.length) ?? 4)

@@ -5,8 +5,8 @@
  */
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { UsageLedger } from '../../src/limits/ledger.js'
-import { UsageSender } from '../../src/limits/usage-sender.js'
+import { UsageLedger } from '../../src/limits/ledger/ledger.js'
+import { UsageSender } from '../../src/limits/ledger/usage-sender.js'
 import { aUse } from './usage-samples.js'
 
 const [folder, sends] = process.argv.slice(2) as [string, string?]

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openControlStore } from '../../src/control/store.js'
-import type { UsageLedger } from '../../src/limits/ledger.js'
+import type { UsageLedger } from '../../src/limits/ledger/ledger.js'
 import type { SendUsage, UsageBatch } from '../../src/limits/usage.js'
-import { UsageSender } from '../../src/limits/usage-sender.js'
+import { UsageSender } from '../../src/limits/ledger/usage-sender.js'
 import { aUse, at, ledgerPlace, openLedger, requestsIn } from './usage-samples.js'
 
 const log = { info () {}, warn () {} }

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { MonthCounts } from '../../src/limits/month-counts.js'
+import { MonthCounts } from '../../src/limits/ledger/month-counts.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 import { startControlPlane, startService, temporary, until } from '../link/control-plane.js'
 

@@ -1,5 +1,5 @@
 import { ownerOf, type ExportRequest, type Job, type JobOwner, type Jobs } from '../../jobs/job.js'
-import type { Spool } from '../files.js'
+import type { Spool } from '../spool/files.js'
 import { sealedRequest } from './sealed-request.js'
 
 /** Where exports are begun. */

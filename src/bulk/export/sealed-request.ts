@@ -1,7 +1,7 @@
 import { json } from 'node:stream/consumers'
 import { pairsIn, queryOf, type QueryPair } from '../../envelope/query.js'
 import type { ExportRequest } from '../../jobs/job.js'
-import { damaged } from '../spool-trouble.js'
+import { damaged } from '../spool/spool-trouble.js'
 import { stateOf, type JobFiles } from '../work.js'
 
 /** The file of a job that holds what the control plane is not to know of its request. */

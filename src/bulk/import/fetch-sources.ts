@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
 import { Failure } from '../../envelope/failures.js'
-import { damaged } from '../spool-trouble.js'
+import { damaged } from '../spool/spool-trouble.js'
 import { stateOf, type FileState } from '../work.js'
 import { checkpointOf, type ImportCheckpoint } from './checkpoint.js'
 import { inputFile, type Errand } from './errand.js'

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, randomFillSync, timingSafeEqual } from 'node:crypto'
 import { Failure, type FailureCode } from '../../envelope/failures.js'
-import { damaged } from '../spool-trouble.js'
+import { damaged } from '../spool/spool-trouble.js'
 import type { IndexedLine } from './index-file.js'
 
 /** What became of one line; `pending` until it is known. */

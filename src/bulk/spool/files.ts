@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { isJobId, type Job } from '../../jobs/job.js'
+import { base32, randomText } from '../../keys/random-text.js'
+import { bytesOf, type ReaderOptions } from './file-reader.js'
+import { openWriter } from './file-writer.js'
+import { PieceList, plainBytesOf } from './pieces.js'
+import { inTrouble } from './spool-trouble.js'
+import type { JobFiles } from '../work.js'
+
+/** Where the spool is, and what it leaves of the disk to others. */
+export interface SpoolOptions {
+  readonly directory: string
+  readonly reserveBytes: number
+}
+
+/** What a new job's files are found and read by. */
+export type NewFiles = Pick<Job, 'id' | 'fileKey' | 'storeId'> & { readonly files: JobFiles }
+
+const readBytes = 131_072
+const fileName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
+const listSuffix = '.pieces'
+
+/** The directory for files of jobs, each job in a folder of its own, encrypted and sealed with its own key. Several gateways may share one. */
+export class Spool {
+  /** The id of this directory: only who sees it can work on a job that names it. */
+  readonly storeId: string
+  readonly #options: SpoolOptions
+
+  /** Opens the directory; makes it, and its id, where they are missing. */
+  constructor (options: SpoolOptions) {
+    this.#options = options
+    mkdirSync(options.directory, { recursive: true, mode: 0o700 })
+    this.storeId = storeIdIn(options.directory)
+  }
+
+  /** A place for the files of a job that is to be. */
+  async begin (): Promise<NewFiles> {
+    const made = { id: `job-${randomText(base32, 26)}`, fileKey: randomBytes(32).toString('base64') }
+    await inTrouble(() => mkdir(this.#folder(made.id), { mode: 0o700 }))
+    return { ...made, storeId: this.storeId, files: this.of(made) }
+  }
+
+  /** The files of a job of this spool. `requireHeld` throws when whoever has them may no longer write. */
+  of ({ id, fileKey }: Pick<Job, 'id' | 'fileKey'>, requireHeld = () => {}): JobFiles {
+    const folder = this.#folder(id)
+    const key = Buffer.from(fileKey, 'base64')
+    const { reserveBytes } = this.#options
+    const path = (name: string): string => join(folder, goodName(name))
+    const parts = (name: string) => ({ path: path(name), listPath: path(name) + listSuffix, secret: { key, name } })
+    return {
+      write: async (name, from = 0, mark) => await openWriter({ ...parts(name), from, mark, reserveBytes, requireHeld }),
+      read: (name, range) => Readable.from(bytesOf(parts(name), range), { objectMode: false, highWaterMark: readBytes }),
+      size: async name => await sizeOf(parts(name)),
+      path,
+      remove: async name => { for (const suffix of ['', listSuffix]) await rm(path(name) + suffix, { force: true }) }
+    }
+  }
+
+  /** Deletes all files of a job, be there any or none. */
+  async delete (id: string): Promise<void> {
+    await rm(this.#folder(id), { recursive: true, force: true, maxRetries: 3 })
+  }
+
+  /** The jobs that have a folder here in which nothing came or went since a time. */
+  async unchangedSince (time: Date): Promise<readonly string[]> {
+    const ids = (await readdir(this.#options.directory)).filter(isJobId)
+    const changes = await Promise.all(ids.map(id => lastChange(this.#folder(id))))
+    return ids.filter((_, i) => changes[i]! < time.getTime())
+  }
+
+  #folder (id: string): string {
+    if (!isJobId(id)) throw new Error('this is not the id of a job')
+    return join(this.#options.directory, id)
+  }
+}
+
+/** Of gateways that share a directory and are the first at the same time, one makes the id. */
+function storeIdIn (directory: string): string {
+  const file = join(directory, 'store.id')
+  if (!existsSync(file)) {
+    const mine = `${file}.${randomText(base32, 8)}`
+    writeFileSync(mine, `store-${randomText(base32, 26)}\n`, { mode: 0o600 })
+    try {
+      linkSync(mine, file)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    } finally {
+      rmSync(mine)
+    }
+  }
+  const id = readFileSync(file, 'utf8').trim()
+  if (/^store-[a-z2-7]{26}$/.test(id)) return id
+  throw new Error('the file store.id in the directory for bulk jobs holds no id; delete it when no job is left')
+}
+
+function goodName (name: string): string {
+  if (fileName.test(name) && !name.endsWith(listSuffix)) return name
+  throw new Error('this is not a name that a file of a job may have')
+}
+
+async function sizeOf ({ path, listPath, secret }: ReaderOptions): Promise<number | undefined> {
+  const file = await statIfThere(path)
+  return file === undefined ? undefined : plainBytesOf((await PieceList.read(listPath, secret)).pieces, file.size)
+}
+
+async function statIfThere (path: string) {
+  try {
+    return await stat(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** Of the folder or one of its files. */
+async function lastChange (folder: string): Promise<number> {
+  const names = await readdir(folder).catch(() => [])
+  const found = await Promise.all([folder, ...names.map(name => join(folder, name))].map(statIfThere))
+  return Math.max(...found.map(file => file?.mtimeMs ?? 0))
+}

@@ -1,0 +1,65 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Jobs } from '../../jobs/job.js'
+import { Loop } from '../../loop.js'
+import type { Spool } from './files.js'
+
+/** What a sweeper joins together; `now` is the wall clock, as that of the disk. */
+export interface SweeperParts {
+  readonly jobs: Pick<Jobs, 'expired' | 'existing' | 'forget'>
+  readonly spool: Pick<Spool, 'storeId' | 'delete' | 'unchangedSince'>
+  readonly now: () => Date
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
+  readonly everyMs?: number
+}
+
+/** A folder is made before its job is, and an upload in between may take long. */
+const orphanMs = 24 * 3_600_000
+
+/** Deletes the files of jobs whose time has come, and what belongs to no job, until it is closed. */
+export class Sweeper {
+  readonly #parts: Required<SweeperParts>
+  readonly #loop: Loop
+  #isFailing = false
+
+  /** Starts at once. */
+  constructor (parts: SweeperParts) {
+    this.#parts = { everyMs: 60_000, ...parts }
+    this.#loop = new Loop(() => this.#turn())
+  }
+
+  async close (): Promise<void> {
+    await this.#loop.stop()
+  }
+
+  async #turn (): Promise<number> {
+    const { everyMs, log } = this.#parts
+    try {
+      await this.#sweepExpired()
+      await this.#sweepOrphans()
+      this.#isFailing = false
+    } catch (error) {
+      if (!this.#isFailing) log.warn({ err: error }, 'files of old bulk jobs can\'t be deleted now')
+      this.#isFailing = true
+    }
+    return everyMs
+  }
+
+  async #sweepExpired (): Promise<void> {
+    const { jobs, spool, log } = this.#parts
+    const ids = await jobs.expired(spool.storeId)
+    for (const id of ids) await spool.delete(id)
+    if (ids.length === 0) return
+    await jobs.forget(ids)
+    log.info({ jobs: ids.length }, 'old bulk jobs and their files are deleted')
+  }
+
+  async #sweepOrphans (): Promise<void> {
+    const { jobs, spool, now, log } = this.#parts
+    const quiet = await spool.unchangedSince(new Date(now().getTime() - orphanMs))
+    if (quiet.length === 0) return
+    const known = new Set(await jobs.existing(quiet))
+    const orphans = quiet.filter(id => !known.has(id))
+    for (const id of orphans) await spool.delete(id)
+    if (orphans.length > 0) log.info({ folders: orphans.length }, 'files that belong to no bulk job are deleted')
+  }
+}

@@ -1,0 +1,38 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Desk } from '../../control/desk.js'
+import { AuditPage } from './trail.js'
+import { onlyOperators, queried } from '../organization-requests.js'
+import type { PageFacts } from '../page.js'
+
+/** Lines of one page. */
+const pageLength = 50
+
+/** A request about the trail of the organization in the path, or of everything when it names none. */
+interface AuditRequest { Params: { readonly tenantId?: string }, Querystring: Readonly<Record<string, string | string[] | undefined>> }
+
+/** The pages of the audit trail. */
+export async function auditRoutes (scope: FastifyInstance): Promise<void> {
+  scope.get<AuditRequest>('/organizations/:tenantId/audit', async (request, reply) => await show(request, reply))
+  scope.get<AuditRequest>('/audit', { onRequest: onlyOperators }, async (request, reply) => await show(request, reply))
+}
+
+async function show ({ desk, query, params: { tenantId } }: FastifyRequest<AuditRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const facts: PageFacts = tenantId === undefined ? {} : { organization: await desk.findOrganization(tenantId) }
+  const entity = queried(query.entity)
+  const before = numberOf(queried(query.before))
+  const found = await desk.auditTrail({ tenantId, entity, before, limit: pageLength + 1 })
+  const entries = found.slice(0, pageLength)
+  const older = found.length > pageLength ? entries.at(-1)!.seq : undefined
+  return await reply.page('Audit trail', <AuditPage tenantId={tenantId} entity={entity} entries={entries} names={await namesFor(desk, tenantId)} before={older} isFirst={before === undefined} />, facts)
+}
+
+/** The names of all organizations, where lines are about several. */
+async function namesFor (desk: Desk, tenantId: string | undefined): Promise<ReadonlyMap<string, string>> {
+  const organizations = tenantId === undefined ? await desk.listOrganizations() : []
+  return new Map(organizations.map(({ tenantId, name }) => [tenantId, name]))
+}
+
+/** The number of a line; what is none asks for the newest. */
+function numberOf (text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
+}

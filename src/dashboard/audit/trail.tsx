@@ -1,0 +1,75 @@
+import type { AuditEntry } from '../../control/records.js'
+import { Cell, Empty, Heading, Row, Table, Time } from '../elements.js'
+import { deedText, detailText, personText } from './words.js'
+import { auditPath, organizationPath } from '../paths.js'
+
+/** What a page of the audit trail shows. */
+export interface AuditPageContent {
+  /** Undefined for the trail of everything. */
+  readonly tenantId: string | undefined
+  /** The one thing that it is about. */
+  readonly entity: string | undefined
+  readonly entries: readonly AuditEntry[]
+  /** Where the older ones begin; undefined when there are none. */
+  readonly before: number | undefined
+  readonly isFirst: boolean
+  /** Names of organizations by tenant id, for the trail of everything. */
+  readonly names: ReadonlyMap<string, string>
+}
+
+/** Who did what and when, newest first. */
+export function AuditPage (content: AuditPageContent) {
+  const { tenantId, entity, entries } = content
+  const about = entity === undefined ? 'Every change, by whom and when. Nothing is ever removed from it.' : `What was done with ${entity}.`
+  return (
+    <>
+      <Heading title='Audit trail' about={about}>
+        {entity === undefined ? '' : <a class='button' href={auditPath(tenantId)}>Show everything</a>}
+      </Heading>
+      {entries.length === 0 ? <Empty title='Nothing here'><p>Changes of organizations, keys, people and tokens appear here as they are made.</p></Empty> : <Entries {...content} />}
+      <Pages {...content} />
+    </>
+  )
+}
+
+function Entries ({ tenantId, entries, names }: AuditPageContent) {
+  const columns = ['When', 'Who', 'What', ...(tenantId === undefined ? ['Organization'] : [])]
+  return (
+    <Table label='Audit trail' columns={columns}>
+      {entries.map(entry => (
+        <Row>
+          <Cell of='When'><Time at={entry.at} /></Cell>
+          <Cell of='Who' kind='person'><span safe>{personText(entry.actor)}</span></Cell>
+          <Cell of='What'><Deed tenantId={tenantId} entry={entry} /></Cell>
+          {tenantId === undefined ? <Cell of='Organization'><OrganizationLink tenantId={entry.tenantId} names={names} /></Cell> : ''}
+        </Row>
+      ))}
+    </Table>
+  )
+}
+
+/** What was done, as a link to all that was done with the same thing. */
+function Deed ({ tenantId, entry: { action, entity, detail } }: { readonly tenantId: string | undefined, readonly entry: AuditEntry }) {
+  const exactly = detailText(detail)
+  return (
+    <div>
+      <a href={auditPath(tenantId, { entity })} title={`All that was done with ${entity}`} safe>{deedText(action)}</a>
+      {exactly === '' ? '' : <span class='beneath' safe>{exactly}</span>}
+    </div>
+  )
+}
+
+function OrganizationLink ({ tenantId, names }: { readonly tenantId: string | undefined, readonly names: ReadonlyMap<string, string> }) {
+  if (tenantId === undefined) return <span class='quiet'>none</span>
+  return <a href={organizationPath(tenantId)} safe>{names.get(tenantId) ?? tenantId}</a>
+}
+
+function Pages ({ tenantId, entity, before, isFirst }: AuditPageContent) {
+  if (isFirst && before === undefined) return ''
+  return (
+    <nav class='pages' aria-label='Pages of the audit trail'>
+      {isFirst ? '' : <a class='button' href={auditPath(tenantId, { entity })}>Newest</a>}
+      {before === undefined ? '' : <a class='button' href={auditPath(tenantId, { entity, before })}>Older</a>}
+    </nav>
+  )
+}

@@ -1,0 +1,44 @@
+import { Heading, Trouble } from '../elements.js'
+import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
+import { organizationPath } from '../paths.js'
+
+/** What the form of a new key is filled with. */
+export interface NewKeyForm {
+  readonly csrf: string
+  readonly once: string
+  readonly tenantId: string
+  readonly now: Date
+  readonly name?: string
+  readonly mode?: string
+  readonly scopes?: string
+  readonly lastDay?: string
+  readonly trouble?: string
+}
+
+const modes: readonly Choice[] = [
+  { value: 'test', label: 'Test', hint: 'For development: opens the test datastore and never real records.' },
+  { value: 'live', label: 'Live', hint: 'Opens the records of real people.' }
+]
+
+const scopes: readonly Choice[] = [
+  { value: '*', label: 'Read and write' },
+  { value: 'read', label: 'Only read' },
+  { value: 'write', label: 'Only write' }
+]
+
+/** The form that makes a key. */
+export function NewKeyPage ({ csrf, once, tenantId, now, name, mode, scopes: chosen, lastDay, trouble }: NewKeyForm) {
+  return (
+    <>
+      <Heading title='New key' />
+      <Trouble message={trouble} />
+      <PostForm action={organizationPath(tenantId, 'keys')} csrf={csrf} once={once}>
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='Name the application that will use it, such as “intake form”. One key for each.' />
+        <RadioField label='Mode' name='mode' choices={modes} value={mode} />
+        <RadioField label='Scopes' name='scopes' choices={scopes} value={chosen} />
+        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works through this day, until midnight UTC. Empty: until it is revoked.' />
+        <Send label='Make key' cancel={organizationPath(tenantId, 'keys')} />
+      </PostForm>
+    </>
+  )
+}

@@ -1,0 +1,69 @@
+import type { Key } from '../../control/keys.js'
+import { Badge, Copyable, Fact, Heading, Time, TimeOr, Trouble } from '../elements.js'
+import { PostForm, Send, TextField } from '../forms.js'
+import { Condition } from './list.js'
+import { conditionOf, isGood, scopesText } from './state.js'
+import { auditPath, keyPath } from '../paths.js'
+import { personText } from '../audit/words.js'
+
+/** What the page of a key shows. */
+export interface ShownKey {
+  readonly csrf: string
+  readonly shown: Key
+  readonly now: Date
+  readonly mayChange: boolean
+  readonly trouble?: string
+}
+
+/** One key with what can be done with it. */
+export function KeyPage ({ csrf, shown: key, now, mayChange, trouble }: ShownKey) {
+  const condition = conditionOf(key, now)
+  const canEnd = mayChange && isGood(condition)
+  return (
+    <>
+      <Heading title={key.name}>
+        {canEnd && key.successor === undefined ? <a class='button' href={keyPath(key.keyId, 'roll')}>Roll</a> : ''}
+        {canEnd ? <a class='button button-danger' href={keyPath(key.keyId, 'revoke')}>Revoke</a> : ''}
+      </Heading>
+      <Trouble message={trouble} />
+      <KeyFacts shown={key} now={now} />
+      <p>
+        <a href={auditPath(key.tenantId, { entity: key.keyId })}>Who did what with this key</a>
+        {' · '}
+        <a href={keyPath(key.keyId, 'reach')}>On which gateways its latest change is in force</a>
+      </p>
+      {canEnd ? <ExpiryForm csrf={csrf} keyId={key.keyId} now={now} /> : ''}
+    </>
+  )
+}
+
+function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Date }) {
+  return (
+    <dl class='facts'>
+      <Fact name='State'>
+        <Condition condition={conditionOf(key, now)} />
+        {key.revokedAt === undefined ? '' : <span>{' '}<Time at={key.revokedAt} /></span>}
+        {key.successor === undefined ? '' : <span>{' '}to <a href={keyPath(key.successor)}>the key that follows it</a></span>}
+      </Fact>
+      <Fact name='Mode'><Badge tone={key.mode} text={key.mode} /></Fact>
+      <Fact name='Scopes'><span safe>{scopesText(key.scopes)}</span></Fact>
+      <Fact name='Secret'><code safe>{`svc_${key.mode}_…${key.hint}`}</code></Fact>
+      <Fact name='Created'><Time at={key.createdAt} /> by <span safe>{personText(key.createdBy)}</span></Fact>
+      <Fact name='Last used'><TimeOr at={key.lastUsedAt} otherwise='never' /></Fact>
+      <Fact name='Expires'><TimeOr at={key.expiresAt} otherwise='never' /></Fact>
+      <Fact name='Key id'><Copyable text={key.keyId} label='the key id' /></Fact>
+    </dl>
+  )
+}
+
+function ExpiryForm ({ csrf, keyId, now }: { readonly csrf: string, readonly keyId: string, readonly now: Date }) {
+  return (
+    <section>
+      <h2>Set a last day</h2>
+      <PostForm action={keyPath(keyId, 'expiry')} csrf={csrf}>
+        <TextField label='Last day' name='lastDay' type='date' isRequired min={now.toISOString().slice(0, 10)} hint='It works through this day, until midnight UTC.' />
+        <Send label='Set the last day' />
+      </PostForm>
+    </section>
+  )
+}

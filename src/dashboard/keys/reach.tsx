@@ -1,0 +1,53 @@
+import type { Reach } from '../../control/gateway-store.js'
+import type { Key } from '../../control/keys.js'
+import { Badge, Cell, Empty, Heading, Row, Table, Time } from '../elements.js'
+import { durationText } from '../numbers.js'
+import { keyPath } from '../paths.js'
+
+/** On which gateways the latest change of a key is in force. */
+export function ReachPage ({ shown: key, reach }: { readonly shown: Key, readonly reach: Reach }) {
+  const deed = key.revokedAt === undefined ? 'The latest change of' : 'The revocation of'
+  return (
+    <>
+      <Heading title={key.revokedAt === undefined ? `“${key.name}” on the gateways` : `“${key.name}” is revoked`} />
+      <p>{deed} this key was made <Time at={reach.changedAt} />.</p>
+      {reach.gateways.length === 0 ? <NoGateway /> : <Gateways gateways={reach.gateways} />}
+      <div class='actions'>
+        {isPending(reach) ? <a class='button button-primary' href={keyPath(key.keyId, 'reach')}>Look again</a> : ''}
+        <a class='button' href={keyPath(key.keyId)}>Back to the key</a>
+      </div>
+    </>
+  )
+}
+
+/** Whether a connected gateway has still to take the change. */
+export function isPending ({ gateways }: Reach): boolean {
+  return gateways.some(({ isConnected, isReached }) => isConnected && !isReached)
+}
+
+function NoGateway () {
+  return (
+    <Empty title='No gateway has reported yet'>
+      <p>A gateway takes the change as soon as it connects, before it answers with it.</p>
+    </Empty>
+  )
+}
+
+function Gateways ({ gateways }: Pick<Reach, 'gateways'>) {
+  return (
+    <Table label='Gateways' columns={['Gateway', 'State', 'In force after']}>
+      {gateways.map(({ name, isConnected, isReached, afterMs }) => (
+        <Row>
+          <Cell of='Gateway'><span safe>{name}</span></Cell>
+          <Cell of='State'><ReachBadge isConnected={isConnected} isReached={isReached} /></Cell>
+          <Cell of='In force after'><span safe>{afterMs === undefined ? '–' : durationText(afterMs)}</span></Cell>
+        </Row>
+      ))}
+    </Table>
+  )
+}
+
+function ReachBadge ({ isConnected, isReached }: Pick<Reach['gateways'][number], 'isConnected' | 'isReached'>) {
+  if (isReached) return <Badge tone='good' text='in force' />
+  return isConnected ? <Badge tone='warning' text='on its way' /> : <Badge tone='bad' text='cut off, not yet in force' />
+}

@@ -1,0 +1,21 @@
+import type { Key } from '../../control/keys.js'
+import { Badge, Heading, TimeOr } from '../elements.js'
+import { PostForm, Send } from '../forms.js'
+import { keyPath } from '../paths.js'
+
+/** Asks whether a key is really to be revoked. */
+export function RevokePage ({ csrf, shown: key }: { readonly csrf: string, readonly shown: Key }) {
+  return (
+    <>
+      <Heading title={`Revoke “${key.name}”?`} />
+      <p>
+        <Badge tone={key.mode} text={key.mode} />{' '}
+        Secret <code safe>{`…${key.hint}`}</code>, last used: <TimeOr at={key.lastUsedAt} otherwise='never' />
+      </p>
+      <p>Every request with it is refused within a second, on all gateways. Nothing brings a revoked key back.</p>
+      <PostForm action={keyPath(key.keyId, 'revoke')} csrf={csrf}>
+        <Send label='Revoke key' cancel={keyPath(key.keyId)} isDangerous />
+      </PostForm>
+    </>
+  )
+}

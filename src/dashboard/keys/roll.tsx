@@ -1,0 +1,30 @@
+import type { Key } from '../../control/keys.js'
+import { Heading, TimeOr } from '../elements.js'
+import { PostForm, RadioField, Send, type Choice } from '../forms.js'
+import { keyPath } from '../paths.js'
+
+const hourMs = 3_600_000
+
+/** How long an old key may go on beside the new one. */
+export const overlaps: Readonly<Record<string, { readonly ms: number, readonly label: string, readonly hint: string }>> = {
+  now: { ms: 0, label: 'Now', hint: 'The old key is revoked at once. For a secret that got into wrong hands.' },
+  '1h': { ms: hourMs, label: 'In 1 hour', hint: 'Both keys work until then.' },
+  '24h': { ms: 24 * hourMs, label: 'In 24 hours', hint: 'Both keys work until then.' },
+  '7d': { ms: 7 * 24 * hourMs, label: 'In 7 days', hint: 'Both keys work until then.' }
+}
+
+const choices: readonly Choice[] = Object.entries(overlaps).map(([value, { label, hint }]) => ({ value, label, hint }))
+
+/** The form that makes a key which follows another one. */
+export function RollPage ({ csrf, shown: key }: { readonly csrf: string, readonly shown: Key }) {
+  return (
+    <>
+      <Heading title={`Roll “${key.name}”`} about='Rolling makes a new secret with the same name, mode and scopes, and lets the old one end.' />
+      <p>Last used: <TimeOr at={key.lastUsedAt} otherwise='never' /></p>
+      <PostForm action={keyPath(key.keyId, 'roll')} csrf={csrf}>
+        <RadioField label='The old key ends' name='overlap' choices={choices} value='24h' />
+        <Send label='Roll key' cancel={keyPath(key.keyId)} />
+      </PostForm>
+    </>
+  )
+}

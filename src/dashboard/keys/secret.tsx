@@ -1,0 +1,49 @@
+import type { Mode } from '../../keys/caller.js'
+import { Heading, Secret, Time } from '../elements.js'
+import { keyPath } from '../paths.js'
+
+/** A key in the only showing of its secret. */
+export interface ShownSecret {
+  readonly keyId: string
+  readonly name: string
+  readonly mode: Mode
+  readonly secret: string
+  /** Where the gateway answers. */
+  readonly gatewayUrl: string
+  /** The key that it follows, with the end of it. */
+  readonly previous?: { readonly keyId: string, readonly expiresAt?: string }
+}
+
+/** The page that shows a new key's secret, once. */
+export function SecretPage ({ keyId, name, mode, secret, gatewayUrl, previous }: ShownSecret) {
+  return (
+    <>
+      <Heading title={`Key “${name}” is made`} />
+      <section class='notice notice-warning'>
+        <p><strong>Copy the secret now.</strong> It is shown only here and kept nowhere; whoever has it can use the key.</p>
+      </section>
+      <section>
+        <h2>Secret</h2>
+        <Secret text={secret} label='the secret' />
+      </section>
+      <section>
+        <h2>A first request</h2>
+        <p>{mode === 'test' ? 'It lists the patients that this key sees; at first there are none.' : 'It lists the patients that this key sees: real ones.'}</p>
+        <Secret text={`curl -s ${gatewayUrl}/v1/patients -H 'x-api-key: ${secret}'`} label='the command' />
+      </section>
+      {previous === undefined ? '' : <Previous {...previous} />}
+      <p><a class='button' href={keyPath(keyId)}>I have copied it</a></p>
+    </>
+  )
+}
+
+function Previous ({ keyId, expiresAt }: { readonly keyId: string, readonly expiresAt?: string }) {
+  return (
+    <section>
+      <h2>The old key</h2>
+      {expiresAt === undefined
+        ? <p>It was revoked at once. <a href={keyPath(keyId, 'reach')}>See where that is in force</a>.</p>
+        : <p>It goes on until <Time at={expiresAt} />. Give the new secret to the application before.</p>}
+    </section>
+  )
+}

@@ -1,0 +1,17 @@
+import type { Invitation } from '../../control/members.js'
+import { Heading, Secret, Time } from '../elements.js'
+import { peoplePath } from '../paths.js'
+
+/** The page that shows the link of an invitation, once. */
+export function InvitationPage ({ invitation, link }: { readonly invitation: Invitation, readonly link: string }) {
+  const { email, role, tenantId, expiresAt } = invitation
+  return (
+    <>
+      <Heading title='Invitation made' />
+      <p>Hand this link to <strong safe>{email}</strong>, who becomes <strong>{role}</strong> with it. It works once, until <Time at={expiresAt} />.</p>
+      <section class='notice notice-warning'><p><strong>Copy the link now.</strong> It is shown only here.</p></section>
+      <Secret text={link} label='the link' />
+      <p><a class='button' href={peoplePath(tenantId)}>I have copied it</a></p>
+    </>
+  )
+}

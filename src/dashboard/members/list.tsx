@@ -1,0 +1,121 @@
+import type { Role } from '../../control/actor.js'
+import type { Invitation, Member } from '../../control/members.js'
+import { Badge, Cell, Empty, Heading, Links, Row, Table, Time, TimeOr, Trouble } from '../elements.js'
+import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
+import { invitationPath, memberPath, peoplePath } from '../paths.js'
+
+/** What the page of an organization's members, or of the operators, shows. */
+export interface MemberList {
+  readonly csrf: string
+  readonly once: string
+  /** Undefined for operators. */
+  readonly tenantId: string | undefined
+  readonly members: readonly Member[]
+  readonly invitations: readonly Invitation[]
+  readonly mayChange: boolean
+  /** Not where people sign in at a provider alone: who may is decided there. */
+  readonly mayInvite: boolean
+  /** What was written into the form before. */
+  readonly email?: string
+  readonly trouble?: string
+}
+
+/** The people of an organization, or the operators, and who is invited. */
+export function MembersPage (list: MemberList) {
+  const { tenantId, members, invitations, mayInvite, trouble } = list
+  const about = tenantId === undefined ? 'Operators manage all organizations.' : 'Who may sign in for this organization.'
+  return (
+    <>
+      <Heading title={tenantId === undefined ? 'Operators' : 'Members'} about={about} />
+      <Trouble message={trouble} />
+      {members.length === 0 ? <Empty title='Nobody yet'><p>{mayInvite ? 'Invite the first person below; the link that you get is for them.' : 'People show here after they first signed in.'}</p></Empty> : <Members {...list} />}
+      {invitations.length === 0 ? '' : <Invitations {...list} />}
+      {mayInvite ? <InvitationForm {...list} /> : ''}
+    </>
+  )
+}
+
+/** What a role may do, in a word for each. */
+export const roleTexts: Readonly<Record<Role, string>> = {
+  operator: 'manages all organizations',
+  admin: 'manages keys, people and tokens',
+  viewer: 'sees everything, changes nothing'
+}
+
+function Members ({ csrf, tenantId, members, mayChange }: MemberList) {
+  const columns = ['Name', 'Email', 'Role', 'Last sign-in', 'Member since', ...(mayChange ? ['Actions'] : [])]
+  return (
+    <Table label='Members' columns={columns}>
+      {members.map(member => (
+        <Row>
+          <Cell of='Name'><span safe>{member.name}</span></Cell>
+          <Cell of='Email'><span safe>{member.email}</span></Cell>
+          <Cell of='Role'><Badge tone='neutral' text={member.role} /></Cell>
+          <Cell of='Last sign-in'><TimeOr at={member.lastSignInAt} otherwise='never' /></Cell>
+          <Cell of='Member since'><Time at={member.createdAt} /></Cell>
+          {mayChange ? <Cell of='Actions'><MemberActions csrf={csrf} tenantId={tenantId} member={member} /></Cell> : ''}
+        </Row>
+      ))}
+    </Table>
+  )
+}
+
+function MemberActions ({ csrf, tenantId, member }: { readonly csrf: string, readonly tenantId: string | undefined, readonly member: Member }) {
+  const { memberId, name, role, isFromProvider } = member
+  const other = role === 'admin' ? 'viewer' : 'admin'
+  return (
+    <Links>
+      {tenantId === undefined || isFromProvider
+        ? ''
+        : (
+          <PostForm action={memberPath(memberId, 'role')} csrf={csrf} inline>
+            <button type='submit' name='role' value={other} class='link' aria-label={`Make ${other}: ${name}`} safe>{`Make ${other}`}</button>
+          </PostForm>
+          )}
+      {isFromProvider ? '' : <a href={memberPath(memberId, 'password')} aria-label={`Reset password of ${name}`}>Reset password</a>}
+      <a href={memberPath(memberId, 'remove')} aria-label={`Remove ${name}`}>Remove</a>
+    </Links>
+  )
+}
+
+function Invitations ({ csrf, invitations, mayChange }: MemberList) {
+  const columns = ['Email', 'Role', 'Invited', 'Link works until', ...(mayChange ? ['Actions'] : [])]
+  return (
+    <section>
+      <h2>Invited</h2>
+      <Table label='Invitations' columns={columns}>
+        {invitations.map(({ invitationId, email, role, createdAt, expiresAt }) => (
+          <Row>
+            <Cell of='Email'><span safe>{email}</span></Cell>
+            <Cell of='Role'><Badge tone='neutral' text={role} /></Cell>
+            <Cell of='Invited'><Time at={createdAt} /></Cell>
+            <Cell of='Link works until'><Time at={expiresAt} /></Cell>
+            {mayChange
+              ? (
+                <Cell of='Actions'>
+                  <PostForm action={invitationPath(invitationId, 'withdraw')} csrf={csrf} inline>
+                    <button type='submit' class='link' aria-label={`Withdraw the invitation of ${email}`}>Withdraw</button>
+                  </PostForm>
+                </Cell>
+                )
+              : ''}
+          </Row>
+        ))}
+      </Table>
+    </section>
+  )
+}
+
+function InvitationForm ({ csrf, once, tenantId, email }: MemberList) {
+  const choices: readonly Choice[] = (['admin', 'viewer'] as const).map(role => ({ value: role, label: role, hint: roleTexts[role] }))
+  return (
+    <section>
+      <h2>{tenantId === undefined ? 'Invite an operator' : 'Invite somebody'}</h2>
+      <PostForm action={`${peoplePath(tenantId)}/invitations`} csrf={csrf} once={once}>
+        <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} hint='You get a link to hand over; it works once, for 7 days.' />
+        {tenantId === undefined ? <input type='hidden' name='role' value='operator' /> : <RadioField label='Role' name='role' choices={choices} value='viewer' />}
+        <Send label='Make invitation' />
+      </PostForm>
+    </section>
+  )
+}

@@ -1,0 +1,18 @@
+import type { Member } from '../../control/members.js'
+import { Heading, TimeOr } from '../elements.js'
+import { PostForm, Send } from '../forms.js'
+import { memberPath, peoplePath } from '../paths.js'
+
+/** Asks whether a member is really to be removed. */
+export function RemovePage ({ csrf, member }: { readonly csrf: string, readonly member: Member }) {
+  return (
+    <>
+      <Heading title={`Remove ${member.name}?`} />
+      <p><span safe>{member.email}</span>, last sign-in: <TimeOr at={member.lastSignInAt} otherwise='never' /></p>
+      <p>They are signed out everywhere at once and can’t sign in again. Keys and tokens that they made go on.</p>
+      <PostForm action={memberPath(member.memberId, 'remove')} csrf={csrf}>
+        <Send label='Remove' cancel={peoplePath(member.tenantId)} isDangerous />
+      </PostForm>
+    </>
+  )
+}

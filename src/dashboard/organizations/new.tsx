@@ -1,0 +1,30 @@
+import { Heading, Trouble } from '../elements.js'
+import { PostForm, RadioField, Send, TextField } from '../forms.js'
+import { home } from '../paths.js'
+import { planChoices } from './plans.js'
+import type { Plans } from '../../config.js'
+
+/** What the form of a new organization is filled with. */
+export interface NewOrganizationForm {
+  readonly csrf: string
+  readonly once: string
+  readonly plans: Plans
+  readonly name?: string
+  readonly plan?: string
+  readonly trouble?: string
+}
+
+/** The form that makes an organization. */
+export function NewOrganizationPage ({ csrf, once, plans, name, plan, trouble }: NewOrganizationForm) {
+  return (
+    <>
+      <Heading title='New organization' />
+      <Trouble message={trouble} />
+      <PostForm action={`${home}/organizations`} csrf={csrf} once={once}>
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='As people know the customer. It can be changed later.' />
+        <RadioField label='Plan' name='plan' choices={planChoices(plans)} value={plan} />
+        <Send label='Make organization' cancel={`${home}/organizations`} />
+      </PostForm>
+    </>
+  )
+}

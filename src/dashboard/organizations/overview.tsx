@@ -1,0 +1,144 @@
+import type { Plan, Plans } from '../../config.js'
+import type { Organization } from '../../control/organizations.js'
+import type { UsageTotal } from '../../control/usage-totals.js'
+import { Allowance } from '../usage/allowance.js'
+import { Badge, Copyable, Fact, Heading, Time } from '../elements.js'
+import { PostForm, SelectField, Send, TextField } from '../forms.js'
+import { countOf, countText } from '../numbers.js'
+import { mayHaveOverage, planChoices, planText } from './plans.js'
+import { organizationPath } from '../paths.js'
+
+/** What the overview of an organization shows. */
+export interface Overview {
+  readonly csrf: string
+  readonly organization: Organization
+  /** Undefined where the configuration no longer has it. */
+  readonly plan: Plan | undefined
+  readonly plans: Plans
+  /** Names of the datastores of its test and live keys; undefined where a dedicated one is missing. */
+  readonly datastores: { readonly test: string, readonly live: string | undefined }
+  readonly today: UsageTotal
+  readonly month: UsageTotal
+  readonly now: Date
+  readonly hasKeys: boolean
+  readonly mayChange: boolean
+  readonly isOperator: boolean
+}
+
+/** An organization at a glance. */
+export function OverviewPage (overview: Overview) {
+  const { organization, hasKeys, isOperator, mayChange } = overview
+  return (
+    <>
+      <Heading title={isOperator ? 'Overview' : organization.name} />
+      {hasKeys ? '' : <NextSteps tenantId={organization.tenantId} mayChange={mayChange} />}
+      <UsageAtAGlance {...overview} />
+      <Facts {...overview} />
+      <Overage {...overview} />
+      {isOperator ? <ChangeForm {...overview} /> : ''}
+    </>
+  )
+}
+
+function NextSteps ({ tenantId, mayChange }: { readonly tenantId: string, readonly mayChange: boolean }) {
+  return (
+    <section class='empty'>
+      <h2>No key yet</h2>
+      {mayChange
+        ? (
+          <>
+            <ol>
+              <li>Make a <strong>test</strong> key; it opens records that are for trying out only.</li>
+              <li>Send a first request with it; the line to do so is shown with the key.</li>
+              <li>Invite the people who look after your keys.</li>
+            </ol>
+            <div class='actions'>
+              <a class='button button-primary' href={organizationPath(tenantId, 'keys/new')}>Make a key</a>
+              <a class='button' href={organizationPath(tenantId, 'members')}>Invite people</a>
+            </div>
+          </>
+          )
+        : <p>Applications need a key to send requests. Ask an admin of your organization to make one.</p>}
+    </section>
+  )
+}
+
+function UsageAtAGlance ({ organization, plan, today, month, now }: Overview) {
+  const allowance = plan?.requestsPerMonth ?? undefined
+  return (
+    <section>
+      <h2>Usage of live keys</h2>
+      <div class='figures'>
+        <Figure label='Today' total={today} />
+        <Figure label='This month' total={month} />
+      </div>
+      {allowance === undefined ? '' : <Allowance counted={month.counted} overage={month.overage} allowance={allowance} isServedPast={plan!.overage && organization.overage} now={now} />}
+      <p><a href={organizationPath(organization.tenantId, 'usage')}>All usage</a></p>
+    </section>
+  )
+}
+
+function Figure ({ label, total }: { readonly label: string, readonly total: UsageTotal }) {
+  const troubles = `${countOf(total.errors + total.failed, 'error')}, ${countText(total.refused)} refused`
+  return (
+    <div class='figure'>
+      <span class='figure-label' safe>{label}</span>
+      <span class='figure-number' safe>{countText(total.requests)}</span>
+      <span class='quiet' safe>{troubles}</span>
+    </div>
+  )
+}
+
+function Facts ({ organization, plan, datastores }: Overview) {
+  const { tenantId, createdAt } = organization
+  return (
+    <section>
+      <h2>Organization</h2>
+      <dl class='facts'>
+        <Fact name='Tenant id'><Copyable text={tenantId} label='the tenant id' /></Fact>
+        <Fact name='Plan'>
+          <span safe>{organization.plan}</span>
+          <span class='hint' safe>{plan === undefined ? 'The configuration has no such plan any more, so requests are refused.' : planText(plan)}</span>
+        </Fact>
+        <Fact name='Datastore of test keys'><span safe>{datastores.test}</span></Fact>
+        <Fact name='Datastore of live keys'>
+          {datastores.live === undefined ? <Badge tone='bad' text='none is configured: live requests are refused' /> : <span safe>{datastores.live}</span>}
+        </Fact>
+        <Fact name='Created'><Time at={createdAt} /></Fact>
+      </dl>
+    </section>
+  )
+}
+
+function Overage ({ csrf, organization, plan, mayChange }: Overview) {
+  if (!mayHaveOverage(plan)) return ''
+  const { overage, tenantId } = organization
+  return (
+    <section>
+      <h2>Overage <Badge tone={overage ? 'good' : 'neutral'} text={overage ? 'on' : 'off'} /></h2>
+      <p>{overage ? 'Live requests beyond the month’s allowance are served and billed.' : 'Live requests beyond the month’s allowance are refused until the next month.'}</p>
+      {mayChange
+        ? (
+          <PostForm action={organizationPath(tenantId, 'overage')} csrf={csrf} inline>
+            <input type='hidden' name='overage' value={overage ? 'off' : 'on'} />
+            <button type='submit' class='button'>{overage ? 'Switch overage off' : 'Switch overage on'}</button>
+          </PostForm>
+          )
+        : ''}
+    </section>
+  )
+}
+
+function ChangeForm ({ csrf, organization, plans }: Overview) {
+  return (
+    <section>
+      <h2>Change</h2>
+      <PostForm action={organizationPath(organization.tenantId)} csrf={csrf}>
+        <TextField label='Name' name='name' value={organization.name} isRequired maxLength={200} />
+        <SelectField label='Plan' name='plan' choices={planChoices(plans)} value={organization.plan} />
+        <TextField label='Datastore of its own' name='datastore' value={organization.datastore} hint='For the plan enterprise: the name of a configured datastore. Empty: as the gateways are configured.' maxLength={64} />
+        <Send label='Save' />
+      </PostForm>
+    </section>
+  )
+}

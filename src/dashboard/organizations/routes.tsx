@@ -1,0 +1,81 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { newOnce } from '../../control/context.js'
+import type { Organization } from '../../control/organizations.js'
+import type { ControlRefused } from '../../control/refused.js'
+import type { UsageTotal } from '../../control/usage-totals.js'
+import { datastoresOf } from '../datastores.js'
+import { field, orAgain, statusOf } from '../form.js'
+import { mayChange, onlyOperators, organizationOf, type OrganizationRequest } from '../organization-requests.js'
+import { OrganizationsPage } from './list.js'
+import { NewOrganizationPage } from './new.js'
+import { OverviewPage } from './overview.js'
+import { organizationPath } from '../paths.js'
+import type { DashboardParts } from '../parts.js'
+import { beginOf, monthOf } from '../usage/month.js'
+
+/** The pages of organizations: the list and the form for operators, the overview for their people. */
+export async function organizationRoutes (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
+  const { plans } = parts
+  scope.get('/organizations', async (request, reply) => await showAll(request, reply, parts))
+  scope.get('/organizations/new', { onRequest: onlyOperators }, async (_, reply) => await reply.page('New organization', <NewOrganizationPage csrf={reply.generateCsrf()} once={newOnce()} plans={plans} />))
+  scope.post('/organizations', async (request, reply) => await orAgain(() => create(request, reply), refusal => createAgain(request, reply, { refusal, parts })))
+  scope.get<OrganizationRequest>('/organizations/:tenantId', async (request, reply) => await showOne(request, reply, parts))
+  scope.post<OrganizationRequest>('/organizations/:tenantId', async (request, reply) => await change(request, reply))
+  scope.post<OrganizationRequest>('/organizations/:tenantId/overage', async (request, reply) => await switchOverage(request, reply))
+}
+
+async function showAll ({ desk, member }: FastifyRequest, reply: FastifyReply, { plans }: DashboardParts): Promise<FastifyReply> {
+  if (member.tenantId !== undefined) return reply.redirect(organizationPath(member.tenantId), 303)
+  const [organizations, counts] = await Promise.all([desk.listOrganizations(), desk.countGoodKeys()])
+  return await reply.page('Organizations', <OrganizationsPage plans={plans} organizations={organizations.map(one => ({ ...one, keys: counts.get(one.tenantId) ?? 0 }))} />)
+}
+
+async function create ({ desk, body }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { tenantId, name } = await desk.createOrganization({ name: field(body, 'name'), plan: field(body, 'plan'), once: field(body, 'once') })
+  return reply.done(organizationPath(tenantId), `The organization ${name} is made.`)
+}
+
+async function createAgain ({ body }: FastifyRequest, reply: FastifyReply, { refusal, parts }: { readonly refusal: ControlRefused, readonly parts: DashboardParts }): Promise<FastifyReply> {
+  if (refusal.reason === 'conflict') throw refusal
+  const form = { csrf: reply.generateCsrf(), once: newOnce(), plans: parts.plans, name: field(body, 'name'), plan: field(body, 'plan'), trouble: refusal.message }
+  return await reply.code(statusOf(refusal)).page('New organization', <NewOrganizationPage {...form} />)
+}
+
+async function showOne (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, parts: DashboardParts): Promise<FastifyReply> {
+  const organization = await organizationOf(request)
+  const { tenantId, name, plan } = organization
+  const { plans, now, routing } = parts
+  const [keys, use] = await Promise.all([request.desk.listKeys(tenantId), useUntil(request, tenantId, now())])
+  const overview = {
+    csrf: reply.generateCsrf(),
+    organization,
+    plans,
+    plan: Object.hasOwn(plans, plan) ? plans[plan] : undefined,
+    datastores: datastoresOf(organization, routing),
+    ...use,
+    now: now(),
+    hasKeys: keys.length > 0,
+    mayChange: mayChange(request),
+    isOperator: request.member.role === 'operator'
+  }
+  return await reply.page(name, <OverviewPage {...overview} />, { organization })
+}
+
+/** What live keys were used for today and in this month, in UTC. */
+async function useUntil ({ desk }: FastifyRequest, tenantId: string, now: Date): Promise<{ readonly today: UsageTotal, readonly month: UsageTotal }> {
+  const day = new Date(`${now.toISOString().slice(0, 10)}T00:00:00Z`)
+  const to = new Date(now.getTime() + 1)
+  const [today, month] = await Promise.all([day, beginOf(monthOf(now))].map(async from => (await desk.usage({ tenantId, mode: 'live', from, to })).totals[0]!))
+  return { today: today!, month: month! }
+}
+
+async function change ({ desk, body, params }: FastifyRequest<OrganizationRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const datastore = field(body, 'datastore').trim()
+  const changed = await desk.changeOrganization(params.tenantId, { name: field(body, 'name'), plan: field(body, 'plan'), datastore: datastore === '' ? null : datastore })
+  return reply.done(organizationPath(changed.tenantId), 'Saved.')
+}
+
+async function switchOverage ({ desk, body, params }: FastifyRequest<OrganizationRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const { tenantId, overage }: Organization = await desk.changeOrganization(params.tenantId, { overage: field(body, 'overage') === 'on' })
+  return reply.done(organizationPath(tenantId), overage ? 'Overage is on.' : 'Overage is off.')
+}

@@ -1,0 +1,53 @@
+import type { FastifyInstance } from 'fastify'
+import type { Member } from '../../control/members.js'
+import { Trouble } from '../elements.js'
+import { field, orAgain, statusOf } from '../form.js'
+import { PostForm, Send } from '../forms.js'
+import type { DashboardParts } from '../parts.js'
+import { PasswordField, passwordHint } from './password-field.js'
+import { rememberDevice, tooMany } from './sign-in.js'
+import type { CountAttempt } from './limits.js'
+
+const path = '/dashboard/password'
+const title = 'Change your password'
+
+/** The page on which a member changes the password; nothing else is reachable for one who must. */
+export async function passwordRoutes (scope: FastifyInstance, parts: DashboardParts & { readonly countAttempt: CountAttempt }): Promise<void> {
+  const { control, countAttempt } = parts
+  scope.get('/password', async ({ member }, reply) => await reply.page(title, <PasswordPage member={member} csrf={reply.generateCsrf()} />))
+  scope.post('/password', async (request, reply) => {
+    const { member, body, session } = request
+    const again = async (trouble: string, status: number) => await reply.code(status).page(title, <PasswordPage member={member} csrf={reply.generateCsrf()} trouble={trouble} />)
+    const wait = await countAttempt(request, { account: member.memberId, device: `session ${session.sessionId}` })
+    if (wait !== undefined) return await tooMany(reply, wait)
+    if (field(body, 'wanted') !== field(body, 'again')) return await again('The two new passwords are not the same.', 422)
+    return await orAgain(async () => {
+      await control.members.changePassword(member.memberId, { current: field(body, 'current'), wanted: field(body, 'wanted') }, session.sessionId)
+      await rememberDevice(reply, parts, member)
+      return reply.done('/dashboard', 'Your password is changed, and all your other sessions have ended.')
+    }, async refusal => await again(refusal.message, statusOf(refusal)))
+  })
+}
+
+function PasswordPage ({ member, csrf, trouble }: { readonly member: Member, readonly csrf: string, readonly trouble?: string }) {
+  return (
+    <div class='narrow'>
+      <h1>{title}</h1>
+      {member.mustChangePassword ? <p>The present one was made for you and has served. Choose one that only you know.</p> : ''}
+      <Trouble message={trouble} />
+      {member.isFromProvider ? <p>Your password is kept by your organization's sign-in. Change it there.</p> : <PasswordForm email={member.email} csrf={csrf} />}
+    </div>
+  )
+}
+
+function PasswordForm ({ email, csrf }: { readonly email: string, readonly csrf: string }) {
+  return (
+    <PostForm action={path} csrf={csrf}>
+      <input type='email' name='username' value={email} autocomplete='username' readonly hidden />
+      <PasswordField label='Present password' name='current' kind='current-password' />
+      <PasswordField label='New password' name='wanted' kind='new-password' hint={passwordHint} />
+      <PasswordField label='New password again' name='again' kind='new-password' />
+      <Send label='Change password' />
+    </PostForm>
+  )
+}

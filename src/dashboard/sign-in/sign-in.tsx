@@ -1,0 +1,97 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Member } from '../../control/members.js'
+import { field } from '../form.js'
+import type { DashboardParts } from '../parts.js'
+import { offerChoice, signIn } from '../session.js'
+import type { CountAttempt } from './limits.js'
+import { nextPath } from './next.js'
+import { ChoicePage, SignInPage, WaitPage, type OfferedMember } from './pages.js'
+
+/** How long a browser is known that somebody signed in with. */
+const deviceSeconds = 180 * 86_400
+
+/** Of any address there can be; a longer one would be counted under its name, and kept in memory with all of it. */
+const longestEmail = 254
+
+/** One message for every failure, so that nobody learns which addresses have an account. */
+const failed = 'This address and password do not belong together. Check both and try again.'
+
+interface SignInParts extends DashboardParts { readonly countAttempt: CountAttempt }
+
+/** The sign-in page, and where local accounts are in use, its form. */
+export async function signInRoutes (scope: FastifyInstance, parts: SignInParts): Promise<void> {
+  scope.get('/sign-in', async (request, reply) => {
+    const next = nextPath((request.query as { next?: string }).next ?? '')
+    if (request.visitor !== undefined) return reply.redirect(next, 303)
+    return await showForm(reply, parts, { next })
+  })
+  if (!parts.settings.localAccounts) return
+  scope.post('/sign-in', async (request, reply) => await passwordSignIn(request, reply, parts))
+  scope.get('/choose-organization', async (request, reply) => await showChoices(request, reply, parts))
+  scope.post('/choose-organization', async (request, reply) => await choose(request, reply, parts))
+}
+
+async function showForm (reply: FastifyReply, { settings }: DashboardParts, typed: { readonly next: string, readonly email?: string, readonly trouble?: string }): Promise<FastifyReply> {
+  return await reply.page('Sign in', <SignInPage csrf={reply.generateCsrf()} hasPasswords={settings.localAccounts} provider={settings.oidc?.label} {...typed} />)
+}
+
+async function passwordSignIn (request: FastifyRequest, reply: FastifyReply, parts: SignInParts): Promise<FastifyReply> {
+  const { control } = parts
+  const email = field(request.body, 'email').trim().toLowerCase()
+  const password = field(request.body, 'password')
+  const next = nextPath(field(request.body, 'next'))
+  if (email.length > longestEmail) return await showForm(reply.code(422), parts, { next, trouble: failed })
+  if (email === '' || password === '') return await showForm(reply.code(422), parts, { next, email, trouble: failed })
+  const wait = await parts.countAttempt(request, { account: email, device: await knownDevice(request, email, parts) })
+  if (wait !== undefined) return await tooMany(reply, wait)
+  const found = await control.members.whoHas(email, password)
+  if (found.length === 0) {
+    request.log.info({ reason: 'password' }, 'sign-in refused')
+    return await showForm(reply.code(422), parts, { next, email, trouble: failed })
+  }
+  await rememberDevice(reply, parts, found[0]!)
+  if (found.length === 1) return await enter(request, reply, { parts, member: found[0]!, next })
+  await offerChoice(request, found.map(({ memberId }) => memberId))
+  return reply.redirect(`/dashboard/choose-organization?${new URLSearchParams({ next })}`, 303)
+}
+
+/** Answers somebody who tried too often. */
+export async function tooMany (reply: FastifyReply, seconds: number): Promise<FastifyReply> {
+  return await reply.code(429).header('retry-after', seconds).page('Too many attempts', <WaitPage minutes={Math.ceil(seconds / 60)} />)
+}
+
+async function knownDevice ({ cookies }: FastifyRequest, email: string, { control, cookies: { device } }: DashboardParts): Promise<string | undefined> {
+  const kept = cookies[device]
+  return kept !== undefined && await control.members.isKnownDevice(email, kept) ? kept : undefined
+}
+
+/** Lets the browser show, the next time, that the member signed in with it. */
+export async function rememberDevice (reply: FastifyReply, { control, cookies: { device, flags } }: DashboardParts, { memberId }: Member): Promise<void> {
+  const text = await control.members.newDevice(memberId)
+  if (text !== undefined) reply.setCookie(device, text, { ...flags, maxAge: deviceSeconds })
+}
+
+interface Entry { readonly parts: DashboardParts, readonly member: Member, readonly next: string }
+
+async function enter (request: FastifyRequest, reply: FastifyReply, { parts, member, next }: Entry): Promise<FastifyReply> {
+  await signIn(request, parts, member.memberId)
+  return reply.redirect(member.mustChangePassword ? '/dashboard/password' : next, 303)
+}
+
+async function showChoices (request: FastifyRequest, reply: FastifyReply, { control }: DashboardParts): Promise<FastifyReply> {
+  const next = nextPath((request.query as { next?: string }).next ?? '')
+  const members = await Promise.all((request.session.choices ?? []).map(id => control.members.find(id)))
+  const offers: OfferedMember[] = []
+  for (const member of members) {
+    if (member !== undefined) offers.push({ member, organization: member.tenantId === undefined ? undefined : await control.findOrganization(member.tenantId) })
+  }
+  if (offers.length === 0) return reply.redirect('/dashboard/sign-in', 303)
+  return await reply.page('Choose an organization', <ChoicePage csrf={reply.generateCsrf()} next={next} offers={offers} />)
+}
+
+async function choose (request: FastifyRequest, reply: FastifyReply, parts: DashboardParts): Promise<FastifyReply> {
+  const chosen = field(request.body, 'member')
+  const member = request.session.choices?.includes(chosen) ? await parts.control.members.find(chosen) : undefined
+  if (member === undefined) return reply.redirect('/dashboard/sign-in', 303)
+  return await enter(request, reply, { parts, member, next: nextPath(field(request.body, 'next')) })
+}

@@ -1,0 +1,48 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { billCsv } from '../../control/bill.js'
+import type { Mode } from '../../keys/caller.js'
+import { organizationOf, queried, type OrganizationRequest } from '../organization-requests.js'
+import type { DashboardParts } from '../parts.js'
+import { beginOf, isMonth, monthAfter, monthOf } from './month.js'
+import { UsagePage } from './page.js'
+
+/** The page of an organization's usage. */
+export async function usageRoutes (scope: FastifyInstance, { now }: DashboardParts): Promise<void> {
+  scope.get<OrganizationRequest>('/organizations/:tenantId/usage', async (request, reply) => await show(request, reply, now()))
+  scope.get<OrganizationRequest>('/organizations/:tenantId/bill', async (request, reply) => await download(request, reply, now()))
+}
+
+/** The bill of a month as a file: for a spreadsheet, or as JSON. */
+async function download ({ desk, params, query }: FastifyRequest<OrganizationRequest>, reply: FastifyReply, now: Date): Promise<FastifyReply> {
+  const wished = queried(query.month)
+  const month = isMonth(wished) ? wished : monthOf(now)
+  const bill = await desk.bill(params.tenantId, month)
+  const [type, text] = query.format === 'json' ? ['application/json', JSON.stringify(bill, null, 2)] : ['text/csv', billCsv(bill)]
+  const name = `bill-${month}.${query.format === 'json' ? 'json' : 'csv'}`
+  return await reply.type(`${type}; charset=utf-8`).header('content-disposition', `attachment; filename="${name}"`).send(text)
+}
+
+async function show (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, now: Date): Promise<FastifyReply> {
+  const organization = await organizationOf(request)
+  const { desk, query } = request
+  const { tenantId } = organization
+  const wished = queried(query.month)
+  const month = isMonth(wished) ? wished : monthOf(now)
+  const time = { tenantId, from: beginOf(month), to: beginOf(monthAfter(month, 1)) }
+  const mode = await modeOf(request, time)
+  const [days, keys, resources, named] = await Promise.all([
+    desk.usage({ ...time, mode, by: 'day' }),
+    desk.usage({ ...time, mode, per: 'keyId' }),
+    desk.usage({ ...time, mode, per: 'resource' }),
+    desk.listKeys(tenantId)
+  ])
+  const usage = { tenantId, month, thisMonth: monthOf(now), mode, days: days.totals, keys: keys.totals, resources: resources.totals }
+  return await reply.page('Usage', <UsagePage {...usage} keyNames={new Map(named.map(({ keyId, name }) => [keyId, name]))} />, { organization })
+}
+
+/** The mode that is wished; without a wish the live one, unless only test keys were used. */
+async function modeOf ({ desk, query }: FastifyRequest<OrganizationRequest>, time: { readonly tenantId: string, readonly from: Date, readonly to: Date }): Promise<Mode> {
+  if (query.mode === 'live' || query.mode === 'test') return query.mode
+  const [live, test] = await Promise.all((['live', 'test'] as const).map(async mode => (await desk.usage({ ...time, mode })).totals[0]?.requests ?? 0))
+  return live === 0 && test !== 0 ? 'test' : 'live'
+}

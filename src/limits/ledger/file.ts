@@ -1,0 +1,261 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import Database from 'better-sqlite3'
+import { base32, randomText } from '../../keys/random-text.js'
+import { monthOf } from '../month.js'
+import type { UsageBatch, UsageLine, UsageReceipt } from '../usage.js'
+
+/** Raised whenever the tables change. */
+const layout = 1
+
+const dayMs = 24 * 3_600_000
+
+/** How long a batch is kept after the control plane had it, in case that is restored from an older backup. */
+const batchesKeptMs = 3 * dayMs
+/** How long hourly totals are kept: a bill of thirteen months ago can still be made anew. */
+const totalsKeptMs = 400 * dayMs
+/** A month's allowance is asked for while the month lasts; some days more, since clocks differ. */
+const monthsKeptMs = 40 * dayMs
+/** Old batches are made totals a few at a time, so that nobody waits for it. */
+const foldedAtOnce = 20
+
+/** How long another process may keep the file; a writing that failed is repeated. */
+const busyMs = 1_000
+
+const columns = `
+  key_id TEXT NOT NULL, tenant_id TEXT NOT NULL, mode TEXT NOT NULL, hour TEXT NOT NULL, resource TEXT NOT NULL,
+  interaction TEXT NOT NULL, outcome TEXT NOT NULL, is_counted INTEGER NOT NULL, is_overage INTEGER NOT NULL,
+  count INTEGER NOT NULL, last_at TEXT NOT NULL,
+  PRIMARY KEY (key_id, hour, resource, interaction, outcome, is_counted, is_overage)`
+
+const tables = `
+  CREATE TABLE series (ledger_id TEXT NOT NULL, last_number INTEGER NOT NULL, written TEXT NOT NULL) STRICT;
+  CREATE TABLE waiting (${columns}) STRICT, WITHOUT ROWID;
+  CREATE TABLE totals (${columns}) STRICT, WITHOUT ROWID;
+  CREATE INDEX totals_by_age ON totals (hour);
+  CREATE TABLE batches (number INTEGER PRIMARY KEY, batch_id TEXT NOT NULL, content BLOB NOT NULL, acknowledged_at INTEGER) STRICT;
+  CREATE INDEX batches_by_age ON batches (acknowledged_at);
+  CREATE TABLE months (
+    tenant_id TEXT NOT NULL, mode TEXT NOT NULL, month TEXT NOT NULL,
+    own INTEGER NOT NULL DEFAULT 0, told INTEGER NOT NULL DEFAULT 0, others INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant_id, mode, month)) STRICT, WITHOUT ROWID;
+  PRAGMA user_version = ${layout};`
+
+/** Lines to be written once, whatever goes wrong meanwhile; the name tells one deposit from another. */
+export interface Deposit { readonly name: string, readonly lines: readonly UsageLine[] }
+
+/** The file is no ledger, or no longer a sound one. */
+export class LedgerBroken extends Error {
+  override readonly name = 'LedgerBroken'
+}
+
+/**
+ * What a gateway counted, on disk. A line is in one place at a time: `waiting` until a batch is formed, then in its batch, and
+ * long after the control plane had that, in the hourly `totals`. All methods throw when the disk does not do its work.
+ */
+export class LedgerFile {
+  readonly #database: Database.Database
+  readonly #statements: ReturnType<typeof prepare>
+
+  /** Opens the file or makes it. @throws {LedgerBroken} */
+  constructor (file: string) {
+    this.#database = open(file)
+    this.#statements = prepare(this.#database)
+  }
+
+  /** Adds lines, all or none; a deposit that was made before, though its writing seemed to fail, is not made again. */
+  add ({ name, lines }: Deposit): void {
+    this.#inTransaction(() => {
+      if (this.#series().written === name) return
+      for (const line of lines) {
+        this.#statements.await.run(rowOf(line))
+        if (line.isCounted) this.#statements.own.run(inMonth(line))
+      }
+      this.#statements.mark.run(name)
+    })
+  }
+
+  /** The first batch that the control plane has not acknowledged; formed of so many lines of what waits when there is none. */
+  nextBatch (mostLines: number): UsageBatch | undefined {
+    return this.#inTransaction(() => this.#firstUnacknowledged() ?? this.#formed(mostLines))
+  }
+
+  /**
+   * Goes on from where the control plane stands: what it has is acknowledged, and what it no longer has, because an older
+   * state of it was restored, is sent again. Where it has a batch that this file does not, this file is a copy of another
+   * or an old one, and begins a series of its own.
+   */
+  settle (receipt: UsageReceipt, now: Date): void {
+    this.#inTransaction(() => {
+      if (!this.#continues(receipt)) this.#beginSeries()
+      else {
+        this.#acknowledge(receipt, now)
+        if (this.#withdraw(receipt) && !this.#holds(receipt.number + 1)) this.#beginSeries()
+      }
+      for (const row of this.#statements.old.all(now.getTime() - batchesKeptMs, foldedAtOnce) as BatchRow[]) this.#fold(row)
+      this.#statements.forget.run(new Date(now.getTime() - totalsKeptMs).toISOString())
+      this.#statements.forgetMonths.run(monthOf(new Date(now.getTime() - monthsKeptMs).toISOString()))
+    })
+  }
+
+  close (): void {
+    this.#database.close()
+  }
+
+  #inTransaction<T> (work: () => T): T {
+    return this.#database.transaction(work).immediate()
+  }
+
+  #series (): SeriesRow {
+    return this.#statements.series.get() as SeriesRow
+  }
+
+  #firstUnacknowledged (): UsageBatch | undefined {
+    const row = this.#statements.firstUnacknowledged.get() as BatchRow | undefined
+    return row && { ledgerId: this.#series().ledger_id, number: row.number, batchId: row.batch_id, lines: unpacked(row.content) }
+  }
+
+  #formed (mostLines: number): UsageBatch | undefined {
+    const rows = this.#statements.waiting.all(mostLines) as LineRow[]
+    if (rows.length === 0) return undefined
+    for (const row of rows) this.#statements.leave.run(row)
+    const { ledger_id: ledgerId, last_number: last } = this.#series()
+    const batch = { ledgerId, number: last + 1, batchId: randomText(base32, 26), lines: rows.map(lineOf) }
+    this.#statements.keep.run(batch.number, batch.batchId, packed(batch.lines))
+    this.#statements.count.run(batch.number)
+    return batch
+  }
+
+  /** What was told of a month and what all have told of it say what the others counted. */
+  #acknowledge ({ number, months = [] }: UsageReceipt, now: Date): void {
+    for (const { content } of this.#statements.unacknowledged.all(number) as BatchRow[]) this.#tell(unpacked(content), 1)
+    this.#statements.acknowledge.run(now.getTime(), number)
+    for (const { counted, ...pool } of months) this.#statements.learn.run({ ...pool, counted })
+  }
+
+  /** @returns whether the control plane no longer has what it had */
+  #withdraw ({ number }: UsageReceipt): boolean {
+    for (const { content } of this.#statements.acknowledgedAfter.all(number) as BatchRow[]) this.#tell(unpacked(content), -1)
+    return this.#statements.withdraw.run(number).changes > 0
+  }
+
+  #tell (lines: readonly UsageLine[], sign: 1 | -1): void {
+    for (const line of lines) if (line.isCounted) this.#statements.told.run({ ...inMonth(line), count: sign * line.count })
+  }
+
+  #continues ({ number, batchId }: UsageReceipt): boolean {
+    return number === 0 || (this.#statements.idOf.get(number) as string | undefined) === batchId
+  }
+
+  #holds (number: number): boolean {
+    return this.#statements.idOf.get(number) !== undefined
+  }
+
+  /** The batches that are still to be sent come first in it; the others get numbers below 1, which mean nothing. */
+  #beginSeries (): void {
+    this.#statements.retire.run()
+    this.#statements.renumber.run()
+    this.#statements.restart.run(randomText(base32, 26))
+  }
+
+  #fold ({ number, content }: BatchRow): void {
+    for (const line of unpacked(content)) this.#statements.total.run(rowOf(line))
+    this.#statements.drop.run(number)
+  }
+}
+
+/** Everything that is in the ledger of a gateway, which may go on meanwhile, or what of it the control plane does not have; lines that have all but the count in common may be several. */
+export function ledgerLines (file: string, which: 'all' | 'unsent' = 'all'): readonly UsageLine[] {
+  const database = new Database(file, { readonly: true, fileMustExist: true })
+  const [tables, condition] = which === 'all' ? [['waiting', 'totals'], ''] : [['waiting'], 'WHERE acknowledged_at IS NULL']
+  try {
+    const read = database.transaction(() => [
+      ...tables.flatMap(table => database.prepare(`SELECT ${shown} FROM ${table}`).all() as LineRow[]).map(lineOf),
+      ...(database.prepare(`SELECT content FROM batches ${condition}`).pluck().all() as Buffer[]).flatMap(unpacked)
+    ])
+    return read.deferred()
+  } finally {
+    database.close()
+  }
+}
+
+interface SeriesRow { ledger_id: string, last_number: number, written: string }
+
+interface BatchRow { number: number, batch_id: string, content: Buffer }
+
+interface LineRow extends Omit<UsageLine, 'isCounted' | 'isOverage'> { readonly isCounted: number, readonly isOverage: number }
+
+const packed = (lines: readonly UsageLine[]): Buffer => deflateRawSync(JSON.stringify(lines), { level: 1 })
+const unpacked = (content: Buffer): readonly UsageLine[] => JSON.parse(inflateRawSync(content).toString())
+
+const inMonth = ({ tenantId, mode, hour, count }: UsageLine) => ({ tenantId, mode, month: monthOf(hour), count })
+
+const rowOf = (line: UsageLine): LineRow => ({ ...line, isCounted: Number(line.isCounted), isOverage: Number(line.isOverage) })
+const lineOf = (row: LineRow): UsageLine => ({ ...row, isCounted: row.isCounted === 1, isOverage: row.isOverage === 1 })
+
+const shown = `
+  key_id AS keyId, tenant_id AS tenantId, mode, hour, resource, interaction, outcome,
+  is_counted AS isCounted, is_overage AS isOverage, count, last_at AS lastAt`
+
+const adding = (table: string) => `
+  INSERT INTO ${table} VALUES (:keyId, :tenantId, :mode, :hour, :resource, :interaction, :outcome, :isCounted, :isOverage, :count, :lastAt)
+  ON CONFLICT DO UPDATE SET count = count + excluded.count, last_at = max(last_at, excluded.last_at)`
+
+function prepare (database: Database.Database) {
+  return {
+    series: database.prepare('SELECT * FROM series'),
+    mark: database.prepare('UPDATE series SET written = ?'),
+    count: database.prepare('UPDATE series SET last_number = ?'),
+    restart: database.prepare('UPDATE series SET ledger_id = ?, last_number = (SELECT coalesce(max(0, max(number)), 0) FROM batches)'),
+    await: database.prepare(adding('waiting')),
+    total: database.prepare(adding('totals')),
+    waiting: database.prepare(`SELECT ${shown} FROM waiting LIMIT ?`),
+    leave: database.prepare(`
+      DELETE FROM waiting WHERE key_id = :keyId AND hour = :hour AND resource = :resource AND interaction = :interaction
+      AND outcome = :outcome AND is_counted = :isCounted AND is_overage = :isOverage`),
+    keep: database.prepare('INSERT INTO batches (number, batch_id, content) VALUES (?, ?, ?)'),
+    firstUnacknowledged: database.prepare('SELECT * FROM batches WHERE acknowledged_at IS NULL ORDER BY number LIMIT 1'),
+    idOf: database.prepare('SELECT batch_id FROM batches WHERE number = ?').pluck(),
+    acknowledge: database.prepare('UPDATE batches SET acknowledged_at = ? WHERE acknowledged_at IS NULL AND number <= ?'),
+    withdraw: database.prepare('UPDATE batches SET acknowledged_at = NULL WHERE number > ?'),
+    old: database.prepare('SELECT * FROM batches WHERE acknowledged_at < ? ORDER BY number LIMIT ?'),
+    retire: database.prepare(`
+      UPDATE batches SET number = number - (SELECT max(number) - min(0, min(number)) + 1 FROM batches)
+      WHERE number > 0 AND acknowledged_at IS NOT NULL`),
+    renumber: database.prepare('UPDATE batches SET number = number + 1 - (SELECT min(number) FROM batches WHERE number > 0) WHERE number > 0'),
+    drop: database.prepare('DELETE FROM batches WHERE number = ?'),
+    forget: database.prepare('DELETE FROM totals WHERE hour < ?'),
+    unacknowledged: database.prepare('SELECT * FROM batches WHERE acknowledged_at IS NULL AND number <= ?'),
+    acknowledgedAfter: database.prepare('SELECT * FROM batches WHERE acknowledged_at IS NOT NULL AND number > ?'),
+    own: database.prepare(`
+      INSERT INTO months (tenant_id, mode, month, own) VALUES (:tenantId, :mode, :month, :count) ON CONFLICT DO UPDATE SET own = own + :count`),
+    told: database.prepare(`
+      INSERT INTO months (tenant_id, mode, month, told) VALUES (:tenantId, :mode, :month, :count) ON CONFLICT DO UPDATE SET told = told + :count`),
+    learn: database.prepare(`
+      INSERT INTO months (tenant_id, mode, month, others) VALUES (:tenantId, :mode, :month, :counted)
+      ON CONFLICT DO UPDATE SET others = max(0, :counted - told)`),
+    forgetMonths: database.prepare('DELETE FROM months WHERE month < ?')
+  }
+}
+
+function open (file: string): Database.Database {
+  const database = new Database(file, { timeout: busyMs })
+  try {
+    database.pragma('journal_mode = WAL')
+    // After a power cut the last second may be missing, and never a batch that the control plane has.
+    database.pragma('synchronous = FULL')
+    if (database.transaction(() => hasTables(database)).immediate()) return database
+    throw new LedgerBroken('the file is not laid out as this version has it')
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+function hasTables (database: Database.Database): boolean {
+  const found = database.pragma('user_version', { simple: true })
+  if (found === 0) {
+    database.exec(tables)
+    database.prepare('INSERT INTO series VALUES (?, 0, \'\')').run(randomText(base32, 26))
+  }
+  return found === 0 || found === layout
+}

@@ -1,0 +1,68 @@
+import { renameSync, rmSync } from 'node:fs'
+import { basename } from 'node:path'
+import Database from 'better-sqlite3'
+import { LedgerBroken, LedgerFile } from './file.js'
+import type { LedgerAnswer, LedgerAsked } from './messages.js'
+
+/**
+ * Does what is asked of a ledger's file, and keeps it open meanwhile. After a failure it is opened anew the next time, for only
+ * then it shows what of a failed writing is in it. One that is broken is set aside, and a new one begins.
+ */
+export class LedgerKeeper {
+  readonly #path: string
+  #file: LedgerFile | undefined
+
+  constructor (path: string) {
+    this.#path = path
+  }
+
+  answer (asked: LedgerAsked): LedgerAnswer {
+    try {
+      this.#file ??= new LedgerFile(this.#path)
+      return { value: done(this.#file, asked) }
+    } catch (error) {
+      this.close()
+      const { message, code } = error as NodeJS.ErrnoException
+      return { failure: { message, code, aside: isBroken(error) ? this.#setAside(asked.now) : undefined } }
+    }
+  }
+
+  close (): void {
+    this.#file?.close()
+    this.#file = undefined
+  }
+
+  /** Out of the way, and never deleted: it may hold what nobody else has. What can't be moved fails again the next time. */
+  #setAside (now: Date): string | undefined {
+    const aside = `${this.#path}.broken-${now.toISOString().replaceAll(/\D/g, '')}`
+    try {
+      renameSync(this.#path, aside)
+      for (const suffix of ['-wal', '-shm']) moveOrRemove(this.#path + suffix, aside + suffix)
+      return basename(aside)
+    } catch {
+      return undefined
+    }
+  }
+}
+
+function done (file: LedgerFile, { name, args }: LedgerAsked): unknown {
+  switch (name) {
+    case 'open': return undefined
+    case 'add': return file.add(...args)
+    case 'nextBatch': return file.nextBatch(...args)
+    case 'settle': return file.settle(...args)
+  }
+}
+
+function isBroken (error: unknown): boolean {
+  return error instanceof LedgerBroken || (error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code))
+}
+
+/** What belongs to a file under its old name would be taken for a part of the new one. */
+function moveOrRemove (from: string, to: string): void {
+  try {
+    renameSync(from, to)
+  } catch {
+    rmSync(from, { force: true })
+  }
+}

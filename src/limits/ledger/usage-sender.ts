@@ -1,0 +1,63 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { scatteredBackoff } from '../../backoff.js'
+import { Loop } from '../../loop.js'
+import type { UsageLedger } from './ledger.js'
+import { linesPerBatch, type SendUsage, type UsageReceipt } from '../usage.js'
+
+const pauses = { firstMs: 500, longestMs: 60_000 }
+
+/** What a sender joins together. */
+export interface UsageSenderParts {
+  readonly ledger: Pick<UsageLedger, 'nextBatch' | 'settle'>
+  readonly send: SendUsage
+  /** Told of each receipt, once the ledger has noted it down. */
+  readonly onSettled?: (receipt: UsageReceipt) => void
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
+  /** How long counts gather before they are sent, in milliseconds. */
+  readonly everyMs?: number
+  /** How long the control plane may take over a batch, in milliseconds. */
+  readonly patienceMs?: number
+}
+
+/** Gives every batch of a ledger to the control plane, one at a time and in order, through any failure, until it is stopped. */
+export class UsageSender {
+  readonly #parts: Required<UsageSenderParts>
+  readonly #loop: Loop
+  #failures = 0
+
+  /** Starts at once. */
+  constructor (parts: UsageSenderParts) {
+    this.#parts = { everyMs: 2_000, patienceMs: 30_000, onSettled: () => {}, ...parts }
+    this.#loop = new Loop(stopping => this.#sendNext(stopping))
+  }
+
+  /** How often sending failed since it last succeeded. */
+  get failures (): number {
+    return this.#failures
+  }
+
+  /** Ends sending; what was not sent stays in the ledger, which may be closed afterwards. */
+  stop (): Promise<void> {
+    return this.#loop.stop()
+  }
+
+  /** @returns how long to wait afterwards, in milliseconds */
+  async #sendNext (stopping: AbortSignal): Promise<number> {
+    const { ledger, send, onSettled, log, everyMs, patienceMs } = this.#parts
+    try {
+      const batch = await ledger.nextBatch()
+      if (batch === undefined) return everyMs
+      const receipt = await send(batch, AbortSignal.any([stopping, AbortSignal.timeout(patienceMs)]))
+      await ledger.settle(receipt)
+      onSettled(receipt)
+      if (receipt.number !== batch.number || receipt.batchId !== batch.batchId) throw new Error(`the control plane stands at batch ${receipt.number} and not at ${batch.number}`)
+      if (this.#failures > 0) log.info('usage is sent to the control plane again')
+      this.#failures = 0
+      return batch.lines.length < linesPerBatch ? everyMs : 0
+    } catch (error) {
+      if (stopping.aborted) return 0
+      if (this.#failures === 0) log.warn({ err: error }, 'usage can\'t be sent to the control plane; the ledger keeps it')
+      return scatteredBackoff(pauses, this.#failures++)
+    }
+  }
+}
