@@ -139,7 +139,8 @@ function definitionsOf (mapping: Mapping, body: Body, world: World): Body {
   }))
 }
 
-const namedIn = ({ body }: Answer): string[] => body.issues.flatMap(({ expression }: { expression: string[] }) => expression).sort()
+/** The fields that an answer names, whatever is named in them. */
+const namedIn = ({ body }: Answer): string[] => [...new Set<string>(body.issues.flatMap(({ expression }: { expression: string[] }) => expression.map(path => /^\w+/.exec(path)![0])))].sort()
 
 async function probeFilters (t: Test, mapping: Mapping, place: Place): Promise<void> {
   const filters = { id: { kind: 'reference', types: [mapping.type], canonicalOf: undefined }, ...mapping.filters }

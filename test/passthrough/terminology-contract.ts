@@ -66,7 +66,7 @@ export async function terminologyRefusals (t: Test, { fhir: join }: World): Prom
   for (const path of ['/ValueSet/1/$expand', '/CodeSystem/1/$lookup', '/ValueSet/$expand-all', '/Patient/$expand', '/CodeSystem/$find-matches', '/ConceptMap/$closure', '/$closure']) isRefused(t, await send('GET', path), { status: 405, code: 'not-supported' }, path)
   const deleted = await send('DELETE', '/ValueSet/$expand')
   isRefused(t, deleted, 405, 'DELETE')
-  t.equal(deleted.headers.allow, 'GET, POST')
+  t.equal(deleted.headers.allow, 'GET, HEAD, POST')
   isRefused(t, await send('GET', `/ValueSet/$expand?url=${genders}`, undefined, { accept: 'application/fhir+xml' }), 406, 'XML')
   isRefused(t, await send('POST', '/ValueSet/$expand', '<Parameters/>', { 'content-type': 'application/fhir+xml' }), 415, 'XML')
   isRefused(t, await (await join({ scopes: ['write'] })).send('POST', '/ValueSet/$expand', parameters(url)), 403, 'a key that may not read')
