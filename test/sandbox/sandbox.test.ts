@@ -76,7 +76,7 @@ t.test('two run side by side and share nothing; times and ids are those given', 
 t.test('the sandbox refuses what HAPI lets pass or leaves out', async t => {
   for (const query of [
     'Patient?name=', 'Patient?name=a,', 'Patient?name=%CC%81', 'Patient?name:contains=%CC%81', 'Patient?_foo=1', 'Patient?name:foo=1', 'Patient?name:constructor=1', 'Patient?gender:exact=male', 'Patient?gender:missing=x', 'Patient?identifier=a|b|c', 'Patient?identifier=|',
-    'Patient?_include=*', 'Patient?_include=Patient:name', 'Patient?_include=Patient:organization:Nope', 'Patient?_total=x', 'Patient?_summary=text', 'Patient?_format=xml', 'Patient?_offset=-1',
+    'Patient?_include=*', 'Patient?_include=Patient:name', 'Patient?_include=Patient:organization:Nope', 'Patient?_total=x', 'Patient?_summary=nonsense', 'Patient?_format=xml', 'Patient?_offset=-1',
     'Patient?_has:Observation:patient:code=1', 'Observation?subject:Patient.name=anna', 'Observation?subject.name=anna', 'Observation?subject:Patient=Group/1', 'Observation?subject:Nope=1',
     'Location?near=1|2', 'Observation?code-value-quantity=1-8$5.4', 'Observation?value-quantity=1|2|3|4', `Patient?name=${'x,'.repeat(500)}x`
   ]) t.equal((await server.search(query, '')).status, 400, query.slice(0, 80))
