@@ -3,7 +3,7 @@
  * list and nothing else, so that no pointer leads to what the language itself has put into every object, list and text.
  */
 import { Failure, fieldIssue } from './envelope/failures.js'
-import { ExactNumber, maxDepth } from './json.js'
+import { isNumber, maxDepth } from './json.js'
 import { isElement } from './mappings/kit/path.js'
 
 const mostOperations = 1000
@@ -160,8 +160,6 @@ function isEqual (a: unknown, b: unknown): boolean {
   const names = Object.keys(a)
   return names.length === Object.keys(b).length && names.every(name => Object.hasOwn(b, name) && isEqual(a[name], b[name]))
 }
-
-const isNumber = (value: unknown): boolean => typeof value === 'number' || value instanceof ExactNumber
 
 /** Whether objects and lists nest deeper than so many levels. */
 function isDeeper (value: unknown, most: number): boolean {

@@ -24,6 +24,9 @@ export class ExactNumber {
   toJSON (): never { throw exactNumberMet }
 }
 
+/** A JavaScript number, or one that keeps its text. */
+export const isNumber = (value: unknown): boolean => typeof value === 'number' || value instanceof ExactNumber
+
 const exactNumberMet = new Error('exact number')
 
 /**

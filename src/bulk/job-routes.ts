@@ -3,7 +3,7 @@ import { Failure } from '../envelope/failures.js'
 import { pairsIn, printable, queryOf, refused } from '../envelope/query.js'
 import { isJobId, type Job, type JobKind, type Jobs } from '../jobs/job.js'
 import { requireScope, type Effect } from '../keys/scopes.js'
-import type {} from '../limits/monthly-quota.js'
+import { stillOpen } from '../limits/monthly-quota.js'
 import { presentJob } from './present-job.js'
 
 /** What the routes of the jobs need. */
@@ -15,9 +15,6 @@ export interface JobRoutesOptions {
 }
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
-
-/** What became of records that were counted can be asked, and a job be ended, when the month is used up. */
-const stillOpen = { config: { staysOpen: true } } as const
 
 const defaultCount = 20
 const mostCount = 100

@@ -57,7 +57,7 @@ function knownName (command: Command, config: Config, name: string): string {
   const names = datastoreNames(config)
   if (!names.includes(name)) {
     const meant = nearest(name, names)
-    command.error(`error: there is no datastore with this name${meant === undefined ? '' : `; did you mean ${meant}`}${meant === undefined ? '.' : '?'} The configuration has: ${names.join(', ')}.`, { exitCode: 2 })
+    command.error(`error: there is no datastore with this name${meant === undefined ? '.' : `; did you mean ${meant}?`} The configuration has: ${names.join(', ')}.`, { exitCode: 2 })
   }
   if (isSandbox(config, name) && !existsSync(sandboxFile(config, name))) {
     command.error(`error: the datastore ${name} has no URL and its sandbox holds nothing yet; is CLINIGATE_DATA the gateway's data directory?`, { exitCode: 2 })

@@ -21,6 +21,9 @@ export interface Quota {
   readonly end: MonthEnd
 }
 
+/** A route that shows what was paid for, or ends it: it is served when the month is used up, and not counted then. */
+export const stillOpen = { config: { staysOpen: true } } as const
+
 /** When the month after one begins: in milliseconds since 1970, and ISO 8601. */
 interface MonthEnd { readonly at: number, readonly text: string }
 

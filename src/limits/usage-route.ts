@@ -5,7 +5,7 @@ import { Failure } from '../envelope/failures.js'
 import { queryOf } from '../envelope/query.js'
 import { monthOf } from './month.js'
 import type { MonthCounts } from './ledger/month-counts.js'
-import { nextMonth } from './monthly-quota.js'
+import { nextMonth, stillOpen } from './monthly-quota.js'
 import { planNamed } from './plans.js'
 
 /** Where the month is counted. */
@@ -29,7 +29,7 @@ export interface MonthSoFar {
 
 /** `GET /v1/usage`: what a caller's organization has used of its month, as this gateway knows it; others' requests are some seconds late. */
 export async function usageRoute (scope: FastifyInstance, options: UsageRouteOptions): Promise<void> {
-  scope.get('/usage', { config: { staysOpen: true } }, async request => monthSoFar(request, options))
+  scope.get('/usage', stillOpen, async request => monthSoFar(request, options))
 }
 
 function monthSoFar ({ caller, arrivedAt, raw }: FastifyRequest, { plans, months }: UsageRouteOptions): MonthSoFar {

@@ -4,7 +4,7 @@ import { fhirType, successOutcome } from '../envelope/operation-outcome.js'
 import { queryOf } from '../envelope/query.js'
 import type { ExportRequest, Job } from '../jobs/job.js'
 import { requireScope } from '../keys/scopes.js'
-import type {} from '../limits/monthly-quota.js'
+import { stillOpen } from '../limits/monthly-quota.js'
 import type { Export } from '../tenant-guard/fhir-interaction.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import { readPreferences } from './preferences.js'
@@ -33,9 +33,6 @@ export async function kickOff (reply: FastifyReply, interaction: Export, { expor
   const job = await exports.begin(request, { ...interaction.asked, url: `${url}${request.raw.url!}` })
   return reply.code(202).type(fhirType).header('content-location', `${url}/v1/fhir/_export/${job.id}`).send(JSON.stringify(successOutcome('The export has begun. Ask at the address in Content-Location how far it is.')))
 }
-
-/** What was gathered can be fetched, and an export be ended, when the month is used up. */
-const stillOpen = { config: { staysOpen: true } } as const
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 

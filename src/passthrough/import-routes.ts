@@ -6,7 +6,7 @@ import { queryOf, refused } from '../envelope/query.js'
 import { refuseIdempotencyKey } from '../idempotency/header.js'
 import type { Job } from '../jobs/job.js'
 import { requireScope } from '../keys/scopes.js'
-import type {} from '../limits/monthly-quota.js'
+import { stillOpen } from '../limits/monthly-quota.js'
 import type { FhirElement } from '../mappings/fhir.js'
 import { readPreferences } from './preferences.js'
 
@@ -28,9 +28,6 @@ export interface ImportRoutesOptions {
   /** The gateway's own URL, before `/v1`. */
   readonly url: string
 }
-
-/** What became of records that were counted can be asked, and an import be ended, when the month is used up. */
-const stillOpen = { config: { staysOpen: true } } as const
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 

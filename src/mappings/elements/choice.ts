@@ -1,4 +1,3 @@
-import { ExactNumber } from '../../json.js'
 import { put, type Codec } from '../kit/codec.js'
 import type { Element, ElementOptions } from '../kit/element.js'
 import type { FhirElement } from '../fhir.js'
@@ -45,8 +44,6 @@ export function choice<T, const O extends ElementOptions = object> (base: string
 }
 
 export const isText = (value: unknown): boolean => typeof value === 'string'
-/** A JavaScript number, or one that keeps its text. */
-export const isNumber = (value: unknown): boolean => typeof value === 'number' || value instanceof ExactNumber
 export const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
 /** An object that has one of these names. */
 export const has = (...names: readonly string[]) => (value: unknown): boolean =>

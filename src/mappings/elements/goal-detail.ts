@@ -1,7 +1,8 @@
+import { isNumber } from '../../json.js'
 import { concept } from '../datatypes/concept.js'
 import { boolean, integer, text } from '../datatypes/primitives.js'
 import { quantity, range, ratio } from '../datatypes/quantities.js'
-import { choice, has, isBoolean, isNumber, isText } from './choice.js'
+import { choice, has, isBoolean, isText } from './choice.js'
 
 /** Goal.target.detail[x]: what is to be reached. A text that is stored as a CodeableConcept is shown like any other text. */
 export const goalDetail = choice<unknown>('detail', [

@@ -1,6 +1,7 @@
+import { isNumber } from '../../json.js'
 import { positiveInteger, text } from '../datatypes/primitives.js'
 import type { ElementOptions } from '../kit/element.js'
-import { choice, isNumber, isText } from './choice.js'
+import { choice, isText } from './choice.js'
 
 /** A number of doses, or the words for it where they are not counted: doseNumber[x] and seriesDoses[x]. */
 export const intOrString = <const O extends ElementOptions = object>(base: string, options?: O) => choice<number | string, O>(base, [

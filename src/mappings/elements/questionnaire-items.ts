@@ -1,3 +1,4 @@
+import { isNumber } from '../../json.js'
 import { attachment } from '../datatypes/complex.js'
 import { coding, type CodingValue } from '../datatypes/concept.js'
 import { boolean, date, dateTime, decimal, integer, text, time, uri } from '../datatypes/primitives.js'
@@ -7,7 +8,7 @@ import type { FhirElement } from '../fhir.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
 import type { Element } from '../kit/element.js'
 import { backbone, recursiveBackbone } from '../kit/structure.js'
-import { isBoolean, isNumber, isText } from './choice.js'
+import { isBoolean, isText } from './choice.js'
 import { exactlyOne } from './exclusive.js'
 
 const values = {
