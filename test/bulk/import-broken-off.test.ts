@@ -80,29 +80,42 @@ async function startScene (t: Test, lines: readonly unknown[]) {
   return { run, results, counted, total: async (type: string) => JSON.parse((await backend.send({ method: 'GET', path: `${type}?_summary=count` })).body).total as number }
 }
 
-const lines = [...Array(900).keys()].map(at => {
+/** Most lines refer to such as stand behind them, or to ones that do. */
+const mixed = [...Array(900).keys()].map(at => {
   if (at % 90 === 5) return { resourceType: 'Patient', id: 7 }
   if (at % 90 === 6) return { resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: 'Patient/nobody' } }
   if (at % 3 === 0) return { resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }], link: [{ other: { reference: `Patient/p${at % 6 === 0 ? at + 3 : at - 3}` }, type: 'seealso' }] }
   return { resourceType: 'Observation', ...at % 2 === 0 && { id: `o${at}` }, status: 'final', code: { text: 'weight' }, subject: { reference: `Patient/p${at - at % 3}` } }
 })
 
-test('an import that is broken off anywhere and taken up again ends as one that never was: same results, each line stored and counted once', async t => {
-  const whole = await startScene(t, lines)
-  t.equal(await whole.run(Infinity), 'ended')
-  const expected = whole.results()
-  t.equal(expected.filter(({ status }) => status === 'failed').length, 70)
-  for (const stride of [7, 60, 333, 700]) {
-    const scene = await startScene(t, lines)
-    let breaks = 0
-    let steps = stride
-    while (await scene.run(steps) === 'broken off') {
-      breaks++
-      steps += stride
-    }
-    t.ok(breaks > 0, `broken off ${breaks} times`)
-    t.same(scene.results().map(({ line, status }) => ({ line, status })), expected.map(({ line, status }) => ({ line, status })))
-    t.equal(scene.counted.length, lines.length, 'each line counts once')
-    for (const type of ['Patient', 'Observation']) t.equal(await scene.total(type), await whole.total(type))
-  }
+/** Most lines refer to such as stand before them, so that they are written while others are still read. */
+const inOrder = [...Array(1_800).keys()].map(at => {
+  if (at % 300 === 30) return { resourceType: 'Patient', id: `p${at}`, managingOrganization: { reference: 'Organization/nobody' } }
+  if (at % 3 === 0) return { resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }] }
+  const subject = at % 100 === 50 ? at + 601 : at - at % 3
+  return { resourceType: 'Observation', id: `o${at}`, status: 'final', code: { text: 'weight' }, subject: { reference: `Patient/p${subject - subject % 3}` } }
 })
+
+const files = { mixed: { lines: mixed, failed: 70, strides: [7, 60, 333, 700] }, 'in order': { lines: inOrder, failed: 22, strides: [40, 700] } }
+
+for (const [name, { lines, failed, strides }] of Object.entries(files)) {
+  test(`an import of lines ${name} that is broken off anywhere and taken up again ends as one that never was: same results, each line stored and counted once`, async t => {
+    const whole = await startScene(t, lines)
+    t.equal(await whole.run(Infinity), 'ended')
+    const expected = whole.results()
+    t.equal(expected.filter(({ status }) => status === 'failed').length, failed)
+    for (const stride of strides) {
+      const scene = await startScene(t, lines)
+      let breaks = 0
+      let steps = stride
+      while (await scene.run(steps) === 'broken off') {
+        breaks++
+        steps += stride
+      }
+      t.ok(breaks > 0, `broken off ${breaks} times`)
+      t.same(scene.results().map(({ line, status }) => ({ line, status })), expected.map(({ line, status }) => ({ line, status })))
+      t.equal(scene.counted.length, lines.length, 'each line counts once')
+      for (const type of ['Patient', 'Observation']) t.equal(await scene.total(type), await whole.total(type))
+    }
+  })
+}

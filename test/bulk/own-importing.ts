@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import fastify from 'fastify'
@@ -70,9 +71,11 @@ export interface OwnSceneSettings {
   readonly tenantId?: string
   readonly most?: number
   readonly dryRun?: boolean
+  /** How the input comes when it is read from its beginning. */
+  readonly reading?: (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
 }
 
-export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, isUsual = false, tenantId = 't-own', most = 1_000, dryRun = false }: OwnSceneSettings): Promise<OwnScene> {
+export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, isUsual = false, tenantId = 't-own', most = 1_000, dryRun = false, reading }: OwnSceneSettings): Promise<OwnScene> {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
   const backend = new HttpBackend({ name: 'own', baseUrl: fhirUrl })
   const { offers, close } = await listen(url => new Offers(url))
@@ -137,8 +140,13 @@ export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, is
     })
     const ownWay = { store: breakingOwn, offers, bounds: { fewest: 1, most } }
     const doJob = importJobs({ importHosts: [], ...fetched?.rules, storeFor: () => breaking, ...!isUsual && { ownWayFor: () => ownWay }, jobs: { identityKey: async () => identityKeyOf(tenantId) }, quotaFor, lineBytes: 1_000_000 })
+    const stored = spool.of(job)
+    const read: JobFiles['read'] = (name, range) => {
+      const chunks = stored.read(name, range)
+      return reading === undefined || name !== 'input' || range?.start !== 0 ? chunks : Readable.from(reading(chunks), { objectMode: false })
+    }
     try {
-      await doJob({ job, files: spool.of(job), signal, save: async change => { job = { ...job, ...change } }, log: pino({ level: 'silent' }) })
+      await doJob({ job, files: { ...stored, read }, signal, save: async change => { job = { ...job, ...change } }, log: pino({ level: 'silent' }) })
       return 'ended'
     } catch (error) {
       if (left < 0) return 'broken off'

@@ -1,10 +1,12 @@
-import type { IndexedLine, IndexFile, Referred } from './index-file.js'
-import { states } from './index-file.js'
+import type { IndexFile } from './index-file.js'
+import { states, type IndexedLine, type Referred } from './index-rows.js'
 
 /** Lines that can be written together now, and such as never can be. */
 export interface Chosen {
   /** In the order of writing; those of one circle stand together. */
   readonly lines: readonly IndexedLine[]
+  /** Whether no more go together. */
+  readonly isFull: boolean
   /** Each with the line that it refers to and that failed. */
   readonly doomed: ReadonlyArray<{ readonly line: IndexedLine, readonly because: Referred }>
 }
@@ -52,10 +54,15 @@ class Choice implements Chosen {
   /** Lines of circles and lines that failed, which need not be looked at again. */
   readonly #looked = new Set<number>()
   #bytes = 0
+  #isFull = false
 
   constructor (index: IndexFile, bounds: Bounds) {
     this.#index = index
     this.#bounds = bounds
+  }
+
+  get isFull (): boolean {
+    return this.#isFull || this.lines.length >= this.#bounds.lines
   }
 
   has (line: number): boolean {
@@ -76,7 +83,10 @@ class Choice implements Chosen {
     if (!referred.every(({ line, state }) => state === states.done || this.#chosen.has(line))) return true
     const bytes = together.reduce((sum, { bytes }) => sum + bytes, 0)
     const isFull = this.lines.length + together.length > this.#bounds.lines || this.#bytes + bytes > this.#bounds.bytes
-    if (isFull && this.lines.length > 0) return false
+    if (isFull && this.lines.length > 0) {
+      this.#isFull = true
+      return false
+    }
     this.lines.push(...together)
     for (const line of own) this.#chosen.add(line)
     this.#bytes += bytes

@@ -35,8 +35,9 @@ async function list (errand: Errand, type: string): Promise<void> {
   errand.index.noteType(type, await isListed(errand, type))
 }
 
-async function isListed ({ index, store, identities, signal }: Errand, type: string): Promise<boolean> {
-  const most = index.counts.total * listedForALine
+async function isListed (errand: Errand, type: string): Promise<boolean> {
+  const { index, store, identities, signal } = errand
+  const most = expectedLines(errand) * listedForALine
   let count = 0
   try {
     for await (const ids of store.ids(type, most)) {
@@ -50,4 +51,10 @@ async function isListed ({ index, store, identities, signal }: Errand, type: str
     if (!['BAD_REQUEST', 'BACKEND_ERROR'].includes(failureOf(error).code)) throw error
     return false
   }
+}
+
+/** How many lines there are; about so many, while the rest is still read. */
+function expectedLines ({ index, input }: Errand): number {
+  const { total } = index.counts
+  return index.has('read') ? total : Math.ceil(total * input.bytes / index.next().at)
 }

@@ -35,7 +35,7 @@ export const indexFile = 'index.db'
 const tellMs = 1_000
 const mostErrors = 100
 
-/** Does imports: reads all lines, orders them, writes them. Each step goes on where an earlier run of it was broken off. */
+/** Does imports: reads all lines, orders them, writes them, those that can be while others are still read. Each step goes on where an earlier run of it was broken off. */
 export function importJobs (options: ImportJobOptions): DoJob {
   return async work => {
     const { job: { request, owner, fileKey, id }, log } = work
@@ -73,13 +73,21 @@ function requireAllOf (job: Job, index: IndexFile): void {
 }
 
 async function steps (errand: Errand, options: ImportJobOptions): Promise<void> {
-  const { index, work: { job: { owner, id }, log } } = errand
-  if (!index.has('read')) await readLines(errand)
+  const { work: { job: { owner, id }, log } } = errand
+  const ownWay = options.ownWayFor?.(owner, { id, log })
+  const reading = readAndOrder(errand)
+  if (ownWay !== undefined) {
+    while ((await reading.next()).done !== true);
+    await writeByOwn(errand, ownWay)
+  }
+  await writeLines(errand, reading)
+}
+
+async function * readAndOrder (errand: Errand): AsyncGenerator<void> {
+  const { index } = errand
+  if (!index.has('read')) yield * readLines(errand)
   if (index.last !== index.counts.total) throw damaged('lines are missing in the index of an import')
   if (!index.has('linked') || !index.has('ordered')) await orderLines(errand)
-  const ownWay = options.ownWayFor?.(owner, { id, log })
-  if (ownWay !== undefined) await writeByOwn(errand, ownWay)
-  await writeLines(errand)
 }
 
 /** Tells how far the import is, until it is left. @throws when the job is somebody else's by now, or unwanted */

@@ -1,64 +1,10 @@
 import Database from 'better-sqlite3'
 import type { Identity } from './identities.js'
+import { states, type Counts, type Ending, type IndexedLine, type Mark, type NewLine, type Part, type PlacedLine, type Plan, type Referred, type ResultRow, type Stretch } from './index-rows.js'
 import { schema, statementsOn } from './index-statements.js'
 
-/** Where a line stands. What is done or failed stays so. */
-export const states = { waiting: 0, sent: 1, done: 2, failed: 3 } as const
-
-/** What is to become of a line that was sent to the datastore. */
-export type Plan = 'created' | 'updated'
-
-/** A line as it was read. */
-export interface NewLine {
-  readonly line: number
-  readonly at: number
-  readonly bytes: number
-  /** Whether it is a record at all: an empty line is none, and is not counted. */
-  readonly type?: string
-  /** By which lines refer to it, and from which its id is made. */
-  readonly identity?: Identity
-  /** What it refers to, as far as that may be in this import. */
-  readonly refersTo: readonly Identity[]
-  /** Over all of these, so that nobody else can say them of a line; absent for one that fails. */
-  readonly seal?: string
-  /** Why it can't be stored, sealed; absent for a good one. */
-  readonly failure?: Buffer
-}
-
-/** A line that is to be written. */
-export interface IndexedLine {
-  readonly line: number
-  readonly at: number
-  readonly bytes: number
-  readonly type: string
-  readonly identity: Identity
-  readonly seal: string
-  readonly circle: number | null
-  readonly plan: Plan | null
-}
-
-/** A line with its place in the order of writing. */
-export interface PlacedLine extends IndexedLine { readonly place: number }
-
-/** Something that a line refers to in this import. */
-export interface Referred { readonly line: number, readonly state: number, readonly result: Buffer | null, readonly type: string, readonly identity: Identity }
-
-/** How it ended with a line. */
-export interface Ending { readonly line: number, readonly isFailed: boolean, readonly result: Buffer }
-
-/** A line for the results. */
-export interface ResultRow { readonly line: number, readonly type: string | null, readonly result: Buffer | null }
-
-/** A part of the input, with the place where it begins. */
-export interface Part { readonly number: number, readonly at: number, readonly type: string | null }
-
-export interface Counts { readonly total: number, readonly processed: number, readonly failed: number }
-
-/** How far the whole is: all lines, what they refer to, and their order are in the index. */
-export type Mark = 'read' | 'linked' | 'ordered'
-
-/** A row of lines. */
-export interface Stretch { readonly after: number, readonly upTo: number }
+/** A line that was called so before, and whether it has its place in the order of writing or needs none. */
+interface Called { readonly line: number, readonly isPlaced: number }
 
 /**
  * The index of an import, an SQLite file: for each line its place, what it refers to, its state and its result. It is the
@@ -138,7 +84,8 @@ export class IndexFile {
   }
 
   /**
-   * Adds lines in their order.
+   * Adds lines in their order. Those that refer to none but such as have their place in the order of writing get theirs at once;
+   * of others it is not known yet whether what they refer to comes later.
    * @param twins how many lines there are with a content from now on
    * @param refused what a line fails with that has the identity of one before
    */
@@ -154,19 +101,25 @@ export class IndexFile {
 
   /** @returns whether the line failed */
   #add (line: NewLine, refused: (line: NewLine) => Buffer): boolean {
-    const { failure, refersTo } = line
-    if (this.#insert(line)) {
-      if (failure === undefined) for (const target of refersTo) this.#sql.addReference.run(line.line, target)
+    const { failure, identity } = line
+    const references = line.refersTo.filter(target => target !== identity).map(target => ({ target, found: this.#sql.called.get(target) as Called | undefined }))
+    const isPlaced = failure === undefined && references.every(({ found }) => found?.isPlaced === 1)
+    if (this.#insert(line, isPlaced)) {
+      for (const { target, found } of references) {
+        if (found === undefined) this.#sql.addReference.run(line.line, target)
+        else this.#sql.addLink.run(line.line, found.line)
+      }
       return failure !== undefined
     }
     const { identity: _, ...without } = line
-    this.#insert({ ...without, failure: failure ?? refused(line) })
+    this.#insert({ ...without, failure: failure ?? refused(line) }, false)
     return true
   }
 
-  #insert ({ line, at, bytes, type, identity, seal, failure }: NewLine): boolean {
+  #insert ({ line, at, bytes, type, identity, seal, failure }: NewLine, isPlaced: boolean): boolean {
     const state = failure === undefined ? states.waiting : states.failed
-    return this.#sql.add.run({ line, at, bytes, type: type ?? null, identity: identity ?? null, seal: seal ?? null, state, result: failure ?? null }).changes > 0
+    const place = isPlaced ? line : null
+    return this.#sql.add.run({ line, at, bytes, type: type ?? null, identity: identity ?? null, seal: seal ?? null, place, state, result: failure ?? null }).changes > 0
   }
 
   /** The number of the last line. */
@@ -174,7 +127,7 @@ export class IndexFile {
     return this.next().line - 1
   }
 
-  /** Notes which of these lines refer to which others of this import. @returns whether each refers to none but such as stand before it */
+  /** Notes which of these lines refer to which others that stand behind them. @returns whether none does */
   link (stretch: Stretch): boolean {
     return this.together(() => {
       this.#sql.link.run(stretch)
@@ -182,7 +135,7 @@ export class IndexFile {
     })
   }
 
-  /** Has these lines written in the order in which they stand. */
+  /** Has those of these lines that have no place yet written in the order in which they stand. */
   placeAsRead (stretch: Stretch): void {
     this.#sql.placeAsRead.run(stretch)
   }

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
 
-/** The tables of an index. `refs` is what lines refer to by what they are called, `links` by the numbers of those lines that are here. */
+/** The tables of an index. `links` is what lines refer to by the numbers of those lines; `refs` by what it is called, where no line before was called so. */
 export const schema = `
   CREATE TABLE IF NOT EXISTS lines (
     line INTEGER PRIMARY KEY, at INTEGER NOT NULL, bytes INTEGER NOT NULL, type TEXT, identity TEXT UNIQUE,
@@ -30,8 +30,10 @@ export function statementsOn (db: Database.Database) {
     parts: db.prepare('SELECT number, at, type FROM parts ORDER BY number'),
     typeOf: db.prepare('SELECT type FROM lines WHERE line = ?'),
     twins: db.prepare('SELECT count FROM twins WHERE content = ?'),
-    add: db.prepare('INSERT INTO lines (line, at, bytes, type, identity, seal, state, result) VALUES (@line, @at, @bytes, @type, @identity, @seal, @state, @result) ON CONFLICT (identity) DO NOTHING'),
+    add: db.prepare('INSERT INTO lines (line, at, bytes, type, identity, seal, place, state, result) VALUES (@line, @at, @bytes, @type, @identity, @seal, @place, @state, @result) ON CONFLICT (identity) DO NOTHING'),
+    called: db.prepare('SELECT line, place IS NOT NULL OR state >= 2 AS isPlaced FROM lines WHERE identity = ?'),
     addReference: db.prepare('INSERT OR IGNORE INTO refs VALUES (?, ?)'),
+    addLink: db.prepare('INSERT OR IGNORE INTO links VALUES (?, ?)'),
     setTwins: db.prepare('INSERT INTO twins VALUES (?, ?) ON CONFLICT (content) DO UPDATE SET count = excluded.count'),
     unordered: db.prepare('SELECT line FROM lines WHERE line > ? AND state < 2 AND place IS NULL ORDER BY line LIMIT ?'),
     isOrdered: db.prepare('SELECT 1 FROM lines WHERE line = ? AND (place IS NOT NULL OR state >= 2)'),
@@ -39,7 +41,7 @@ export function statementsOn (db: Database.Database) {
     link: db.prepare(`INSERT OR IGNORE INTO links SELECT refs.line, target.line FROM refs JOIN lines AS target ON target.identity = refs.identity
       WHERE refs.line > @after AND refs.line <= @upTo AND target.line <> refs.line`),
     leadsOn: db.prepare('SELECT 1 FROM links WHERE line > @after AND line <= @upTo AND target > line LIMIT 1'),
-    placeAsRead: db.prepare('UPDATE lines SET place = line WHERE line > @after AND line <= @upTo AND state < 2'),
+    placeAsRead: db.prepare('UPDATE lines SET place = line WHERE line > @after AND line <= @upTo AND state < 2 AND place IS NULL'),
     referred: db.prepare('SELECT target.line, target.state, target.result, target.type, target.identity FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = ?'),
     targets: db.prepare('SELECT target FROM links WHERE line = ?').pluck(),
     order: db.prepare('UPDATE lines SET place = @place, circle = @circle WHERE line = @line'),

@@ -2,7 +2,7 @@ import type { StoredResource } from '../../mappings/fhir.js'
 import { earlierRecords } from './earlier-records.js'
 import type { Errand } from './errand.js'
 import { idOf } from './identities.js'
-import type { IndexedLine } from './index-file.js'
+import type { IndexedLine } from './index-rows.js'
 import type { LineRecord } from './record.js'
 
 /** A line that is to be written, read again. */

@@ -1,7 +1,7 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
 import { end, failedEnd, type Errand } from './errand.js'
-import type { Stretch } from './index-file.js'
+import type { Stretch } from './index-rows.js'
 import { ordered, TooDeep, type References, type Together } from './order.js'
 
 /** Lines of a circle, which go into one transaction. */

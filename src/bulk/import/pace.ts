@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import pLimit from 'p-limit'
 import type { Failure } from '../../envelope/failures.js'
 import { Parallelism } from './parallelism.js'
 
@@ -14,14 +15,25 @@ const firstWaitMs = 100
 /** How fast a datastore is written to, by how it takes it. */
 export class Pace {
   readonly #parallelism = new Parallelism()
+  readonly #turns = pLimit(this.#parallelism.limit)
   #lines = mostLines
   readonly #conflicts = new Map<number, number>()
   /** When the trouble began that there is, by the clock that only goes forward. */
   #troubleSince: number | undefined
 
-  /** Transactions that may be under way. */
+  /** Transactions that may be at the datastore at a time. */
   get limit (): number {
     return this.#parallelism.limit
+  }
+
+  /** Transactions that may be made ready or under way: one waits, so that it is sent as soon as another one has ended. */
+  get begun (): number {
+    return this.limit + 1
+  }
+
+  /** Sends a transaction when it is its turn. */
+  async turn<T> (send: () => Promise<T>): Promise<T> {
+    return await this.#turns(send)
   }
 
   /** How much one transaction may hold. */
@@ -29,10 +41,11 @@ export class Pace {
     return { lines: this.#lines, bytes: mostBytes }
   }
 
-  /** @param lines that were stored together, in so many milliseconds */
-  succeeded (lines: number, milliseconds: number): void {
+  /** @param lines that were stored together */
+  succeeded (lines: number): void {
     this.#troubleSince = undefined
-    this.#parallelism.succeeded(milliseconds / lines)
+    this.#parallelism.succeeded(lines, performance.now())
+    this.#turns.concurrency = this.limit
     this.#lines = Math.min(mostLines, Math.ceil(this.#lines * 1.25))
   }
 
@@ -54,6 +67,7 @@ export class Pace {
     this.#troubleSince ??= now
     if (now - this.#troubleSince > patienceMs) throw trouble
     this.#parallelism.pushedBack()
+    this.#turns.concurrency = this.limit
     this.refused()
     const asked = Number(trouble.headers['retry-after'] ?? 0) * 1_000
     await pause(Math.min(longestWaitMs, Math.max(asked, firstWaitMs * 2 ** Math.min(tries - 1, 10))), undefined, { signal })

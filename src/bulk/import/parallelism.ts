@@ -2,51 +2,98 @@
 const most = 8
 const begin = 2
 
-/** The share of its time that a request waits for others at the datastore: with less, one more is sent; with more, one less. */
-const tooLittle = 0.2
-const tooMuch = 0.45
+/** How many requests it looks at before it judges: so many for each that is under way, and at the least. */
+const lookedAtOfEach = 3
+const fewestLookedAt = 6
+
+/** For how many looks it leaves things as they are after a try that was of no use: at first, and at most. */
+const shortestRest = 4
+const longestRest = 32
+
+/** A datastore that became so much faster or slower is tried anew. */
+const muchChanged = 0.3
 
 /**
- * How many requests may be under way: as many as the datastore works on at a time, and one or two that wait for their turn. More
- * would make none faster, and everybody else's requests slower.
+ * How many requests may be under way: as few as are done as fast as any more would be. More make none faster, and everybody
+ * else's requests slower.
  *
- * How long each waits is told by how much longer it takes than when few were under way, as TCP Vegas does it
- * (https://doi.org/10.1145/190314.190317).
+ * Now and then it tries one more or one less, and stays with what is better. One more is better when it brings at least half of
+ * what it brings to a datastore that has room for it; one less when it costs less than half of what it costs such a one.
  */
 export class Parallelism {
+  /** What is tried now, and what was found best before. */
   #limit = begin
-  /** Of those that ended since the limit was changed. */
-  #ended = 0
-  #milliseconds = 0
-  /** What one takes when none waits. */
-  #unhindered = Infinity
+  #best = begin
+  /** Records a millisecond with the best, as they were last. */
+  #rate = 0
+  #step: 1 | -1 = 1
+  #rest = 0
+  #nextRest = shortestRest
+  #look = newLook()
 
   get limit (): number {
     return this.#limit
   }
 
-  /** @param milliseconds that a record took, as one of those that were sent together */
-  succeeded (milliseconds: number): void {
+  /**
+   * @param records that were stored together
+   * @param at when that ended, in milliseconds of a clock that only goes forward
+   */
+  succeeded (records: number, at: number): void {
+    const look = this.#look
+    look.ended++
     // The first ones began under another limit.
-    if (++this.#ended > this.#limit) this.#milliseconds += milliseconds
-    if (this.#ended < 3 * this.#limit) return
-    const usual = this.#milliseconds / (2 * this.#limit)
-    // One alone waits for none: if it takes longer than ever before, the datastore has become slower.
-    this.#unhindered = this.#limit === 1 ? usual : Math.min(this.#unhindered, usual)
-    const waiting = 1 - this.#unhindered / usual
-    if (waiting < tooLittle) this.#set(this.#limit + 1)
-    else if (waiting > tooMuch) this.#set(this.#limit - 1)
-    else this.#set(this.#limit)
+    if (look.ended <= this.#limit) look.since = at
+    else look.records += records
+    if (look.ended < this.#limit + Math.max(lookedAtOfEach * this.#limit, fewestLookedAt)) return
+    this.#judge(look.records / Math.max(at - look.since, 1))
   }
 
   /** The datastore asked to be left alone for a while. */
   pushedBack (): void {
-    this.#set(Math.floor(this.#limit / 2))
+    this.#best = within(Math.floor(this.#limit / 2))
+    this.#step = 1
+    this.#rest = this.#nextRest = shortestRest
+    this.#set(this.#best)
+  }
+
+  #judge (rate: number): void {
+    if (this.#limit === this.#best) {
+      this.#goOn(rate)
+    } else if (rate > this.#rate * (1 + this.#step / (2 * this.#best))) {
+      this.#best = this.#limit
+      this.#rate = rate
+      this.#nextRest = shortestRest
+      this.#try()
+    } else {
+      this.#step = this.#step === 1 ? -1 : 1
+      this.#rest = this.#nextRest
+      this.#nextRest = Math.min(longestRest, this.#nextRest * 2)
+      this.#set(this.#best)
+    }
+  }
+
+  #goOn (rate: number): void {
+    if (this.#rate > 0 && Math.abs(rate / this.#rate - 1) > muchChanged) {
+      this.#rest = Math.min(this.#rest, 1)
+      this.#nextRest = shortestRest
+    }
+    this.#rate = rate
+    if (this.#rest-- > 0) this.#set(this.#best)
+    else this.#try()
+  }
+
+  #try (): void {
+    if (within(this.#best + this.#step) === this.#best) this.#step = this.#step === 1 ? -1 : 1
+    this.#set(within(this.#best + this.#step))
   }
 
   #set (limit: number): void {
-    this.#limit = Math.max(1, Math.min(most, limit))
-    this.#ended = 0
-    this.#milliseconds = 0
+    this.#limit = limit
+    this.#look = newLook()
   }
 }
+
+const newLook = () => ({ ended: 0, records: 0, since: 0 })
+
+const within = (limit: number): number => Math.max(1, Math.min(most, limit))

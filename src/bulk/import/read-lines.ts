@@ -6,7 +6,7 @@ import type { RecordTicket, RecordUse } from '../../limits/record-quota.js'
 import type { Errand } from './errand.js'
 import { exceededIn, inputFile, occasionOf, typeAt } from './errand.js'
 import type { Identity } from './identities.js'
-import type { NewLine } from './index-file.js'
+import type { NewLine } from './index-rows.js'
 import { isBlank, linesOf, withoutMark, type RawLine } from './lines.js'
 import { newContent, readRecord, type LineRecord } from './record.js'
 import { referredBy } from './references.js'
@@ -16,8 +16,8 @@ import { failed } from './result.js'
 const together = 500
 const breath = 8
 
-/** Reads every line of the input once: checks it as a create of its form would, and notes what it is called and refers to. */
-export async function readLines (errand: Errand): Promise<void> {
+/** Reads every line of the input once: checks it as a create of its form would, and notes what it is called and refers to. Stops at each part that is noted. */
+export async function * readLines (errand: Errand): AsyncGenerator<void> {
   const { index, work, input, signal, lineBytes } = errand
   const from = index.next()
   let part = new Part(errand)
@@ -25,7 +25,10 @@ export async function readLines (errand: Errand): Promise<void> {
   for await (const lines of linesOf(work.files.read(inputFile, { start: from.at, end: input.bytes, state: input }), from, lineBytes)) {
     for (const line of lines) {
       part.add(line)
-      if (part.size >= together) part = part.noted()
+      if (part.size >= together) {
+        part = part.noted()
+        yield
+      }
       if (performance.now() - last < breath) continue
       await breathe()
       signal.throwIfAborted()

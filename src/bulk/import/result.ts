@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, randomFillSync, timingSafeEqual } from 'node:crypto'
 import { Failure, type FailureCode } from '../../envelope/failures.js'
 import { damaged } from '../spool/spool-trouble.js'
-import type { IndexedLine } from './index-file.js'
+import type { IndexedLine } from './index-rows.js'
 
 /** What became of one line; `pending` until it is known. */
 export type ResultStatus = 'created' | 'updated' | 'unchanged' | 'failed' | 'valid' | 'pending'

@@ -10,7 +10,7 @@ import type { Job } from '../../jobs/job.js'
 import { ndjsonTypes, requireHere, type DownloadsOptions } from '../downloads.js'
 import { jobOf } from '../job-routes.js'
 import { indexFile } from './import-job.js'
-import type { ResultRow } from './index-file.js'
+import type { ResultRow } from './index-rows.js'
 import { Seal } from './result.js'
 
 type WithId = FastifyRequest<{ Params: { id: string } }>

@@ -10,7 +10,7 @@ import { damaged } from '../spool/spool-trouble.js'
 import { contentsOf } from './contents.js'
 import { end, exceededIn, failedEnd, typeAt, type Errand, type LineEnd } from './errand.js'
 import { idOf, type Identity } from './identities.js'
-import { states, type IndexedLine, type Plan } from './index-file.js'
+import { states, type IndexedLine, type Plan } from './index-rows.js'
 import { targetsOf, type ReadLine, type Target } from './look-up.js'
 import type { Pace } from './pace.js'
 import { readRecord } from './record.js'
@@ -200,10 +200,12 @@ async function write (writing: Writing, entries: readonly Entry[], attempt: Atte
   const { errand, pace, note } = writing
   if (entries.length === 0) return
   try {
-    const begin = performance.now()
-    const together = await errand.store.write(entries.map(({ record }) => record))
+    const together = await pace.turn(async () => {
+      errand.signal.throwIfAborted()
+      return await errand.store.write(entries.map(({ record }) => record))
+    })
     if ('refused' in together) return note([...together.refused].map(([at, failure]) => refusedEnd(errand, entries[at]!, failure)))
-    pace.succeeded(entries.length, performance.now() - begin)
+    pace.succeeded(entries.length)
     note(entries.map((entry, at) => answered(errand, entry, together.written[at])))
   } catch (error) {
     const failure = failureOf(error)

@@ -1,36 +1,73 @@
-import { choose, type Chosen } from './choose.js'
 import { Failure } from '../../envelope/failures.js'
+import { choose, type Chosen } from './choose.js'
 import { end, failedEnd, type Errand } from './errand.js'
+import type { IndexedLine } from './index-rows.js'
 import { Pace } from './pace.js'
 import { writeBatch } from './write-batch.js'
 
-/** Writes all lines that are not written, several transactions at a time, each line after those that it refers to. */
-export async function writeLines (errand: Errand): Promise<void> {
+/**
+ * Writes all lines that are not written, several transactions at a time, each line after those that it refers to. Those that have
+ * their place in the order of writing are written while others are still read.
+ * @param reading reads lines and orders them, a part at a time
+ */
+export async function writeLines (errand: Errand, reading: AsyncGenerator<void>): Promise<void> {
   const pace = new Pace()
-  const underWay = new Map<Promise<void>, readonly number[]>()
-  const trouble: { error?: unknown } = {}
+  const underWay = new UnderWay()
+  const batches = new Batches(errand, pace)
+  let isReading = false
+  let isRead = false
+  const readOn = async (): Promise<void> => {
+    isReading = true
+    isRead = (await reading.next()).done === true
+    isReading = false
+  }
   try {
-    while (trouble.error === undefined) {
+    for (;;) {
       errand.signal.throwIfAborted()
-      const chosen = underWay.size < pace.limit ? next(errand, new Set([...underWay.values()].flat()), pace) : undefined
-      if (chosen !== undefined && chosen.lines.length > 0) {
-        const batch: Promise<void> = writeBatch(errand, chosen.lines, pace).catch((error: unknown) => { trouble.error ??= error }).finally(() => underWay.delete(batch))
-        underWay.set(batch, chosen.lines.map(({ line }) => line))
-      } else if (underWay.size > 0) {
-        await Promise.race(underWay.keys())
-      } else if (chosen === undefined || chosen.doomed.length === 0) break
+      if (!isRead && !isReading) underWay.begin(readOn())
+      const chosen = batches.next()
+      // While there is more to come, a transaction waits until it is full.
+      if (chosen !== undefined && chosen.lines.length > 0 && (isRead || chosen.isFull)) underWay.begin(batches.write(chosen.lines))
+      else if (underWay.size > 0) await underWay.one()
+      else if (chosen === undefined || chosen.doomed.length === 0) break
     }
   } finally {
-    await Promise.all(underWay.keys())
+    await underWay.all()
+    await reading.return(undefined)
   }
-  if (trouble.error !== undefined) throw trouble.error
 }
 
-/** The next lines to write, after those were ended that refer to one which failed. */
-function next (errand: Errand, underWay: ReadonlySet<number>, pace: Pace): Chosen {
-  const chosen = choose(errand.index, underWay, pace.bounds)
-  if (chosen.doomed.length > 0) end(errand, chosen.doomed.map(doomed => failedEnd(errand, doomed.line, failureOfDoomed(errand, doomed))))
-  return chosen
+/** Transactions of an import that are made ready or under way. */
+class Batches {
+  readonly #errand: Errand
+  readonly #pace: Pace
+  readonly #lines = new Set<number>()
+  #size = 0
+
+  constructor (errand: Errand, pace: Pace) {
+    this.#errand = errand
+    this.#pace = pace
+  }
+
+  /** The next lines to write, after those were ended that refer to one which failed; undefined while there are enough. */
+  next (): Chosen | undefined {
+    if (this.#size >= this.#pace.begun) return undefined
+    const errand = this.#errand
+    const chosen = choose(errand.index, this.#lines, this.#pace.bounds)
+    if (chosen.doomed.length > 0) end(errand, chosen.doomed.map(doomed => failedEnd(errand, doomed.line, failureOfDoomed(errand, doomed))))
+    return chosen
+  }
+
+  async write (lines: readonly IndexedLine[]): Promise<void> {
+    this.#size++
+    for (const { line } of lines) this.#lines.add(line)
+    try {
+      await writeBatch(this.#errand, lines, this.#pace)
+    } finally {
+      this.#size--
+      for (const { line } of lines) this.#lines.delete(line)
+    }
+  }
 }
 
 /** What stood in the way of the line that this one refers to stands in its way as well, when it is nothing about the line. */
@@ -39,4 +76,30 @@ function failureOfDoomed ({ seal }: Errand, { because: { line, result } }: Chose
   const says = `It refers to line ${line} of this import, which failed.`
   if (code === 'MONTHLY_QUOTA_EXCEEDED' || code === 'SANDBOX_QUOTA_EXCEEDED') return new Failure(code)
   return new Failure('VALIDATION_ERROR', { message: says })
+}
+
+/** Tasks that are under way, of which the first one in trouble ends all. */
+class UnderWay {
+  readonly #tasks = new Set<Promise<void>>()
+  #trouble: { readonly error: unknown } | undefined
+
+  get size (): number {
+    return this.#tasks.size
+  }
+
+  begin (work: Promise<void>): void {
+    const task = work.catch((error: unknown) => { this.#trouble ??= { error } }).finally(() => this.#tasks.delete(task))
+    this.#tasks.add(task)
+  }
+
+  /** Waits until one has ended. @throws what the first one in trouble threw */
+  async one (): Promise<void> {
+    await Promise.race(this.#tasks)
+    if (this.#trouble !== undefined) throw this.#trouble.error
+  }
+
+  /** Waits until all have ended, however they do. */
+  async all (): Promise<void> {
+    await Promise.all(this.#tasks)
+  }
 }

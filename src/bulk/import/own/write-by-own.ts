@@ -2,7 +2,7 @@ import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promis
 import { json } from 'node:stream/consumers'
 import type { OwnImport } from '../../../tenant-guard/import/own-import.js'
 import { end, type Errand } from '../errand.js'
-import type { IndexedLine } from '../index-file.js'
+import type { IndexedLine } from '../index-rows.js'
 import { Pace } from '../pace.js'
 import { patiently, prepareAll, takeTickets, writeBatch, type Entry } from '../write-batch.js'
 import type { Offers } from './offers.js'

@@ -1,0 +1,70 @@
+import { once, EventEmitter } from 'node:events'
+import { buffer } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
+import { test, type Test } from 'tap'
+import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startOwnScene, type OwnScene } from './own-importing.js'
+
+/** Patients, each with an observation of it; the first observation is of somebody else. */
+const lines = (count: number, subjectOfFirst: string): unknown[] => [...Array(count).keys()].map(at => at % 2 === 0
+  ? { resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }] }
+  : { resourceType: 'Observation', id: `o${at}`, status: 'final', code: { text: 'weight' }, subject: { reference: at === 1 ? subjectOfFirst : `Patient/p${at - 1}` } })
+
+/** An import of which the second half of its input is held back until it is let go. */
+async function startHeld (t: Test, input: readonly unknown[]): Promise<{ readonly scene: OwnScene, readonly letGo: () => void }> {
+  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
+  t.after(() => sandbox.close())
+  const gate = new EventEmitter()
+  const open = once(gate, 'open')
+  async function * reading (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    const all = await buffer(chunks)
+    yield all.subarray(0, all.length / 2)
+    await open
+    yield all.subarray(all.length / 2)
+  }
+  const scene = await startOwnScene(t, { fhirUrl: sandbox.url, lines: input, isUsual: true, reading })
+  return { scene, letGo: () => { gate.emit('open') } }
+}
+
+async function until (isSo: () => boolean): Promise<void> {
+  for (let tries = 0; !isSo(); tries++) {
+    if (tries > 1_000) throw new Error('it does not come to be so')
+    await pause(10)
+  }
+}
+
+test('lines whose references are known are written while others are still read', async t => {
+  const { scene, letGo } = await startHeld(t, lines(4_000, 'Patient/p0'))
+  const ended = scene.run()
+  await until(() => scene.written() >= 1_000)
+  t.equal(scene.results().length < 2_100, true, 'the second half is not read yet')
+  letGo()
+  t.equal(await ended, 'ended')
+  t.ok(scene.results().every(({ status }) => status === 'created'))
+  t.equal(scene.written(), 4_000, 'each once')
+})
+
+test('a line that refers to what is not known yet waits until all are read', async t => {
+  const { scene, letGo } = await startHeld(t, lines(4_000, 'Patient/p3998'))
+  const ended = scene.run()
+  await until(() => scene.written() >= 1_000)
+  t.equal(scene.results()[1]!.status, 'pending')
+  letGo()
+  t.equal(await ended, 'ended')
+  t.ok(scene.results().every(({ status }) => status === 'created'))
+})
+
+test('an import that is left while it reads and writes begins nothing more, and goes on where it was', async t => {
+  const { scene, letGo } = await startHeld(t, lines(4_000, 'Patient/p3998'))
+  const left = new AbortController()
+  const first = scene.run(Infinity, left.signal)
+  await until(() => scene.written() >= 600)
+  left.abort(new Error('left'))
+  letGo()
+  await t.rejects(first, { message: 'left' })
+  const before = scene.written()
+  t.ok(before < 4_000)
+  t.equal(await scene.run(), 'ended')
+  t.ok(scene.results().every(({ status }) => status === 'created'))
+  t.equal(await scene.total('Observation'), 2_000)
+})
