@@ -1,9 +1,7 @@
 import type { Kysely } from 'kysely'
+import { amountOf } from '../limits/overage.js'
 import { ControlRefused } from './refused.js'
 import type { Tables } from './tables.js'
-
-/** What one request past the month's allowance costs, in thousandths of a dollar. */
-const millsPerRequest = 3n
 
 /** What was used and what it costs; amounts are exact decimals such as `12.345`. */
 export interface Charge {
@@ -43,12 +41,6 @@ export async function billOf (db: Kysely<Tables>, tenantId: string, month: strin
 export function billCsv ({ month, hours, ...whole }: Bill): string {
   const line = (name: string, { counted, overage, amount }: Charge) => [name, counted, overage, amount].join(',')
   return ['hour,counted,overage,amount_usd', ...hours.map(({ hour, ...charge }) => line(hour, charge)), line(month, whole), ''].join('\r\n')
-}
-
-/** What so many requests past the allowance cost. */
-export function amountOf (overage: number): string {
-  const mills = BigInt(overage) * millsPerRequest
-  return `${mills / 1_000n}.${String(mills % 1_000n).padStart(3, '0')}`
 }
 
 function charge (counted: number, overage: number): Charge {

@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Plans } from '../config.js'
-import { amountOf } from '../control/bill.js'
 import { Failure } from '../envelope/failures.js'
 import { queryOf } from '../envelope/query.js'
 import { monthOf } from './month.js'
 import type { MonthCounts } from './ledger/month-counts.js'
 import { nextMonth, stillOpen } from './monthly-quota.js'
+import { amountOf } from './overage.js'
 import { planNamed } from './plans.js'
 
 /** Where the month is counted. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { amountOf } from '../../src/control/bill.js'
+import { amountOf } from '../../src/limits/overage.js'
 import { startGateway } from '../harness/gateway.js'
 import { until } from '../link/control-plane.js'
 import { command } from './command.js'

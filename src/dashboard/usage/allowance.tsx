@@ -1,4 +1,4 @@
-import { amountOf } from '../../control/bill.js'
+import { amountOf } from '../../limits/overage.js'
 import { countText } from '../numbers.js'
 import { beginOf, dayText, monthAfter, monthOf } from './month.js'
 
