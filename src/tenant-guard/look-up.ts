@@ -1,3 +1,5 @@
+import type { StoredResource } from '../mappings/fhir.js'
+import { nameOf } from './access.js'
 import { ask, jsonOf, ownRecordIn, placeOf, unexpected } from './door.js'
 import type { Door } from './door.js'
 import { inTurns } from './in-turns.js'
@@ -22,7 +24,7 @@ export async function ownedAmong (door: Door, records: Iterable<string>): Promis
     else unknown.set(type, (unknown.get(type) ?? new Set()).add(id))
   }
   const searches = [...unknown].flatMap(([type, ids]) => chunksOf([...ids]).map(chunk => ({ type, chunk })))
-  const found = await inTurns(searches, ({ type, chunk }) => ownedOf(door, type, chunk))
+  const found = await inTurns(searches, async ({ type, chunk }) => (await storedOf(door, { type, ids: chunk, isWhole: false })).map(nameOf))
   for (const record of found.flat()) owned.add(record)
   return owned
 }
@@ -40,18 +42,28 @@ function isRecord (candidate: string): boolean {
   return isTenantType(type!) && isId(id) && rest.length === 0
 }
 
+/** What is asked for of the records with these ids. */
+export interface AskedRecords {
+  readonly type: string
+  readonly ids: readonly string[]
+  /** Whether all of each is needed; else its identity alone. */
+  readonly isWhole: boolean
+}
+
+/** Those of the records that are the tenant's and stored now, by their ids; what is remembered of them does not count. */
+export async function storedAmong (door: Door, { ids, ...asked }: AskedRecords): Promise<ReadonlyMap<string, StoredResource>> {
+  const found = await inTurns(chunksOf(ids), chunk => storedOf(door, { ids: chunk, ...asked }))
+  return new Map(found.flat().map(record => [record.id, record]))
+}
+
 function chunksOf (ids: readonly string[]): string[][] {
   return Array.from({ length: Math.ceil(ids.length / idsOfOneSearch) }, (_, at) => ids.slice(at * idsOfOneSearch, (at + 1) * idsOfOneSearch))
 }
 
-async function ownedOf (door: Door, type: string, ids: readonly string[]): Promise<string[]> {
+async function storedOf (door: Door, { type, ids, isWhole }: AskedRecords): Promise<StoredResource[]> {
   const search = restrict({ type, parameters: [['_id', ids.join(',')]], count: ids.length, total: 'none' }, door.tenant)
-  const headers = { 'cache-control': onePage(ids.length) }
-  const answer = await ask(door, { ...search, path: `${search.path}${identityOnly(type)}`, headers })
+  const answer = await ask(door, { ...search, path: `${search.path}${isWhole ? '' : identityOnly(type)}`, headers: { 'cache-control': onePage(ids.length) } })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpected(answer, 'a look-up of owners was not answered')
-  return found.matches
-    .map(match => ownRecordIn(door, match, { type }))
-    .filter(record => record !== undefined)
-    .map(({ id }) => `${type}/${id}`)
+  if (found === undefined) throw unexpected(answer, 'a look-up of records was not answered')
+  return found.matches.map(match => ownRecordIn(door, match, { type })).filter(record => record !== undefined)
 }

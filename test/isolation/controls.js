@@ -19,7 +19,7 @@ export const controls = [
   control('tag on a search', ['searches'], patch(guard('restrict'), "encodeParameters([['_tag', tenantToken(tenant)], ...page])", 'encodeParameters(page)'), { ci: true }),
   control('tag on the condition of a create', ['conditions'], patch(guard('restrict'), "encodeParameters([['_tag', tenantToken(tenant)]])]", "'']"), { ci: true }),
   control('tags that a client may ask for', ['searches'], patch(guard('restrict'), "if (base === '_tag')", 'if (false)')),
-  control('check of what is read', ['reads'], patch(guard('writes/writes'), 'const record = ownRecordIn(door, json(answer), asked)', 'const record = json(answer)'), { ci: true }),
+  control('check of what is read', ['reads'], patch(guard('reads/read-record'), 'const record = ownRecordIn(door, json(answer), asked)', 'const record = json(answer)'), { ci: true }),
   control('check of an earlier version', ['reads'], patch(guard('reads/vread'), 'ownRecordIn(door, jsonOf(answer), { type, id })', 'jsonOf(answer)')),
   control('check of matches', ['searches'], patch(guard('reads/fhir-search'), 'return ownRecordIn(door, entry.resource, { type }) !== undefined', 'return true'), { ci: true }),
   control('check of what comes along', ['joins'], patch(guard('reads/fhir-search'), "return entry.search?.mode === 'include' &&", "return entry.search?.mode === 'include' ||"), { ci: true }),

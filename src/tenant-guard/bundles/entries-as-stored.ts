@@ -1,6 +1,6 @@
 import type { StoredResource } from '../../mappings/fhir.js'
 import type { Door } from '../door.js'
-import { storedAmong } from '../import/stored-among.js'
+import { storedAmong } from '../look-up.js'
 import { placeIn } from '../writes/as-stored.js'
 
 /** An entry in the answer to a transaction, before any check. */

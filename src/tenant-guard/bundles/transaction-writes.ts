@@ -8,7 +8,7 @@ import { patchedResource } from '../writes/patch.js'
 import { conditionsAmongOwn } from '../restrict.js'
 import { soleChangeable } from '../writes/sole-match.js'
 import { marked, stamp } from '../writes/stamp.js'
-import { metaOf } from '../writes/writes.js'
+import { metaOf } from '../reads/read-record.js'
 
 /** One write of a transaction as the datastore is told it; nothing is forwarded. */
 export interface Write {

@@ -3,7 +3,7 @@ import type { Door } from '../door.js'
 import type { Export } from '../fhir-interaction.js'
 import { isId } from '../resource-types.js'
 import { conditionsAmongOwn } from '../restrict.js'
-import { metaOf } from '../writes/writes.js'
+import { metaOf } from '../reads/read-record.js'
 
 /**
  * Refuses an export that could not be, before a job is made of it.

@@ -2,7 +2,7 @@ import type { FhirElement } from '../../mappings/fhir.js'
 import { ask } from '../door.js'
 import type { Door } from '../door.js'
 import { ownedAmong } from '../look-up.js'
-import { readRecord } from '../writes/writes.js'
+import { readRecord } from '../reads/read-record.js'
 
 /**
  * The ids of the patients in a group of the tenant's that are the tenant's too. Members that have left do not count, nor do

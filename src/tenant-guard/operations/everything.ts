@@ -10,7 +10,7 @@ import { encodeParameters } from '../restrict.js'
 import { issuesIn } from './given-outcome.js'
 import { isNotOffered } from './validate.js'
 import { continuedPage, pageLinks } from '../reads/sealed-link.js'
-import { metaOf } from '../writes/writes.js'
+import { metaOf } from '../reads/read-record.js'
 
 const defaultCount = 100
 

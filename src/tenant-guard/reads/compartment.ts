@@ -7,7 +7,7 @@ import { demandFew, idsMatching } from './joins.js'
 import { isId } from '../resource-types.js'
 import { restrict } from '../restrict.js'
 import { searchsetOf } from './searchset.js'
-import { metaOf } from '../writes/writes.js'
+import { metaOf } from './read-record.js'
 
 /**
  * What keeps a search within a compartment, whose record must be the tenant's. FHIR cannot ask for one condition or another,

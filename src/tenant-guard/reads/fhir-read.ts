@@ -9,7 +9,7 @@ import type { VersionRead } from '../interaction.js'
 import { publicText } from '../public-urls.js'
 import { encodeParameters } from '../restrict.js'
 import { versionOf } from './vread.js'
-import { readRecord } from '../writes/writes.js'
+import { readRecord } from './read-record.js'
 
 /** One record as it is stored, or the parts of it that are wanted. */
 export async function fhirRead (door: Door, { type, id, shape }: FhirRead): Promise<FhirAnswer> {

@@ -8,7 +8,7 @@ import { bundleText, givenBundle, namesIn, type GivenEntry } from './given-bundl
 import type { SearchParameter } from '../interaction.js'
 import { encodeParameters } from '../restrict.js'
 import { continuedPage, pageLinks } from './sealed-link.js'
-import { metaOf } from '../writes/writes.js'
+import { metaOf } from './read-record.js'
 
 const defaultCount = 20
 

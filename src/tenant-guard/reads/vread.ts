@@ -4,7 +4,7 @@ import { ask, jsonOf, notFound, ownRecordIn, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import type { VersionRead } from '../interaction.js'
 import { isId } from '../resource-types.js'
-import { readRecord } from '../writes/writes.js'
+import { readRecord } from './read-record.js'
 
 /** A version of a record, and the answer in which it came. */
 export interface FoundVersion { readonly record: StoredResource, readonly answer: BackendAnswer }

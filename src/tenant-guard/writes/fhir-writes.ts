@@ -6,7 +6,8 @@ import type { CreateOnce } from '../interaction.js'
 import { shownRecord } from '../reads/fhir-read.js'
 import { isCounted } from '../reads/vread.js'
 import { createOnce } from './create-once.js'
-import { create, metaOf, remove, update } from './writes.js'
+import { metaOf } from '../reads/read-record.js'
+import { create, remove, update } from './writes.js'
 
 /** A new record, as it was stored. */
 export async function fhirCreate (door: Door, asked: FhirCreate): Promise<FhirAnswer> {

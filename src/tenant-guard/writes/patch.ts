@@ -8,7 +8,8 @@ import type { Patch } from '../fhir-interaction.js'
 import type { Trace } from '../interaction.js'
 import { fhirVersionRead, shownRecord } from '../reads/fhir-read.js'
 import { preconditioned } from './fhir-writes.js'
-import { readRecord, update } from './writes.js'
+import { readRecord } from '../reads/read-record.js'
+import { update } from './writes.js'
 
 /**
  * A JSON Patch, applied here to the record that was read: what it makes of it is checked and stored as any update, of just

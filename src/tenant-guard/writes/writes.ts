@@ -7,6 +7,7 @@ import type { Door, Incident } from '../door.js'
 import type { Create, Delete } from '../interaction.js'
 import type { FhirUpdate } from '../fhir-interaction.js'
 import { ownedAmong } from '../look-up.js'
+import { gone, metaOf } from '../reads/read-record.js'
 import { withRecord } from './as-stored.js'
 import { linksIn, ReferenceFailure } from './references.js'
 import { isId } from '../resource-types.js'
@@ -83,27 +84,6 @@ export async function remove (door: Door, { type, id, version }: Delete): Promis
   if (answer.status === 409) throw new Failure('CONFLICT', { message: 'Other records still refer to this one. Delete or change them first.', cause: causeOf(answer) })
   if (answer.status === 412) throw new Failure('PRECONDITION_FAILED', { cause: causeOf(answer) })
   if (answer.status >= 300) throw unexpected(answer, 'a delete was not answered')
-}
-
-/** The identity and version of a record of the tenant's; unknown, deleted and foreign ones are NOT_FOUND. */
-export async function metaOf (door: Door, type: string, id: string): Promise<StoredResource> {
-  const answer = await ask(door, { method: 'GET', path: `${type}/${id}?_elements=id,meta` })
-  return readRecord(door, answer, { type, id })
-}
-
-/** The record that was read; foreign, unknown and deleted ones are one failure. */
-export function readRecord (door: Door, answer: BackendAnswer, asked: { readonly type: string, readonly id: string }, json = jsonOf): StoredResource {
-  // Some servers call an id that they could never have given a bad request.
-  if ([400, 404, 410].includes(answer.status)) throw gone(door, `${asked.type}/${asked.id}`)
-  if (answer.status !== 200) throw unexpected(answer, 'a read was not answered')
-  const record = ownRecordIn(door, json(answer), asked)
-  if (record === undefined) throw notFound()
-  return record
-}
-
-function gone (door: Door, record: string): Failure {
-  door.ownership.forget(placeOf(door), record)
-  return notFound()
 }
 
 function stamped (door: Door, type: string, resource: FhirResource): FhirResource {
