@@ -1,6 +1,7 @@
 import type { JobOwner } from '../jobs/job.js'
 import { accessEventId } from '../tenant-guard/access-event-id.js'
 import type { AccessEvent } from '../tenant-guard/access-events.js'
+import { kindsInR4 } from '../tenant-guard/kinds-in-r4.js'
 import { isId, resourceTypes } from '../tenant-guard/resource-types.js'
 import type { AuditEntry } from './entry.js'
 
@@ -21,12 +22,11 @@ export interface Written { readonly entry: AuditEntry, readonly owner: Pick<JobO
  */
 export function auditEventOf ({ entry, owner: { keyName }, hash }: Written, { tenantSystem, url }: AuditEventParts): AccessEvent {
   const { time, keyId, action, interaction, outcome, code, requestId } = entry
-  const subtype = interaction === undefined ? undefined : interactionCodes[interaction] ?? 'operation'
   return {
     resourceType: 'AuditEvent',
     id: accessEventId(hash),
     type: { system: 'http://terminology.hl7.org/CodeSystem/audit-event-type', code: 'rest', display: 'RESTful Operation' },
-    ...subtype !== undefined && { subtype: [{ system: 'http://hl7.org/fhir/restful-interaction', code: subtype }] },
+    ...interaction !== undefined && { subtype: [{ system: 'http://hl7.org/fhir/restful-interaction', code: kindsInR4[interaction].restful }] },
     action,
     recorded: time,
     outcome,
@@ -41,26 +41,6 @@ export function auditEventOf ({ entry, owner: { keyName }, hash }: Written, { te
 }
 
 const entityTypes = 'http://terminology.hl7.org/CodeSystem/audit-entity-type'
-
-/** By the words of the guard: http://hl7.org/fhir/R4/valueset-type-restful-interaction.html; all others are operations. */
-const interactionCodes: Readonly<Record<string, string>> = {
-  read: 'read',
-  vread: 'vread',
-  history: 'history-instance',
-  'read-related': 'search-type',
-  search: 'search-type',
-  create: 'create',
-  'create-once': 'create',
-  'conditional-create': 'create',
-  update: 'update',
-  'conditional-update': 'update',
-  patch: 'patch',
-  'conditional-patch': 'patch',
-  delete: 'delete',
-  'conditional-delete': 'delete',
-  batch: 'batch',
-  transaction: 'transaction'
-}
 
 /** The record, or the type with how many were shown, and each that was shown where the line names them. */
 function recordsOf ({ type = '', id, records, shown = [] }: AuditEntry, tenantSystem: string): object[] {

@@ -1,3 +1,6 @@
+import type { InteractionKind } from '../tenant-guard/fhir-interaction.js'
+import type { KindInR4 } from '../tenant-guard/kinds-in-r4.js'
+
 /** What the access audit log says of one access: who did what to which record, when, and with what outcome. Nothing of a record's content. */
 export interface AuditEntry {
   /** When the request came in, ISO 8601 in UTC. */
@@ -9,10 +12,9 @@ export interface AuditEntry {
   readonly mode: 'test' | 'live'
   /** The pattern of the route; absent where there is none. */
   readonly route?: string
-  /** Create, read, update, delete or execute: http://hl7.org/fhir/R4/valueset-audit-event-action.html */
-  readonly action: 'C' | 'R' | 'U' | 'D' | 'E'
-  /** What was asked, in words of R4; absent for what never got as far. */
-  readonly interaction?: string
+  readonly action: KindInR4['action']
+  /** What was asked; absent for what never got as far. */
+  readonly interaction?: InteractionKind
   /** The resource type, where the access has one. */
   readonly type?: string
   readonly id?: string

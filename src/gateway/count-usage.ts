@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type {} from '../limits/monthly-quota.js'
 import { isCounted, type Use, type UsageInteraction, type UsageOutcome } from '../limits/usage.js'
-import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
+import { kindsInR4, type KindInR4 } from '../tenant-guard/kinds-in-r4.js'
 import { resourceTypes } from '../tenant-guard/resource-types.js'
 
 /** What takes note of a request, which came in at a time, ISO 8601 in UTC. */
@@ -71,30 +71,21 @@ function bulkInteractionOf ([what, ...rest]: readonly string[], method: string):
 
 /** What was not understood is told by its type at least, where that is one of R4. */
 function fhirWordsOf ({ understood, raw, routeOptions }: FastifyRequest): Words {
-  if (understood !== undefined) return { resource: understood.type, interaction: ofKind[understood.kind] }
+  if (understood !== undefined) return { resource: understood.type, interaction: ofRestful[kindsInR4[understood.kind].restful] }
   const type = raw.url!.slice('/v1/fhir/'.length).split(/[/?]/, 1)[0]!
   return { ...unknown, ...routeOptions.url !== undefined && resourceTypes.has(type) && { resource: type } }
 }
 
-const ofKind: Readonly<Record<FhirInteraction['kind'] | 'import', UsageInteraction>> = {
+const ofRestful: Readonly<Record<KindInR4['restful'], UsageInteraction>> = {
   read: 'read',
   vread: 'read',
-  history: 'history',
-  search: 'search',
+  'history-instance': 'history',
+  'search-type': 'search',
   create: 'create',
-  'create-once': 'create',
-  'conditional-create': 'create',
   update: 'update',
-  'conditional-update': 'update',
   patch: 'patch',
-  'conditional-patch': 'patch',
   delete: 'delete',
-  'conditional-delete': 'delete',
-  everything: 'operation',
-  validate: 'operation',
-  terminology: 'operation',
-  export: 'operation',
-  import: 'operation',
+  operation: 'operation',
   batch: 'batch',
   transaction: 'transaction'
 }

@@ -1,12 +1,12 @@
 import { failureOf } from '../envelope/error-handlers.js'
 import type { FailureCode } from '../envelope/failures.js'
 import type { StoredResource } from '../mappings/fhir.js'
-import type { FhirInteraction } from './fhir-interaction.js'
-import type { Interaction } from './interaction.js'
+import type { InteractionKind } from './fhir-interaction.js'
+import { kindsInR4 } from './kinds-in-r4.js'
 
 /** One interaction with a tenant's records, as it ended, for who keeps account of accesses. Nothing of what the records hold. */
 export interface Access {
-  readonly kind: (Interaction | FhirInteraction)['kind']
+  readonly kind: InteractionKind
   readonly type: string
   /** Of the record that was asked for or made. */
   readonly id?: string
@@ -37,7 +37,7 @@ export async function noted<T> ({ onAccess }: Accounting, asked: Asked, { perfor
 /** Of an interaction that was done. */
 export function accessOf ({ kind, type, id }: Asked, shown: readonly string[]): Access {
   // What was made, or found by criteria, is the one record of the answer.
-  const own = typeof id === 'string' ? id : kind !== 'search' && shown.length === 1 ? shown[0]!.split('/')[1] : undefined
+  const own = typeof id === 'string' ? id : !kindsInR4[kind].isList && shown.length === 1 ? shown[0]!.split('/')[1] : undefined
   return { kind, type, ...own !== undefined && { id: own }, shown }
 }
 

@@ -5,8 +5,7 @@ import type { StoredResource } from '../mappings/fhir.js'
 import type { Access } from './access.js'
 import { ownRecord } from './answer.js'
 import type { CursorPlace, Cursors } from './cursor.js'
-import type { FhirInteraction } from './fhir-interaction.js'
-import type { Interaction } from './interaction.js'
+import type { InteractionKind } from './fhir-interaction.js'
 import type { OwnerPlace, Ownership } from './ownership.js'
 import type { Tenant } from './tenant.js'
 
@@ -34,7 +33,7 @@ export interface Door {
 export interface Incident {
   /** A match, or the answer to a write, without the tenant's tag alone; a change that brought a record into being. */
   readonly kind: 'foreign-match' | 'foreign-answer' | 'created-by-update'
-  readonly interaction: (Interaction | FhirInteraction)['kind']
+  readonly interaction: InteractionKind
   readonly type: string
   readonly datastore: string
   readonly mode: 'test' | 'live'

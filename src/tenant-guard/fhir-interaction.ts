@@ -1,7 +1,7 @@
 import type { Failure } from '../envelope/failures.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
 import type { ExportRequest } from '../jobs/job.js'
-import type { CreateOnce, Include, Read, SearchParameter, Trace, VersionRead } from './interaction.js'
+import type { CreateOnce, Include, Interaction, Read, SearchParameter, Trace, VersionRead } from './interaction.js'
 
 /**
  * What a request of raw FHIR asks for, beyond the interactions of the simple resources. Names are those of
@@ -13,6 +13,9 @@ export type FhirInteraction =
   | ConditionalCreate | ConditionalUpdate | ConditionalPatch | ConditionalDelete
   | Everything | Validate | Terminology | Export
   | Batch | Transaction
+
+/** Every kind of interaction there is. What tells kinds apart is a `Record` of these, so that none is forgotten. */
+export type InteractionKind = (Interaction | FhirInteraction)['kind']
 
 /** Which parts of records are wanted: http://hl7.org/fhir/R4/search.html#elements */
 export interface Shape {

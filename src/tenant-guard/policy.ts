@@ -1,5 +1,5 @@
 import { Failure } from '../envelope/failures.js'
-import type { FhirInteraction } from './fhir-interaction.js'
+import type { FhirInteraction, InteractionKind } from './fhir-interaction.js'
 import type { Interaction } from './interaction.js'
 import { isAccessEvent } from './access-event-id.js'
 import { isId, resourceTypes, sharedTypes } from './resource-types.js'
@@ -15,7 +15,7 @@ export interface Rule {
 }
 
 /** Every interaction that the guard performs; what is not here does not reach a datastore. */
-export const policy: Readonly<Record<(Interaction | FhirInteraction)['kind'], Rule>> = {
+export const policy: Readonly<Record<InteractionKind, Rule>> = {
   read: { scopes: ['read'], on: 'record', isolation: 'The answer must carry the tenant\'s tag.' },
   vread: { scopes: ['read'], on: 'record', isolation: 'The record must be the tenant\'s now, and that version of it must carry the tenant\'s tag.' },
   history: { scopes: ['read'], on: 'record', isolation: 'The record must be the tenant\'s now; each version must carry the tenant\'s tag; the page link is sealed.' },
@@ -39,21 +39,18 @@ export const policy: Readonly<Record<(Interaction | FhirInteraction)['kind'], Ru
   transaction: { scopes: 'entries', on: 'bundle', isolation: 'Each entry is decided on as the same request alone; what one of them may not do, none of them does.' }
 }
 
-/** Interactions that change or delete the record they name. */
-const changes = new Set<Interaction['kind'] | FhirInteraction['kind']>(['update', 'patch', 'delete', 'import'])
-
 /**
  * Refuses an interaction that no tenant may have, before anything is looked up.
  * @throws {Failure} METHOD_NOT_ALLOWED for a type that is shared by nature and for a change of what the gateway keeps, NOT_FOUND for a type or id that cannot be
  */
 export function decide (interaction: Interaction | FhirInteraction): void {
-  const { on } = policy[interaction.kind]
+  const { on, scopes } = policy[interaction.kind]
   if (on === 'bundle' || on === 'shared') return
   if (sharedTypes.has(interaction.type)) throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot belong to one organization.', headers: { allow: '' } })
   if (!resourceTypes.has(interaction.type)) throw new Failure('NOT_FOUND')
   const { id } = interaction as { id?: unknown }
   if (on === 'record' && !isId(id)) throw new Failure('NOT_FOUND')
-  if (changes.has(interaction.kind)) demandChangeable(interaction.type, id)
+  if (on === 'record' && scopes.includes('write')) demandChangeable(interaction.type, id)
 }
 
 /**

@@ -1,0 +1,36 @@
+import type { InteractionKind } from './fhir-interaction.js'
+
+/** What a kind of interaction is in the words of R4, for who keeps account of it. */
+export interface KindInR4 {
+  /** http://hl7.org/fhir/R4/valueset-type-restful-interaction.html */
+  readonly restful: 'read' | 'vread' | 'history-instance' | 'search-type' | 'create' | 'update' | 'patch' | 'delete' | 'batch' | 'transaction' | 'operation'
+  /** Create, read, update, delete or execute, as a search does with a query: http://hl7.org/fhir/R4/valueset-audit-event-action.html */
+  readonly action: 'C' | 'R' | 'U' | 'D' | 'E'
+  /** Whether its answer is a list of records. */
+  readonly isList: boolean
+}
+
+/** Every kind, so that none is forgotten where accesses and usage are told. */
+export const kindsInR4: Readonly<Record<InteractionKind, KindInR4>> = {
+  read: { restful: 'read', action: 'R', isList: false },
+  vread: { restful: 'vread', action: 'R', isList: false },
+  history: { restful: 'history-instance', action: 'R', isList: true },
+  'read-related': { restful: 'search-type', action: 'R', isList: true },
+  search: { restful: 'search-type', action: 'E', isList: true },
+  everything: { restful: 'operation', action: 'E', isList: true },
+  create: { restful: 'create', action: 'C', isList: false },
+  'create-once': { restful: 'create', action: 'C', isList: false },
+  'conditional-create': { restful: 'create', action: 'C', isList: false },
+  update: { restful: 'update', action: 'U', isList: false },
+  'conditional-update': { restful: 'update', action: 'U', isList: false },
+  patch: { restful: 'patch', action: 'U', isList: false },
+  'conditional-patch': { restful: 'patch', action: 'U', isList: false },
+  delete: { restful: 'delete', action: 'D', isList: false },
+  'conditional-delete': { restful: 'delete', action: 'D', isList: false },
+  import: { restful: 'operation', action: 'C', isList: false },
+  validate: { restful: 'operation', action: 'E', isList: false },
+  terminology: { restful: 'operation', action: 'E', isList: false },
+  export: { restful: 'operation', action: 'E', isList: false },
+  batch: { restful: 'batch', action: 'E', isList: false },
+  transaction: { restful: 'transaction', action: 'E', isList: false }
+}
