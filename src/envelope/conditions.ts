@@ -1,7 +1,10 @@
+import { idForm } from '../fhir-names.js'
 import { Failure } from './failures.js'
 
 /** The entity tag of a stored version: RFC 9110, weak since the same version can be printed in more than one form. */
 export const entityTag = (version: string): string => `W/"${version}"`
+
+const tagForm = new RegExp(`^(?:W/)?"(${idForm})"$`)
 
 /**
  * The versions that an If-Match or If-None-Match header names; `*` is any.
@@ -11,7 +14,7 @@ export function versionsIn (header: string | undefined, name: string): readonly 
   if (header === undefined) return undefined
   const text = header.trim()
   if (text === '*') return '*'
-  const tags = text.split(/\s*,\s*/).map(tag => /^(?:W\/)?"([A-Za-z0-9.-]{1,64})"$/.exec(tag)?.[1])
+  const tags = text.split(/\s*,\s*/).map(tag => tagForm.exec(tag)?.[1])
   if (tags.some(tag => tag === undefined)) throw new Failure('BAD_REQUEST', { message: `${name}: expected the ETag of an earlier answer, such as W/"1".` })
   return tags as string[]
 }

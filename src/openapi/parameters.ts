@@ -1,3 +1,4 @@
+import { idForm, typeForm } from '../fhir-names.js'
 import { idempotencyKey } from '../idempotency/header.js'
 import { rivalsOf, takesOne, valueForms, type Filter } from '../mappings/kit/filter.js'
 import { patterns } from '../mappings/kit/formats.js'
@@ -5,27 +6,27 @@ import type { Mapping } from '../mappings/kit/mapping.js'
 import { incompleteLists } from '../mappings/relations.js'
 import { referTo, type JsonSchema } from '../envelope/documented-answers.js'
 
-const { id, canonical, number, quantity } = valueForms
-const entityTags = { type: 'string', pattern: `^(?:\\*|(?:W/)?"${id}")$` }
+const { canonical, number, quantity } = valueForms
+const entityTags = { type: 'string', pattern: `^(?:\\*|(?:W/)?"${idForm}")$` }
 
 /** Several values of one parameter are joined by commas. */
 const joined = { style: 'form', explode: false } as const
 
 const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items, minItems: 1 })
-const path = '[A-Z][A-Za-z]+:[A-Za-z][A-Za-z-]*(?::[A-Z][A-Za-z]+)?'
+const path = `${typeForm}:[A-Za-z][A-Za-z-]*(?::${typeForm})?`
 
 /** What the parameters of searches take. */
 export const filterSchemas: Readonly<Record<string, JsonSchema>> = {
   FilterText: { type: 'string', pattern: '\\S', maxLength: 2000 },
   FilterCodes: listOf({ type: 'string', pattern: '^(?:\\\\,|[^,])*[^,\\s](?:\\\\,|[^,])*$' }),
   FilterMoment: { type: 'string', pattern: patterns['fhir-dateTime'] },
-  FilterIds: listOf({ type: 'string', pattern: `^${id}$` }),
+  FilterIds: listOf({ type: 'string', pattern: `^${idForm}$` }),
   FilterQuantities: listOf({ type: 'string', pattern: `^${quantity}$` })
 }
 
 /** Parameters of every resource. */
 const common: Readonly<Record<string, JsonSchema>> = {
-  RecordId: { name: 'id', in: 'path', required: true, description: 'The id of the record.', schema: { type: 'string', pattern: `^${id}$` } },
+  RecordId: { name: 'id', in: 'path', required: true, description: 'The id of the record.', schema: { type: 'string', pattern: `^${idForm}$` } },
   IdempotencyKey: {
     name: idempotencyKey.header,
     in: 'header',
@@ -127,9 +128,9 @@ const schemas: Readonly<Record<Exclude<Filter['kind'], 'reference'>, JsonSchema>
 const ofSystem = '(?:\\\\,|[^,|])*\\|(?:\\\\,|[^,])*'
 
 function referencesTo (types: readonly string[], orUrl: boolean): JsonSchema {
-  const prefix = types.includes('any') ? '[A-Z][A-Za-z]{1,63}' : types.join('|')
+  const prefix = types.includes('any') ? typeForm : types.join('|')
   const url = orUrl ? `|${canonical}` : ''
-  return listOf({ type: 'string', pattern: `^(?:(?:(?:${prefix})/)?${id}${url})$` })
+  return listOf({ type: 'string', pattern: `^(?:(?:(?:${prefix})/)?${idForm}${url})$` })
 }
 
 /** Codes that the field of a filter may have, when they are few enough to be read. */

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { entityTag, isKnown } from '../envelope/conditions.js'
 import { fhirType, successOutcome } from '../envelope/operation-outcome.js'
+import { hasIdForm } from '../fhir-names.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import type { FhirAnswer } from '../tenant-guard/guard.js'
@@ -49,7 +50,7 @@ function placeOf ({ resourceType, id, meta: { versionId } }: StoredResource): st
 function isUnchanged ({ headers }: FastifyRequest, { meta: { versionId, lastUpdated } }: StoredResource): boolean {
   const known = headers['if-none-match']
   // Some clients, fhirpy for one, send the version as it stands in meta.
-  if (known !== undefined) return isKnown(/^[A-Za-z0-9.-]{1,64}$/.test(known) ? entityTag(known) : known, versionId)
+  if (known !== undefined) return isKnown(hasIdForm(known) ? entityTag(known) : known, versionId)
   const since = Date.parse(headers['if-modified-since'] ?? '')
   return typeof lastUpdated === 'string' && Math.floor(Date.parse(lastUpdated) / 1_000) * 1_000 <= since
 }

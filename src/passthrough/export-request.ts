@@ -106,7 +106,7 @@ type Filters = Record<string, SearchParameter[][]>
 
 function filtersIn (values: readonly string[], types: readonly string[], { isLenient, fhirBase }: FhirRequest): Filters {
   const filters: Filters = {}
-  // Servers of the first version of the specification take several filters joined by commas.
+  // Servers of the first version of the specification take several filters joined by commas; what only looks like a type is refused below.
   const texts = values.flatMap(value => value.split(/,(?=[A-Z][A-Za-z]*\?)/))
   if (texts.length > mostFilters) throw refused('_typeFilter', `at most ${mostFilters} in one export`)
   for (const text of texts) {

@@ -19,7 +19,7 @@ interface Named { readonly type: string, readonly id: string, readonly version: 
 
 type Reader = (request: FhirRequest, named: Named) => FhirInteraction
 
-/** `:type` stands for a name of a resource type, `:id` and `:version` for anything that is no operation. */
+/** `:type` stands for a name of a resource type, `:id` and `:version` for anything that is no operation: which ids there can be is for the policy to say. */
 interface Route { readonly path: readonly string[], readonly methods: Readonly<Record<string, Reader>> }
 
 const route = (path: string, methods: Route['methods']): Route => ({ path: path === '' ? [] : path.split('/'), methods })

@@ -1,4 +1,5 @@
 import { Failure, fieldIssue } from '../envelope/failures.js'
+import { hasIdForm } from '../fhir-names.js'
 import type { FhirElement } from '../mappings/fhir.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { isElement, withMember } from '../mappings/kit/path.js'
@@ -25,8 +26,8 @@ export async function resolved (mapping: Mapping, store: GuardedStore, fields: F
 
 /** The URL of the tenant's definition with this id; undefined when the text is no id, and for a definition that is unknown or has no URL. */
 export async function urlOf (store: GuardedStore, type: string, text: string): Promise<string | undefined> {
-  const id = idForm.exec(text.startsWith(`${type}/`) ? text.slice(type.length + 1) : text)?.[0]
-  if (id === undefined) return undefined
+  const id = text.startsWith(`${type}/`) ? text.slice(type.length + 1) : text
+  if (!hasIdForm(id)) return undefined
   try {
     const { url } = await store.read({ kind: 'read', type, id })
     return typeof url === 'string' ? url : undefined
@@ -35,8 +36,6 @@ export async function urlOf (store: GuardedStore, type: string, text: string): P
     throw error
   }
 }
-
-const idForm = /^[A-Za-z0-9.-]{1,64}$/
 
 /**
  * Does a write, and when the guard refuses a reference names the fields of the simple form that hold it.

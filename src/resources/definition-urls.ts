@@ -1,8 +1,9 @@
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { urlOf } from '../records/references.js'
+import { splitUnescaped } from '../search-values.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
-import { escapedParts, unescapedComma } from './filter-value.js'
+import { escapedParts } from './filter-value.js'
 
 /** The parameters of a search, each id of a definition replaced by the URL under which records refer to it. */
 export async function withUrls (mapping: Mapping, store: GuardedStore, parameters: readonly SearchParameter[]): Promise<readonly SearchParameter[]> {
@@ -10,7 +11,7 @@ export async function withUrls (mapping: Mapping, store: GuardedStore, parameter
   return await Promise.all(parameters.map(async ([param, value]) => {
     const type = canonicals.get(param)
     if (type === undefined) return [param, value] as const
-    const urls = await Promise.all(value.split(unescapedComma).map(async part => {
+    const urls = await Promise.all(splitUnescaped(value, ',').map(async part => {
       const url = await urlOf(store, type, part)
       return url === undefined ? part : escapedParts(url)
     }))

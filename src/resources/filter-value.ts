@@ -1,6 +1,8 @@
+import { hasIdForm, typeForm } from '../fhir-names.js'
 import { takesOne, valueForms, type Filter } from '../mappings/kit/filter.js'
 import { formats } from '../mappings/kit/formats.js'
 import { isElement } from '../mappings/kit/path.js'
+import { escaped } from '../search-values.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
 
 /** What is wrong with a filter's value, in words that never repeat it; undefined when it is fine. */
@@ -61,22 +63,17 @@ function unaliased ({ aliases = {} }: Filter, part: string): string {
   return String(isElement(alias) ? alias.code : alias)
 }
 
-const escaped = (text: string): string => text.replace(/[\\,|$]/g, '\\$&')
-
 /** A value in which bars keep their meaning: before the unit of a quantity, before the version of a canonical. */
 export const escapedParts = (text: string): string => text.split('|').map(escaped).join('|')
 
-/** Between two values of a list. */
-export const unescapedComma = /(?<!\\),/
-
-/** The values of a list. A comma inside a code is sent as `\,`. */
+/** The values of a list. A comma inside a code is sent as `\,`, the one escape that the simple form has. */
 function values ({ kind }: Filter, value: string): string[] {
   if (takesOne.has(kind)) return [value]
-  return value.split(unescapedComma).map(part => part.replaceAll('\\,', ','))
+  return value.split(/(?<!\\),/).map(part => part.replaceAll('\\,', ','))
 }
 
 const isDate = (text: string): boolean => formats['fhir-dateTime'](text)
-const [idForm, canonicalForm, quantityForm] = [valueForms.id, valueForms.canonical, valueForms.quantity].map(form => new RegExp(`^${form}$`)) as [RegExp, RegExp, RegExp]
+const [canonicalForm, quantityForm, wholeType] = [valueForms.canonical, valueForms.quantity, typeForm].map(form => new RegExp(`^${form}$`)) as [RegExp, RegExp, RegExp]
 
 const withType = ({ types: [main] = [] }: Filter, part: string): string => part.includes('/') || main === undefined ? part : `${main}/${part}`
 
@@ -91,6 +88,6 @@ function isCanonical ({ canonicalOf }: Filter, part: string): boolean {
 
 function isId ({ types = [] }: Filter, part: string): boolean {
   const [type, id, ...more] = part.includes('/') ? part.split('/') : [undefined, part]
-  if (more.length > 0 || id === undefined || !idForm.test(id)) return false
-  return type === undefined || types.includes(type) || (types.includes('any') && /^[A-Z][A-Za-z]{1,63}$/.test(type))
+  if (more.length > 0 || id === undefined || !hasIdForm(id)) return false
+  return type === undefined || types.includes(type) || (types.includes('any') && wholeType.test(type))
 }

@@ -1,5 +1,5 @@
+import { splitUnescaped, unescaped } from '../search-values.js'
 import { dateRange, type Range } from './date-range.js'
-import { split, unescaped } from './escapes.js'
 import { writtenSuffix } from './index-rows.js'
 import { invalid } from './outcome.js'
 import type { Condition } from './store.js'
@@ -42,7 +42,7 @@ function readPrefix (text: string): { compare: (range: Range) => RowMatch, value
 
 /** `5.4|http://unitsofmeasure.org|mg`, of a quantity. */
 export function quantityMatch (text: string): RowMatch {
-  const [number, system = '', unit = '', ...more] = split(text, '|').map(unescaped) as [string, ...string[]]
+  const [number, system = '', unit = '', ...more] = splitUnescaped(text, '|').map(unescaped) as [string, ...string[]]
   if (more.length > 0) throw invalid('a quantity is number|system|code')
   const amount = numberMatch(number)
   const parts = [amount, ...named('system', system), ...named('value', unit)]

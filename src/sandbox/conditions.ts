@@ -1,5 +1,5 @@
+import { splitUnescaped, unescaped } from '../search-values.js'
 import { dateMatch, numberMatch, quantityMatch, type RowMatch } from './comparisons.js'
-import { split, unescaped } from './escapes.js'
 import { normalized, textSuffix } from './index-rows.js'
 import { invalid } from './outcome.js'
 import { readReference } from './references.js'
@@ -25,7 +25,7 @@ export function condition (criterion: Criterion): Condition {
   const { parameter, modifier, value, type } = criterion
   const name = `${type}.${parameter.name}`
   if (modifier === 'missing') return missing(name, value)
-  const alternatives = split(value, ',')
+  const alternatives = splitUnescaped(value, ',')
   if (alternatives.includes('')) throw noValue()
   const matches = matchers[parameter.kind](alternatives, criterion)
   const rows = matches.map(({ sql }) => `SELECT pk FROM search_index WHERE parameter = ? AND ${sql}`).join(' UNION ALL ')
@@ -110,7 +110,7 @@ function tokenMatches (alternatives: readonly string[], { modifier }: Criterion)
 }
 
 function readToken (text: string): Coded {
-  const [first, second, ...more] = split(text, '|').map(unescaped) as [string, ...string[]]
+  const [first, second, ...more] = splitUnescaped(text, '|').map(unescaped) as [string, ...string[]]
   if (more.length > 0) throw invalid('a token is system|code')
   if (second === undefined) return { system: undefined, value: first }
   if (first === '' && second === '') throw invalid('a token has neither system nor code')

@@ -1,7 +1,7 @@
+import { hasIdForm } from '../fhir-names.js'
 import type { FhirResource } from '../mappings/fhir.js'
 import { invalid, Refused } from './outcome.js'
 import type { QueryParameter } from './paging.js'
-import { idForm } from './references.js'
 import { knownAmong, matches, type Searched } from './search.js'
 import { resourceTypes } from './search-parameters.js'
 import type { Version } from './store.js'
@@ -63,7 +63,7 @@ export function understand (sandbox: Sandbox, request: SandboxRequest): Interact
   if (!reader) throw new Refused(405, 'not-supported', 'this method is not offered here')
   const [type = '', id = ''] = request.path
   if (shape.startsWith('type') && !resourceTypes.has(type)) throw new Refused(404, 'not-supported', 'this is not a resource type of R4')
-  if (shape.startsWith('type/id') && !idForm.test(id)) throw invalid('an id has 1 to 64 characters of A-Z a-z 0-9 - .')
+  if (shape.startsWith('type/id') && !hasIdForm(id)) throw invalid('an id has 1 to 64 characters of A-Z a-z 0-9 - .')
   return reader({ type, id, request, sandbox })
 }
 

@@ -1,3 +1,4 @@
+import { hasIdForm } from '../fhir-names.js'
 import { ExactNumber, mapJson } from '../json.js'
 import type { FhirResource } from '../mappings/fhir.js'
 import { Refused } from './outcome.js'
@@ -6,15 +7,12 @@ import { resourceTypes } from './search-parameters.js'
 /** What the text of a reference points to: a resource here, something within its own resource, or nothing that can be followed. */
 export type ReadReference = { readonly kind: 'resource', readonly type: string, readonly id: string } | { readonly kind: 'contained' | 'other' }
 
-/** An id as R4 has it. */
-export const idForm = /^[A-Za-z0-9.-]{1,64}$/
-
 /** Reads the text of a reference: `Type/id`, with or without a version, `#contained`, or anything else. */
 export function readReference (text: string): ReadReference {
   if (text.startsWith('#')) return { kind: 'contained' }
   const [type, id, history, version, ...more] = text.split('/') as [string, string?, string?, string?, ...string[]]
   const isVersioned = history === '_history' && version !== undefined && more.length === 0
-  if (!resourceTypes.has(type) || !idForm.test(id ?? '') || !(history === undefined || isVersioned)) return { kind: 'other' }
+  if (!resourceTypes.has(type) || !hasIdForm(id ?? '') || !(history === undefined || isVersioned)) return { kind: 'other' }
   return { kind: 'resource', type, id: id as string }
 }
 

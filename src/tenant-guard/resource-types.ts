@@ -1,3 +1,5 @@
+import { hasIdForm } from '../fhir-names.js'
+
 /** Every resource type of FHIR R4 that has an endpoint: http://hl7.org/fhir/R4/resourcelist.html */
 export const resourceTypes: ReadonlySet<string> = new Set(`
   Account ActivityDefinition AdverseEvent AllergyIntolerance Appointment AppointmentResponse AuditEvent Basic Binary
@@ -40,5 +42,5 @@ export function isTenantType (type: string): boolean {
 
 /** Whether this is an id as R4 has it, and no step in a path. */
 export function isId (id: unknown): id is string {
-  return typeof id === 'string' && /^[A-Za-z0-9\-.]{1,64}$/.test(id) && id !== '.' && id !== '..'
+  return typeof id === 'string' && hasIdForm(id) && id !== '.' && id !== '..'
 }

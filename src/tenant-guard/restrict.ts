@@ -1,5 +1,6 @@
 import type { BackendRequest } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
+import { escaped, splitUnescaped } from '../search-values.js'
 import type { SearchParameter } from './interaction.js'
 import { resourceTypes } from './resource-types.js'
 import { namesTenantSystem } from './tenant.js'
@@ -65,12 +66,7 @@ function harmless (parameters: readonly SearchParameter[], tenant: Tenant): stri
 
 /** The value of `_tag` that only the tenant's records match. */
 export function tenantToken ({ system, id }: Tenant): string {
-  return `${escapeValue(system)}|${escapeValue(id)}`
-}
-
-/** A text as one value of a search parameter: http://hl7.org/fhir/R4/search.html#escaping */
-export function escapeValue (text: string): string {
-  return text.replace(/[\\,|$]/g, '\\$&')
+  return `${escaped(system)}|${escaped(id)}`
 }
 
 /** Parameters that begin with `_` and look at nothing but the record itself. HAPI passes over a misspelt one in silence. */
@@ -93,18 +89,10 @@ function demandHarmless ([name, value]: SearchParameter, tenant: Tenant): void {
 function demandOtherTag (value: string, tenant: Tenant): void {
   for (const token of splitUnescaped(value, ',')) {
     const [system, ...code] = splitUnescaped(token, '|')
+    // Whatever a server might take for an escape is one here, and not only those of FHIR.
     const named = system!.replace(/\\(.)/gs, '$1')
     if (code.length !== 1 || named.trim() === '' || namesTenantSystem(named, tenant)) throw refused('_tag takes tags as system|code, of other systems than the gateway\'s own.')
   }
-}
-
-function splitUnescaped (text: string, separator: ',' | '|'): string[] {
-  const parts = ['']
-  for (const [piece] of text.matchAll(/\\.|./gs)) {
-    if (piece === separator) parts.push('')
-    else parts[parts.length - 1] += piece
-  }
-  return parts
 }
 
 /** Parameters as a query; they stand in it as they came, so what a client chose goes through {@link restrict}. */

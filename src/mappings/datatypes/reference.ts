@@ -1,11 +1,9 @@
+import { hasIdForm, idForm, typeForm } from '../../fhir-names.js'
 import type { FhirElement } from '../fhir.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
 import { isElement, withMember } from '../kit/path.js'
 import type { Schema } from '../kit/schema.js'
 import { textUpTo } from './primitives.js'
-
-/** R4's logical id: http://hl7.org/fhir/R4/datatypes.html#id */
-const idForm = '[A-Za-z0-9.-]{1,64}'
 
 export interface ReferenceOptions {
   /** Another field shows the display of the same reference, so removing the id keeps it. */
@@ -49,7 +47,7 @@ export function typedReference (types: readonly string[]): Datatype<string> {
  */
 export function canonical (type: string): Datatype<string> {
   const main = `${type}/`
-  const short = (value: string): string => value.startsWith(main) && isId(value.slice(main.length)) ? value.slice(main.length) : value
+  const short = (value: string): string => value.startsWith(main) && hasIdForm(value.slice(main.length)) ? value.slice(main.length) : value
   return datatype<string>({
     schema: {
       type: 'string',
@@ -60,21 +58,18 @@ export function canonical (type: string): Datatype<string> {
     kind: 'reference',
     accept: short,
     read: stored => typeof stored === 'string' && stored !== '' ? short(stored) : undefined,
-    write: value => isId(value) ? main + value : value
+    write: value => hasIdForm(value) ? main + value : value
   })
 }
 
 /** What a URI may hold between the bars that FHIR puts into a canonical. */
 const uriPart = '[^\\s\\u0000-\\u001F\\u007F"<>\\\\^`{|}]+'
 
-const wholeId = new RegExp(`^${idForm}$`)
-const isId = (text: string): boolean => wholeId.test(text)
-
 /** A reference to a resource of any type; a bare id means a Patient. */
 export const anyReference = datatype<string>({
   ...reference('Patient').codec,
   schema: {
-    type: 'string', pattern: `^(?:[A-Z][A-Za-z]{1,63}/)?(?!\\.{1,2}$)${idForm}$`, 'x-references': ['Patient', 'any'], 'x-expects': 'Type/id, such as Observation/123'
+    type: 'string', pattern: `^(?:${typeForm}/)?(?!\\.{1,2}$)${idForm}$`, 'x-references': ['Patient', 'any'], 'x-expects': 'Type/id, such as Observation/123'
   }
 })
 
@@ -99,7 +94,7 @@ export function localReference (text: unknown): string | undefined {
   return typeof text === 'string' ? localForm.exec(text)?.[1] : undefined
 }
 
-const localForm = new RegExp(`^([A-Z][A-Za-z]{1,63}/${idForm})(?:/_history/${idForm})?$`)
+const localForm = new RegExp(`^(${typeForm}/${idForm})(?:/_history/${idForm})?$`)
 
 function referenceSchema (types: readonly string[]): Schema {
   const others = types.slice(1).map(type => `${type}/id`)

@@ -1,3 +1,4 @@
+import { idForm, typeForm } from '../../fhir-names.js'
 import { text } from '../datatypes/primitives.js'
 import { localReference } from '../datatypes/reference.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
@@ -5,7 +6,7 @@ import { isElement } from '../kit/path.js'
 
 /** A record of any type as `Type/id`, also where the type is the usual one: an audit trail leaves nothing to be guessed. */
 export const anyRecord: Datatype<string> = datatype<string>({
-  schema: { type: 'string', pattern: '^[A-Z][A-Za-z]{1,63}/[A-Za-z0-9.-]{1,64}$', 'x-expects': 'Type/id, such as Observation/123' },
+  schema: { type: 'string', pattern: `^${typeForm}/${idForm}$`, 'x-expects': 'Type/id, such as Observation/123' },
   kind: 'reference',
   read: stored => isElement(stored) ? localReference(stored.reference) : undefined,
   write: value => ({ reference: value })

@@ -25,7 +25,9 @@ const prefixed = '(?:eq|ne|gt|lt|ge|le)?-?\\d+(?:\\.\\d+)?'
 
 /** What a value looks like, as expressions, where that is more than text. */
 export const valueForms = {
-  id: '[A-Za-z0-9.-]{1,64}', canonical: '(?:https?://|urn:)\\S+', number: prefixed, quantity: `${prefixed}(?:\\|[^|]*\\|[^|]+)?`
+  canonical: '(?:https?://|urn:)\\S+',
+  number: prefixed,
+  quantity: `${prefixed}(?:\\|[^|]*\\|[^|]+)?`
 } as const
 
 export type Filters = Readonly<Record<string, Filter>>

@@ -1,3 +1,4 @@
+import { idForm } from '../../fhir-names.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { ask } from '../door.js'
 import type { Door } from '../door.js'
@@ -16,8 +17,10 @@ export async function membersOf (door: Door, groupId: string): Promise<readonly 
   return [...named].filter(patient => owned.has(patient)).map(patient => patient.slice('Patient/'.length))
 }
 
+const toPatient = new RegExp(`^Patient/${idForm}`)
+
 function patientIn (member: FhirElement | null): string[] {
   const reference = (member?.entity as FhirElement | undefined)?.reference
-  const [patient] = typeof reference === 'string' ? /^Patient\/[A-Za-z0-9\-.]{1,64}/.exec(reference) ?? [] : []
+  const [patient] = typeof reference === 'string' ? toPatient.exec(reference) ?? [] : []
   return patient === undefined || member?.inactive === true ? [] : [patient]
 }

@@ -3,11 +3,12 @@ import type { BackendAnswer } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
 import type { StoredResource } from '../../mappings/fhir.js'
+import { escaped } from '../../search-values.js'
 import { ask } from '../door.js'
 import type { Door } from '../door.js'
 import type { CreateOnce } from '../interaction.js'
 import { withRecord } from './as-stored.js'
-import { encodeParameters, escapeValue, tenantToken } from '../restrict.js'
+import { encodeParameters, tenantToken } from '../restrict.js'
 import { markSystem } from './stamp.js'
 import { mayBeDone, notCreated, toCreate, wholeAnswer, written } from './writes.js'
 
@@ -47,7 +48,7 @@ export async function createOnce (door: Door, { type, resource, marks, seenAt, s
 
 function conditionOf ({ tenant }: Door, marks: readonly string[]): string {
   if (!marks.every(mark => /^[\w-]{1,64}$/.test(mark))) throw new Error('a mark has 1 to 64 characters of A-Z a-z 0-9 _ -')
-  const anyMark = marks.map(mark => `${escapeValue(markSystem(tenant))}|${mark}`).join(',')
+  const anyMark = marks.map(mark => `${escaped(markSystem(tenant))}|${mark}`).join(',')
   return encodeParameters([['_tag', anyMark], ['_tag', tenantToken(tenant)]])
 }
 
