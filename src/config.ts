@@ -4,6 +4,7 @@
  * `secretEnv` the one that holds in itself what the file of the property holds, `unit` is shown to readers.
  */
 import { Type, type Static } from 'typebox'
+import { roles } from './actor.js'
 
 const fileOf = (description: string, example: string) => Type.Optional(Type.String({ description, minLength: 1, examples: [`/run/secrets/${example}`] }))
 const nameOf = (description: string, example: string) => Type.Optional(Type.String({ description, minLength: 1, examples: [example] }))
@@ -101,7 +102,7 @@ const oidc = Type.Object({
   label: Type.String({ description: 'Label of the button on the sign-in page', minLength: 1, default: 'Sign in with your organization', examples: ['Sign in with Entra ID'] }),
   scope: Type.String({ description: 'Scopes to request', pattern: '^openid( [!-~]+)*$', default: 'openid email profile', examples: ['openid email profile groups'] }),
   roleClaim: Type.String({ description: 'ID token claim with the role', minLength: 1, default: 'role', examples: ['groups'] }),
-  roles: Type.Record(Type.String(), Type.Enum(['operator', 'admin', 'viewer']), {
+  roles: Type.Record(Type.String(), Type.Enum(roles), {
     description: 'Role for each value of that claim. People without any of these values are refused',
     default: { operator: 'operator', admin: 'admin', viewer: 'viewer' },
     examples: [{ 'clinigate-operators': 'operator' }]

@@ -1,3 +1,4 @@
+import type { Mode } from '../mode.js'
 import type { InteractionKind } from '../tenant-guard/fhir-interaction.js'
 import type { KindInR4 } from '../tenant-guard/kinds-in-r4.js'
 
@@ -9,7 +10,7 @@ export interface AuditEntry {
   readonly requestId: string
   readonly tenantId: string
   readonly keyId: string
-  readonly mode: 'test' | 'live'
+  readonly mode: Mode
   /** The pattern of the route; absent where there is none. */
   readonly route?: string
   readonly action: KindInR4['action']

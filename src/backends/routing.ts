@@ -1,4 +1,5 @@
 import { Failure } from '../envelope/failures.js'
+import type { Mode } from '../mode.js'
 import type { Backend } from './backend.js'
 import { defaultRetryAfterSeconds } from './trouble.js'
 
@@ -16,7 +17,7 @@ export interface Routes {
 }
 
 /** Whose data is asked for: the part of a caller that decides where it is; `datastore` is what the control plane says of its organization. */
-export interface Owner { readonly mode: 'test' | 'live', readonly plan: string, readonly tenantId: string, readonly datastore?: string }
+export interface Owner { readonly mode: Mode, readonly plan: string, readonly tenantId: string, readonly datastore?: string }
 
 /** The plan whose live data has a datastore of its own for each organization. */
 const dedicatedPlan = 'enterprise'

@@ -1,5 +1,6 @@
 import { Option, type Command } from 'commander'
-import type { Mode, Scope } from '../keys/caller.js'
+import type { Scope } from '../keys/caller.js'
+import { modes, type Mode } from '../mode.js'
 import type { Control } from './surroundings.js'
 import { parseDuration, parseTime } from './times.js'
 
@@ -31,7 +32,7 @@ export function addKeys (program: Command, control: Control): void {
 function addCreate (keys: Command, { print }: Control): void {
   keys.command('create').description('make a key and print its secret, which is never shown again')
     .requiredOption('--tenant <tenantId>', 'whose key')
-    .addOption(new Option('--mode <mode>', 'test for development, live for patient data').choices(['test', 'live']).makeOptionMandatory())
+    .addOption(new Option('--mode <mode>', 'test for development, live for patient data').choices(modes).makeOptionMandatory())
     .option('--scopes <scopes>', 'read, write, both with a comma between, or * (default: *)', text => text.split(','))
     .option('--expires <time>', 'ISO 8601, such as 2030-01-31T00:00:00Z (default: never)', parseTime)
     .option('--name <name>', 'what it is for')

@@ -1,4 +1,4 @@
-import type { Actor, Role } from './actor.js'
+import type { Actor, Role } from '../actor.js'
 import type { Bill } from './bill.js'
 import { missingThing, requireAdmin, requireOperator, requireSees } from './permissions.js'
 import type { Gateway, Reach } from './gateway-store.js'

@@ -1,5 +1,5 @@
 import type { JobStatus } from '../jobs/job.js'
-import type { Mode } from '../keys/caller.js'
+import type { Mode } from '../mode.js'
 
 /** A bulk job. `owner`, `request`, `files`, `errors`, `failure` and `checkpoint` are JSON. */
 export interface JobRow {

@@ -1,6 +1,6 @@
-import type { Mode, Scope } from '../keys/caller.js'
+import { scopes as knownScopes, type Scope } from '../keys/caller.js'
 import type { KeyState } from '../keys/change-feed.js'
-import { scopes as knownScopes } from '../keys/scopes.js'
+import { modes, type Mode } from '../mode.js'
 import type { MadeOnce } from './context.js'
 import { goodName } from './organizations.js'
 import { ControlRefused } from './refused.js'
@@ -63,7 +63,7 @@ export function keyState (row: KeyRow): KeyState {
 /** What a draft says, as columns, once it is found good. */
 export function draftColumns (draft: KeyDraft, now: Date): Pick<KeyRow, 'tenantId' | 'name' | 'mode' | 'scopes' | 'expiresAt'> {
   const { tenantId, mode, name, scopes = ['*'], expiresAt } = draft
-  if (mode !== 'test' && mode !== 'live') throw new ControlRefused('invalid', 'The mode of a key is test or live.')
+  if (!modes.includes(mode)) throw new ControlRefused('invalid', 'The mode of a key is test or live.')
   return {
     tenantId,
     name: goodName(name),

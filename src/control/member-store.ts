@@ -1,6 +1,6 @@
 import type { ExpressionBuilder, Kysely, Transaction } from 'kysely'
 import { hashSecret } from '../keys/secret.js'
-import type { Role } from './actor.js'
+import type { Role } from '../actor.js'
 import type { ControlContext } from './context.js'
 import { isDevice, newDevice } from './known-device.js'
 import { goodEmail, goodRole, toMember, type Member, type ProviderIdentity } from './members.js'

@@ -1,5 +1,4 @@
-import type { Actor, Role } from './actor.js'
-import { roles } from './actor.js'
+import { roles, type Actor, type Role } from '../actor.js'
 import type { MadeOnce } from './context.js'
 import { ControlRefused } from './refused.js'
 import type { InvitationRow, MemberRow } from './tables.js'

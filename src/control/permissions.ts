@@ -1,4 +1,4 @@
-import type { Actor } from './actor.js'
+import type { Actor } from '../actor.js'
 import { ControlRefused } from './refused.js'
 
 const missing = {

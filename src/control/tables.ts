@@ -1,6 +1,6 @@
-import type { Mode } from '../keys/caller.js'
+import type { Role } from '../actor.js'
 import type { Change } from '../keys/change-feed.js'
-import type { Role } from './actor.js'
+import type { Mode } from '../mode.js'
 import type { ImportIdentityRow, JobRow, JobTurnRow } from './job-tables.js'
 import type { UsageHourRow, UsageMonthRow, UsageSourceRow } from './usage-tables.js'
 

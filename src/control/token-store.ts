@@ -1,5 +1,5 @@
 import { hashSecret, isToken, newToken } from '../keys/secret.js'
-import { roles, type Actor, type Role } from './actor.js'
+import { roles, type Actor } from '../actor.js'
 import { idFor, requireFirst, type ControlContext, type MadeOnce } from './context.js'
 import { goodExpiry } from './keys.js'
 import { ofTenant, requireOrganization } from './member-store.js'
@@ -11,10 +11,8 @@ import { ControlRefused } from './refused.js'
 import type { TokenRow } from './tables.js'
 
 /** What a token lets its holder do: what a person of the role may, or follow the changes as a gateway. */
-export type TokenRole = Role | 'gateway'
-
-/** Every role of a token. */
-export const tokenRoles = [...roles, 'gateway'] as const satisfies readonly TokenRole[]
+export const tokenRoles = [...roles, 'gateway'] as const
+export type TokenRole = typeof tokenRoles[number]
 
 /** A token as people see it: neither secret nor hash. Times are ISO 8601. */
 export interface Token {

@@ -1,11 +1,15 @@
 import { sql, type ExpressionBuilder, type Kysely } from 'kysely'
-import type { Mode } from '../keys/caller.js'
 import type { UsageOutcome } from '../limits/usage.js'
+import type { Mode } from '../mode.js'
 import { ControlRefused } from './refused.js'
 import type { Tables } from './tables.js'
 
 /** The parts of time that usage is added up by, all in UTC. */
-export type UsagePeriod = 'hour' | 'day' | 'month'
+export const usagePeriods = ['hour', 'day', 'month'] as const
+export type UsagePeriod = typeof usagePeriods[number]
+
+/** What usage can be told apart by. */
+export const usageBreakdowns = ['keyId', 'resource', 'interaction'] as const
 
 /** What of an organization's usage is wanted. */
 export interface UsageQuestion {
@@ -20,7 +24,7 @@ export interface UsageQuestion {
   readonly mode?: Mode
   readonly keyId?: string
   /** A total of its own for each key, resource or interaction. */
-  readonly per?: 'keyId' | 'resource' | 'interaction'
+  readonly per?: typeof usageBreakdowns[number]
 }
 
 /** How many requests there were. */

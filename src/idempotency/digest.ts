@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { ExactNumber, printJson } from '../json.js'
+import type { Mode } from '../mode.js'
 
 /** What a request is, as far as it decides what is done. Two that are equal in all of it are one request, sent twice. */
 export interface KeyedRequest {
   readonly tenantId: string
-  readonly mode: 'test' | 'live'
+  readonly mode: Mode
   /** The client's Idempotency-Key. */
   readonly key: string
   readonly method: string

@@ -1,7 +1,9 @@
-import type { Caller, Mode } from '../keys/caller.js'
+import type { Caller } from '../keys/caller.js'
+import type { Mode } from '../mode.js'
 
 /** What a job does: http://hl7.org/fhir/uv/bulkdata/ out of a datastore, or records into it. */
-export type JobKind = 'export' | 'import'
+export const jobKinds = ['export', 'import'] as const
+export type JobKind = typeof jobKinds[number]
 
 /** The id of a job: unguessable. */
 export const jobIdForm = '^job-[a-z2-7]{26}$'
@@ -12,7 +14,8 @@ const jobId = new RegExp(jobIdForm)
 export const isJobId = (id: string): boolean => jobId.test(id)
 
 /** Where a job stands; the last three are for good. */
-export type JobStatus = 'pending' | 'processing' | 'completed' | 'failed' | 'cancelled'
+export const jobStatuses = ['pending', 'processing', 'completed', 'failed', 'cancelled'] as const
+export type JobStatus = typeof jobStatuses[number]
 
 /** Whom a job works for, as the request that started it found the caller: this alone decides on datastore, tag and quota. */
 export type JobOwner = Pick<Caller, 'tenantId' | 'mode' | 'keyId' | 'keyName' | 'plan' | 'overage' | 'datastore'>
@@ -25,6 +28,14 @@ export function ownerOf ({ tenantId, mode, keyId, keyName, plan, overage, datast
 /** Whose jobs are asked for: no other organization's and not those of the other mode. */
 export interface JobScope { readonly tenantId: string, readonly mode: Mode }
 
+/** How an export writes records: as FHIR has them, or in the simple form. */
+export const exportFormats = ['fhir', 'simple'] as const
+export type ExportFormat = typeof exportFormats[number]
+
+/** Whose records an export holds: the system's, those in the compartments of all patients, or of a group's members. */
+export const exportLevels = ['system', 'patient', 'group'] as const
+export type ExportLevel = typeof exportLevels[number]
+
 /** What an export is to hold. */
 export interface ExportRequest {
   readonly kind: 'export'
@@ -32,13 +43,12 @@ export interface ExportRequest {
   readonly types: readonly string[]
   /** Only records changed since, ISO 8601. */
   readonly since?: string
-  readonly format: 'simple' | 'fhir'
+  readonly format: ExportFormat
   /** The search of each `_typeFilter` by its type, checked; several of one type are alternatives. They are {@link sealed}. */
   readonly filters?: Readonly<Record<string, ReadonlyArray<ReadonlyArray<readonly [name: string, value: string]>>>>
   /** Elements to keep beside those that are mandatory, as `_elements` named them: `id` of every type, `Patient.name` of one. */
   readonly elements?: readonly string[]
-  /** Whose records: the system's, those in the compartments of all patients, or of a group's members. */
-  readonly level: 'system' | 'patient' | 'group'
+  readonly level: ExportLevel
   readonly groupId?: string
   /** The request as the manifest repeats it: the gateway's URL. */
   readonly url: string
@@ -145,7 +155,8 @@ export interface Claimed {
 export interface JobPage { readonly jobs: readonly Job[], readonly total: number }
 
 /** What became of a change: the work goes on, the client does not want it any more, or somebody else has it. */
-export type Saved = 'going on' | 'cancelled' | 'lost'
+export const savings = ['going on', 'cancelled', 'lost'] as const
+export type Saved = typeof savings[number]
 
 /** The most that a {@link Job.checkpoint} may have, in characters of JSON. */
 export const longestCheckpoint = 65_536

@@ -1,8 +1,8 @@
-/** Which data a key opens: development and test records, or live patient data. */
-export type Mode = 'test' | 'live'
+import type { Mode } from '../mode.js'
 
 /** What a key may do: `read` GET and HEAD, `write` POST, PUT, PATCH and DELETE, `*` everything. */
-export type Scope = 'read' | 'write' | '*'
+export const scopes = ['read', 'write', '*'] as const
+export type Scope = typeof scopes[number]
 
 /** Who sent a request, known from its key alone. */
 export interface Caller {

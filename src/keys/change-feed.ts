@@ -1,4 +1,5 @@
-import type { Mode, Scope } from './caller.js'
+import type { Mode } from '../mode.js'
+import type { Scope } from './caller.js'
 
 /** What a gateway needs to know of an organization. */
 export interface OrganizationState {

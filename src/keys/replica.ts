@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import type { Caller, Mode, Scope } from './caller.js'
+import type { Mode } from '../mode.js'
+import type { Caller, Scope } from './caller.js'
 import type { Batch, Change, KeyState, OrganizationState, Position } from './change-feed.js'
 
 /** One key and what its organization has, as a look-up gives it; times in milliseconds since 1970. */

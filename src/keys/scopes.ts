@@ -4,10 +4,7 @@ import type {} from './authenticate.js'
 import type { Caller, Scope } from './caller.js'
 
 /** What a request does to the data, whatever its method is. */
-export type Effect = 'read' | 'write'
-
-/** Every scope that a key may have. */
-export const scopes = ['read', 'write', '*'] as const satisfies readonly Scope[]
+export type Effect = Exclude<Scope, '*'>
 
 /** The effect of a request on a simple resource; a method that is not known to read counts as a write. */
 export function effectOf (method: string): Effect {

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { Mode } from './caller.js'
+import { modes, type Mode } from '../mode.js'
 import { base62, randomText } from './random-text.js'
 
 /** 43 characters of 62 hold 256 bits. */
 const randomLength = 43
 const checksumLength = 6
-const format = /^(svc_(test|live)_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
+const format = new RegExp(`^(svc_(${modes.join('|')})_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$`)
 const tokenFormat = /^(cg_(?:control|gateway)_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
 
 /** A new secret key: `svc_test_` or `svc_live_`, 43 random characters, 6 of checksum. It is shown once and never stored. */

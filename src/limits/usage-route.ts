@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Plans } from '../config.js'
 import { Failure } from '../envelope/failures.js'
 import { queryOf } from '../envelope/query.js'
+import type { Mode } from '../mode.js'
 import { monthOf } from './month.js'
 import type { MonthCounts } from './ledger/month-counts.js'
 import { nextMonth, stillOpen } from './monthly-quota.js'
@@ -15,7 +16,7 @@ export interface UsageRouteOptions { readonly plans: Plans, readonly months: Pic
 export interface MonthSoFar {
   /** In UTC, such as `2030-01`. */
   readonly month: string
-  readonly mode: 'test' | 'live'
+  readonly mode: Mode
   readonly plan: string
   /** The month's allowance; null is unlimited. */
   readonly limit: number | null

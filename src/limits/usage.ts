@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import type { Mode } from '../keys/caller.js'
+import { modes, type Mode } from '../mode.js'
 
 /** What a request wanted, in known words: those of http://hl7.org/fhir/R4/http.html as far as they are told apart here; `other` was not understood. */
 export const usageInteractions = ['read', 'search', 'history', 'create', 'update', 'patch', 'delete', 'batch', 'transaction', 'operation', 'other'] as const
@@ -14,12 +14,12 @@ const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
 /** What requests have in common that are counted together. */
 const use = {
   tenantId: id,
-  mode: Type.Enum(['test', 'live']),
+  mode: Type.Enum(modes),
   keyId: id,
   /** A group's path such as `patients`, a FHIR type for raw FHIR, or a fixed word; never something out of a client's URL. */
   resource: Type.String({ pattern: '^[A-Za-z][A-Za-z0-9-]{0,63}$' }),
-  interaction: Type.Enum([...usageInteractions]),
-  outcome: Type.Enum([...usageOutcomes]),
+  interaction: Type.Enum(usageInteractions),
+  outcome: Type.Enum(usageOutcomes),
   /** Whether the requests count against the month: authenticated, and not refused with 401, 429 or 5xx. */
   isCounted: Type.Boolean(),
   /** Whether they came past the month's allowance, as was decided when each came in. */

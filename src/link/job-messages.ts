@@ -1,5 +1,9 @@
 import { Type, type TSchema } from 'typebox'
-import type { Claimed, ExportRequest, ImportRequest, Job, JobChange, JobDraft, JobFile, JobOwner, JobPage, Jobs, JobScope, Lease, LineError, Progress, Worker } from '../jobs/job.js'
+import {
+  exportFormats, exportLevels, jobStatuses, savings,
+  type Claimed, type ExportRequest, type ImportRequest, type Job, type JobChange, type JobDraft, type JobFile, type JobOwner, type JobPage, type Jobs, type JobScope, type Lease, type LineError, type Progress, type Worker
+} from '../jobs/job.js'
+import { modes } from '../mode.js'
 import { checkOnUse, closed, type Told } from './messages.js'
 
 const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
@@ -8,7 +12,7 @@ const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const word = Type.String({ minLength: 1, maxLength: 200 })
 const text = Type.String({ maxLength: 2_000 })
 const secret = Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$' })
-const mode = Type.Enum(['test', 'live'])
+const mode = Type.Enum(modes)
 const ids = Type.Array(id, { maxItems: 10_000 })
 const milliseconds = Type.Integer({ minimum: 0, maximum: 86_400_000 })
 const several = (item: TSchema, maxItems: number) => Type.Array(item, { maxItems })
@@ -32,10 +36,10 @@ const exportRequest = Type.Object({
   kind: Type.Literal('export'),
   types: several(word, 500),
   since: Type.Optional(word),
-  format: Type.Enum(['simple', 'fhir']),
+  format: Type.Enum(exportFormats),
   filters: Type.Optional(Type.Record(Type.String(), several(several(pair, 100), 100))),
   elements: Type.Optional(several(word, 1_000)),
-  level: Type.Enum(['system', 'patient', 'group']),
+  level: Type.Enum(exportLevels),
   groupId: Type.Optional(id),
   url: Type.String({ maxLength: 16_384 }),
   sealed: Type.Optional(Type.Object({ bytes: count, mark: word }, closed))
@@ -57,7 +61,7 @@ const failure = Type.Object({ code: word, message: text }, closed)
 const job = Type.Object({
   id,
   owner,
-  status: Type.Enum(['pending', 'processing', 'completed', 'failed', 'cancelled']),
+  status: Type.Enum(jobStatuses),
   request,
   storeId: id,
   fileKey: secret,
@@ -114,7 +118,7 @@ export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
   cancel: { asked: given([id, scope]), answered: answerIfAny(job) },
   discard: { asked: given([id, scope]), answered: none },
   claim: { asked: given([worker]), answered: answerIfAny(claimed) },
-  save: { asked: given([lease, change, milliseconds]), answered: answer(Type.Enum(['going on', 'cancelled', 'lost'])) },
+  save: { asked: given([lease, change, milliseconds]), answered: answer(Type.Enum(savings)) },
   release: { asked: Type.Union([given([lease]), given([lease, Type.Object({ afterMs: milliseconds }, closed)])]), answered: none },
   expired: { asked: given([id]), answered: answer(ids) },
   existing: { asked: given([ids]), answered: answer(ids) },

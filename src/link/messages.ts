@@ -1,8 +1,10 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import { Type, type Static, type TSchema } from 'typebox'
 import type { GatewayReport } from '../control/gateway-store.js'
+import { scopes } from '../keys/caller.js'
 import type { Batch, KeyState, OrganizationState } from '../keys/change-feed.js'
 import { linesPerBatch, type MonthTotal, type UsageReceipt } from '../limits/usage.js'
+import { modes } from '../mode.js'
 import { LinkFailed } from './failed.js'
 
 /** What goes over the wire, told in full: a name that is not here may mean something that must not be passed over. */
@@ -28,8 +30,8 @@ const key = Type.Object({
   hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
   tenantId: id,
   name: Type.String({ maxLength: 200 }),
-  mode: Type.Enum(['test', 'live']),
-  scopes: Type.Array(Type.Enum(['read', 'write', '*']), { minItems: 1, maxItems: 3 }),
+  mode: Type.Enum(modes),
+  scopes: Type.Array(Type.Enum(scopes), { minItems: 1, maxItems: 3 }),
   expiresAt: Type.Optional(time),
   revokedAt: Type.Optional(time)
 } satisfies Told<KeyState>, closed)
@@ -62,7 +64,7 @@ export const reportBody = Type.Object({
 /** What is answered to a batch of usage. */
 const monthTotal = Type.Object({
   tenantId: id,
-  mode: Type.Enum(['test', 'live']),
+  mode: Type.Enum(modes),
   month: Type.String({ pattern: '^\\d{4}-\\d\\d$' }),
   counted: seq
 } satisfies Told<MonthTotal>, closed)

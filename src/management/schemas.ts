@@ -1,4 +1,9 @@
 import { Type, type TProperties } from 'typebox'
+import { roles } from '../actor.js'
+import { tokenRoles } from '../control/token-store.js'
+import { usageBreakdowns, usagePeriods } from '../control/usage-totals.js'
+import { scopes as keyScopes } from '../keys/caller.js'
+import { modes } from '../mode.js'
 
 /** The JSON of the management API: what is sent and what is answered. The types of the handlers are checked against it. */
 
@@ -10,10 +15,10 @@ const text = (description: string, maxLength = 200) => Type.String({ description
 const maybe = Type.Optional
 
 const tenantId = Type.String({ description: 'The organization, as its records\' tag says', maxLength: 64 })
-const mode = Type.Enum(['test', 'live'], { description: 'Which data the key opens' })
-const scopes = Type.Array(Type.Enum(['read', 'write', '*']), { description: 'What the key may do', minItems: 1, maxItems: 3 })
-const role = Type.Enum(['operator', 'admin', 'viewer'], { description: 'Operators do everything, admins everything in their organization, viewers only look' })
-const tokenRole = Type.Enum(['operator', 'admin', 'viewer', 'gateway'], { description: 'As a person\'s, or `gateway`: to follow the changes and nothing else' })
+const mode = Type.Enum(modes, { description: 'Which data the key opens' })
+const scopes = Type.Array(Type.Enum(keyScopes), { description: 'What the key may do', minItems: 1, maxItems: 3 })
+const role = Type.Enum(roles, { description: 'Operators do everything, admins everything in their organization, viewers only look' })
+const tokenRole = Type.Enum(tokenRoles, { description: 'As a person\'s, or `gateway`: to follow the changes and nothing else' })
 const overage = Type.Boolean({ description: 'Whether live requests past the month\'s allowance are served and billed; never on a plan that has no overage' })
 const isoTime = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$'
 const expiresAt = Type.String({ description: 'When it ends, ISO 8601 with the zone, such as 2030-01-31T00:00:00Z', pattern: isoTime })
@@ -151,10 +156,10 @@ export const bill = strict({
 export const usageQuery = strict({
   from: Type.String({ description: 'The period with this moment is the first, ISO 8601 with the zone', pattern: isoTime }),
   to: Type.String({ description: 'The period with the moment before this one is the last', pattern: isoTime }),
-  by: maybe(Type.Enum(['hour', 'day', 'month'], { description: 'Absent: all of the time is added up' })),
+  by: maybe(Type.Enum(usagePeriods, { description: 'Absent: all of the time is added up' })),
   mode: maybe(mode),
   keyId: maybe(Type.String({ maxLength: 64 })),
-  per: maybe(Type.Enum(['keyId', 'resource', 'interaction'], { description: 'A total of its own for each' }))
+  per: maybe(Type.Enum(usageBreakdowns, { description: 'A total of its own for each' }))
 })
 
 export const usage = strict({

@@ -1,4 +1,6 @@
 import type { Exchange } from '../backends/measured-backend.js'
+import type { JobKind } from '../jobs/job.js'
+import type { Mode } from '../mode.js'
 
 /** What the parts of a gateway tell of their work, in their own words. They know nothing of how it is kept. */
 
@@ -11,7 +13,7 @@ export interface AnsweredRequest {
   readonly interaction?: string
   /** Absent where the client left. */
   readonly status?: number
-  readonly mode?: 'test' | 'live'
+  readonly mode?: Mode
   readonly refusal?: Refusal
   readonly ms: number
   /** Where the request had to wait for a datastore. */
@@ -22,10 +24,10 @@ export interface AnsweredRequest {
 export type Refusal = 'key' | 'scope' | 'attempts' | 'minute' | 'in_flight' | 'month'
 
 /** Work on a bulk job that came to its end here. */
-export interface EndedWork { readonly kind: 'export' | 'import', readonly outcome: 'completed' | 'failed' | 'trouble' | 'left' }
+export interface EndedWork { readonly kind: JobKind, readonly outcome: 'completed' | 'failed' | 'trouble' | 'left' }
 
 /** Records of a bulk job that were done since it was last told. */
-export interface DoneRecords { readonly kind: 'export' | 'import', readonly processed: number, readonly failed: number }
+export interface DoneRecords { readonly kind: JobKind, readonly processed: number, readonly failed: number }
 
 /** Who is told when something happened. */
 export interface Measurements {

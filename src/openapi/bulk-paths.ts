@@ -1,6 +1,6 @@
 import { answersOf, everywhere, failuresOf, header, pageOf, referTo, type JsonSchema } from '../envelope/documented-answers.js'
 import { catalog } from '../envelope/failures.js'
-import { jobIdForm } from '../jobs/job.js'
+import { exportFormats, jobIdForm, jobKinds, jobStatuses } from '../jobs/job.js'
 import { mappings } from '../mappings/registry.js'
 import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
 import { parameter } from './parameters.js'
@@ -26,8 +26,8 @@ export const bulkSchemas: Readonly<Record<string, JsonSchema>> = {
     type: 'object',
     properties: {
       id: { type: 'string' },
-      type: { type: 'string', enum: ['export', 'import'] },
-      status: { type: 'string', enum: ['pending', 'processing', 'completed', 'failed', 'cancelled'] },
+      type: { type: 'string', enum: jobKinds },
+      status: { type: 'string', enum: jobStatuses },
       totalRecords: count('Absent until it is known.'),
       processedRecords: count('Done so far, those that failed included.'),
       failedRecords: count('Of them.'),
@@ -56,7 +56,7 @@ const exportBody: JsonSchema = {
   properties: {
     resourceTypes: { type: 'array', minItems: 1, items: referTo('BulkResource'), description: 'Absent: all.', examples: [['patients', 'Observation']] },
     since: { type: 'string', anyOf: [{ format: 'date-time' }, { format: 'date' }], description: 'Only records changed since: a time with its zone, or a date.', examples: ['2030-03-14T09:30:00Z'] },
-    format: { type: 'string', enum: ['fhir', 'simple'], default: 'fhir', description: 'FHIR as it is stored, or the simple form.' }
+    format: { type: 'string', enum: exportFormats, default: 'fhir', description: 'FHIR as it is stored, or the simple form.' }
   },
   additionalProperties: false
 }

@@ -1,4 +1,5 @@
 import { anyone, enveloped, everywhere, failuresOf, type JsonSchema } from '../envelope/documented-answers.js'
+import { modes } from '../mode.js'
 
 /** The tag of what concerns the gateway itself. */
 export const serviceTag = { name: 'service', description: 'How the gateway is, what it offers, and what of the month is used.' }
@@ -34,7 +35,7 @@ const usage: JsonSchema = {
   type: 'object',
   properties: {
     month: { type: 'string', description: 'In UTC.', examples: ['2030-01'] },
-    mode: { type: 'string', enum: ['test', 'live'] },
+    mode: { type: 'string', enum: modes },
     plan: { type: 'string' },
     limit: { type: ['integer', 'null'], description: 'The allowance of the month; null is unlimited.' },
     used: { type: 'integer', minimum: 0 },

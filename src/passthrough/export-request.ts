@@ -1,6 +1,6 @@
 import { pairsIn, printable, refused, type QueryPair } from '../envelope/query.js'
 import { Failure } from '../envelope/failures.js'
-import type { ExportRequest } from '../jobs/job.js'
+import type { ExportLevel } from '../jobs/job.js'
 import type { FhirElement } from '../mappings/fhir.js'
 import { parametersInto } from '../mappings/r4/compartments.js'
 import { hasElement } from '../mappings/r4/elements.js'
@@ -9,9 +9,6 @@ import type { SearchParameter } from '../tenant-guard/interaction.js'
 import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
 import type { FhirRequest } from './fhir-request.js'
 import { addSingle, criteriaOf } from './search-request.js'
-
-/** Where an export was asked for. */
-type Level = ExportRequest['level']
 
 /** The names that the specification has for its only format. A plus sign in a query is a space. */
 const formats = new Set(['application/fhir+ndjson', 'application/fhir ndjson', 'application/ndjson', 'ndjson'])
@@ -30,7 +27,7 @@ const narrowing = new Set(['patient', '_until'])
  * out where the client wants that and no more is exported than was asked for.
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
-export function exportOf (level: Level, request: FhirRequest, groupId?: string): Export {
+export function exportOf (level: ExportLevel, request: FhirRequest, groupId?: string): Export {
   const pairs = [...request.query, ...pairsOf(request)]
   const single = new Map<string, string>()
   for (const [name, value] of pairs) {
@@ -91,9 +88,9 @@ function readSince (text: string | undefined): string | undefined {
   return since
 }
 
-const typesAt = (level: Level): string[] => [...resourceTypes].filter(type => isTenantType(type) && (level === 'system' || parametersInto('Patient', type) !== undefined))
+const typesAt = (level: ExportLevel): string[] => [...resourceTypes].filter(type => isTenantType(type) && (level === 'system' || parametersInto('Patient', type) !== undefined))
 
-function typesIn (level: Level, values: readonly string[], isLenient: boolean): string[] {
+function typesIn (level: ExportLevel, values: readonly string[], isLenient: boolean): string[] {
   const possible = typesAt(level)
   if (values.length === 0) return possible
   const named = values.flatMap(value => value.split(','))

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import type { Role } from '../../src/control/actor.js'
+import type { Role } from '../../src/actor.js'
 import type { Page } from '../harness/dashboard.js'
 import { signedIn, type Visitor } from '../harness/dashboard.js'
 import { dashboardRoutes, type DashboardRoute } from '../harness/dashboard-routes.js'

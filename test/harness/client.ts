@@ -1,4 +1,5 @@
 import { parseStored, printJson } from '../../src/json.js'
+import type { Mode } from '../../src/mode.js'
 import type { TestGateway } from './gateway.js'
 
 /** An answer as a client reads it, its numbers with their own text. */
@@ -19,7 +20,7 @@ export interface Client {
 }
 
 /** A client with a new key; of a new organization unless `tenantId` says another. */
-export async function clientOf (gateway: TestGateway, wish: { readonly tenantId?: string, readonly mode?: 'test' | 'live', readonly plan?: string } = {}): Promise<Client> {
+export async function clientOf (gateway: TestGateway, wish: { readonly tenantId?: string, readonly mode?: Mode, readonly plan?: string } = {}): Promise<Client> {
   const { tenantId, secret } = await gateway.createKey(wish)
   return {
     tenantId,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ControlStore } from '../../src/control/store.js'
 import type { UsageLine } from '../../src/limits/usage.js'
+import type { Mode } from '../../src/mode.js'
 
 /** A clock that a test moves. */
 export interface TestClock { shiftMs: number }
@@ -24,7 +25,7 @@ export async function setScene (control: ControlStore, clock: TestClock): Promis
   const { tenantId } = await control.createOrganization({ name: 'Clinic on the Lake', plan: 'starter' }, 'member:operator@clinigate.local')
   await control.createOrganization({ name: 'Laboratory Nord', plan: 'pro', overage: false }, 'member:operator@clinigate.local')
   await control.createOrganization({ name: 'University Hospital, Department of Internal Medicine', plan: 'enterprise', datastore: 'hospital-eu' }, 'cli:root')
-  const key = (name: string, mode: 'test' | 'live', inDays?: number) => control.createKey({ tenantId, name, mode, ...(inDays === undefined ? {} : { expiresAt: new Date(Date.now() + inDays * dayMs) }) }, by)
+  const key = (name: string, mode: Mode, inDays?: number) => control.createKey({ tenantId, name, mode, ...(inDays === undefined ? {} : { expiresAt: new Date(Date.now() + inDays * dayMs) }) }, by)
   const { keyId } = await key('Intake form', 'live')
   const test = await key('Continuous integration', 'test', 9)
   await key('Pilot of the summer', 'test', -10)

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Role } from '../../src/control/actor.js'
+import type { Role } from '../../src/actor.js'
 import type { Member } from '../../src/control/members.js'
 import { newSessionId } from '../../src/dashboard/session-store.js'
 import type { TestGateway } from './gateway.js'

@@ -6,7 +6,8 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
 import { logOptions } from '../../src/gateway/log.js'
-import type { Mode, Scope } from '../../src/keys/caller.js'
+import type { Scope } from '../../src/keys/caller.js'
+import type { Mode } from '../../src/mode.js'
 import { openService, type Service } from '../../src/service.js'
 
 /** What a test may decide of the gateway that it starts. */

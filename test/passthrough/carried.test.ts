@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
+import { modes } from '../../src/mode.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { json, startFaultyServer, type Behaviour, type FaultyServer } from '../backends/faulty-server.js'
 import { unlimitedPlans } from '../harness/client.js'
@@ -53,9 +54,9 @@ t.test('two datastores on one host are asked each with its own path and credenti
   const server = await serverFor(t)
   server.answerProbes()
   server.behave((response, { url }) => json(200, { ...valueSet, title: url!.split('/')[1] })(response, {} as never))
-  const datastores = Object.fromEntries(['test', 'live'].map(name => [name, { url: `${server.url}/${name}/fhir`, auth: { type: 'bearer', tokenEnv: `${name.toUpperCase()}_TOKEN` } }]))
+  const datastores = Object.fromEntries(modes.map(name => [name, { url: `${server.url}/${name}/fhir`, auth: { type: 'bearer', tokenEnv: `${name.toUpperCase()}_TOKEN` } }]))
   const gateway = await startGateway(t, { plans: unlimitedPlans, environment: { TEST_TOKEN: 'of-test', LIVE_TOKEN: 'of-live' }, config: { publicUrl: new URL(fhirBase).origin, datastores } })
-  const keys = await Promise.all((['test', 'live'] as const).map(async mode => ({ mode, send: sender(gateway, (await gateway.createKey({ mode })).secret) })))
+  const keys = await Promise.all(modes.map(async mode => ({ mode, send: sender(gateway, (await gateway.createKey({ mode })).secret) })))
   for (const { mode, send } of Array.from({ length: 3 }, () => keys).flat()) t.equal((await send('GET', question)).resource.title, mode)
   const answers = await Promise.all(Array.from({ length: 10 }, () => keys).flat().map(async ({ mode, send }) => [mode, (await send('GET', question)).resource.title]))
   for (const [mode, title] of answers) t.equal(title, mode)

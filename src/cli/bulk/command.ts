@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
+import { exportFormats } from '../../jobs/job.js'
 import type { Surroundings } from '../surroundings.js'
 import { parseTime } from '../times.js'
 import { runExport, type ExportWish } from './export.js'
@@ -32,7 +33,7 @@ export function addBulk (program: Command, surroundings: Surroundings): void {
     .requiredOption('--to <directory>', 'where the files are to be; made where it is missing')
     .option('--types <types>', 'such as patients,Observation, with commas between (default: all)', text => text.split(','))
     .option('--since <time>', 'only records changed since, such as 2030-01-31T00:00:00Z', parseTime)
-    .addOption(new Option('--format <format>', 'the form of the records (default: fhir)').choices(['simple', 'fhir']))
+    .addOption(new Option('--format <format>', 'the form of the records (default: fhir)').choices(exportFormats))
     .option('--force', 'overwrite files that are there')
   following(exporting).action((options: PlaceOptions & ExportWish) => doing(exporting, options, session => runExport(session, options)))
 

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ExportFormat } from '../../jobs/job.js'
 import { FaultsFound } from '../surroundings.js'
 import { thousands } from '../table.js'
 import { download } from './download.js'
@@ -15,7 +16,7 @@ export interface ExportWish {
   readonly to: string
   readonly types?: readonly string[]
   readonly since?: Date
-  readonly format?: 'simple' | 'fhir'
+  readonly format?: ExportFormat
   /** The job to go on with, in place of a new one. */
   readonly job?: string
   readonly force?: true

@@ -1,3 +1,4 @@
+import type { JobKind, JobStatus } from '../../jobs/job.js'
 import { FaultsFound } from '../surroundings.js'
 import { thousands } from '../table.js'
 import type { Session } from './session.js'
@@ -5,8 +6,8 @@ import type { Session } from './session.js'
 /** A job as the gateway tells of it. */
 export interface BulkJob {
   readonly id: string
-  readonly type: 'export' | 'import'
-  readonly status: 'pending' | 'processing' | 'completed' | 'failed' | 'cancelled'
+  readonly type: JobKind
+  readonly status: JobStatus
   readonly totalRecords?: number
   readonly processedRecords: number
   readonly failedRecords: number

@@ -1,4 +1,4 @@
-import type { Mode } from '../../keys/caller.js'
+import type { Mode } from '../../mode.js'
 import { Heading, Secret, Time } from '../elements.js'
 import { keyPath } from '../paths.js'
 

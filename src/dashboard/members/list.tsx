@@ -1,4 +1,4 @@
-import type { Role } from '../../control/actor.js'
+import type { Role } from '../../actor.js'
 import type { Invitation, Member } from '../../control/members.js'
 import { Badge, Cell, Empty, Heading, Links, Row, Table, Time, TimeOr, Trouble } from '../elements.js'
 import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'

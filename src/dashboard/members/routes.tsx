@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Role } from '../../control/actor.js'
+import type { Role } from '../../actor.js'
 import { newOnce } from '../../control/context.js'
 import type { Invitation, Member } from '../../control/members.js'
 import { requireAdmin } from '../../control/permissions.js'

@@ -1,5 +1,4 @@
-import { roles } from '../../control/actor.js'
-import type { Role } from '../../control/actor.js'
+import { roles, type Role } from '../../actor.js'
 import type { ProviderIdentity } from '../../control/members.js'
 import type { Config } from '../../config.js'
 

@@ -1,4 +1,4 @@
-import type { Mode } from '../../keys/caller.js'
+import type { Mode } from '../../mode.js'
 import type { UsageTotal } from '../../control/usage-totals.js'
 import { Empty, Heading } from '../elements.js'
 import { Chart } from './chart.js'

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { billCsv } from '../../control/bill.js'
-import type { Mode } from '../../keys/caller.js'
+import { modes, type Mode } from '../../mode.js'
 import { organizationOf, queried, type OrganizationRequest } from '../organization-requests.js'
 import type { DashboardParts } from '../parts.js'
 import { beginOf, isMonth, monthAfter, monthOf } from './month.js'
@@ -42,7 +42,8 @@ async function show (request: FastifyRequest<OrganizationRequest>, reply: Fastif
 
 /** The mode that is wished; without a wish the live one, unless only test keys were used. */
 async function modeOf ({ desk, query }: FastifyRequest<OrganizationRequest>, time: { readonly tenantId: string, readonly from: Date, readonly to: Date }): Promise<Mode> {
-  if (query.mode === 'live' || query.mode === 'test') return query.mode
-  const [live, test] = await Promise.all((['live', 'test'] as const).map(async mode => (await desk.usage({ ...time, mode })).totals[0]?.requests ?? 0))
+  const wished = modes.find(mode => mode === query.mode)
+  if (wished !== undefined) return wished
+  const [test, live] = await Promise.all(modes.map(async mode => (await desk.usage({ ...time, mode })).totals[0]?.requests ?? 0))
   return live === 0 && test !== 0 ? 'test' : 'live'
 }
