@@ -13,7 +13,7 @@ export function pathOf (type) {
 export const nameOf = path => path.replace(/-(\w)/g, (_, letter) => letter.toUpperCase())
 
 /** What R4 says a resource is, as a sentence. */
-const aboutOf = type => `${resourceTypes.get(type).snapshot.element[0].short.replaceAll('’', "'").trim().replace(/\.$/, '')}.`
+const aboutOf = type => `${resourceTypes.get(type).snapshot.element[0].short.replaceAll("'", '’').trim().replace(/\.$/, '')}.`
 
 /** The filters of a type: for each field the search parameter that looks at its element alone, and one pair for its dates. */
 export function filtersOf (type, fields) {
@@ -35,20 +35,16 @@ export function sourceOf (type, path, fields) {
     return `    ${field.name}: ${field.declare(parameter === undefined ? [] : [`filter: '${parameter[0]}'`])}`
   })
   const filters = date === undefined ? '' : `,\n  filters: { dateFrom: from('${date}'), dateTo: until('${date}') }`
-  const about = aboutOf(type)
   return `${importsOf(fields, date)}
-/** ${about.slice(0, -1)}: http://hl7.org/fhir/R4/${type.toLowerCase()}.html */
+/** http://hl7.org/fhir/R4/${type.toLowerCase()}.html */
 export const ${nameOf(path)} = mapping('${type}', {
   path: '${path}',
   operation: 'create${type}',
-  about: '${about.replaceAll("'", '’')}',
+  about: '${aboutOf(type)}',
   fields: {
 ${lines.join(',\n')}
   }${filters}
 })
-
-/** The simple form of a ${type}. */
-export type ${type} = Simple<typeof ${nameOf(path)}.fields>
 `
 }
 
@@ -57,7 +53,7 @@ function importsOf (fields, date) {
   if (date !== undefined) names.set('../kit/filter.js', new Set(['from', 'until']))
   for (const name of fields.flatMap(({ imports }) => imports)) names.set(fileOf(name), (names.get(fileOf(name)) ?? new Set()).add(name))
   const lines = [...names].map(([file, names]) => [file, `import { ${[...names].sort().join(', ')} } from '${file}'`])
-  return [...lines, ['../kit/element.js', "import type { Simple } from '../kit/element.js'"]].sort(([a], [b]) => a < b ? -1 : 1).map(([, line]) => `${line}\n`).join('')
+  return lines.sort(([a], [b]) => a < b ? -1 : 1).map(([, line]) => `${line}\n`).join('')
 }
 
 /** The registry with one mapping more: its import in order, itself at the end. */

@@ -4,11 +4,10 @@ import { concept } from '../datatypes/concept.js'
 import { boolean, positiveInteger, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 
-/** What charges are gathered under, and who pays for them: http://hl7.org/fhir/R4/account.html */
+/** http://hl7.org/fhir/R4/account.html */
 export const accounts = mapping('Account', {
   path: 'accounts',
   operation: 'createAccount',
@@ -34,6 +33,3 @@ export const accounts = mapping('Account', {
     partOfId: reference('Account')('partOf')
   }
 })
-
-/** An account in the simple form. */
-export type Account = Simple<typeof accounts.fields>

@@ -5,14 +5,13 @@ import { boolean, dateTime, textUpTo, uriUpTo } from '../datatypes/primitives.js
 import { reference } from '../datatypes/reference.js'
 import { amount } from '../elements/amount.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { publicationStatus, requestIntent, requestPriority, requestTypes } from '../value-sets.js'
 
 const kind = conceptOf({ max: 200 })
 
-/** A template from which requests for one activity are made: http://hl7.org/fhir/R4/activitydefinition.html */
+/** http://hl7.org/fhir/R4/activitydefinition.html */
 export const activityDefinitions = mapping('ActivityDefinition', {
   path: 'activity-definitions',
   operation: 'createActivityDefinition',
@@ -47,6 +46,3 @@ export const activityDefinitions = mapping('ActivityDefinition', {
     topic: kind.list('topic', { maxItems: 10, about: 'What it is about, such as treatment or education.' })
   }
 })
-
-/** An activity definition in the simple form. */
-export type ActivityDefinition = Simple<typeof activityDefinitions.fields>

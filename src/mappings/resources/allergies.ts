@@ -4,7 +4,7 @@ import { dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Given, Simple } from '../kit/element.js'
+import type { Given } from '../kit/element.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { allergyRules } from '../rules/allergy.js'
@@ -14,7 +14,7 @@ const reporters = ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson
 const finding = conceptOf({ max: 500 })
 const activeUnlessMistaken = ({ simple }: Given) => simple.verificationStatus === 'entered-in-error' ? undefined : 'active'
 
-/** What a patient must not meet, because it has harmed or would harm: http://hl7.org/fhir/R4/allergyintolerance.html */
+/** http://hl7.org/fhir/R4/allergyintolerance.html */
 export const allergies = mapping('AllergyIntolerance', {
   path: 'allergies',
   operation: 'createAllergy',
@@ -49,6 +49,3 @@ export const allergies = mapping('AllergyIntolerance', {
   },
   rules: allergyRules
 })
-
-/** An allergy or intolerance in the simple form. */
-export type AllergyIntolerance = Simple<typeof allergies.fields>

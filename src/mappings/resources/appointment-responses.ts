@@ -3,7 +3,6 @@ import { concept } from '../datatypes/concept.js'
 import { instant, text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { byReference } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { appointmentResponseRules } from '../rules/appointment-response.js'
@@ -11,7 +10,7 @@ import { participationStatus } from '../value-sets.js'
 
 const actors = ['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson', 'Device', 'HealthcareService', 'Location'] as const
 
-/** Whether somebody who was invited to an appointment will come: http://hl7.org/fhir/R4/appointmentresponse.html */
+/** http://hl7.org/fhir/R4/appointmentresponse.html */
 export const appointmentResponses = mapping('AppointmentResponse', {
   path: 'appointment-responses',
   operation: 'createAppointmentResponse',
@@ -33,6 +32,3 @@ export const appointmentResponses = mapping('AppointmentResponse', {
   },
   rules: appointmentResponseRules
 })
-
-/** A response to an appointment in the simple form. */
-export type AppointmentResponse = Simple<typeof appointmentResponses.fields>

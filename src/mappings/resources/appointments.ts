@@ -7,7 +7,7 @@ import { filled } from '../elements/filled.js'
 import { identifiers } from '../elements/identifiers.js'
 import { inItem } from '../elements/in-item.js'
 import type { FhirElement } from '../fhir.js'
-import type { Given, Simple } from '../kit/element.js'
+import type { Given } from '../kit/element.js'
 import { byReference, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { textAt } from '../kit/path.js'
@@ -32,7 +32,7 @@ const first = (type: string) => ({
 
 const proposedUntilTimed = ({ simple }: Given) => simple.start === undefined && simple.end === undefined ? 'proposed' : 'booked'
 
-/** A meeting that is planned, with those who are to come: http://hl7.org/fhir/R4/appointment.html */
+/** http://hl7.org/fhir/R4/appointment.html */
 export const appointments = mapping('Appointment', {
   path: 'appointments',
   operation: 'createAppointment',
@@ -72,6 +72,3 @@ export const appointments = mapping('Appointment', {
   },
   rules: appointmentRules
 })
-
-/** An appointment in the simple form. */
-export type Appointment = Simple<typeof appointments.fields>

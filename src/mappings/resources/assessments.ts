@@ -6,14 +6,13 @@ import { anyReference, reference } from '../datatypes/reference.js'
 import { finding } from '../elements/finding.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { byReference, byToken, from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 
 const problems = ['Condition', 'AllergyIntolerance'] as const
 
-/** What a clinician makes of a patient's state: http://hl7.org/fhir/R4/clinicalimpression.html */
+/** http://hl7.org/fhir/R4/clinicalimpression.html */
 export const assessments = mapping('ClinicalImpression', {
   path: 'assessments',
   operation: 'createAssessment',
@@ -50,6 +49,3 @@ export const assessments = mapping('ClinicalImpression', {
     dateTo: until('date')
   }
 })
-
-/** An assessment in the simple form. */
-export type Assessment = Simple<typeof assessments.fields>

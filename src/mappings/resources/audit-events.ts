@@ -4,7 +4,7 @@ import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { base64, boolean, instant, text } from '../datatypes/primitives.js'
 import { anyRecord, recordOrName } from '../elements/who.js'
-import type { Given, Simple } from '../kit/element.js'
+import type { Given } from '../kit/element.js'
 import { byCode, byReference, byText, from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -18,7 +18,7 @@ const coding = codingOf()
 /** The key is what is known for certain of the system that reports. */
 const reportingKey = ({ keyName }: Given) => ({ observer: keyName })
 
-/** Who did what to which records, and when: http://hl7.org/fhir/R4/auditevent.html */
+/** http://hl7.org/fhir/R4/auditevent.html */
 export const auditEvents = mapping('AuditEvent', {
   path: 'audit-events',
   operation: 'createAuditEvent',
@@ -73,6 +73,3 @@ export const auditEvents = mapping('AuditEvent', {
   },
   rules: auditEventRules
 })
-
-/** An audit event in the simple form. */
-export type AuditEvent = Simple<typeof auditEvents.fields>

@@ -5,7 +5,6 @@ import { dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { carePlanRules } from '../rules/care-plan.js'
@@ -32,7 +31,7 @@ const activity = backbone({
   expects: 'an object with description and status, or with referenceId'
 })
 
-/** What is to be done for a patient, by whom and to which ends: http://hl7.org/fhir/R4/careplan.html */
+/** http://hl7.org/fhir/R4/careplan.html */
 export const carePlans = mapping('CarePlan', {
   path: 'care-plans',
   operation: 'createCarePlan',
@@ -61,6 +60,3 @@ export const carePlans = mapping('CarePlan', {
   },
   rules: carePlanRules
 })
-
-/** A care plan in the simple form. */
-export type CarePlan = Simple<typeof carePlans.fields>

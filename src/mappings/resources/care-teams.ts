@@ -6,7 +6,6 @@ import { reference, typedReference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
 import { email, phone } from '../elements/telecom.js'
-import type { Simple } from '../kit/element.js'
 import { byReference, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -14,7 +13,7 @@ import { careTeamRules } from '../rules/care-team.js'
 
 const members = ['Practitioner', 'PractitionerRole', 'RelatedPerson', 'Patient', 'Organization', 'CareTeam'] as const
 
-/** Those who care for a patient together: http://hl7.org/fhir/R4/careteam.html */
+/** http://hl7.org/fhir/R4/careteam.html */
 export const careTeams = mapping('CareTeam', {
   path: 'care-teams',
   operation: 'createCareTeam',
@@ -42,6 +41,3 @@ export const careTeams = mapping('CareTeam', {
   filters: { participantId: byReference('participant', ...members), dateFrom: from('date'), dateTo: until('date') },
   rules: careTeamRules
 })
-
-/** A care team in the simple form. */
-export type CareTeam = Simple<typeof careTeams.fields>

@@ -7,14 +7,13 @@ import { reference } from '../datatypes/reference.js'
 import { comparedAmount } from '../elements/amount.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 
 const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam', 'Patient', 'Device', 'RelatedPerson'] as const
 
-/** A service or product for which a patient is charged: http://hl7.org/fhir/R4/chargeitem.html */
+/** http://hl7.org/fhir/R4/chargeitem.html */
 export const chargeItems = mapping('ChargeItem', {
   path: 'charge-items',
   operation: 'createChargeItem',
@@ -44,6 +43,3 @@ export const chargeItems = mapping('ChargeItem', {
   },
   filters: { dateFrom: from('occurrence'), dateTo: until('occurrence') }
 })
-
-/** A charge item in the simple form. */
-export type ChargeItem = Simple<typeof chargeItems.fields>

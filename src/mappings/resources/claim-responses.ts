@@ -6,14 +6,13 @@ import { reference } from '../datatypes/reference.js'
 import { adjudication, adjudicationTotal, processNote } from '../elements/adjudication.js'
 import { identifiers } from '../elements/identifiers.js'
 import { inFirst } from '../elements/in-item.js'
-import type { Simple } from '../kit/element.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { claimUse, financialStatus, remittanceOutcome } from '../value-sets.js'
 
 const kind = conceptOf({ max: 200 })
 
-/** What an insurer decided on a claim: http://hl7.org/fhir/R4/claimresponse.html */
+/** http://hl7.org/fhir/R4/claimresponse.html */
 export const claimResponses = mapping('ClaimResponse', {
   path: 'claim-responses',
   operation: 'createClaimResponse',
@@ -45,6 +44,3 @@ export const claimResponses = mapping('ClaimResponse', {
     note: inFirst('processNote', textUpTo(5000)('text', { shortcutOf: 'processNote', about: 'The text of the first processNote.' }))
   }
 })
-
-/** A claim response in the simple form. */
-export type ClaimResponse = Simple<typeof claimResponses.fields>

@@ -6,7 +6,6 @@ import { money } from '../datatypes/quantities.js'
 import { reference } from '../datatypes/reference.js'
 import { billedItem } from '../elements/billed-item.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -15,7 +14,7 @@ import { claimUse, financialStatus } from '../value-sets.js'
 const sequence = positiveInteger('sequence', { required: true })
 const clinical = conceptOf({ max: 500 })
 
-/** What a provider asks an insurer to pay for: http://hl7.org/fhir/R4/claim.html */
+/** http://hl7.org/fhir/R4/claim.html */
 export const claims = mapping('Claim', {
   path: 'claims',
   operation: 'createClaim',
@@ -47,6 +46,3 @@ export const claims = mapping('Claim', {
   },
   filters: { dateFrom: from('created'), dateTo: until('created') }
 })
-
-/** A claim in the simple form. */
-export type Claim = Simple<typeof claims.fields>

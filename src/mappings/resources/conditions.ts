@@ -3,7 +3,6 @@ import { dateTime, textUpTo } from '../datatypes/primitives.js'
 import { anyReference, reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { conditionRules } from '../rules/condition.js'
@@ -12,7 +11,7 @@ import { conditionCategories, conditionClinicalStatus, conditionVerificationStat
 const reporters = ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson'] as const
 const finding = conceptOf({ max: 500 })
 
-/** A diagnosis, a problem or another state of a patient that matters: http://hl7.org/fhir/R4/condition.html */
+/** http://hl7.org/fhir/R4/condition.html */
 export const conditions = mapping('Condition', {
   path: 'conditions',
   operation: 'createCondition',
@@ -44,6 +43,3 @@ export const conditions = mapping('Condition', {
   },
   rules: conditionRules
 })
-
-/** A condition in the simple form. */
-export type Condition = Simple<typeof conditions.fields>

@@ -6,7 +6,7 @@ import { anyReference, reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { inItem } from '../elements/in-item.js'
 import { policyApart } from '../elements/policy-apart.js'
-import type { Given, Simple } from '../kit/element.js'
+import type { Given } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone, recursiveBackbone } from '../kit/structure.js'
@@ -49,7 +49,7 @@ const provision = recursiveBackbone<Provision>('Provision', self => ({
 
 const policyNotSpecified = ({ simple }: Given) => simple.policyUri === undefined && simple.policies === undefined ? 'not specified' : undefined
 
-/** A patient's recorded agreement: who may use which data, for what, and until when: http://hl7.org/fhir/R4/consent.html */
+/** http://hl7.org/fhir/R4/consent.html */
 export const consents = mapping('Consent', {
   path: 'consents',
   operation: 'signConsent',
@@ -83,6 +83,3 @@ export const consents = mapping('Consent', {
   rules: consentRules,
   respell: policyApart
 })
-
-/** A consent in the simple form. */
-export type Consent = Simple<typeof consents.fields>

@@ -4,7 +4,6 @@ import { conceptOf } from '../datatypes/concept.js'
 import { boolean, positiveInteger, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { byReference } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -12,7 +11,7 @@ import { financialStatus } from '../value-sets.js'
 
 const payors = ['Organization', 'Patient', 'RelatedPerson'] as const
 
-/** A patient's insurance, or the promise of somebody to pay: http://hl7.org/fhir/R4/coverage.html */
+/** http://hl7.org/fhir/R4/coverage.html */
 export const coverages = mapping('Coverage', {
   path: 'coverages',
   operation: 'createCoverage',
@@ -40,6 +39,3 @@ export const coverages = mapping('Coverage', {
   },
   filters: { payorId: byReference('payor', ...payors) }
 })
-
-/** A coverage in the simple form. */
-export type Coverage = Simple<typeof coverages.fields>

@@ -7,7 +7,6 @@ import { anyReference, reference } from '../datatypes/reference.js'
 import { choice, has, isBoolean } from '../elements/choice.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { byReference, from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -23,7 +22,7 @@ const value = choice<unknown>('value', [
   { suffix: 'CodeableConcept', codec: concept.codec, is: () => true }
 ], { required: true, about: 'True or false, a Quantity, a Range, or a code or its words.' })
 
-/** An order for a device that a patient is to get or use: http://hl7.org/fhir/R4/devicerequest.html */
+/** http://hl7.org/fhir/R4/devicerequest.html */
 export const deviceRequests = mapping('DeviceRequest', {
   path: 'device-requests',
   operation: 'createDeviceRequest',
@@ -57,6 +56,3 @@ export const deviceRequests = mapping('DeviceRequest', {
   },
   rules: deviceRequestRules
 })
-
-/** A device request in the simple form. */
-export type DeviceRequest = Simple<typeof deviceRequests.fields>

@@ -5,10 +5,9 @@ import { dateTime } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { mapping, now } from '../kit/mapping.js'
 
-/** That a patient uses a device, as somebody reports it: http://hl7.org/fhir/R4/deviceusestatement.html */
+/** http://hl7.org/fhir/R4/deviceusestatement.html */
 export const deviceUseStatements = mapping('DeviceUseStatement', {
   path: 'device-use-statements',
   operation: 'createDeviceUseStatement',
@@ -30,6 +29,3 @@ export const deviceUseStatements = mapping('DeviceUseStatement', {
     note: note('note')
   }
 })
-
-/** A statement on the use of a device in the simple form. */
-export type DeviceUseStatement = Simple<typeof deviceUseStatements.fields>

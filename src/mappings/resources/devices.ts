@@ -5,12 +5,11 @@ import { reference } from '../datatypes/reference.js'
 import { deviceName } from '../elements/device-name.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { byText } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 
-/** An instrument, implant or other thing that is used in care: http://hl7.org/fhir/R4/device.html */
+/** http://hl7.org/fhir/R4/device.html */
 export const devices = mapping('Device', {
   path: 'devices',
   operation: 'createDevice',
@@ -43,6 +42,3 @@ export const devices = mapping('Device', {
   },
   filters: { udi: byText('udi-di') }
 })
-
-/** A device in the simple form. */
-export type Device = Simple<typeof devices.fields>

@@ -6,7 +6,6 @@ import { anyReference, reference } from '../datatypes/reference.js'
 import { oneIdentifier } from '../elements/identifiers.js'
 import { narrative } from '../elements/narrative.js'
 import { recursiveList } from '../elements/recursive-list.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone, recursiveBackbone } from '../kit/structure.js'
@@ -36,7 +35,7 @@ const section = recursiveBackbone<Section>('Section', self => ({
   sections: self.list('section')
 }))
 
-/** A document made of sections, such as a discharge summary: http://hl7.org/fhir/R4/composition.html */
+/** http://hl7.org/fhir/R4/composition.html */
 export const documents = mapping('Composition', {
   path: 'documents',
   operation: 'createDocument',
@@ -73,6 +72,3 @@ export const documents = mapping('Composition', {
   filters: { dateFrom: from('date'), dateTo: until('date') },
   rules: compositionRules
 })
-
-/** A document in the simple form. */
-export type Document = Simple<typeof documents.fields>

@@ -4,7 +4,6 @@ import { conceptOf } from '../datatypes/concept.js'
 import { boolean, date, dateTime } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -12,7 +11,7 @@ import { eligibilityPurpose, financialStatus } from '../value-sets.js'
 
 const service = conceptOf({ max: 500 })
 
-/** The question to an insurer what a patient's coverage pays for: http://hl7.org/fhir/R4/coverageeligibilityrequest.html */
+/** http://hl7.org/fhir/R4/coverageeligibilityrequest.html */
 export const eligibilityRequests = mapping('CoverageEligibilityRequest', {
   path: 'eligibility-requests',
   operation: 'createEligibilityRequest',
@@ -36,6 +35,3 @@ export const eligibilityRequests = mapping('CoverageEligibilityRequest', {
   },
   filters: { dateFrom: from('created'), dateTo: until('created') }
 })
-
-/** An eligibility request in the simple form. */
-export type CoverageEligibilityRequest = Simple<typeof eligibilityRequests.fields>

@@ -4,12 +4,11 @@ import { conceptOf } from '../datatypes/concept.js'
 import { boolean, dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { eligibilityPurpose, financialStatus, remittanceOutcome } from '../value-sets.js'
 
-/** What a patient's coverage pays for, as the insurer answers: http://hl7.org/fhir/R4/coverageeligibilityresponse.html */
+/** http://hl7.org/fhir/R4/coverageeligibilityresponse.html */
 export const eligibilityResponses = mapping('CoverageEligibilityResponse', {
   path: 'eligibility-responses',
   operation: 'createEligibilityResponse',
@@ -33,6 +32,3 @@ export const eligibilityResponses = mapping('CoverageEligibilityResponse', {
     error: backbone({ code: conceptOf({ max: 500 })('code', { required: true }) }).list('error', { maxItems: 20, about: 'What was wrong with the request.' })
   }
 })
-
-/** An eligibility response in the simple form. */
-export type CoverageEligibilityResponse = Simple<typeof eligibilityResponses.fields>

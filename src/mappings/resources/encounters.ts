@@ -6,7 +6,7 @@ import { display, reference } from '../datatypes/reference.js'
 import { duration } from '../elements/duration.js'
 import { identifiers } from '../elements/identifiers.js'
 import { inFirst, inItem } from '../elements/in-item.js'
-import type { Given, Simple } from '../kit/element.js'
+import type { Given } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { textAt } from '../kit/path.js'
@@ -18,7 +18,7 @@ const placeName = display(200)
 const isPractitioner = (participant: object): boolean => textAt(participant as never, 'individual.reference').startsWith('Practitioner/')
 const startedNow = ({ now, simple }: Given) => simple.status === 'in-progress' || simple.status === 'in_progress' ? { start: now } : undefined
 
-/** A visit or another meeting of a patient with those who care: http://hl7.org/fhir/R4/encounter.html */
+/** http://hl7.org/fhir/R4/encounter.html */
 export const encounters = mapping('Encounter', {
   path: 'encounters',
   operation: 'createEncounter',
@@ -62,6 +62,3 @@ export const encounters = mapping('Encounter', {
   },
   filters: { dateFrom: from('date'), dateTo: until('date') }
 })
-
-/** An encounter in the simple form. */
-export type Encounter = Simple<typeof encounters.fields>

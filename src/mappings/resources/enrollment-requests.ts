@@ -2,11 +2,10 @@ import { code } from '../datatypes/code.js'
 import { dateTime } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { mapping, now } from '../kit/mapping.js'
 import { financialStatus } from '../value-sets.js'
 
-/** A request to an insurer to take somebody into a coverage: http://hl7.org/fhir/R4/enrollmentrequest.html */
+/** http://hl7.org/fhir/R4/enrollmentrequest.html */
 export const enrollmentRequests = mapping('EnrollmentRequest', {
   path: 'enrollment-requests',
   operation: 'createEnrollmentRequest',
@@ -21,6 +20,3 @@ export const enrollmentRequests = mapping('EnrollmentRequest', {
     coverageId: reference('Coverage')('coverage')
   }
 })
-
-/** An enrollment request in the simple form. */
-export type EnrollmentRequest = Simple<typeof enrollmentRequests.fields>

@@ -2,11 +2,10 @@ import { code } from '../datatypes/code.js'
 import { dateTime, text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { mapping, now } from '../kit/mapping.js'
 import { financialStatus, remittanceOutcome } from '../value-sets.js'
 
-/** An insurer's answer to a request for enrollment: http://hl7.org/fhir/R4/enrollmentresponse.html */
+/** http://hl7.org/fhir/R4/enrollmentresponse.html */
 export const enrollmentResponses = mapping('EnrollmentResponse', {
   path: 'enrollment-responses',
   operation: 'createEnrollmentResponse',
@@ -22,6 +21,3 @@ export const enrollmentResponses = mapping('EnrollmentResponse', {
     requestProviderId: reference(['Practitioner', 'PractitionerRole', 'Organization'])('requestProvider')
   }
 })
-
-/** An enrollment response in the simple form. */
-export type EnrollmentResponse = Simple<typeof enrollmentResponses.fields>

@@ -7,14 +7,13 @@ import { reference } from '../datatypes/reference.js'
 import { adjudication, adjudicationTotal, processNote } from '../elements/adjudication.js'
 import { billedItem } from '../elements/billed-item.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { claimUse, financialStatus, remittanceOutcome } from '../value-sets.js'
 
 const kind = conceptOf({ max: 200 })
 
-/** What was claimed, what the insurer pays and what the patient pays: http://hl7.org/fhir/R4/explanationofbenefit.html */
+/** http://hl7.org/fhir/R4/explanationofbenefit.html */
 export const eobs = mapping('ExplanationOfBenefit', {
   path: 'eobs',
   operation: 'createEOB',
@@ -46,6 +45,3 @@ export const eobs = mapping('ExplanationOfBenefit', {
     processNote: processNote.list('processNote', { maxItems: 20, about: 'Remarks of the insurer.' })
   }
 })
-
-/** An explanation of benefit in the simple form. */
-export type ExplanationOfBenefit = Simple<typeof eobs.fields>

@@ -4,7 +4,6 @@ import { boolean, date, dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -12,7 +11,7 @@ import { familyHistoryRules } from '../rules/family-history.js'
 
 const finding = conceptOf({ max: 500 })
 
-/** The illnesses of one relative of a patient: http://hl7.org/fhir/R4/familymemberhistory.html */
+/** http://hl7.org/fhir/R4/familymemberhistory.html */
 export const familyHistory = mapping('FamilyMemberHistory', {
   path: 'family-history',
   operation: 'createFamilyMemberHistory',
@@ -43,6 +42,3 @@ export const familyHistory = mapping('FamilyMemberHistory', {
   filters: { dateFrom: from('date'), dateTo: until('date') },
   rules: familyHistoryRules
 })
-
-/** A family member history in the simple form. */
-export type FamilyMemberHistory = Simple<typeof familyHistory.fields>

@@ -5,14 +5,13 @@ import { reference } from '../datatypes/reference.js'
 import { goalDetail } from '../elements/goal-detail.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { byCode, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { goalRules } from '../rules/goal.js'
 import { goalAchievement, goalCategories, goalPriority } from '../value-sets.js'
 
-/** What a patient's care is to reach: http://hl7.org/fhir/R4/goal.html */
+/** http://hl7.org/fhir/R4/goal.html */
 export const goals = mapping('Goal', {
   path: 'goals',
   operation: 'createGoal',
@@ -44,6 +43,3 @@ export const goals = mapping('Goal', {
   filters: { status: byCode('lifecycle-status'), startFrom: from('start-date'), targetDateTo: until('target-date') },
   rules: goalRules
 })
-
-/** A goal in the simple form. */
-export type Goal = Simple<typeof goals.fields>

@@ -4,10 +4,9 @@ import { display, reference } from '../datatypes/reference.js'
 import { availableTime, notAvailable } from '../elements/availability.js'
 import { identifiers } from '../elements/identifiers.js'
 import { email, phone } from '../elements/telecom.js'
-import type { Simple } from '../kit/element.js'
 import { mapping } from '../kit/mapping.js'
 
-/** A service that an organization offers at its locations: http://hl7.org/fhir/R4/healthcareservice.html */
+/** http://hl7.org/fhir/R4/healthcareservice.html */
 export const healthcareServices = mapping('HealthcareService', {
   path: 'healthcare-services',
   operation: 'createHealthcareService',
@@ -34,6 +33,3 @@ export const healthcareServices = mapping('HealthcareService', {
     extraDetails: textUpTo(5000)('extraDetails')
   }
 })
-
-/** A healthcare service in the simple form. */
-export type HealthcareService = Simple<typeof healthcareServices.fields>

@@ -6,7 +6,6 @@ import { reference } from '../datatypes/reference.js'
 import { dicomSystem, dicomUid, oidPrefix, studyUid } from '../elements/dicom-uid.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { byReference, byToken, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -35,7 +34,7 @@ const modalities = {
 const modality = codingOf(modalities)
 const coding = codingOf()
 
-/** The images that were made of a patient in one examination: http://hl7.org/fhir/R4/imagingstudy.html */
+/** http://hl7.org/fhir/R4/imagingstudy.html */
 export const imagingStudies = mapping('ImagingStudy', {
   path: 'imaging-studies',
   operation: 'createImagingStudy',
@@ -84,6 +83,3 @@ export const imagingStudies = mapping('ImagingStudy', {
     dateTo: until('started')
   }
 })
-
-/** An imaging study in the simple form. */
-export type ImagingStudy = Simple<typeof imagingStudies.fields>

@@ -4,12 +4,11 @@ import { dateTime, text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { intOrString } from '../elements/int-or-string.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { doseStatus } from '../value-sets.js'
 
-/** Whether a dose of a vaccine counts towards protection: http://hl7.org/fhir/R4/immunizationevaluation.html */
+/** http://hl7.org/fhir/R4/immunizationevaluation.html */
 export const immunizationEvaluations = mapping('ImmunizationEvaluation', {
   path: 'immunization-evaluations',
   operation: 'createImmunizationEvaluation',
@@ -31,6 +30,3 @@ export const immunizationEvaluations = mapping('ImmunizationEvaluation', {
   },
   filters: { dateFrom: from('date'), dateTo: until('date') }
 })
-
-/** An immunization evaluation in the simple form. */
-export type ImmunizationEvaluation = Simple<typeof immunizationEvaluations.fields>

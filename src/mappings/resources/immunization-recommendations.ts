@@ -3,7 +3,6 @@ import { dateTime, text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { intOrString } from '../elements/int-or-string.js'
-import type { Simple } from '../kit/element.js'
 import { byToken, from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -30,7 +29,7 @@ const recommendation = backbone({
   supportingImmunizationIds: reference(['Immunization', 'ImmunizationEvaluation']).list('supportingImmunization')
 })
 
-/** The vaccinations that a patient should get, and when: http://hl7.org/fhir/R4/immunizationrecommendation.html */
+/** http://hl7.org/fhir/R4/immunizationrecommendation.html */
 export const immunizationRecommendations = mapping('ImmunizationRecommendation', {
   path: 'immunization-recommendations',
   operation: 'createImmunizationRecommendation',
@@ -53,6 +52,3 @@ export const immunizationRecommendations = mapping('ImmunizationRecommendation',
   },
   rules: immunizationRecommendationRules
 })
-
-/** An immunization recommendation in the simple form. */
-export type ImmunizationRecommendation = Simple<typeof immunizationRecommendations.fields>

@@ -6,7 +6,6 @@ import { display, reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { intOrString } from '../elements/int-or-string.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { byReference, byText, byToken, from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -14,7 +13,7 @@ import { immunizationRules } from '../rules/immunization.js'
 
 const performers = ['Practitioner', 'PractitionerRole', 'Organization'] as const
 
-/** A vaccine given to a patient, or not given and why: http://hl7.org/fhir/R4/immunization.html */
+/** http://hl7.org/fhir/R4/immunization.html */
 export const immunizations = mapping('Immunization', {
   path: 'immunizations',
   operation: 'createImmunization',
@@ -63,6 +62,3 @@ export const immunizations = mapping('Immunization', {
   },
   rules: immunizationRules
 })
-
-/** An immunization in the simple form. */
-export type Immunization = Simple<typeof immunizations.fields>

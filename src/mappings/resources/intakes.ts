@@ -4,12 +4,11 @@ import { canonical, reference } from '../datatypes/reference.js'
 import { oneIdentifier } from '../elements/identifiers.js'
 import { responseItem } from '../elements/questionnaire-items.js'
 import { recursiveList } from '../elements/recursive-list.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { questionnaireResponseRules } from '../rules/questionnaire-response.js'
 
-/** The answers to a questionnaire, such as an intake form: http://hl7.org/fhir/R4/questionnaireresponse.html */
+/** http://hl7.org/fhir/R4/questionnaireresponse.html */
 export const intakes = mapping('QuestionnaireResponse', {
   path: 'intakes',
   operation: 'submitIntake',
@@ -33,6 +32,3 @@ export const intakes = mapping('QuestionnaireResponse', {
   filters: { dateFrom: from('authored'), dateTo: until('authored') },
   rules: questionnaireResponseRules
 })
-
-/** An intake in the simple form. */
-export type Intake = Simple<typeof intakes.fields>

@@ -7,7 +7,6 @@ import { exactlyOne } from '../elements/exclusive.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
 import { priceComponent } from '../elements/price-component.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -21,7 +20,7 @@ const lineItem = backbone({
   priceComponent: priceComponent.list('priceComponent')
 }, { schema: exactlyOne('chargeItemCode', 'chargeItemId') })
 
-/** What somebody is to pay for services and goods: http://hl7.org/fhir/R4/invoice.html */
+/** http://hl7.org/fhir/R4/invoice.html */
 export const invoices = mapping('Invoice', {
   path: 'invoices',
   operation: 'createInvoice',
@@ -47,6 +46,3 @@ export const invoices = mapping('Invoice', {
   },
   filters: { dateFrom: from('date'), dateTo: until('date') }
 })
-
-/** An invoice in the simple form. */
-export type Invoice = Simple<typeof invoices.fields>

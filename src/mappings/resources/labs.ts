@@ -5,7 +5,6 @@ import { dateTime, instant, text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { firstDisplay } from '../elements/first-display.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { byReference, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -13,7 +12,7 @@ import { diagnosticSections } from '../value-sets.js'
 
 const reporter = reference(['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam'], { named: true })
 
-/** The report on one or more laboratory tests or other examinations: http://hl7.org/fhir/R4/diagnosticreport.html */
+/** http://hl7.org/fhir/R4/diagnosticreport.html */
 export const labs = mapping('DiagnosticReport', {
   path: 'labs',
   operation: 'createLab',
@@ -49,6 +48,3 @@ export const labs = mapping('DiagnosticReport', {
     issuedFrom: from('issued')
   }
 })
-
-/** A laboratory report in the simple form. */
-export type Lab = Simple<typeof labs.fields>

@@ -5,12 +5,11 @@ import { boolean, decimal, textUpTo, time } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { emailAddress, phone } from '../elements/telecom.js'
-import type { Simple } from '../kit/element.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { daysOfWeek } from '../value-sets.js'
 
-/** A building, ward, room, vehicle or another place of care: http://hl7.org/fhir/R4/location.html */
+/** http://hl7.org/fhir/R4/location.html */
 export const locations = mapping('Location', {
   path: 'locations',
   operation: 'createLocation',
@@ -43,6 +42,3 @@ export const locations = mapping('Location', {
     availabilityExceptions: textUpTo(2000)('availabilityExceptions')
   }
 })
-
-/** A location in the simple form. */
-export type Location = Simple<typeof locations.fields>

@@ -4,7 +4,6 @@ import { dateTime, integer } from '../datatypes/primitives.js'
 import { quantity } from '../datatypes/quantities.js'
 import { anyReference, canonical, reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { byReference, from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone, record } from '../kit/structure.js'
@@ -32,7 +31,7 @@ const stratum = backbone({
   ...counted
 })
 
-/** The result of a measure for a time and a patient or a population: http://hl7.org/fhir/R4/measurereport.html */
+/** http://hl7.org/fhir/R4/measurereport.html */
 export const measureReports = mapping('MeasureReport', {
   path: 'measure-reports',
   operation: 'createMeasureReport',
@@ -62,6 +61,3 @@ export const measureReports = mapping('MeasureReport', {
   },
   rules: measureReportRules
 })
-
-/** A measure report in the simple form. */
-export type MeasureReport = Simple<typeof measureReports.fields>

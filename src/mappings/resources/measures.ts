@@ -2,7 +2,6 @@ import { code } from '../datatypes/code.js'
 import { concept, conceptOf, wordsOf } from '../datatypes/concept.js'
 import { anyCode, boolean, dateTime, text, textUpTo, uri } from '../datatypes/primitives.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { byCode, from, until } from '../kit/filter.js'
 import { mapping, newUrl, now } from '../kit/mapping.js'
 import { backbone, record } from '../kit/structure.js'
@@ -17,7 +16,7 @@ const types = wordsOf('http://terminology.hl7.org/CodeSystem/measure-type', {
 
 const criteria = record({ language: anyCode('language', { required: true }), expression: text('expression', { required: true }) })
 
-/** How the quality of care is counted: http://hl7.org/fhir/R4/measure.html */
+/** http://hl7.org/fhir/R4/measure.html */
 export const measures = mapping('Measure', {
   path: 'measures',
   operation: 'createMeasure',
@@ -53,6 +52,3 @@ export const measures = mapping('Measure', {
   },
   filters: { version: byCode('version'), dateFrom: from('date'), dateTo: until('date') }
 })
-
-/** A measure in the simple form. */
-export type Measure = Simple<typeof measures.fields>

@@ -5,7 +5,6 @@ import { anyCode, base64, dateTime, decimal, instant, positiveInteger, text, tex
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { byReference, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { record } from '../kit/structure.js'
@@ -24,7 +23,7 @@ const content = record({
   hash: base64('hash', { about: 'SHA-1 of the content.' })
 })
 
-/** A photo, video or recording: http://hl7.org/fhir/R4/media.html */
+/** http://hl7.org/fhir/R4/media.html */
 export const media = mapping('Media', {
   path: 'media',
   operation: 'createMedia',
@@ -55,6 +54,3 @@ export const media = mapping('Media', {
   },
   filters: { patientId: byReference('patient', 'Patient'), dateFrom: from('created'), dateTo: until('created') }
 })
-
-/** A media record in the simple form. */
-export type Media = Simple<typeof media.fields>

@@ -8,7 +8,6 @@ import { duration } from '../elements/duration.js'
 import { identifiers } from '../elements/identifiers.js'
 import { medication, medicationId, medicationRule } from '../elements/medication.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { byReference, from } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -16,7 +15,7 @@ import { medicationDispenseRules } from '../rules/medication-dispense.js'
 
 const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'Device', 'RelatedPerson'] as const
 
-/** A medicine handed over, or made ready to be: http://hl7.org/fhir/R4/medicationdispense.html */
+/** http://hl7.org/fhir/R4/medicationdispense.html */
 export const medicationDispenses = mapping('MedicationDispense', {
   path: 'medication-dispenses',
   operation: 'createMedicationDispense',
@@ -55,6 +54,3 @@ export const medicationDispenses = mapping('MedicationDispense', {
   },
   rules: [medicationRule, ...medicationDispenseRules]
 })
-
-/** A medication dispense in the simple form. */
-export type MedicationDispense = Simple<typeof medicationDispenses.fields>

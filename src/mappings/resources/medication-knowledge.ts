@@ -4,12 +4,11 @@ import { boolean, text } from '../datatypes/primitives.js'
 import { money, ratio, simpleQuantity } from '../datatypes/quantities.js'
 import { display, reference } from '../datatypes/reference.js'
 import { exactlyOne } from '../elements/exclusive.js'
-import type { Simple } from '../kit/element.js'
 import { byToken } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 
-/** What is known of a medicine apart from any patient: http://hl7.org/fhir/R4/medicationknowledge.html */
+/** http://hl7.org/fhir/R4/medicationknowledge.html */
 export const medicationKnowledge = mapping('MedicationKnowledge', {
   path: 'medication-knowledge',
   operation: 'createMedicationKnowledge',
@@ -45,6 +44,3 @@ export const medicationKnowledge = mapping('MedicationKnowledge', {
   },
   filters: { ingredientCode: byToken('ingredient-code'), classification: byToken('classification') }
 })
-
-/** The knowledge of a medicine in the simple form. */
-export type MedicationKnowledge = Simple<typeof medicationKnowledge.fields>

@@ -7,13 +7,12 @@ import { dosage, dosageRules, dosageText } from '../elements/dosage.js'
 import { identifiers } from '../elements/identifiers.js'
 import { medication, medicationId, medicationRule } from '../elements/medication.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { byReference, from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 
 const sources = ['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson', 'Organization'] as const
 
-/** That a patient takes a medicine, as somebody reports it: http://hl7.org/fhir/R4/medicationstatement.html */
+/** http://hl7.org/fhir/R4/medicationstatement.html */
 export const medicationStatements = mapping('MedicationStatement', {
   path: 'medication-statements',
   operation: 'createMedicationStatement',
@@ -42,6 +41,3 @@ export const medicationStatements = mapping('MedicationStatement', {
   filters: { sourceId: byReference('source', ...sources), dateFrom: from('effective'), dateTo: until('effective') },
   rules: [medicationRule, ...dosageRules('dosage')]
 })
-
-/** A medication statement in the simple form. */
-export type MedicationStatement = Simple<typeof medicationStatements.fields>

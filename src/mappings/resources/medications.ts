@@ -4,12 +4,11 @@ import { boolean, dateTime, text } from '../datatypes/primitives.js'
 import { ratio } from '../datatypes/quantities.js'
 import { display } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { byCode, byDate } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 
-/** A medicine as it is prescribed, dispensed or given: http://hl7.org/fhir/R4/medication.html */
+/** http://hl7.org/fhir/R4/medication.html */
 export const medications = mapping('Medication', {
   path: 'medications',
   operation: 'createMedication',
@@ -30,6 +29,3 @@ export const medications = mapping('Medication', {
   },
   filters: { lotNumber: byCode('lot-number'), expirationDate: byDate('expiration-date') }
 })
-
-/** A medication in the simple form. */
-export type Medication = Simple<typeof medications.fields>

@@ -5,14 +5,13 @@ import { instant } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { noteContent, noteContentType, noteTitle } from '../elements/note-content.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { documentReferenceRules } from '../rules/document-reference.js'
 import { compositionStatus, documentRelations, noteCategories, noteTypes } from '../value-sets.js'
 
-/** A clinical note or another document about a patient: http://hl7.org/fhir/R4/documentreference.html */
+/** http://hl7.org/fhir/R4/documentreference.html */
 export const notes = mapping('DocumentReference', {
   path: 'notes',
   operation: 'createNote',
@@ -44,6 +43,3 @@ export const notes = mapping('DocumentReference', {
   filters: { dateFrom: from('date'), dateTo: until('date'), periodFrom: from('period') },
   rules: documentReferenceRules
 })
-
-/** A note in the simple form. */
-export type Note = Simple<typeof notes.fields>

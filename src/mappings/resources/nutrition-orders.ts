@@ -5,7 +5,6 @@ import { reference } from '../datatypes/reference.js'
 import { amount } from '../elements/amount.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -14,7 +13,7 @@ import { requestIntent, requestStatus } from '../value-sets.js'
 const kind = conceptOf({ max: 200 })
 const instruction = textUpTo(2000)
 
-/** What a patient is to eat and drink, or is to be fed by a tube: http://hl7.org/fhir/R4/nutritionorder.html */
+/** http://hl7.org/fhir/R4/nutritionorder.html */
 export const nutritionOrders = mapping('NutritionOrder', {
   path: 'nutrition-orders',
   operation: 'createNutritionOrder',
@@ -52,6 +51,3 @@ export const nutritionOrders = mapping('NutritionOrder', {
   },
   filters: { dateFrom: from('datetime'), dateTo: until('datetime') }
 })
-
-/** A nutrition order in the simple form. */
-export type NutritionOrder = Simple<typeof nutritionOrders.fields>

@@ -7,14 +7,13 @@ import { reference } from '../datatypes/reference.js'
 import { component } from '../elements/component.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { observationRules } from '../rules/observation.js'
 import { interpretations, observationCategories, observationStatus } from '../value-sets.js'
 
-/** One thing measured or stated about a patient: http://hl7.org/fhir/R4/observation.html */
+/** http://hl7.org/fhir/R4/observation.html */
 export const observations = mapping('Observation', {
   path: 'observations',
   operation: 'createObservation',
@@ -52,6 +51,3 @@ export const observations = mapping('Observation', {
   filters: { dateFrom: from('date'), dateTo: until('date') },
   rules: observationRules
 })
-
-/** An observation in the simple form. */
-export type Observation = Simple<typeof observations.fields>

@@ -5,12 +5,11 @@ import { reference } from '../datatypes/reference.js'
 import { contactFirstName, contactLastName } from '../elements/human-name.js'
 import { identifiers } from '../elements/identifiers.js'
 import { email, phone } from '../elements/telecom.js'
-import type { Simple } from '../kit/element.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { organizationRules } from '../rules/organization.js'
 
-/** A hospital, practice, department, insurer or another body of people: http://hl7.org/fhir/R4/organization.html */
+/** http://hl7.org/fhir/R4/organization.html */
 export const organizations = mapping('Organization', {
   path: 'organizations',
   operation: 'createOrganization',
@@ -35,6 +34,3 @@ export const organizations = mapping('Organization', {
   },
   rules: organizationRules
 })
-
-/** An organization in the simple form. */
-export type Organization = Simple<typeof organizations.fields>

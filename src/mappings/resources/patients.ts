@@ -7,7 +7,6 @@ import { choice, isBoolean, isText } from '../elements/choice.js'
 import { contactFirstName, contactLastName, firstName, firstNamePrefix, firstNameSuffix, fullName, lastName, middleName } from '../elements/human-name.js'
 import { identifiers } from '../elements/identifiers.js'
 import { email, phone } from '../elements/telecom.js'
-import type { Simple } from '../kit/element.js'
 import { byText } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -16,7 +15,7 @@ import { administrativeGender } from '../value-sets.js'
 
 const gender = code(administrativeGender)
 
-/** A person who receives care, now or in the past: http://hl7.org/fhir/R4/patient.html */
+/** http://hl7.org/fhir/R4/patient.html */
 export const patients = mapping('Patient', {
   path: 'patients',
   operation: 'createPatient',
@@ -64,6 +63,3 @@ export const patients = mapping('Patient', {
   },
   rules: patientRules
 })
-
-/** A patient in the simple form. */
-export type Patient = Simple<typeof patients.fields>

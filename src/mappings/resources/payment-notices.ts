@@ -4,7 +4,6 @@ import { date, dateTime } from '../datatypes/primitives.js'
 import { money } from '../datatypes/quantities.js'
 import { anyReference, reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { financialStatus } from '../value-sets.js'
@@ -12,7 +11,7 @@ import { financialStatus } from '../value-sets.js'
 const provider = reference(['Practitioner', 'PractitionerRole', 'Organization'])
 const paymentStatus = wordsOf('http://terminology.hl7.org/CodeSystem/paymentstatus', { paid: 'Paid', cleared: 'Cleared' })
 
-/** The word that a payment was made or has arrived: http://hl7.org/fhir/R4/paymentnotice.html */
+/** http://hl7.org/fhir/R4/paymentnotice.html */
 export const paymentNotices = mapping('PaymentNotice', {
   path: 'payment-notices',
   operation: 'createPaymentNotice',
@@ -33,6 +32,3 @@ export const paymentNotices = mapping('PaymentNotice', {
   },
   filters: { createdFrom: from('created'), createdTo: until('created'), dateFrom: from('created'), dateTo: until('created') }
 })
-
-/** A payment notice in the simple form. */
-export type PaymentNotice = Simple<typeof paymentNotices.fields>

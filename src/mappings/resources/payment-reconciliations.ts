@@ -5,7 +5,6 @@ import { date, dateTime, text } from '../datatypes/primitives.js'
 import { money } from '../datatypes/quantities.js'
 import { anyReference, reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -14,7 +13,7 @@ import { financialStatus, remittanceOutcome } from '../value-sets.js'
 const provider = reference(['Practitioner', 'PractitionerRole', 'Organization'])
 const paymentTypes = wordsOf('http://terminology.hl7.org/CodeSystem/payment-type', { payment: 'Payment', adjustment: 'Adjustment', advance: 'Advance' })
 
-/** A payment of an insurer, laid out over the claims that it pays: http://hl7.org/fhir/R4/paymentreconciliation.html */
+/** http://hl7.org/fhir/R4/paymentreconciliation.html */
 export const paymentReconciliations = mapping('PaymentReconciliation', {
   path: 'payment-reconciliations',
   operation: 'createPaymentReconciliation',
@@ -48,6 +47,3 @@ export const paymentReconciliations = mapping('PaymentReconciliation', {
   },
   filters: { createdFrom: from('created'), createdTo: until('created'), dateFrom: from('created'), dateTo: until('created') }
 })
-
-/** A payment reconciliation in the simple form. */
-export type PaymentReconciliation = Simple<typeof paymentReconciliations.fields>

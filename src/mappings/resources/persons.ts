@@ -5,13 +5,12 @@ import { reference } from '../datatypes/reference.js'
 import { firstName, lastName } from '../elements/human-name.js'
 import { identifiers } from '../elements/identifiers.js'
 import { emailAddress, phone } from '../elements/telecom.js'
-import type { Simple } from '../kit/element.js'
 import { byText } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { administrativeGender } from '../value-sets.js'
 
-/** A human being apart from any role, which joins the records that are of the same one: http://hl7.org/fhir/R4/person.html */
+/** http://hl7.org/fhir/R4/person.html */
 export const persons = mapping('Person', {
   path: 'persons',
   operation: 'createPerson',
@@ -35,6 +34,3 @@ export const persons = mapping('Person', {
   },
   filters: { name: byText('name') }
 })
-
-/** A person in the simple form. */
-export type Person = Simple<typeof persons.fields>

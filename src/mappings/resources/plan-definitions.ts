@@ -2,14 +2,13 @@ import { code } from '../datatypes/code.js'
 import { conceptOf } from '../datatypes/concept.js'
 import { boolean, dateTime, textUpTo, uriUpTo } from '../datatypes/primitives.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { publicationStatus, requestPriority } from '../value-sets.js'
 
 const kind = conceptOf({ max: 200 })
 
-/** A template of goals and actions, such as a protocol or an order set: http://hl7.org/fhir/R4/plandefinition.html */
+/** http://hl7.org/fhir/R4/plandefinition.html */
 export const planDefinitions = mapping('PlanDefinition', {
   path: 'plan-definitions',
   operation: 'createPlanDefinition',
@@ -44,6 +43,3 @@ export const planDefinitions = mapping('PlanDefinition', {
     }).list('action', { maxItems: 50, about: 'What is to be done.' })
   }
 })
-
-/** A plan definition in the simple form. */
-export type PlanDefinition = Simple<typeof planDefinitions.fields>

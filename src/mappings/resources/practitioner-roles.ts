@@ -8,14 +8,13 @@ import { firstDisplay } from '../elements/first-display.js'
 import { identifiers } from '../elements/identifiers.js'
 import { ofFirst } from '../elements/in-item.js'
 import { email, phone } from '../elements/telecom.js'
-import type { Simple } from '../kit/element.js'
 import { byCode, byReference, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { daysOfWeek } from '../value-sets.js'
 
 const firstOfAvailableTime = { shortcutOf: 'availableTime', about: 'Of the first availableTime.' } as const
 
-/** What a practitioner does for an organization, where and when: http://hl7.org/fhir/R4/practitionerrole.html */
+/** http://hl7.org/fhir/R4/practitionerrole.html */
 export const practitionerRoles = mapping('PractitionerRole', {
   path: 'practitioner-roles',
   operation: 'createPractitionerRole',
@@ -48,6 +47,3 @@ export const practitionerRoles = mapping('PractitionerRole', {
     dateTo: until('date')
   }
 })
-
-/** A practitioner's role in the simple form. */
-export type PractitionerRole = Simple<typeof practitionerRoles.fields>

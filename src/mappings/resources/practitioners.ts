@@ -8,13 +8,12 @@ import { identifiers } from '../elements/identifiers.js'
 import { inFirst } from '../elements/in-item.js'
 import { npi, npiSystem } from '../elements/npi.js'
 import { email, phone } from '../elements/telecom.js'
-import type { Simple } from '../kit/element.js'
 import { byText } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { administrativeGender } from '../value-sets.js'
 
-/** A person who provides care: http://hl7.org/fhir/R4/practitioner.html */
+/** http://hl7.org/fhir/R4/practitioner.html */
 export const practitioners = mapping('Practitioner', {
   path: 'practitioners',
   operation: 'createPractitioner',
@@ -44,6 +43,3 @@ export const practitioners = mapping('Practitioner', {
   },
   filters: { name: byText('name') }
 })
-
-/** A practitioner in the simple form. */
-export type Practitioner = Simple<typeof practitioners.fields>

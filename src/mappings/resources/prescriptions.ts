@@ -10,7 +10,6 @@ import { identifiers } from '../elements/identifiers.js'
 import { medication, medicationId, medicationRule } from '../elements/medication.js'
 import { note } from '../elements/note.js'
 import { substitutionAllowed } from '../elements/substitution-allowed.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { prescriptionCategories, requestPriority } from '../value-sets.js'
@@ -18,7 +17,7 @@ import { prescriptionCategories, requestPriority } from '../value-sets.js'
 const prescribers = ['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'RelatedPerson', 'Device'] as const
 const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'Device', 'RelatedPerson', 'CareTeam'] as const
 
-/** An order for a medicine and how to take it: http://hl7.org/fhir/R4/medicationrequest.html */
+/** http://hl7.org/fhir/R4/medicationrequest.html */
 export const prescriptions = mapping('MedicationRequest', {
   path: 'prescriptions',
   operation: 'createPrescription',
@@ -55,6 +54,3 @@ export const prescriptions = mapping('MedicationRequest', {
   filters: { dateFrom: from('authoredon'), dateTo: until('authoredon') },
   rules: [medicationRule, ...dosageRules('dosageInstruction')]
 })
-
-/** A prescription in the simple form. */
-export type Prescription = Simple<typeof prescriptions.fields>

@@ -4,7 +4,6 @@ import { dateTime, decimal, decimalWithin, textUpTo } from '../datatypes/primiti
 import { anyReference, reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { riskAssessmentRules } from '../rules/risk-assessment.js'
@@ -12,7 +11,7 @@ import { observationStatus } from '../value-sets.js'
 
 const kind = conceptOf({ max: 200 })
 
-/** How likely it is that something happens to a patient: http://hl7.org/fhir/R4/riskassessment.html */
+/** http://hl7.org/fhir/R4/riskassessment.html */
 export const riskAssessments = mapping('RiskAssessment', {
   path: 'risk-assessments',
   operation: 'createRiskAssessment',
@@ -41,6 +40,3 @@ export const riskAssessments = mapping('RiskAssessment', {
   },
   rules: riskAssessmentRules
 })
-
-/** A risk assessment in the simple form. */
-export type RiskAssessment = Simple<typeof riskAssessments.fields>

@@ -3,14 +3,13 @@ import { conceptOf } from '../datatypes/concept.js'
 import { boolean, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { byReference, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 
 const actors = ['Practitioner', 'Patient', 'PractitionerRole', 'RelatedPerson', 'Device', 'HealthcareService', 'Location'] as const
 const kind = conceptOf({ max: 200 })
 
-/** The calendar of those whose time can be booked, made of slots: http://hl7.org/fhir/R4/schedule.html */
+/** http://hl7.org/fhir/R4/schedule.html */
 export const schedules = mapping('Schedule', {
   path: 'schedules',
   operation: 'createSchedule',
@@ -27,6 +26,3 @@ export const schedules = mapping('Schedule', {
   },
   filters: { actorId: byReference('actor', ...actors), dateFrom: from('date'), dateTo: until('date') }
 })
-
-/** A schedule in the simple form. */
-export type Schedule = Simple<typeof schedules.fields>

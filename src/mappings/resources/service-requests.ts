@@ -5,7 +5,6 @@ import { boolean, dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { byReference, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { serviceRequestRules } from '../rules/service-request.js'
@@ -13,7 +12,7 @@ import { requestIntent, requestPriority, requestStatus } from '../value-sets.js'
 
 const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam', 'HealthcareService', 'Patient', 'Device', 'RelatedPerson'] as const
 
-/** An order or a plan for an examination, a treatment or a referral: http://hl7.org/fhir/R4/servicerequest.html */
+/** http://hl7.org/fhir/R4/servicerequest.html */
 export const serviceRequests = mapping('ServiceRequest', {
   path: 'service-requests',
   operation: 'createServiceRequest',
@@ -45,6 +44,3 @@ export const serviceRequests = mapping('ServiceRequest', {
   filters: { performerId: byReference('performer', ...performers), dateFrom: from('authored'), dateTo: until('authored') },
   rules: serviceRequestRules
 })
-
-/** A service request in the simple form. */
-export type ServiceRequest = Simple<typeof serviceRequests.fields>

@@ -3,13 +3,12 @@ import { conceptOf } from '../datatypes/concept.js'
 import { boolean, instant, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 
 const kind = conceptOf({ max: 200 })
 
-/** A stretch of a schedule that may be booked: http://hl7.org/fhir/R4/slot.html */
+/** http://hl7.org/fhir/R4/slot.html */
 export const slots = mapping('Slot', {
   path: 'slots',
   operation: 'createSlot',
@@ -29,6 +28,3 @@ export const slots = mapping('Slot', {
   },
   filters: { dateFrom: from('start'), dateTo: until('start') }
 })
-
-/** A slot in the simple form. */
-export type Slot = Simple<typeof slots.fields>

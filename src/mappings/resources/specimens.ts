@@ -7,14 +7,13 @@ import { reference } from '../datatypes/reference.js'
 import { atMostOne } from '../elements/exclusive.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { byCode, byReference, byToken, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 
 const collectors = ['Practitioner', 'PractitionerRole'] as const
 
-/** A sample that is examined: http://hl7.org/fhir/R4/specimen.html */
+/** http://hl7.org/fhir/R4/specimen.html */
 export const specimens = mapping('Specimen', {
   path: 'specimens',
   operation: 'createSpecimen',
@@ -64,6 +63,3 @@ export const specimens = mapping('Specimen', {
     dateTo: until('collected')
   }
 })
-
-/** A specimen in the simple form. */
-export type Specimen = Simple<typeof specimens.fields>

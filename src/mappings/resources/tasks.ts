@@ -6,7 +6,6 @@ import { anyReference, reference } from '../datatypes/reference.js'
 import { exactlyOne } from '../elements/exclusive.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -24,7 +23,7 @@ const parameter = backbone({
   where: stored => ['valueString', 'valueBoolean', 'valueInteger'].some(name => stored[name] !== undefined)
 })
 
-/** Something to be done, and how far it is: http://hl7.org/fhir/R4/task.html */
+/** http://hl7.org/fhir/R4/task.html */
 export const tasks = mapping('Task', {
   path: 'tasks',
   operation: 'createTask',
@@ -62,6 +61,3 @@ export const tasks = mapping('Task', {
   filters: { dateFrom: from('authored-on'), dateTo: until('authored-on') },
   rules: taskRules
 })
-
-/** A task in the simple form. */
-export type Task = Simple<typeof tasks.fields>

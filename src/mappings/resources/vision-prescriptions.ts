@@ -5,7 +5,6 @@ import { simpleQuantity } from '../datatypes/quantities.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Simple } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -31,7 +30,7 @@ const lens = backbone({
   note: note('note')
 })
 
-/** An order for glasses or contact lenses: http://hl7.org/fhir/R4/visionprescription.html */
+/** http://hl7.org/fhir/R4/visionprescription.html */
 export const visionPrescriptions = mapping('VisionPrescription', {
   path: 'vision-prescriptions',
   operation: 'createVisionPrescription',
@@ -48,6 +47,3 @@ export const visionPrescriptions = mapping('VisionPrescription', {
   },
   filters: { dateFrom: from('datewritten'), dateTo: until('datewritten') }
 })
-
-/** A vision prescription in the simple form. */
-export type VisionPrescription = Simple<typeof visionPrescriptions.fields>
