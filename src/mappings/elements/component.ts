@@ -1,3 +1,4 @@
+import { isNumber } from '../../json.js'
 import type { FhirElement } from '../fhir.js'
 import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
@@ -21,7 +22,6 @@ const plainQuantity = datatype<number>({
 /** Any other Quantity, such as one with a comparator, is shown whole: a bare number would say something else. */
 const wholeQuantity = datatype({ ...quantity.codec, read: stored => isPlain(stored) ? undefined : quantity.codec.read(stored) })
 
-const isNumber = (value: unknown): boolean => typeof value === 'number' || (typeof value === 'object' && value !== null && !isElement(value))
 const isPlain = (stored: unknown): stored is FhirElement => isElement(stored) && stored.comparator === undefined
 
 // Forms that are shown alike and never written: what is stored stays as it is until it changes.
