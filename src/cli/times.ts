@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import { isMonth } from '../control/bill.js'
+import { isMonth } from '../limits/month.js'
 
 const isoTime = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
 

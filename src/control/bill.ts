@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import { isMonth } from '../limits/month.js'
 import { amountOf } from '../limits/overage.js'
 import { ControlRefused } from './refused.js'
 import type { Tables } from './tables.js'
@@ -20,9 +21,6 @@ export interface Bill extends Charge {
   readonly currency: 'USD'
   readonly hours: ReadonlyArray<Charge & { readonly hour: string }>
 }
-
-/** Whether a text names a month, such as `2030-01`. */
-export const isMonth = (text: string): boolean => /^\d{4}-(0[1-9]|1[0-2])$/.test(text)
 
 /** The bill of a month; test traffic is never on it. @throws {ControlRefused} for a month that is none */
 export async function billOf (db: Kysely<Tables>, tenantId: string, month: string): Promise<Bill> {

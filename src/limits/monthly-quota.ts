@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { Plan, Plans } from '../config.js'
 import { Failure } from '../envelope/failures.js'
 import type { Caller } from '../keys/caller.js'
-import { monthOf } from './month.js'
+import { beginOf, monthOf } from './month.js'
 import type { MonthCounts, Taken } from './ledger/month-counts.js'
 import { planNamed } from './plans.js'
 import { isCounted } from './usage.js'
@@ -70,19 +70,13 @@ export function exceeded ({ mode }: Pick<Caller, 'mode'>, { overage }: Plan, hea
   return new Failure('MONTHLY_QUOTA_EXCEEDED', { message, headers })
 }
 
-/** When the month after that of a moment, ISO 8601, begins in UTC, in milliseconds since 1970. */
-export function nextMonth (at: string): number {
-  const date = new Date(at)
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
-}
-
 /** The end of a month such as `2030-01`; it is worked out once, since requests come in the same one. */
 function monthEnds (): (month: string) => MonthEnd {
   let known: MonthEnd & { readonly month: string } | undefined
   return month => {
     if (known?.month === month) return known
-    const at = nextMonth(month)
-    known = { month, at, text: new Date(at).toISOString() }
+    const end = beginOf(month, 1)
+    known = { month, at: end.getTime(), text: end.toISOString() }
     return known
   }
 }

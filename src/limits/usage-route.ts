@@ -3,9 +3,9 @@ import type { Plans } from '../config.js'
 import { Failure } from '../envelope/failures.js'
 import { queryOf } from '../envelope/query.js'
 import type { Mode } from '../mode.js'
-import { monthOf } from './month.js'
+import { beginOf, monthOf } from './month.js'
 import type { MonthCounts } from './ledger/month-counts.js'
-import { nextMonth, stillOpen } from './monthly-quota.js'
+import { stillOpen } from './monthly-quota.js'
 import { amountOf } from './overage.js'
 import { planNamed } from './plans.js'
 
@@ -49,6 +49,6 @@ function monthSoFar ({ caller, arrivedAt, raw }: FastifyRequest, { plans, months
     remaining: limit === null ? null : Math.max(0, limit - used),
     overage,
     overageAmount: amountOf(overage),
-    resetsAt: new Date(nextMonth(arrivedAt)).toISOString()
+    resetsAt: beginOf(month, 1).toISOString()
   }
 }

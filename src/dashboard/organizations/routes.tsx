@@ -3,6 +3,7 @@ import { newOnce } from '../../control/context.js'
 import type { Organization } from '../../control/organizations.js'
 import type { ControlRefused } from '../../control/refused.js'
 import type { UsageTotal } from '../../control/usage-totals.js'
+import { beginOf, monthOf } from '../../limits/month.js'
 import { datastoresOf } from '../datastores.js'
 import { field, orAgain, statusOf } from '../form.js'
 import { mayChange, onlyOperators, organizationOf, type OrganizationRequest } from '../organization-requests.js'
@@ -11,7 +12,6 @@ import { NewOrganizationPage } from './new.js'
 import { OverviewPage } from './overview.js'
 import { organizationPath } from '../paths.js'
 import type { DashboardParts } from '../parts.js'
-import { beginOf, monthOf } from '../usage/month.js'
 
 /** The pages of organizations: the list and the form for operators, the overview for their people. */
 export async function organizationRoutes (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
@@ -65,7 +65,7 @@ async function showOne (request: FastifyRequest<OrganizationRequest>, reply: Fas
 async function useUntil ({ desk }: FastifyRequest, tenantId: string, now: Date): Promise<{ readonly today: UsageTotal, readonly month: UsageTotal }> {
   const day = new Date(`${now.toISOString().slice(0, 10)}T00:00:00Z`)
   const to = new Date(now.getTime() + 1)
-  const [today, month] = await Promise.all([day, beginOf(monthOf(now))].map(async from => (await desk.usage({ tenantId, mode: 'live', from, to })).totals[0]!))
+  const [today, month] = await Promise.all([day, beginOf(monthOf(now.toISOString()))].map(async from => (await desk.usage({ tenantId, mode: 'live', from, to })).totals[0]!))
   return { today: today!, month: month! }
 }
 

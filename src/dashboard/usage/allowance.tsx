@@ -1,6 +1,7 @@
+import { beginOf, monthOf } from '../../limits/month.js'
 import { amountOf } from '../../limits/overage.js'
 import { countText } from '../numbers.js'
-import { beginOf, dayText, monthAfter, monthOf } from './month.js'
+import { dayText } from './month.js'
 
 /** How far an organization has come in the allowance of its month. */
 export interface AllowanceSoFar {
@@ -35,7 +36,8 @@ const paceFromMs = 24 * 3_600_000
 
 /** How many requests there will be at the end of the month if it goes on as it went; undefined on its first day. */
 export function projected ({ counted, now }: Pick<AllowanceSoFar, 'counted' | 'now'>): number | undefined {
-  const [begin, end] = [beginOf(monthOf(now)), beginOf(monthAfter(monthOf(now), 1))]
+  const month = monthOf(now.toISOString())
+  const [begin, end] = [beginOf(month), beginOf(month, 1)]
   const passedMs = now.getTime() - begin.getTime()
   return passedMs < paceFromMs ? undefined : Math.round(counted * (end.getTime() - begin.getTime()) / passedMs)
 }
@@ -52,7 +54,7 @@ function outlook (soFar: AllowanceSoFar): string[] {
 function Warning ({ counted, allowance, isServedPast, now }: AllowanceSoFar) {
   if (counted < allowance * warnedFrom) return ''
   if (counted < allowance) return <p class='notice notice-warning' role='status'>More than 80 % of the month’s allowance is used.</p>
-  const nextMonth = dayText(beginOf(monthAfter(monthOf(now), 1)).toISOString())
+  const nextMonth = dayText(beginOf(monthOf(now.toISOString()), 1).toISOString())
   return isServedPast
     ? <p class='notice notice-warning' role='status'>The month’s allowance is used up. Further live requests are served and billed.</p>
     : <p class='notice notice-bad' role='alert' safe>{`The month’s allowance is used up. Live requests are refused until ${nextMonth}.`}</p>

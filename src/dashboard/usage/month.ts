@@ -1,25 +1,8 @@
-/** A month of the calendar in UTC: `2026-11`. */
-export type Month = string
+import { beginOf, isMonth, monthOf, type Month } from '../../limits/month.js'
 
-/** The month of a moment. */
-export function monthOf (moment: Date): Month {
-  return moment.toISOString().slice(0, 7)
-}
-
-/** Whether a text from a query names a month that usage can be of. */
-export function isMonth (text: string | undefined): text is Month {
-  return text !== undefined && /^20\d\d-(0[1-9]|1[0-2])$/.test(text)
-}
-
-/** The month so many months later; negative is earlier. */
-export function monthAfter (month: Month, months: number): Month {
-  const begin = beginOf(month)
-  return monthOf(new Date(Date.UTC(begin.getUTCFullYear(), begin.getUTCMonth() + months, 1)))
-}
-
-/** The first moment of a month. */
-export function beginOf (month: Month): Date {
-  return new Date(`${month}-01T00:00:00Z`)
+/** The month that a query names, if usage can be of it; else the one of the moment. */
+export function monthIn (wished: string | undefined, now: Date): Month {
+  return wished !== undefined && isMonth(wished) && wished.startsWith('20') ? wished : monthOf(now.toISOString())
 }
 
 const monthNames = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' })

@@ -1,10 +1,11 @@
+import { monthAfter, type Month } from '../../limits/month.js'
 import type { Mode } from '../../mode.js'
 import type { UsageTotal } from '../../control/usage-totals.js'
 import { Empty, Heading } from '../elements.js'
 import { Chart } from './chart.js'
 import { countOf, countText } from '../numbers.js'
 import { keyPath, organizationPath } from '../paths.js'
-import { dayText, monthAfter, monthText, type Month } from './month.js'
+import { dayText, monthText } from './month.js'
 
 /** What the usage page of an organization shows. */
 export interface UsageOfMonth {

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { billCsv } from '../../control/bill.js'
+import { beginOf, monthOf } from '../../limits/month.js'
 import { modes, type Mode } from '../../mode.js'
 import { organizationOf, queried, type OrganizationRequest } from '../organization-requests.js'
 import type { DashboardParts } from '../parts.js'
-import { beginOf, isMonth, monthAfter, monthOf } from './month.js'
+import { monthIn } from './month.js'
 import { UsagePage } from './page.js'
 
 /** The page of an organization's usage. */
@@ -14,8 +15,7 @@ export async function usageRoutes (scope: FastifyInstance, { now }: DashboardPar
 
 /** The bill of a month as a file: for a spreadsheet, or as JSON. */
 async function download ({ desk, params, query }: FastifyRequest<OrganizationRequest>, reply: FastifyReply, now: Date): Promise<FastifyReply> {
-  const wished = queried(query.month)
-  const month = isMonth(wished) ? wished : monthOf(now)
+  const month = monthIn(queried(query.month), now)
   const bill = await desk.bill(params.tenantId, month)
   const [type, text] = query.format === 'json' ? ['application/json', JSON.stringify(bill, null, 2)] : ['text/csv', billCsv(bill)]
   const name = `bill-${month}.${query.format === 'json' ? 'json' : 'csv'}`
@@ -26,9 +26,8 @@ async function show (request: FastifyRequest<OrganizationRequest>, reply: Fastif
   const organization = await organizationOf(request)
   const { desk, query } = request
   const { tenantId } = organization
-  const wished = queried(query.month)
-  const month = isMonth(wished) ? wished : monthOf(now)
-  const time = { tenantId, from: beginOf(month), to: beginOf(monthAfter(month, 1)) }
+  const month = monthIn(queried(query.month), now)
+  const time = { tenantId, from: beginOf(month), to: beginOf(month, 1) }
   const mode = await modeOf(request, time)
   const [days, keys, resources, named] = await Promise.all([
     desk.usage({ ...time, mode, by: 'day' }),
@@ -36,7 +35,7 @@ async function show (request: FastifyRequest<OrganizationRequest>, reply: Fastif
     desk.usage({ ...time, mode, per: 'resource' }),
     desk.listKeys(tenantId)
   ])
-  const usage = { tenantId, month, thisMonth: monthOf(now), mode, days: days.totals, keys: keys.totals, resources: resources.totals }
+  const usage = { tenantId, month, thisMonth: monthOf(now.toISOString()), mode, days: days.totals, keys: keys.totals, resources: resources.totals }
   return await reply.page('Usage', <UsagePage {...usage} keyNames={new Map(named.map(({ keyId, name }) => [keyId, name]))} />, { organization })
 }
 
