@@ -1,5 +1,5 @@
 /** How long what has failed is left alone, in milliseconds. */
-export interface BackoffBounds {
+interface BackoffBounds {
   readonly firstMs: number
   readonly longestMs: number
 }

@@ -37,7 +37,7 @@ import { documentation, type DocumentationOptions } from './openapi/routes.js'
 interface TraceOptions { readonly trace?: FastifyPluginCallback }
 
 /** What is served without a key: the health, and the scopes of the control plane where this process has one. */
-export interface ControlPlaneOptions extends ServerParts, HealthOptions, MeasureRequestsOptions, TraceOptions {
+interface ControlPlaneOptions extends ServerParts, HealthOptions, MeasureRequestsOptions, TraceOptions {
   /** Each with a prefix below {@link apart}, and with parsers, errors and a guard of its own. */
   readonly control?: readonly FastifyPluginAsync[]
 }

@@ -6,7 +6,7 @@ import { isId, resourceTypes } from '../tenant-guard/resource-types.js'
 import type { AuditEntry } from './entry.js'
 
 /** What AuditEvents say beyond the line that they are made of. */
-export interface AuditEventParts {
+interface AuditEventParts {
   /** The system of the tenants' tags, below which are those of the identifiers: `…:record`, `…:key`, `…:request`. */
   readonly tenantSystem: string
   /** Where clients reach this gateway. */
@@ -14,7 +14,7 @@ export interface AuditEventParts {
 }
 
 /** A line, the key whose access it tells of, and the line's hash. */
-export interface Written { readonly entry: AuditEntry, readonly owner: Pick<JobOwner, 'keyName'>, readonly hash: string }
+interface Written { readonly entry: AuditEntry, readonly owner: Pick<JobOwner, 'keyName'>, readonly hash: string }
 
 /**
  * A line of the access audit log as http://hl7.org/fhir/R4/auditevent.html. Records are named by identifiers and not by literal

@@ -13,7 +13,7 @@ export interface AuditEventsParts extends Pick<EventQueueParts, 'store' | 'log'>
 }
 
 /** What became of AuditEvents since the start, and how many wait. */
-export interface AuditEventCounts { readonly stored: number, readonly unsent: number, readonly waiting: number }
+interface AuditEventCounts { readonly stored: number, readonly unsent: number, readonly waiting: number }
 
 /**
  * AuditEvents on their way to the datastores of those whose accesses they tell of, each datastore for itself. The access audit log is

@@ -4,7 +4,7 @@ import type { Link } from './chain.js'
 import type { AuditEntry, AuditGap, AuditUnsent } from './entry.js'
 
 /** What a log is opened with. */
-export interface AuditLogOptions extends AuditFileOptions {
+interface AuditLogOptions extends AuditFileOptions {
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>
   /** Lines that wait in memory for the disk, at most. */
   readonly mostWaiting?: number

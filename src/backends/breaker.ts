@@ -7,10 +7,10 @@ import { brokenFailure } from './trouble.js'
 import type { Answered, Upstream } from './upstream.js'
 
 /** `closed` lets requests through; `open` refuses them at once, because the datastore does not answer. */
-export type CircuitState = 'closed' | 'open'
+type CircuitState = 'closed' | 'open'
 
 /** What a breaker needs of its datastore, and its times in milliseconds. */
-export interface BreakerParts {
+interface BreakerParts {
   /** Whether the server answers at all; never throws, and takes no more than a few seconds. */
   readonly probe: () => Promise<boolean>
   readonly onChange?: (state: CircuitState) => void

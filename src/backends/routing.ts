@@ -4,7 +4,7 @@ import type { Backend } from './backend.js'
 import { defaultRetryAfterSeconds } from './trouble.js'
 
 /** Which datastore serves whom, by exact names. */
-export interface Routes {
+interface Routes {
   readonly datastores: Readonly<Record<string, Backend>>
   /** The plans that there are; all but enterprise share the live datastore. */
   readonly plans: readonly string[]

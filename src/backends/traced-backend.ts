@@ -3,7 +3,7 @@ import type { Backend } from './backend.js'
 import { backendWith } from './backend-with.js'
 
 /** One exchange of a trace that goes on in the datastore. */
-export interface TracedExchange {
+interface TracedExchange {
   /** https://www.w3.org/TR/trace-context/#traceparent-header; nothing else of a trace is sent there. */
   readonly traceparent: string
   /** `code` is that of the failure, where there was one. */

@@ -8,7 +8,7 @@ export const defaultRetryAfterSeconds = 5
 const longestRetryAfterSeconds = 3600
 
 /** Whether sending the request twice changes nothing. */
-export function isRead (request: BackendRequest): boolean {
+function isRead (request: BackendRequest): boolean {
   return request.method === 'GET' || request.form !== undefined
 }
 

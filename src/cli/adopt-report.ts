@@ -10,7 +10,7 @@ export function hasFailed (ledger: Ledger): boolean {
 }
 
 /** Which run a report is about. */
-export interface AdoptionRun { readonly tenantId: string, readonly datastore: string, readonly isDryRun: boolean, readonly isComplete: boolean }
+interface AdoptionRun { readonly tenantId: string, readonly datastore: string, readonly isDryRun: boolean, readonly isComplete: boolean }
 
 /** The summary for programs: one line of JSON. */
 export function adoptionJson (ledger: Ledger, about: AdoptionRun): string {

@@ -2,7 +2,7 @@ import type { Examination, Finding, State } from '../tenant-guard/doctor/examine
 import { leftText } from '../tenant-guard/doctor/examine.js'
 
 /** A finding as one stands before the server's name is known. */
-export interface Examined extends Examination {
+interface Examined extends Examination {
   readonly datastore: string
 }
 

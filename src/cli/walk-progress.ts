@@ -3,7 +3,7 @@ import type { WalkProgress } from '../tenant-guard/walk/audit.js'
 import type { Streams } from './surroundings.js'
 
 /** What a person sees of a walk over a datastore; nothing where standard error is no terminal. */
-export interface ShownProgress {
+interface ShownProgress {
   readonly show: (progress: WalkProgress) => void
   readonly end: () => void
 }

@@ -40,7 +40,7 @@ export interface EntraCredentials {
   readonly ca?: string
 }
 
-export type EntraIdentity =
+type EntraIdentity =
   | { readonly credential: 'client-secret', readonly tenantId: string, readonly clientId: string, readonly secret: Secret }
   | { readonly credential: 'certificate', readonly tenantId: string, readonly clientId: string, readonly certificateFile: string }
   | { readonly credential: 'managed-identity', readonly clientId: string | undefined }
@@ -49,7 +49,7 @@ export type EntraIdentity =
 type Auth = DatastoreConfig['auth']
 
 /** A datastore as far as its credentials need it. */
-export type Authenticated = Pick<DatastoreConfig, 'auth' | 'url' | 'clientCertFile'>
+type Authenticated = Pick<DatastoreConfig, 'auth' | 'url' | 'clientCertFile'>
 
 /** Reads the secrets that `auth` points at, or says what is wrong with the settings. */
 export function readCredentials (datastore: Authenticated, environment: Environment): Credentials | Mistake {

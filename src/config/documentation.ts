@@ -27,7 +27,7 @@ export function errorTable (): string {
 }
 
 /** The table of all settings. */
-export function configTable (): string {
+function configTable (): string {
   const rows = allSettings()
     .filter(({ path }) => path[0] !== '$schema')
     .map(setting => `| \`${setting.path.join('.')}\` | ${variableOf(setting)} | ${defaultOf(setting)} | ${meaningOf(setting)} |`)

@@ -4,7 +4,7 @@ import { configSchema } from '../config.js'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Where a setting stands in the tree, e.g. `['limits', 'bodyBytes']`. */
-export type SettingPath = readonly string[]
+type SettingPath = readonly string[]
 
 /** A setting and its annotations, for all who walk the schema: the loader, the documentation. */
 export interface Setting {

@@ -5,7 +5,7 @@ import { ControlRefused } from './refused.js'
 import type { Tables } from './tables.js'
 
 /** What was used and what it costs; amounts are exact decimals such as `12.345`. */
-export interface Charge {
+interface Charge {
   /** Live requests that counted. */
   readonly counted: number
   /** Those of them that came past the allowance, as was decided when each came in. */

@@ -13,7 +13,7 @@ export interface ControlContext {
 }
 
 /** The kinds of things that get an id. */
-export type IdPrefix = 'org' | 'key' | 'mem' | 'inv' | 'tok'
+type IdPrefix = 'org' | 'key' | 'mem' | 'inv' | 'tok'
 
 export type NewId = (prefix: IdPrefix) => string
 

@@ -33,7 +33,7 @@ export interface Reach {
 }
 
 /** A gateway that is silent for so long counts as cut off. */
-export const silentAfterMs = 20_000
+const silentAfterMs = 20_000
 
 /** One that is silent for so long is forgotten. */
 const forgottenAfterMs = 7 * 24 * 3_600_000

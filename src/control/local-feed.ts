@@ -7,7 +7,7 @@ const batchSize = 1_000
 type Changing = Pick<ControlStore, 'changesAfter' | 'hearChanges'>
 
 /** How often a copy hears that there are no changes. */
-export interface LocalFeedOptions { readonly heartbeatMs?: number }
+interface LocalFeedOptions { readonly heartbeatMs?: number }
 
 /** The change feed of a control store that this process has open; it carries what any process changed there. */
 export function localFeed (store: Changing, options: LocalFeedOptions = {}): ChangeFeed {

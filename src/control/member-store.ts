@@ -12,7 +12,7 @@ import { ControlRefused } from './refused.js'
 import type { MemberRow, Tables } from './tables.js'
 
 /** A new member; with a password, or with who it is at an OpenID provider. */
-export interface MemberDraft {
+interface MemberDraft {
   readonly tenantId?: string
   readonly email: string
   readonly name: string

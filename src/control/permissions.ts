@@ -10,7 +10,7 @@ const missing = {
 } as const
 
 /** What can be looked for and not be there. */
-export type Thing = keyof typeof missing
+type Thing = keyof typeof missing
 
 /** The refusal of what is not there, and of what is another organization's: the same, so that nobody learns which. */
 export function missingThing (thing: Thing): ControlRefused {

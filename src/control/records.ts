@@ -20,7 +20,7 @@ export interface AuditEntry {
 export type AuditDeed = Omit<AuditEntry, 'seq'>
 
 /** What was done, and the state that gateways must know of since. */
-export type Deed = AuditDeed & { readonly now: EntityState }
+type Deed = AuditDeed & { readonly now: EntityState }
 
 /** Which part of the audit trail, newest first: what concerns an organization or one entity, older than a number. */
 export interface AuditQuestion {

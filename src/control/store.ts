@@ -18,7 +18,7 @@ import type { KeyRow, OrganizationRow, Tables } from './tables.js'
 import { UsageStore } from './usage.js'
 
 /** What a control store needs. */
-export interface ControlStoreOptions extends DatabasePlace, KnownPlans {
+interface ControlStoreOptions extends DatabasePlace, KnownPlans {
   readonly now: () => Date
   /** Makes ids that nobody can guess, of `a-z`, `0-9` and `-`. */
   readonly newId?: NewId

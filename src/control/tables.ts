@@ -55,14 +55,14 @@ export interface KeyRow {
 }
 
 /** The one row that says which control plane this is, and what numbers its latest change and its latest deed have. */
-export interface FeedRow {
+interface FeedRow {
   feedId: string
   seq: number
   auditSeq: number
 }
 
 /** The latest change of each organization and key; `payload` is its whole state as JSON. */
-export interface ChangeRow {
+interface ChangeRow {
   kind: Change['kind']
   entity: string
   seq: number
@@ -71,7 +71,7 @@ export interface ChangeRow {
 }
 
 /** Who did what and when; rows are only ever added. `detail` is JSON. */
-export interface AuditRow {
+interface AuditRow {
   seq: number
   at: string
   actor: string
@@ -113,7 +113,7 @@ export interface InvitationRow {
 }
 
 /** A browser's session by a hash of its id; `content` is JSON, `memberId` null before the sign-in. */
-export interface SessionRow {
+interface SessionRow {
   idHash: string
   memberId: string | null
   content: string

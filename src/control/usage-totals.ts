@@ -6,7 +6,7 @@ import type { Tables } from './tables.js'
 
 /** The parts of time that usage is added up by, all in UTC. */
 export const usagePeriods = ['hour', 'day', 'month'] as const
-export type UsagePeriod = typeof usagePeriods[number]
+type UsagePeriod = typeof usagePeriods[number]
 
 /** What usage can be told apart by. */
 export const usageBreakdowns = ['keyId', 'resource', 'interaction'] as const

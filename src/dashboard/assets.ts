@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 const types = { 'dashboard.css': 'text/css; charset=utf-8', 'dashboard.js': 'text/javascript; charset=utf-8' } as const
 
 /** The two files that pages load. */
-export type AssetName = keyof typeof types
+type AssetName = keyof typeof types
 
 interface Asset { readonly content: Buffer, readonly version: string }
 

@@ -6,12 +6,6 @@ export function field (body: unknown, name: string): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** All texts of a field that may be there several times, such as ticked boxes. */
-export function fieldList (body: unknown, name: string): string[] {
-  const value = typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : []
-  return [value].flat().filter(text => typeof text === 'string')
-}
-
 /**
  * Does what a form asks for; where the control plane finds it invalid or too late, `again` shows the form with the reason.
  * What is missing or forbidden is left to the error page.

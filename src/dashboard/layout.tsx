@@ -6,7 +6,7 @@ import { home, organizationPath } from './paths.js'
 export interface PageOrganization { readonly tenantId: string, readonly name: string }
 
 /** A page, and who looks at it. */
-export interface LayoutProps {
+interface LayoutProps {
   readonly title: string
   readonly content: string
   /** The path of the page, to mark the way here. */

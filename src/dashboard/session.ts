@@ -9,7 +9,7 @@ import { base62, randomText } from '../keys/random-text.js'
 import type { Cookies } from './cookies.js'
 import { endOf, idForm, libraryStore, newSessionId, type SessionBounds } from './session-store.js'
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly control: ControlStore
   readonly now: () => Date
   readonly bounds: SessionBounds

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { Failure } from './failures.js'
 
 /** The media types that answers come in; plain JSON is what a client gets that has no preference. */
-export const mediaTypes = ['application/json', 'application/fhir+json'] as const
+const mediaTypes = ['application/json', 'application/fhir+json'] as const
 
 /** What a client may add to a media type; all of it is true of every answer. */
 const parameters = '; charset=utf-8; fhirVersion=4.0'

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Issue } from './failures.js'
 
 /** The state of the per-minute limit after this request; `resetSeconds` is the time until the window of `windowSeconds` ends. */
-export interface Rate { readonly limit: number, readonly remaining: number, readonly resetSeconds: number, readonly windowSeconds: number }
+interface Rate { readonly limit: number, readonly remaining: number, readonly resetSeconds: number, readonly windowSeconds: number }
 
 /** Gives every answer its identity, in headers and for the envelope: the request's id and the time at which it came in. */
 export const identity = fp<{ readonly now: () => Date }>(async (app, { now }) => {

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { catalog, type Failure, type Issue } from './failures.js'
 
 /** What FHIR answers that is no record: http://hl7.org/fhir/R4/operationoutcome.html */
-export interface OperationOutcome {
+interface OperationOutcome {
   readonly resourceType: 'OperationOutcome'
   readonly issue: ReadonlyArray<Omit<Issue, 'severity'> & { readonly severity: 'error' | 'warning' | 'information' }>
 }

@@ -5,7 +5,7 @@ import type { Failure, Issue } from './failures.js'
 import type {} from './identity.js'
 
 /** What every answer says about itself. The three numbers are null where no limit applies. */
-export interface ReplyMeta {
+interface ReplyMeta {
   readonly requestId: string
   /** When the request came in, ISO 8601. */
   readonly timestamp: string
@@ -18,7 +18,7 @@ export interface ReplyMeta {
 }
 
 /** An answer as the client reads it. */
-export interface Envelope<T> { readonly data: T, readonly meta: ReplyMeta }
+interface Envelope<T> { readonly data: T, readonly meta: ReplyMeta }
 
 /** An answer that is not a success, as the client reads it. */
 export interface FailureEnvelope extends Envelope<null> {

@@ -4,10 +4,10 @@ import { referrersTo } from '../mappings/relations.js'
 import { fhirRest, filled, type HasOperation } from '../passthrough/statement.js'
 
 /** What the statement says beside the resources; `date` is when this process came to offer them. */
-export interface StatementFacts { readonly version: string, readonly url: string, readonly date: Date }
+interface StatementFacts { readonly version: string, readonly url: string, readonly date: Date }
 
 /** Two views of what a client can do here with FHIR R4 records: http://hl7.org/fhir/R4/capabilitystatement.html */
-export interface Statements {
+interface Statements {
   /** Of all routes below `/v1`: the simple resources, then raw FHIR. */
   readonly whole: (hasOperation: HasOperation) => unknown
   /** Of raw FHIR alone. */

@@ -5,7 +5,7 @@ import { Failure } from '../envelope/failures.js'
 import type { Readiness } from './readiness.js'
 
 /** From where on a process has too much to do; null is no bound. */
-export interface OverloadLimits {
+interface OverloadLimits {
   /** Mean delay of the event loop over a second. */
   readonly eventLoopDelayMs: number | null
   /** Of the memory that Node may use for objects. */

@@ -1,5 +1,5 @@
 /** A question whose answer `true` means that requests are better sent elsewhere. */
-export type Obstacle = () => boolean
+type Obstacle = () => boolean
 
 /** Whether a load balancer should send requests to this process: it can serve them, and is not about to end. */
 export class Readiness {

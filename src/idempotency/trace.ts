@@ -5,7 +5,7 @@ import type { Trace } from '../tenant-guard/interaction.js'
 import { lifetimeMs, type Claim, type Intent } from './keyed-requests.js'
 
 /** Where the versions of a record are looked for. */
-export interface TracePlace { readonly store: Pick<GuardedStore, 'vread'>, readonly type: string }
+interface TracePlace { readonly store: Pick<GuardedStore, 'vread'>, readonly type: string }
 
 /** What a create carries that is to be made once. */
 export function tracesOfCreate ({ marks, firstSeenAt }: Claim) {

@@ -94,7 +94,7 @@ export interface JobFile {
 export interface LineError { readonly line: number, readonly code: string, readonly message: string }
 
 /** Why a job failed, fit for the client's eyes. */
-export interface JobFailure { readonly code: string, readonly message: string }
+interface JobFailure { readonly code: string, readonly message: string }
 
 /** One bulk job as it is kept; times are ISO 8601. */
 export interface Job {

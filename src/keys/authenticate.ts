@@ -11,7 +11,7 @@ import { hashSecret, readSecret } from './secret.js'
 const retryAfterSeconds = '5'
 
 /** Where keys are validated; `null` lets a copy of any age serve. */
-export interface AuthenticatorParts {
+interface AuthenticatorParts {
   readonly replica: Pick<Replica, 'syncedAt'>
   readonly cache: Pick<KeyCache, 'find'>
   readonly maxStalenessMinutes: number | null
@@ -74,7 +74,7 @@ function refusal (code: FailureCode): Failure {
 }
 
 /** What the plugin {@link authenticate} needs; `now` is the wall clock. */
-export interface AuthenticateOptions {
+interface AuthenticateOptions {
   readonly authenticate: Authenticate
   /** Told of each request whose key is refused with 401; what it throws is the answer in its place. */
   readonly onRefused?: (request: FastifyRequest) => Promise<void>

@@ -5,10 +5,10 @@ const goodForMs = 60_000
 const unknownForMs = 5_000
 
 /** How a cache looks a key up when it doesn't hold it. */
-export type KeyLookup = (hash: string) => KeyRecord | undefined | Promise<KeyRecord | undefined>
+type KeyLookup = (hash: string) => KeyRecord | undefined | Promise<KeyRecord | undefined>
 
 /** `clock` counts milliseconds and never goes back; it is the engine's own unless a test decides the time. */
-export interface KeyCacheOptions {
+interface KeyCacheOptions {
   readonly lookup: KeyLookup
   readonly size?: number
   readonly clock?: { now (): number }

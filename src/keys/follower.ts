@@ -8,7 +8,7 @@ import type { Replica } from './replica.js'
 const pauses = { firstMs: 100, longestMs: 5_000 }
 
 /** What a follower joins together; `now` is the wall clock. */
-export interface FollowerParts {
+interface FollowerParts {
   readonly feed: ChangeFeed
   readonly replica: Replica
   readonly cache: KeyCache

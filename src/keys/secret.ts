@@ -16,7 +16,7 @@ export function newSecret (mode: Mode): string {
 }
 
 /** Tokens of programs and of gateways, which open the control plane and no data. */
-export type TokenKind = 'control' | 'gateway'
+type TokenKind = 'control' | 'gateway'
 
 /** A new token: `cg_control_` or `cg_gateway_`, and then as a key. */
 export function newToken (kind: TokenKind): string {

@@ -3,13 +3,13 @@ import { Failure } from '../envelope/failures.js'
 import { limiter } from './limiter.js'
 
 /** How many requests without a good key an address may send in a minute; `windowMs` is a minute but in tests. */
-export interface FailedAttemptsOptions { readonly failedAttemptsPerMinute: number, readonly windowMs?: number }
+interface FailedAttemptsOptions { readonly failedAttemptsPerMinute: number, readonly windowMs?: number }
 
 /** More addresses than this within one window would let the oldest begin anew. */
 const countedAddresses = 100_000
 
 /** Takes note of a request whose key was refused. @throws {Failure} RATE_LIMITED in place of the refusal, when there were too many */
-export type CountRefusal = (request: FastifyRequest) => Promise<void>
+type CountRefusal = (request: FastifyRequest) => Promise<void>
 
 /**
  * Counts requests without a good key by the address that they come from, IPv6 by its network of 64 bits. A good key is served from

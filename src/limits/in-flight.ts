@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { Places, Stay } from './places.js'
 
 /** Where requests wait for their place. */
-export interface InFlightOptions { readonly places: Pick<Places, 'enter'> }
+interface InFlightOptions { readonly places: Pick<Places, 'enter'> }
 
 /**
  * Bounds how many requests of an organization are worked on at a time, so that no other's wait for them. A request keeps its place
@@ -27,7 +27,7 @@ export const inFlight = fp<InFlightOptions>(async (app, { places }) => {
 }, { name: 'in-flight', dependencies: ['authenticate'], fastify: '5.x' })
 
 /** A request's place among those that are worked on. */
-export class Place {
+class Place {
   /** Absent while it waits. */
   isAdmitted: boolean | undefined
   readonly #stay: Stay

@@ -8,10 +8,10 @@ import { planNamed } from './plans.js'
 import { isCounted } from './usage.js'
 
 /** Where the month is counted. */
-export interface MonthlyQuotaOptions { readonly plans: Plans, readonly months: Pick<MonthCounts, 'take'> }
+interface MonthlyQuotaOptions { readonly plans: Plans, readonly months: Pick<MonthCounts, 'take'> }
 
 /** What a request had of its organization's month; absent where the plan has no limit. */
-export interface Quota {
+interface Quota {
   readonly limit: number
   readonly taken: Taken
   /** Whether it came past the allowance and is billed; decided once, when it came in. */

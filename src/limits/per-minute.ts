@@ -8,7 +8,7 @@ import { planNamed } from './plans.js'
 import type { SharedCounts } from './shared-counts.js'
 
 /** Counts a request against its organization's minute; `windowMs` is a minute but in tests. Without shared counts each gateway counts for itself. */
-export interface PerMinuteOptions { readonly plans: Plans, readonly shared?: SharedCounts, readonly windowMs?: number }
+interface PerMinuteOptions { readonly plans: Plans, readonly shared?: SharedCounts, readonly windowMs?: number }
 
 /** More organizations than this within one window would let the oldest begin anew. */
 const countedOrganizations = 100_000

@@ -1,7 +1,7 @@
 import type { Pool } from './usage.js'
 
 /** Bounds of one pool's requests. `clock` counts milliseconds and never goes back. */
-export interface PlacesOptions {
+interface PlacesOptions {
   /** Requests that are worked on at a time. */
   readonly places: number
   /** Requests that may wait for a place besides; 32 for each place unless told. */

@@ -31,7 +31,7 @@ export interface RecordQuota {
   readonly count: (uses: readonly RecordUse[]) => void
 }
 
-export interface RecordQuotaOptions {
+interface RecordQuotaOptions {
   readonly plans: Plans
   readonly months: Pick<MonthCounts, 'take'>
   readonly record: (use: Use, at: string, times: number) => void

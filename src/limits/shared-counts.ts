@@ -15,7 +15,7 @@ export interface SharedCounts {
 }
 
 /** What counts are opened with; `clock` is in milliseconds and never goes back. */
-export interface SharedCountsParts {
+interface SharedCountsParts {
   /** `redis://` or `rediss://`, password included: never logged. */
   readonly url: string
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>

@@ -10,10 +10,10 @@ import { amountOf } from './overage.js'
 import { planNamed } from './plans.js'
 
 /** Where the month is counted. */
-export interface UsageRouteOptions { readonly plans: Plans, readonly months: Pick<MonthCounts, 'used'> }
+interface UsageRouteOptions { readonly plans: Plans, readonly months: Pick<MonthCounts, 'used'> }
 
 /** What a caller's organization has used of its month, with keys of the caller's mode. */
-export interface MonthSoFar {
+interface MonthSoFar {
   /** In UTC, such as `2030-01`. */
   readonly month: string
   readonly mode: Mode

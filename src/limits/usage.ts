@@ -2,11 +2,11 @@ import { Type, type Static } from 'typebox'
 import { modes, type Mode } from '../mode.js'
 
 /** What a request wanted, in known words: those of http://hl7.org/fhir/R4/http.html as far as they are told apart here; `other` was not understood. */
-export const usageInteractions = ['read', 'search', 'history', 'create', 'update', 'patch', 'delete', 'batch', 'transaction', 'operation', 'other'] as const
+const usageInteractions = ['read', 'search', 'history', 'create', 'update', 'patch', 'delete', 'batch', 'transaction', 'operation', 'other'] as const
 export type UsageInteraction = typeof usageInteractions[number]
 
 /** How a request ended: `ok` below 400, `refused` 401, 403 and 429, `failed` from 500 on, `error` the other ones of the client. */
-export const usageOutcomes = ['ok', 'error', 'refused', 'failed'] as const
+const usageOutcomes = ['ok', 'error', 'refused', 'failed'] as const
 export type UsageOutcome = typeof usageOutcomes[number]
 
 const id = Type.String({ pattern: '^[\\w-]{1,64}$' })

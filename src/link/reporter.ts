@@ -3,7 +3,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { Loop } from '../loop.js'
 
 /** What is told, to whom and how often. */
-export interface ReporterParts {
+interface ReporterParts {
   /** Makes a report of the present moment and sends it; ends soon after the signal aborts. */
   readonly report: (stopping: AbortSignal) => Promise<void>
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>

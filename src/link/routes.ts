@@ -13,7 +13,7 @@ import type { LinkedStore } from './link.js'
 import { checkOf, feedQuery, reportBody } from './messages.js'
 
 /** The control plane that gateways elsewhere are to reach, and which of them may. */
-export interface LinkOptions {
+interface LinkOptions {
   readonly store: LinkedStore
   /** The name that a gateway's token was given; undefined for every other token, and for one that is no longer good. */
   readonly gatewayWith: (token: string) => Promise<string | undefined>

@@ -3,7 +3,7 @@ import type { DeepReadonly } from '../config.js'
 import type { Desk } from '../control/desk.js'
 
 /** What a request says, checked against the operation's schemas. */
-export interface Input<Query, Body> {
+interface Input<Query, Body> {
   /** The ids in the path. */
   readonly ids: Readonly<Record<string, string>>
   readonly query: Query

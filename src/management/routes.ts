@@ -15,7 +15,7 @@ import { statusOf, type Operation } from './operation.js'
 import { operations } from './operations.js'
 
 /** What the management API needs of the process; `url` is where clients find it. */
-export interface ManagementOptions {
+interface ManagementOptions {
   readonly control: ControlStore
   readonly version: string
   readonly url: string

@@ -3,7 +3,7 @@ import type { Mapping } from './kit/mapping.js'
 import { followedBy } from './r4/search-parameters.js'
 
 /** A group whose records refer to those of another group, and the search parameters by which they do. */
-export interface Referrer {
+interface Referrer {
   readonly mapping: Mapping
   readonly parameters: readonly string[]
 }

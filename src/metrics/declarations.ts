@@ -46,7 +46,7 @@ export const declarations = {
 } as const satisfies Record<string, Declaration>
 
 /** The name of a metric. */
-export type MetricName = keyof typeof declarations
+type MetricName = keyof typeof declarations
 
 /** The names of those of one type. */
 export type NamesOf<T extends Declaration['type']> = { [N in MetricName]: (typeof declarations)[N]['type'] extends T ? N : never }[MetricName]

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { PrometheusMetrics } from './prometheus.js'
 
 /** Where metrics are read: an address that is not the gateway's, since whoever reaches it may read them without a key. */
-export interface MetricsAddress { readonly host: string, readonly port: number }
+interface MetricsAddress { readonly host: string, readonly port: number }
 
 /** Answers `GET /metrics` there and nothing else. */
 export async function serveMetrics (metrics: Pick<PrometheusMetrics, 'text' | 'contentType'>, { host, port }: MetricsAddress): Promise<{ readonly url: string, readonly close: () => Promise<void> }> {

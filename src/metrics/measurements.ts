@@ -24,10 +24,10 @@ export interface AnsweredRequest {
 export type Refusal = 'key' | 'scope' | 'attempts' | 'minute' | 'in_flight' | 'month'
 
 /** Work on a bulk job that came to its end here. */
-export interface EndedWork { readonly kind: JobKind, readonly outcome: 'completed' | 'failed' | 'trouble' | 'left' }
+interface EndedWork { readonly kind: JobKind, readonly outcome: 'completed' | 'failed' | 'trouble' | 'left' }
 
 /** Records of a bulk job that were done since it was last told. */
-export interface DoneRecords { readonly kind: JobKind, readonly processed: number, readonly failed: number }
+interface DoneRecords { readonly kind: JobKind, readonly processed: number, readonly failed: number }
 
 /** Who is told when something happened. */
 export interface Measurements {
@@ -39,7 +39,7 @@ export interface Measurements {
 }
 
 /** How often something was found where it was looked for first, since the start. */
-export interface Lookups { readonly hits: number, readonly misses: number }
+interface Lookups { readonly hits: number, readonly misses: number }
 
 /** What is asked of the parts when somebody wants to know; each absent where there is no such part. */
 export interface Readings {

@@ -4,7 +4,7 @@ import type { Metrics, Readings } from './measurements.js'
 import { Traffic, trafficMetrics, type TrafficMetric } from './traffic.js'
 
 /** What runs. */
-export interface Build { readonly version: string, readonly role: string }
+interface Build { readonly version: string, readonly role: string }
 
 /** Metrics that Prometheus can read. */
 export interface PrometheusMetrics extends Metrics {

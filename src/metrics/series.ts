@@ -2,7 +2,7 @@
 export interface Sample { readonly metricName?: string, readonly labels: Readonly<Record<string, string | number>>, readonly value: number }
 
 /** What the labels of a series say. */
-export type Labels = Readonly<Record<string, string>>
+type Labels = Readonly<Record<string, string>>
 
 /** One series of a counter. */
 export class Count {
@@ -19,7 +19,7 @@ export class Count {
 }
 
 /** The name of a histogram, and the upper bounds of its buckets in seconds. */
-export interface Histogram { readonly name: string, readonly bounds: readonly number[] }
+interface Histogram { readonly name: string, readonly bounds: readonly number[] }
 
 /** One series of a histogram of times. */
 export class Timing {

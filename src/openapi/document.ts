@@ -12,7 +12,7 @@ import { addResourceSchemas } from './resource-schemas.js'
 import { servicePaths, serviceTag } from './service-paths.js'
 
 /** What the document says of where it is served. */
-export interface DocumentFacts { readonly version: string, readonly url: string }
+interface DocumentFacts { readonly version: string, readonly url: string }
 
 /** The OpenAPI 3.1 document of the simple resources, derived from their declarations: https://spec.openapis.org/oas/v3.1.1 */
 export function openApiDocument (mappings: readonly Mapping[], { version, url }: DocumentFacts): JsonSchema {

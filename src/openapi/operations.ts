@@ -8,7 +8,7 @@ import { includeParameter, parameter, searchParameters } from './parameters.js'
 import { nounOf } from './resource-schemas.js'
 
 /** What the operations of one resource share with those of others. */
-export interface Surroundings {
+interface Surroundings {
   readonly mappings: readonly Mapping[]
   /** Parameters that stand among the components. */
   readonly parameters: Readonly<Record<string, JsonSchema>>

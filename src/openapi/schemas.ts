@@ -10,7 +10,7 @@ import type { Components } from './components.js'
 export type Form = 'shown' | 'sent' | 'merged'
 
 /** Where a schema stands. */
-export interface Place {
+interface Place {
   readonly form: Form
   /** The resource to which definitions belong. */
   readonly noun: string

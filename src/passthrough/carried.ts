@@ -8,7 +8,7 @@ import { fhirType } from '../envelope/operation-outcome.js'
 import type { FhirAnswer, Passage } from '../tenant-guard/guard.js'
 import { terminologyOperations } from '../tenant-guard/operations/terminology-operations.js'
 
-export interface CarriedOptions {
+interface CarriedOptions {
   /** Reads a request and decides on it. @throws {Failure} */
   readonly passageOf: (request: FastifyRequest) => Promise<Passage>
 }

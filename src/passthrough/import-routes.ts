@@ -11,7 +11,7 @@ import type { FhirElement } from '../mappings/fhir.js'
 import { readPreferences } from './preferences.js'
 
 /** Where records of a type are fetched from. */
-export interface ImportInput { readonly resourceType: unknown, readonly url: unknown }
+interface ImportInput { readonly resourceType: unknown, readonly url: unknown }
 
 /** The imports of a caller. */
 export interface Imports {
@@ -23,7 +23,7 @@ export interface Imports {
   readonly discard: (request: FastifyRequest, jobId: string) => Promise<void>
 }
 
-export interface ImportRoutesOptions {
+interface ImportRoutesOptions {
   readonly imports: Imports
   /** The gateway's own URL, before `/v1`. */
   readonly url: string

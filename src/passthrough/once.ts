@@ -7,7 +7,7 @@ import type { FhirAnswer, GuardedStore } from '../tenant-guard/guard.js'
 import { policy } from '../tenant-guard/policy.js'
 
 /** What an interaction is performed with. */
-export interface OnceParts {
+interface OnceParts {
   readonly store: GuardedStore
   readonly keyedRequests: KeyedRequests
   /** Of {@link keyFor}. */

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 
 /** What the header Prefer asks for, RFC 7240; what else it holds is passed over. */
-export interface Preferences {
+interface Preferences {
   readonly returns: 'minimal' | 'representation' | 'OperationOutcome' | undefined
   readonly isLenient: boolean
   readonly isAsync: boolean

@@ -10,7 +10,7 @@ import { withOwnReferences } from '../records/own-references.js'
 import { readPreferences } from './preferences.js'
 
 /** Where raw FHIR is: its URL, and the path of the routes below which it begins. */
-export interface FhirPlace { readonly fhirBase: string, readonly prefix: string }
+interface FhirPlace { readonly fhirBase: string, readonly prefix: string }
 
 /**
  * What an HTTP request asks, of which nothing but this goes on.

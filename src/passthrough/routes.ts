@@ -13,7 +13,7 @@ import { interactionOf } from './interaction-of.js'
 import { keyFor, performedOnce } from './once.js'
 import { readRequest } from './read-request.js'
 
-export interface PassthroughOptions {
+interface PassthroughOptions {
   /** The datastore of the request's caller, seen through the guard. */
   readonly storeFor: (request: FastifyRequest) => GuardedStore
   readonly keyedRequests: KeyedRequests

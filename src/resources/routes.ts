@@ -14,7 +14,7 @@ import { readPairs, readSearch } from './query.js'
 import { readWith } from './related.js'
 import { relationsTo } from './relations.js'
 
-export interface ResourceOptions {
+interface ResourceOptions {
   readonly mappings: readonly Mapping[]
   /** The datastore of the request's caller, seen through the guard. */
   readonly storeFor: (request: FastifyRequest) => GuardedStore

@@ -7,7 +7,7 @@ import { resourceTypes, type Parameter, type ParameterKind } from './search-para
 import type { Condition } from './store.js'
 
 /** One search parameter of a request: `birthdate=ge1980` of Patient. */
-export interface Criterion {
+interface Criterion {
   readonly type: string
   readonly parameter: Parameter
   readonly modifier: string | undefined

@@ -5,7 +5,7 @@ import { readReference } from './references.js'
 import { parametersOf, type ParameterKind } from './search-parameters.js'
 
 /** One value that a search can find a resource by. */
-export interface IndexRow {
+interface IndexRow {
   readonly parameter: string
   /** A token's or quantity's system, a reference's type, a string as it was written. */
   readonly system: string | null

@@ -5,7 +5,7 @@ import { invalid } from './outcome.js'
 export type QueryParameter = readonly [name: string, value: string]
 
 /** Which part of a result of so many was asked for, and how its server tells the place of the next. */
-export interface PageRange {
+interface PageRange {
   readonly offset: number
   readonly count: number
   readonly total: number

@@ -5,7 +5,7 @@ import { Refused } from './outcome.js'
 import { resourceTypes } from './search-parameters.js'
 
 /** What the text of a reference points to: a resource here, something within its own resource, or nothing that can be followed. */
-export type ReadReference = { readonly kind: 'resource', readonly type: string, readonly id: string } | { readonly kind: 'contained' | 'other' }
+type ReadReference = { readonly kind: 'resource', readonly type: string, readonly id: string } | { readonly kind: 'contained' | 'other' }
 
 /** Reads the text of a reference: `Type/id`, with or without a version, `#contained`, or anything else. */
 export function readReference (text: string): ReadReference {
@@ -17,7 +17,7 @@ export function readReference (text: string): ReadReference {
 }
 
 /** A resource of this server that another one points to. */
-export interface Link { readonly type: string, readonly id: string }
+interface Link { readonly type: string, readonly id: string }
 
 /**
  * The resources that a resource points to. What a stored Bundle and `contained` hold is another resource's own affair.

@@ -9,7 +9,7 @@ import { invalid, outcome, Refused } from './outcome.js'
 import { perform, type Reply } from './perform.js'
 import { Store } from './store.js'
 
-export interface SandboxOptions {
+interface SandboxOptions {
   /** Where the resources stay; `:memory:` forgets them. */
   readonly file: string
   /** There is no authentication, so that nothing but loopback is offered. */
@@ -24,7 +24,7 @@ export interface SandboxOptions {
 }
 
 /** A FHIR R4 server inside this process: for the first minute, demos and fast tests, never for production. */
-export interface RunningSandbox {
+interface RunningSandbox {
   /** The base URL, without a slash at its end. */
   readonly url: string
   close (): Promise<void>

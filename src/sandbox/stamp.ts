@@ -4,7 +4,7 @@ import type { Manners } from './manners.js'
 import type { Version } from './store.js'
 
 /** What the server says of a version, whatever the client said. */
-export interface Stamp { readonly id: string, readonly version: number, readonly at: string }
+interface Stamp { readonly id: string, readonly version: number, readonly at: string }
 
 /** The resource under its own id, version and time. */
 export function stamped (resource: FhirResource, { id, version, at }: Stamp): StoredResource {

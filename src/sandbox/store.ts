@@ -7,7 +7,7 @@ import { links } from './references.js'
 import { schema, schemaVersion } from './schema.js'
 
 /** How a version came to be. */
-export type WriteMethod = 'POST' | 'PUT' | 'DELETE'
+type WriteMethod = 'POST' | 'PUT' | 'DELETE'
 
 /** One version of a resource. That of a deletion carries the text of the version before it. */
 export interface Version {

@@ -2,7 +2,7 @@ import type { Config } from '../config.js'
 import type { FirstStart } from './first-start.js'
 
 /** What a start found and made. */
-export interface Start extends FirstStart {
+interface Start extends FirstStart {
   readonly version: string
   readonly address: string
   readonly sandboxes: readonly string[]

@@ -25,7 +25,7 @@ export interface OpenAuditLog {
 }
 
 /** What the log and the AuditEvents made of it need. */
-export interface AuditLogParts extends Pick<ServiceParts, 'log' | 'now'> { readonly openDoor: OpenDoor }
+interface AuditLogParts extends Pick<ServiceParts, 'log' | 'now'> { readonly openDoor: OpenDoor }
 
 /** Opens the log that the configuration names; undefined where it names none. */
 export async function openAuditLog (config: Config, parts: AuditLogParts, closers: Closers): Promise<OpenAuditLog | undefined> {

@@ -15,7 +15,7 @@ import { guardedExport } from '../tenant-guard/export/export.js'
 import type { Bulk } from './bulk-parts.js'
 
 /** Who does exports, and the routes that are theirs. */
-export interface ExportParts {
+interface ExportParts {
   readonly doJob: DoJob
   readonly routes: readonly FastifyPluginAsync[]
   readonly fhirRoutes: readonly FastifyPluginAsync[]

@@ -14,7 +14,7 @@ import { ownImport } from '../tenant-guard/import/own-import.js'
 import type { Bulk } from './bulk-parts.js'
 
 /** Who does imports, and the routes that are theirs. */
-export interface ImportParts {
+interface ImportParts {
   readonly doJob: DoJob
   readonly routes: readonly FastifyPluginAsync[]
   readonly fhirRoutes: readonly FastifyPluginAsync[]

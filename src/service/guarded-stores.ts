@@ -10,7 +10,7 @@ import type { Waiting } from '../gateway/waiting.js'
 import type { OpenDatastores } from './datastores.js'
 
 /** For what a door is opened: a request, or a job. */
-export interface Errand {
+interface Errand {
   readonly id: string
   readonly log: FastifyBaseLogger
   /** Where it is measured how long it waits. */
@@ -20,7 +20,7 @@ export interface Errand {
 }
 
 /** What doors are made of; `onIncident` is told of each, beside the log. */
-export interface DoorParts {
+interface DoorParts {
   readonly url: string
   readonly now: () => Date
   readonly ownership: Ownership

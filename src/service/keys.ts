@@ -32,7 +32,7 @@ export interface OpenKeys {
 interface KeysCheck extends Check { readonly isConnected: boolean, readonly ageSeconds: number | null }
 
 /** What the copy follows; `onApplied` is told of news that came into force. */
-export interface KeysParts {
+interface KeysParts {
   readonly feed: ChangeFeed
   readonly now: () => Date
   readonly log: FastifyBaseLogger

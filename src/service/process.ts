@@ -21,7 +21,7 @@ export interface StartOptions {
 }
 
 /** What a start takes from its surroundings; `out` is for what people read. */
-export interface StartSurroundings {
+interface StartSurroundings {
   readonly environment: NodeJS.ProcessEnv
   readonly out: (text: string) => void
 }

@@ -9,7 +9,7 @@ import { readingOf } from './metrics.js'
 import type { OpenUsage } from './usage.js'
 
 /** The parts of a gateway of which something can be read. */
-export interface ReadParts {
+interface ReadParts {
   readonly keys: Pick<OpenKeys, 'lookups' | 'check'>
   readonly ownership: { readonly counts: () => OwnershipCounts }
   readonly usage: Pick<OpenUsage, 'check'>

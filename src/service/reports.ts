@@ -9,7 +9,7 @@ import { gatewayName } from './gateway-name.js'
 import type { OpenKeys } from './keys.js'
 
 /** What a gateway's reports are made of. */
-export interface ReportsParts {
+interface ReportsParts {
   readonly link: Pick<ControlLink, 'report'>
   readonly keys: Pick<OpenKeys, 'position' | 'check'>
   /** Of everything else that the gateway needs. */

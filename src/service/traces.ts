@@ -73,7 +73,7 @@ async function load () {
 const shownAttributes = ['http.request.method', 'http.route', 'http.response.status_code', 'error.type', 'clinigate.datastore']
 
 /** The same exporter, to which nothing of a request's URL, headers or body comes, nor a text of an error. */
-export function withoutContent (exporter: SpanExporter): SpanExporter {
+function withoutContent (exporter: SpanExporter): SpanExporter {
   return {
     export: (spans, done) => exporter.export(spans.map(shown), done),
     shutdown: () => exporter.shutdown(),

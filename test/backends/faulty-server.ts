@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { probePath } from '../../src/backends/http-backend.js'
 
 /** What a loopback server was sent, in order. */
-export interface Seen { readonly method: string, readonly url: string, readonly headers: IncomingMessage['headers'], readonly body: string }
+interface Seen { readonly method: string, readonly url: string, readonly headers: IncomingMessage['headers'], readonly body: string }
 
 /** A loopback server that answers each request by the next of its behaviours; the last one stays. */
 export interface FaultyServer {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
 /** What becomes of one request: it is passed on, cut off after so many bytes of the answer or of its own body, held there, or answered in place of the gateway. */
-export type Fate =
+type Fate =
   | 'passed'
   | { readonly cutAfter: number }
   | { readonly holdAfter: number }
@@ -15,7 +15,7 @@ export type Fate =
 export interface Seen { readonly method: string, readonly url: string, readonly headers: IncomingMessage['headers'] }
 
 /** A proxy before a gateway that does to requests what a bad network does. */
-export interface FaultyProxy { readonly url: string, readonly seen: readonly Seen[] }
+interface FaultyProxy { readonly url: string, readonly seen: readonly Seen[] }
 
 export async function faultyProxy (t: Test, target: string, fateOf: (seen: Seen, before: readonly Seen[]) => Fate): Promise<FaultyProxy> {
   const seen: Seen[] = []

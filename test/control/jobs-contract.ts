@@ -19,7 +19,7 @@ export function draftOf (what: Partial<JobDraft> = {}): JobDraft {
 }
 
 /** How the store is reached: as it is, unless told. */
-export type Via = (t: Test, jobs: Jobs) => Promise<Jobs>
+type Via = (t: Test, jobs: Jobs) => Promise<Jobs>
 
 /** Opens stores over one empty database, on SQLite always the same one, with a clock that the test turns. */
 async function placeOf (t: Test, makeDatabase: MakeDatabase, via: Via) {

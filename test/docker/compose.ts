@@ -11,7 +11,7 @@ export const docker = join(import.meta.dirname, '..', '..', 'docker')
 export const composeFiles = ['compose.yaml', 'compose.scale.yaml']
 
 /** A service as a compose file has it, with what it extends left aside. */
-export interface Service {
+interface Service {
   readonly image?: string
   readonly extends?: { readonly file?: string, readonly service: string }
   readonly environment?: Readonly<Record<string, string>>
@@ -46,7 +46,7 @@ export function ours ({ services }: Compose): Array<[name: string, service: Serv
 }
 
 /** Where on this machine something is that the containers see elsewhere. */
-export type Places = Readonly<Record<string, string>>
+type Places = Readonly<Record<string, string>>
 
 /**
  * The environment of a container of ours for a process on this machine: its variables and its configuration file with every

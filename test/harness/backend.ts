@@ -1,5 +1,5 @@
 /** The real FHIR server of this run, which all test files share: each makes tenants of its own in it. */
-export interface RealBackend {
+interface RealBackend {
   /** The base URL, without a slash at its end. */
   readonly url: string
   /** What it is and where it comes from, as the run printed it. */

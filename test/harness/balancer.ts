@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { Loop } from '../../src/loop.js'
 
 /** What stands before several gateways: it gives each request to the next one that is ready, once, and tries none again. */
-export interface Balancer {
+interface Balancer {
   readonly url: string
   /** Which are ready, as it last heard. */
   readonly ready: () => readonly string[]

@@ -7,7 +7,7 @@ import type { Mode } from '../../src/mode.js'
 export interface TestClock { shiftMs: number }
 
 /** The ids of a clinic that was at work for a month. */
-export interface Scene {
+interface Scene {
   readonly tenantId: string
   /** A good live key. */
   readonly keyId: string

@@ -23,7 +23,7 @@ export interface GatewaySettings {
 }
 
 /** A key to make: for a new organization unless `tenantId` says another. */
-export interface KeyWish {
+interface KeyWish {
   readonly tenantId?: string
   readonly plan?: string
   readonly mode?: Mode

@@ -32,7 +32,7 @@ export interface PostgresServer {
 }
 
 /** Files in PEM by which a server speaks TLS. */
-export interface Certificate { readonly cert: string, readonly key: string }
+interface Certificate { readonly cert: string, readonly key: string }
 
 /** Starts a server, which ends with the test; with a certificate it speaks TLS too. */
 export async function startPostgres (t: Test, certificate?: Certificate): Promise<PostgresServer> {

@@ -9,7 +9,7 @@ import type { Test } from 'tap'
 import { freePort } from './free-port.js'
 
 /** A running server. */
-export interface RedisServer {
+interface RedisServer {
   readonly url: string
   readonly stop: () => Promise<void>
   /** Stops answering without ending: connections stay open. */

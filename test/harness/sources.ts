@@ -3,7 +3,7 @@ import { dirname, join, normalize } from 'node:path'
 import ts from 'typescript'
 
 /** One import or re-export of another file of the project; `value` unless it is for types alone. */
-export interface Import { readonly path: string, readonly value: boolean }
+interface Import { readonly path: string, readonly value: boolean }
 
 /** A source file, with its path relative to the folder it was read from. */
 export interface Source {

@@ -5,7 +5,7 @@ import { probePath } from '../../src/backends/http-backend.js'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
 
 /** A request and the datastore's answer to it. */
-export interface Exchange {
+interface Exchange {
   readonly method: string
   /** From the base URL on. */
   readonly path: string
@@ -15,7 +15,7 @@ export interface Exchange {
 }
 
 /** A request that is held up: before the datastore has it, or before the gateway has the answer. */
-export interface Held {
+interface Held {
   /** Lets it go on; resolves with what the datastore answered, whether the gateway still waits for it or not. */
   pass (): Promise<Exchange>
   /** Breaks the connection to the gateway, which learns no more of it; a request that the datastore does not have never comes there. */

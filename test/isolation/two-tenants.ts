@@ -8,7 +8,7 @@ import type { Servers } from './foreign-ids.js'
 import { groups, pathOf, Records, type Group, type Known } from './model.js'
 
 /** How long and where to look. */
-export interface Effort { readonly seconds: number, readonly seed: number }
+interface Effort { readonly seconds: number, readonly seed: number }
 
 /** Worlds of two organizations that are lived in at the same time on the same servers. */
 const worldsAtOnce = 4

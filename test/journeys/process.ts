@@ -11,7 +11,7 @@ import { calm } from '../link/control-plane.js'
 export interface StartedGateway { readonly url: string, readonly key: string, readonly env: NodeJS.ProcessEnv }
 
 /** What is started, and where. */
-export interface Start {
+interface Start {
   /** The program and its arguments. */
   readonly command: readonly string[]
   readonly cwd: string

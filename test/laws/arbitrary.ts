@@ -62,7 +62,7 @@ function consistent ({ fields }: Mapping, simple: Simple, kept: Simple): Simple 
 const made = new WeakMap<Schema, Array<Arbitrary<unknown>>>()
 
 /** A value that a schema accepts. Fails for a keyword that it does not know, so that no rule of a schema goes untested. */
-export function valueOf (schema: Schema, defs = schema.$defs ?? {}, references = 0): Arbitrary<unknown> {
+function valueOf (schema: Schema, defs = schema.$defs ?? {}, references = 0): Arbitrary<unknown> {
   const byDepth = made.get(schema) ?? []
   made.set(schema, byDepth)
   return (byDepth[references] ??= make(schema, defs, references))

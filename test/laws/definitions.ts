@@ -6,7 +6,7 @@ import type { FhirElement } from '../../src/mappings/fhir.js'
 import { isElement } from '../../src/mappings/kit/path.js'
 
 /** A code of a code system, as a value set lists it. */
-export interface Coding { readonly system: string, readonly code: string, readonly display?: string }
+interface Coding { readonly system: string, readonly code: string, readonly display?: string }
 
 /** One type that a part may have; `targets` are the resource types that a Reference may name, none for any. */
 export interface PartType { readonly code: string, readonly targets: readonly string[] }
@@ -154,7 +154,7 @@ function codeFaults (holder: FhirElement, type: string, path: string): string[] 
 const hasOpenSet = (part: Part): boolean => part.codings.every(({ system }) => elsewhere[system] !== undefined)
 
 /** The member of an element that is this part, whatever type a choice has; undefined when it has none. */
-export function memberOf (part: Part, holder: FhirElement): { name: string, type: string, value: unknown } | undefined {
+function memberOf (part: Part, holder: FhirElement): { name: string, type: string, value: unknown } | undefined {
   if (!part.name.endsWith('[x]')) return holder[part.name] === undefined ? undefined : { name: part.name, type: part.types[0]!.code, value: holder[part.name] }
   return part.types.map(({ code }) => ({ name: choiceName(part, code), type: code }))
     .filter(({ name }) => holder[name] !== undefined)

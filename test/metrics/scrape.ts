@@ -3,14 +3,14 @@ import { freePort } from '../harness/free-port.js'
 import { startGateway, type GatewaySettings, type TestGateway } from '../harness/gateway.js'
 
 /** A gateway that is measured. */
-export interface MeasuredGateway extends TestGateway {
+interface MeasuredGateway extends TestGateway {
   /** What Prometheus reads now. */
   readonly scrape: () => Promise<Scrape>
   readonly metricsUrl: string
 }
 
 /** Everything that was read at once. */
-export interface Scrape {
+interface Scrape {
   readonly text: string
   /** The value of the one series with these labels, others aside; 0 where there is none, the sum where there are several. */
   readonly value: (name: string, labels?: Readonly<Record<string, string>>) => number

@@ -26,7 +26,7 @@ interface Sent {
 interface Answer { readonly status: number, readonly headers: Headers, readonly body: any }
 
 /** Sends requests of the document and checks their answers against it. */
-export interface DocumentedClient { (sent: Sent): Promise<Answer> }
+interface DocumentedClient { (sent: Sent): Promise<Answer> }
 
 /** A client of a running gateway that knows what the gateway says of itself. */
 export async function documentedClient (url: string, secret: string | undefined): Promise<DocumentedClient> {
@@ -65,7 +65,7 @@ const resolved = (document: any, pointer: string): any =>
   pointer.split('/').slice(1).reduce((value, step) => value[decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')], document)
 
 /** Bodies with the ids of records that were made for them, where the example has references. */
-export class LiveExamples {
+class LiveExamples {
   readonly #ids = new Map<string, Promise<string>>()
 
   constructor (readonly client: DocumentedClient) {}

@@ -13,13 +13,13 @@ import type { World } from './world.js'
 export type Body = Readonly<Record<string, unknown>>
 
 /** What a test may put in place of a text, number or boolean of a value. */
-export type ChangeLeaf = (leaf: unknown, schema: Schema) => unknown
+type ChangeLeaf = (leaf: unknown, schema: Schema) => unknown
 
 /** When a body is taken to be sent; the gateway's own clock fills in its defaults. */
 export const occasion = { now: '2026-03-14T09:30:00Z', keyName: 'a test key', newUrl: () => 'https://example.org/canonical/1' }
 
 /** The value with each of its leaves changed, as the schema tells what it is. */
-export function mapLeaves (schema: Schema, value: unknown, change: ChangeLeaf, defs = schema.$defs ?? {}): unknown {
+function mapLeaves (schema: Schema, value: unknown, change: ChangeLeaf, defs = schema.$defs ?? {}): unknown {
   const inner = (part: Schema, item: unknown): unknown => mapLeaves(part, item, change, defs)
   if (schema.$ref !== undefined) return inner(defs[schema.$ref.replace('#/$defs/', '')]!, value)
   if (schema.type === undefined && schema.anyOf !== undefined) return inner(schema.anyOf.find(branch => mayHold(branch, value, defs))!, value)
@@ -38,7 +38,7 @@ function mayHold (schema: Schema, value: unknown, defs: Readonly<Record<string, 
 }
 
 /** Whether a text of this schema leads to a record. */
-export const leadsToRecord = ({ pattern, 'x-references': types }: Schema): boolean =>
+const leadsToRecord = ({ pattern, 'x-references': types }: Schema): boolean =>
   types !== undefined || (pattern !== undefined && new RegExp(pattern, 'u').test('Substance/1') && !new RegExp(pattern, 'u').test('some text'))
 
 /** Whether a text of this schema is the URL of a definition, or the id of one. */

@@ -16,7 +16,7 @@ interface Answer { readonly status: number, readonly headers: Record<string, unk
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 /** Requests of one tenant at one gateway; `key` is the Idempotency-Key. */
-export function clientOf ({ inject }: Pick<TestGateway, 'inject'>, secret: string) {
+function clientOf ({ inject }: Pick<TestGateway, 'inject'>, secret: string) {
   return async (method: Method, path: string, { key, payload, headers = {} }: { key?: string, payload?: unknown, headers?: object } = {}): Promise<Answer> => {
     const answer = await inject({ method, url: `/v1/${path}`, headers: { 'x-api-key': secret, ...key !== undefined && { 'idempotency-key': key }, ...headers }, payload: payload as object })
     const { statusCode: status, headers: got } = answer

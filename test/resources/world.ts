@@ -8,7 +8,7 @@ export interface World {
 }
 
 /** A world that was stored, with all its records as `Type/id`. */
-export interface StoredWorld extends World { readonly records: readonly string[] }
+interface StoredWorld extends World { readonly records: readonly string[] }
 
 /** Types for references that may lead anywhere. */
 const anyTypes = ['Substance', 'Patient']

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CredentialTrouble, knownCode, type Credential, type CredentialSource } from './credential-source.js'
 
-export interface SecretFileOptions {
+interface SecretFileOptions {
   readonly path: string
   /** What it held at the start. */
   readonly text: string
@@ -40,7 +40,7 @@ export class SecretFile implements CredentialSource {
 }
 
 /** Whether a header can carry it; any other character would end the header. */
-export function isSecret (text: string): boolean {
+function isSecret (text: string): boolean {
   return /^[\x20-\x7e]+$/.test(text)
 }
 

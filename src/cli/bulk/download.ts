@@ -7,7 +7,7 @@ import { longPatienceMs, pauseAfter, Refused, refusalOf, type Gateway } from './
 import { Trouble } from './trouble.js'
 
 /** A file of an export, and where it is to be. */
-export interface Download {
+interface Download {
   /** After `/v1`. */
   readonly path: string
   readonly to: string

@@ -6,7 +6,7 @@ import type { Session } from './session.js'
 import { Trouble } from './trouble.js'
 
 /** A job that a command has begun or goes on with. */
-export interface Followed {
+interface Followed {
   readonly jobId: string
   /** The command that goes on with the job. */
   readonly again: string

@@ -3,10 +3,10 @@ import { request, type Dispatcher } from 'undici'
 import { Trouble } from './trouble.js'
 
 /** Where a gateway is, and the key that asks. */
-export interface Place { readonly url: string, readonly key: string }
+interface Place { readonly url: string, readonly key: string }
 
 /** What a command asks a gateway with. */
-export interface GatewayOptions {
+interface GatewayOptions {
   /** Ends every request and pause. */
   readonly signal?: AbortSignal | undefined
   /** Tells a person of trouble that may pass. */
@@ -14,14 +14,14 @@ export interface GatewayOptions {
 }
 
 /** One request; `patienceMs` is for how long it is tried again in trouble that may pass. */
-export interface Asked {
+interface Asked {
   readonly method?: 'GET' | 'POST' | 'DELETE'
   readonly body?: object
   readonly patienceMs?: number
 }
 
 /** One attempt of a request whose answer is for the caller to read. */
-export type Attempt = Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'headersTimeout'>> & { readonly headers?: Readonly<Record<string, string>>, readonly signal?: AbortSignal }
+type Attempt = Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'headersTimeout'>> & { readonly headers?: Readonly<Record<string, string>>, readonly signal?: AbortSignal }
 
 /** A gateway as its client sees it. Paths begin after `/v1`. */
 export interface Gateway {

@@ -4,7 +4,7 @@ import { thousands } from '../table.js'
 import type { BulkJob } from './jobs.js'
 
 /** How far something is. */
-export interface Standing {
+interface Standing {
   readonly done: number
   /** Absent while it is not known. */
   readonly total?: number | undefined
@@ -12,7 +12,7 @@ export interface Standing {
 }
 
 /** What a person sees of something long. */
-export interface Meter {
+interface Meter {
   readonly show: (standing: Standing) => void
   readonly end: () => void
 }

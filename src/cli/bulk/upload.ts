@@ -5,7 +5,7 @@ import { dataOf, pauseAfter, Refused, type Gateway } from './gateway.js'
 import { Trouble } from './trouble.js'
 
 /** Lines to be sent, however many. */
-export interface Source {
+interface Source {
   readonly open: () => Readable
   /** In bytes, where it is known. */
   readonly size?: number
@@ -15,7 +15,7 @@ export interface Source {
 }
 
 /** How they are sent. */
-export interface Uploading {
+interface Uploading {
   /** Of the URL, with its question mark; may be empty. */
   readonly query: string
   readonly onBytes: (bytes: number) => void

@@ -8,7 +8,7 @@ import { newFields, newResource } from '../../records/new-record.js'
 import type { Value } from './input.js'
 
 /** Something to correct, and the line on which it stands. */
-export interface PlacedIssue extends Issue { readonly line: number }
+interface PlacedIssue extends Issue { readonly line: number }
 
 /** Why POST would refuse a value, as its answer would say it. Nothing of the value is in it. */
 export interface Fault {

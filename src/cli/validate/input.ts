@@ -13,7 +13,7 @@ export interface Value {
 }
 
 /** How an input is read. */
-export interface Reading {
+interface Reading {
   /** The longest value, in bytes. */
   readonly longest: number
   /** Whether every line is a value by itself, whatever the first one looks like. */

@@ -11,7 +11,7 @@ import { asJson, printed, summary, type Tally } from './report.js'
 export interface Input { readonly chunks: AsyncIterable<Uint8Array>, readonly size?: number | undefined }
 
 /** How it is checked, and how that is told. */
-export interface Validation {
+interface Validation {
   readonly mapping: Mapping
   readonly occasion: Occasion
   readonly streams: Pick<Streams, 'stdout' | 'stderr'>

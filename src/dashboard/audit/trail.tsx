@@ -4,7 +4,7 @@ import { deedText, detailText, personText } from './words.js'
 import { auditPath, organizationPath } from '../paths.js'
 
 /** What a page of the audit trail shows. */
-export interface AuditPageContent {
+interface AuditPageContent {
   /** Undefined for the trail of everything. */
   readonly tenantId: string | undefined
   /** The one thing that it is about. */

@@ -4,7 +4,7 @@ import { conditionBadges, conditionOf, isGood, scopesText, type KeyCondition } f
 import { keyPath, organizationPath } from '../paths.js'
 
 /** What the list of an organization's keys shows. */
-export interface KeyList {
+interface KeyList {
   readonly tenantId: string
   /** Newest first. */
   readonly keys: readonly Key[]

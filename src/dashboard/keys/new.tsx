@@ -3,7 +3,7 @@ import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
 import { organizationPath } from '../paths.js'
 
 /** What the form of a new key is filled with. */
-export interface NewKeyForm {
+interface NewKeyForm {
   readonly csrf: string
   readonly once: string
   readonly tenantId: string

@@ -7,7 +7,7 @@ import { auditPath, keyPath } from '../paths.js'
 import { personText } from '../audit/words.js'
 
 /** What the page of a key shows. */
-export interface ShownKey {
+interface ShownKey {
   readonly csrf: string
   readonly shown: Key
   readonly now: Date

@@ -3,7 +3,7 @@ import { Heading, Secret, Time } from '../elements.js'
 import { keyPath } from '../paths.js'
 
 /** A key in the only showing of its secret. */
-export interface ShownSecret {
+interface ShownSecret {
   readonly keyId: string
   readonly name: string
   readonly mode: Mode

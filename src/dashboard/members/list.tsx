@@ -5,7 +5,7 @@ import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
 import { invitationPath, memberPath, peoplePath } from '../paths.js'
 
 /** What the page of an organization's members, or of the operators, shows. */
-export interface MemberList {
+interface MemberList {
   readonly csrf: string
   readonly once: string
   /** Undefined for operators. */
@@ -36,7 +36,7 @@ export function MembersPage (list: MemberList) {
 }
 
 /** What a role may do, in a word for each. */
-export const roleTexts: Readonly<Record<Role, string>> = {
+const roleTexts: Readonly<Record<Role, string>> = {
   operator: 'manages all organizations',
   admin: 'manages keys, people and tokens',
   viewer: 'sees everything, changes nothing'

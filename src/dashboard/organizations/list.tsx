@@ -5,12 +5,12 @@ import { mayHaveOverage } from './plans.js'
 import { home, organizationPath } from '../paths.js'
 
 /** An organization in the operators' list; `keys` counts those that open something. */
-export interface ListedOrganization extends Organization {
+interface ListedOrganization extends Organization {
   readonly keys: number
 }
 
 /** What the list shows. */
-export interface OrganizationsPageOptions {
+interface OrganizationsPageOptions {
   readonly organizations: readonly ListedOrganization[]
   readonly plans: Plans
 }

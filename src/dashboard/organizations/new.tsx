@@ -5,7 +5,7 @@ import { planChoices } from './plans.js'
 import type { Plans } from '../../config.js'
 
 /** What the form of a new organization is filled with. */
-export interface NewOrganizationForm {
+interface NewOrganizationForm {
   readonly csrf: string
   readonly once: string
   readonly plans: Plans

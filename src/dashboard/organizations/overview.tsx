@@ -9,7 +9,7 @@ import { mayHaveOverage, planChoices, planText } from './plans.js'
 import { organizationPath } from '../paths.js'
 
 /** What the overview of an organization shows. */
-export interface Overview {
+interface Overview {
   readonly csrf: string
   readonly organization: Organization
   /** Undefined where the configuration no longer has it. */

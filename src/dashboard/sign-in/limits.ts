@@ -10,7 +10,7 @@ const windowMs = 15 * 60_000
 const counted = 100_000
 
 /** Who tries: `device` is what a browser keeps with which this account was opened before. */
-export interface Attempt {
+interface Attempt {
   readonly account: string
   readonly device?: string
 }

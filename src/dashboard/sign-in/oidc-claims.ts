@@ -9,7 +9,7 @@ export type ProviderSettings = NonNullable<Config['dashboard']['oidc']>
 export type Claims = Readonly<Record<string, unknown>>
 
 /** Why somebody whom the provider knows gets no account; the person may read it. */
-export interface NotAdmitted { readonly reason: string }
+interface NotAdmitted { readonly reason: string }
 
 /** Who somebody is here by the word of the provider: the mightiest of the roles that the claims name, and for all but operators the organization. */
 export function identityOf (claims: Claims, settings: ProviderSettings, issuer: string): ProviderIdentity | NotAdmitted {

@@ -5,7 +5,7 @@ import { PostForm, Send, TextField } from '../forms.js'
 import { PasswordField } from './password-field.js'
 
 /** The ways to sign in that this service has, and what was typed before. */
-export interface SignInForm {
+interface SignInForm {
   readonly csrf: string
   readonly next: string
   readonly hasPasswords: boolean

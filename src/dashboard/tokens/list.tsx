@@ -5,7 +5,7 @@ import { tokenPath, tokensPath } from '../paths.js'
 import { personText } from '../audit/words.js'
 
 /** What the page of tokens shows. */
-export interface TokenList {
+interface TokenList {
   readonly csrf: string
   readonly once: string
   /** Undefined for the tokens of operators and gateways. */

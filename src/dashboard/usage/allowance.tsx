@@ -4,7 +4,7 @@ import { countText } from '../numbers.js'
 import { dayText } from './month.js'
 
 /** How far an organization has come in the allowance of its month. */
-export interface AllowanceSoFar {
+interface AllowanceSoFar {
   /** Live requests that counted. */
   readonly counted: number
   /** Those of them that came past the allowance. */

@@ -1,12 +1,12 @@
 /** One bar of a chart: parts that stand on each other, from the bottom up. */
-export interface Bar {
+interface Bar {
   /** What is read out for it: `3 Nov: 120 requests`. */
   readonly label: string
   readonly parts: readonly number[]
 }
 
 /** What a chart shows. */
-export interface BarChart {
+interface BarChart {
   /** Tells charts on one page apart. */
   readonly id: string
   readonly title: string

@@ -8,7 +8,7 @@ import { keyPath, organizationPath } from '../paths.js'
 import { dayText, monthText } from './month.js'
 
 /** What the usage page of an organization shows. */
-export interface UsageOfMonth {
+interface UsageOfMonth {
   readonly tenantId: string
   readonly month: Month
   readonly thisMonth: Month

@@ -21,7 +21,7 @@ export interface LedgerOptions {
 }
 
 /** How the ledger is: `lostRequests` found no room in memory while the disk failed, and are counted nowhere. */
-export interface LedgerCheck {
+interface LedgerCheck {
   readonly status: 'ok' | 'degraded'
   /** Counts that only the memory holds. */
   readonly linesInMemory: number

@@ -13,7 +13,7 @@ export type LedgerAnswer =
   | { readonly failure: LedgerFault }
 
 /** What of a failure can be carried from one thread to another: SQLite's words, and the name under which a file that was broken was set aside. */
-export interface LedgerFault {
+interface LedgerFault {
   readonly message: string
   readonly code?: string
   readonly aside?: string

@@ -13,7 +13,7 @@ export interface Taken {
 interface Held { own: number, others: number }
 
 /** What the counts are read from when a pool is first asked for, or again after a long time. */
-export interface MonthCountsOptions { readonly ledger: Pick<UsageLedger, 'monthOf'>, readonly size?: number }
+interface MonthCountsOptions { readonly ledger: Pick<UsageLedger, 'monthOf'>, readonly size?: number }
 
 /**
  * How many requests of each pool counted in the month: those of this gateway exactly, those of others as the control plane last

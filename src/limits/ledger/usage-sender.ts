@@ -7,7 +7,7 @@ import { linesPerBatch, type SendUsage, type UsageReceipt } from '../usage.js'
 const pauses = { firstMs: 500, longestMs: 60_000 }
 
 /** What a sender joins together. */
-export interface UsageSenderParts {
+interface UsageSenderParts {
   readonly ledger: Pick<UsageLedger, 'nextBatch' | 'settle'>
   readonly send: SendUsage
   /** Told of each receipt, once the ledger has noted it down. */

@@ -12,7 +12,7 @@ export function aliasesOf (codes: readonly string[]): Readonly<Record<string, st
   return Object.fromEntries(Object.entries(otherSpellings).filter(([, code]) => codes.includes(code)))
 }
 
-export interface CodeOptions<Shown extends string> {
+interface CodeOptions<Shown extends string> {
   /** Codes that a stored resource may have and that are shown but not accepted. */
   readonly shown?: readonly Shown[]
 }

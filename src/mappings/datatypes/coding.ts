@@ -3,7 +3,7 @@ import { coding, type CodingValue, type KnownWords } from './concept.js'
 import { text } from './primitives.js'
 
 /** A coded thing where R4 has a Coding, or the words for it. */
-export type CodingOrWords = string | CodingValue
+type CodingOrWords = string | CodingValue
 
 /** A Coding with the manners of a concept: in, words or a coding; out, a string when it holds only its display. */
 export function codingOf (known: KnownWords = {}): Datatype<CodingOrWords> {

@@ -25,7 +25,7 @@ export function wordsOf (system: string, displays: Readonly<Record<string, strin
   return Object.fromEntries(Object.entries(displays).map(([code, display]) => [code, { system, code, display }]))
 }
 
-export interface ConceptOptions {
+interface ConceptOptions {
   /** Longest text. */
   readonly max?: number
   readonly known?: KnownWords

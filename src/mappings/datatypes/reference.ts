@@ -5,7 +5,7 @@ import { isElement, withMember } from '../kit/path.js'
 import type { Schema } from '../kit/schema.js'
 import { textUpTo } from './primitives.js'
 
-export interface ReferenceOptions {
+interface ReferenceOptions {
   /** Another field shows the display of the same reference, so removing the id keeps it. */
   readonly named?: boolean
 }

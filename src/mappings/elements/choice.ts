@@ -5,7 +5,7 @@ import { withMember } from '../kit/path.js'
 import { rivalsOf, without } from '../kit/place.js'
 
 /** One form that a choice element may take: the suffix of its name in FHIR, and its datatype. */
-export interface Variant {
+interface Variant {
   readonly suffix: string
   readonly codec: Codec<any>
   /** Whether a simple value is of this form; the first variant for which it holds is written. */

@@ -7,7 +7,7 @@ import type { Schema } from '../kit/schema.js'
 import { backbone } from '../kit/structure.js'
 
 /** What was found or is suspected: its code, its words, or a record of it, and what it is based on. */
-export interface Finding {
+interface Finding {
   readonly code?: ConceptValue
   readonly text?: string
   readonly conditionId?: string

@@ -3,7 +3,7 @@ import type { Element, ElementOptions } from '../kit/element.js'
 import { isElement, itemsAt, withAt } from '../kit/path.js'
 
 /** Which item of a list a field lives in. */
-export interface ItemChoice {
+interface ItemChoice {
   /** The item is the first for which this holds. */
   readonly find: (item: FhirElement) => boolean
   /** What a new item has beside the field. */

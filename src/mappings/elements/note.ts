@@ -12,7 +12,7 @@ const parts = (max?: number) => ({
 type Remark = Simple<ReturnType<typeof parts>>
 
 /** One remark as a string, or remarks with their author and time: http://hl7.org/fhir/R4/datatypes.html#Annotation */
-export type Note = string | Remark[]
+type Note = string | Remark[]
 
 /** The Annotations at a path: a string when there is one with text only, otherwise a list; both forms are accepted. */
 export function note<const O extends ElementOptions & { readonly max?: number } = object> (path = 'note', options: O = {} as O): Element<Note, O & ElementOptions> {

@@ -29,7 +29,7 @@ const values = {
 type Value<K extends keyof typeof values> = NonNullable<ReturnType<typeof values[K]['read']>>
 
 /** One value, and the questions that it led to. */
-export interface Answer {
+interface Answer {
   readonly valueString?: string
   readonly valueBoolean?: boolean
   readonly valueInteger?: number
@@ -46,7 +46,7 @@ export interface Answer {
 }
 
 /** A question, or a group of questions, with what was answered. */
-export interface ResponseItem {
+interface ResponseItem {
   readonly linkId: string
   readonly definition?: string
   readonly text?: string

@@ -5,7 +5,7 @@ import { printable } from '../../envelope/query.js'
 import type { Schema } from './schema.js'
 
 /** What is wrong, where below the field, and which R4 issue type that is. */
-export interface Explanation { readonly path: string, readonly says: string, readonly code: string }
+interface Explanation { readonly path: string, readonly says: string, readonly code: string }
 
 /** One error in the words of the schema: of a failed choice that of the branch that got furthest, else what the choice expects. */
 export function explain (errors: readonly ErrorObject[]): Explanation {

@@ -51,10 +51,7 @@ export const byText = of('string')
 export const byCode = of('token')
 /** A code, or `system|code`; words by `<filter>:text`. */
 export const byToken = (param: string): Filter => ({ param, kind: 'token', hasText: true })
-export const byBoolean = of('boolean')
 export const byDate = of('date')
-export const byQuantity = of('quantity')
-export const byUri = of('uri')
 /** The first moment that still counts. */
 export const from = of('from')
 /** The last moment that still counts; a day alone covers the whole day. */

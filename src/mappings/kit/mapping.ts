@@ -6,7 +6,7 @@ import type { Schema } from './schema.js'
 import { readElements } from './structure.js'
 
 /** What a resource file declares. */
-export interface Declaration<E extends Elements> {
+interface Declaration<E extends Elements> {
   /** The resource's name in the URL: `/v1/<path>`. */
   readonly path: string
   /** The name of the create operation in OpenAPI. */
@@ -29,7 +29,7 @@ export type Respelling = (sent: Sent, emptied: null | undefined) => Sent
 type Sent = Readonly<Record<string, unknown>>
 
 /** The fields that every resource has and no client writes. */
-export interface Identity {
+interface Identity {
   readonly id: string
   readonly resourceType: string
   readonly versionId?: string

@@ -2,7 +2,7 @@ import { same } from './element.js'
 import { textOf } from './text-of.js'
 
 /** For each value of a list the place of the item that it was before; undefined for a new one. */
-export type Sources = ReadonlyArray<number | undefined>
+type Sources = ReadonlyArray<number | undefined>
 
 /**
  * Finds the items that are still wanted, in their own place or elsewhere. Like the other search it takes the time of the

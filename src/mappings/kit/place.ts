@@ -5,7 +5,7 @@ import { at, itemsAt, withAt, withMember } from './path.js'
 import type { Schema } from './schema.js'
 
 /** Most items that a list may have where the contract says no number. */
-export const defaultMaxItems = 1000
+const defaultMaxItems = 1000
 
 /** Options of a list field. */
 export interface ListOptions extends ElementOptions {

@@ -7,7 +7,7 @@ import { isElement } from './path.js'
 import type { FilterKind, Schema } from './schema.js'
 
 /** What a structure says beside its elements. */
-export interface StructureOptions {
+interface StructureOptions {
   readonly kind?: FilterKind
   /** More of JSON Schema: `dependentRequired`, `anyOf`, `x-ordered`. */
   readonly schema?: Schema
@@ -47,7 +47,7 @@ export function recursiveBackbone<T> (name: string, build: (self: Datatype<T>) =
 }
 
 /** The JSON Schema of an object with these elements. */
-export function objectSchema (elements: Elements): Schema {
+function objectSchema (elements: Elements): Schema {
   const entries = Object.entries(elements)
   const required = entries.filter(([, element]) => element.options.required === true && element.options.default === undefined).map(([name]) => name)
   return {

@@ -16,7 +16,7 @@ export const nameOf = path => path.replace(/-(\w)/g, (_, letter) => letter.toUpp
 const aboutOf = type => `${resourceTypes.get(type).snapshot.element[0].short.replaceAll("'", '’').trim().replace(/\.$/, '')}.`
 
 /** The filters of a type: for each field the search parameter that looks at its element alone, and one pair for its dates. */
-export function filtersOf (type, fields) {
+function filtersOf (type, fields) {
   const parameters = searchParametersOf(type)
   const exactly = ({ element, kind }) => parameters.filter(([, of, expression]) => of === kind && [`${type}.${element}`, `(${type}.${element})`].includes(expression))
   const byField = fields.filter(({ kind }) => kind !== undefined && kind !== 'date').flatMap(field => {

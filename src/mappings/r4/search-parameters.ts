@@ -1,10 +1,10 @@
 import table from './search-parameters.json' with { type: 'json' }
 
 /** How a search parameter compares: http://hl7.org/fhir/R4/search.html#ptypes */
-export type ParameterKind = 'composite' | 'date' | 'number' | 'quantity' | 'reference' | 'string' | 'token' | 'uri'
+type ParameterKind = 'composite' | 'date' | 'number' | 'quantity' | 'reference' | 'string' | 'token' | 'uri'
 
 /** A search parameter of R4 on one type. */
-export interface ParameterDefinition {
+interface ParameterDefinition {
   readonly kind: ParameterKind
   /** The elements that it looks at, as FHIRPath; absent for a composite. */
   readonly expression?: string

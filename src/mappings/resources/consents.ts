@@ -16,7 +16,7 @@ import { consentScopes } from '../value-sets.js'
 type Period = NonNullable<ReturnType<typeof period.codec.read>>
 
 /** What is permitted or denied, with exceptions of the same shape. */
-export interface Provision {
+interface Provision {
   readonly type?: 'deny' | 'permit'
   readonly period?: Period
   readonly actor?: ReadonlyArray<{ readonly role: ConceptValue, readonly reference: string }>

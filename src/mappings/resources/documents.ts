@@ -13,7 +13,7 @@ import { compositionRules } from '../rules/composition.js'
 import { compositionStatus, documentRelations } from '../value-sets.js'
 
 /** A part of a document, with the records that it is about and parts of its own. */
-export interface Section {
+interface Section {
   readonly title?: string
   readonly code?: ConceptValue
   readonly text?: string

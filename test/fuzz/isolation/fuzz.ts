@@ -11,7 +11,7 @@ import { anyRequest, filled, type FuzzRequest } from './requests.js'
 export interface FuzzEffort { readonly seed: number, readonly requests: number, readonly minutes: number }
 
 /** What came of it: how many requests were sent, and the smallest sequence that went wrong. */
-export interface FuzzResult { readonly sent: number, readonly failure?: string }
+interface FuzzResult { readonly sent: number, readonly failure?: string }
 
 const requestsOfARun = 25
 

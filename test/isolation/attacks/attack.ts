@@ -30,10 +30,10 @@ export interface Attack {
 export type Names = Readonly<Record<string, string>>
 
 /** Whatever is not the caller's, each of one length so that answers can be compared byte for byte. */
-export const strangers = ['unknown', 'theirs', 'theirsGone', 'ownGone', 'liveOnly', 'untagged', 'twoTags', 'lookalike'] as const
+const strangers = ['unknown', 'theirs', 'theirsGone', 'ownGone', 'liveOnly', 'untagged', 'twoTags', 'lookalike'] as const
 
 /** A text that only the other tenant has stored, and one that nobody has. */
-export const secrets = ['theirMark', 'nobodysMark'] as const
+const secrets = ['theirMark', 'nobodysMark'] as const
 
 /** The form that HTML forms and FHIR searches have. */
 export const form = 'content-type: application/x-www-form-urlencoded'
@@ -49,7 +49,7 @@ export function variantsOf (attack: Attack, names: Names): ReadonlyArray<{ reado
 }
 
 /** The same value with every name in braces replaced; an unknown name is a mistake in the table. */
-export function filledIn<T> (value: T, names: Names): T {
+function filledIn<T> (value: T, names: Names): T {
   if (typeof value === 'string') return value.replace(/\{([a-z][A-Za-z]*)\}/g, (_, name: string) => named(name, names)) as T
   if (Array.isArray(value)) return value.map(item => filledIn(item, names)) as T
   if (value === null || typeof value !== 'object' || value instanceof Buffer) return value
