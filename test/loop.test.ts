@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { backoff, scatteredBackoff } from '../src/backoff.js'
 import { Loop } from '../src/loop.js'
-import { until } from './link/control-plane.js'
+import { until } from './harness/until.js'
 
 t.test('what has failed is left alone for twice as long each time, up to a bound; many processes do not come back in step', async t => {
   const bounds = { firstMs: 100, longestMs: 5_000 }

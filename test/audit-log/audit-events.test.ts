@@ -13,11 +13,8 @@ import { importer } from '../bulk/importing.js'
 import { clientOf } from '../harness/client.js'
 import { fhirServer } from '../harness/fhir-server.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
+import { until } from '../harness/until.js'
 import { provesAuditEvents } from './audit-events-contract.js'
-
-async function until (isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!await isSo()) await new Promise(resolve => setTimeout(resolve, 10))
-}
 
 async function startEventful (t: Test, settings: GatewaySettings = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-events-'))

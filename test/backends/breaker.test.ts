@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { Breaker, CircuitOpen } from '../../src/backends/breaker.js'
 import { HttpBackend, probePath, type HttpBackendOptions } from '../../src/backends/http-backend.js'
 import type { Dispatcher } from 'undici'
+import { until } from '../harness/until.js'
 import { json, startFaultyServer, type Behaviour } from './faulty-server.js'
 
 const read = { method: 'GET', path: 'Patient/1' } as const
@@ -29,10 +30,6 @@ async function guarded (t: Test, { silenceMs = neverMs, ...options }: Partial<Ht
   })
   const backend = breaker.guard(raw)
   return { server, breaker, backend, states, codeOf: (work: Promise<unknown>) => work.then(() => 'ok', error => error.code ?? error.name) }
-}
-
-async function until (condition: () => boolean): Promise<void> {
-  while (!condition()) await pause(5)
 }
 
 t.test('a datastore that is down is asked by its breaker alone, and by everybody again once it answers', async t => {

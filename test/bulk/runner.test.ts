@@ -10,7 +10,8 @@ import { FinalFailure, WorkLeft, type DoJob, type Work } from '../../src/bulk/wo
 import { openControlStore } from '../../src/control/store.js'
 import { Failure } from '../../src/envelope/failures.js'
 import type { JobDraft, JobOwner, Jobs } from '../../src/jobs/job.js'
-import { keptLog, until } from '../link/control-plane.js'
+import { until } from '../harness/until.js'
+import { keptLog } from '../link/control-plane.js'
 import { exportRequest } from './made-jobs.js'
 
 const owner: JobOwner = { tenantId: 'org-a', mode: 'test', keyId: 'key-a', keyName: 'a key', plan: 'pro', overage: true }

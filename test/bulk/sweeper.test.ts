@@ -6,7 +6,8 @@ import { Spool } from '../../src/bulk/spool/files.js'
 import { Sweeper } from '../../src/bulk/spool/sweeper.js'
 import { openControlStore } from '../../src/control/store.js'
 import type { Jobs } from '../../src/jobs/job.js'
-import { keptLog, until } from '../link/control-plane.js'
+import { until } from '../harness/until.js'
+import { keptLog } from '../link/control-plane.js'
 import { exportRequest } from './made-jobs.js'
 
 const owner = { tenantId: 'org-a', mode: 'test', keyId: 'key-a', keyName: 'a key', plan: 'pro', overage: true } as const

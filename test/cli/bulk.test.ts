@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { test, type Test } from 'tap'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
+import { until } from '../harness/until.js'
 import { command, start, type Ended } from './command.js'
 import { faultyProxy, type Seen } from './faulty-proxy.js'
 
@@ -22,13 +23,6 @@ const patient = (number: number, more = {}): string => `${JSON.stringify({ first
 const patients = (count: number): string => Array.from({ length: count }, (_, i) => patient(i)).join('')
 const linesOf = (file: string): any[] => readFileSync(file, 'utf8').split('\n').filter(line => line !== '').map(line => JSON.parse(line))
 const jobIn = (text: string): string => /job-[a-z2-7]{26}/.exec(text)![0]
-
-async function until (isTrue: () => boolean): Promise<void> {
-  for (let tries = 0; !isTrue(); tries++) {
-    if (tries > 1_200) throw new Error('it does not come true')
-    await new Promise(resolve => setTimeout(resolve, 50))
-  }
-}
 
 test('4,000 lines go in, each with its result in order, and come out again', { timeout: 300_000 }, async t => {
   const { bulk, directory } = await open(t, t.testdir())

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { amountOf } from '../../src/limits/overage.js'
 import { startGateway } from '../harness/gateway.js'
-import { until } from '../link/control-plane.js'
+import { until } from '../harness/until.js'
 import { command } from './command.js'
 
 const plans = { pro: { requestsPerMinute: null, requestsPerMonth: 3, overage: true } }

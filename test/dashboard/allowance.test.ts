@@ -2,7 +2,7 @@ import t from 'tap'
 import { projected } from '../../src/dashboard/usage/allowance.js'
 import { signedIn } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
-import { until } from '../link/control-plane.js'
+import { until } from '../harness/until.js'
 
 const plans = { pro: { requestsPerMinute: null, requestsPerMonth: 10, overage: true } }
 

@@ -9,7 +9,7 @@ import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { freePort } from '../harness/free-port.js'
 import { startPostgres } from '../harness/postgres.js'
 import { startRedis } from '../harness/redis.js'
-import { until } from '../link/control-plane.js'
+import { until } from '../harness/until.js'
 import { startProcess, type Running } from '../link/processes.js'
 import { docker, environmentHere, readCompose, temporaryFolder } from './compose.js'
 

@@ -8,7 +8,8 @@ import t, { type Test } from 'tap'
 import { openControlStore } from '../../src/control/store.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { startPostgres } from '../harness/postgres.js'
-import { temporary, until } from '../link/control-plane.js'
+import { until } from '../harness/until.js'
+import { temporary } from '../link/control-plane.js'
 import { startGateway, startProcess, statusAt, type Running } from '../link/processes.js'
 
 t.setTimeout(300_000)

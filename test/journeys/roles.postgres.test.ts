@@ -7,7 +7,8 @@ import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { buildMain } from '../harness/built.js'
 import { freePort } from '../harness/free-port.js'
 import { startPostgres } from '../harness/postgres.js'
-import { temporary, until } from '../link/control-plane.js'
+import { until } from '../harness/until.js'
+import { temporary } from '../link/control-plane.js'
 import { blockOf } from './document.js'
 
 const run = promisify(execFile)

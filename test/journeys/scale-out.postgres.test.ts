@@ -6,7 +6,8 @@ import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { startBalancer } from '../harness/balancer.js'
 import { startPostgres } from '../harness/postgres.js'
 import { startRedis } from '../harness/redis.js'
-import { temporary, until } from '../link/control-plane.js'
+import { until } from '../harness/until.js'
+import { temporary } from '../link/control-plane.js'
 import { eachOf, startGateway, startProcess, statusAt } from '../link/processes.js'
 
 t.setTimeout(300_000)

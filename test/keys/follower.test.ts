@@ -4,6 +4,7 @@ import { KeyCache } from '../../src/keys/cache.js'
 import type { Batch, ChangeFeed, KeyState, Position } from '../../src/keys/change-feed.js'
 import { Follower } from '../../src/keys/follower.js'
 import { Replica } from '../../src/keys/replica.js'
+import { until } from '../harness/until.js'
 
 const now = () => new Date('2030-01-01T00:00:00Z')
 
@@ -43,13 +44,6 @@ function following (t: Test, feed: ChangeFeed) {
   const follower = new Follower({ feed, replica, cache, now, log })
   t.teardown(async () => { await follower.stop(); replica.close() })
   return { replica, cache, follower, lines }
-}
-
-async function until (condition: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 20_000; !condition();) {
-    if (Date.now() > deadline) throw new Error('it did not come in 20 seconds')
-    await pause(5)
-  }
 }
 
 t.test('what the feed gives stands in the copy, and a cached key goes the moment its change comes', async t => {

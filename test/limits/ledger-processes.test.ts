@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { until } from '../link/control-plane.js'
+import { until } from '../harness/until.js'
 import { startControl, startGateway, statusAt } from '../link/processes.js'
 import { requestsIn } from './usage-samples.js'
 

@@ -7,6 +7,7 @@ import { openControlStore } from '../../src/control/store.js'
 import type { UsageLedger } from '../../src/limits/ledger/ledger.js'
 import type { SendUsage, UsageBatch } from '../../src/limits/usage.js'
 import { UsageSender } from '../../src/limits/ledger/usage-sender.js'
+import { until } from '../harness/until.js'
 import { aUse, at, ledgerPlace, openLedger, requestsIn } from './usage-samples.js'
 
 const log = { info () {}, warn () {} }
@@ -28,10 +29,6 @@ function sending (t: Test, ledger: UsageLedger, send: SendUsage, patienceMs = 10
   const sender = new UsageSender({ ledger, send, log, everyMs: 1, patienceMs })
   t.teardown(() => sender.stop())
   return sender
-}
-
-async function until (isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!await isSo()) await pause(5)
 }
 
 async function count (ledger: UsageLedger, requests = 1): Promise<void> {

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { MonthCounts } from '../../src/limits/ledger/month-counts.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { startControlPlane, startService, temporary, until } from '../link/control-plane.js'
+import { until } from '../harness/until.js'
+import { startControlPlane, startService, temporary } from '../link/control-plane.js'
 
 const plans = {
   sandbox: { requestsPerMinute: null, requestsPerMonth: 3, overage: false },

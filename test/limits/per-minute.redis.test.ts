@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { redisPassword, startRedis } from '../harness/redis.js'
-import { startControlPlane, startService, temporary, until } from '../link/control-plane.js'
+import { until } from '../harness/until.js'
+import { startControlPlane, startService, temporary } from '../link/control-plane.js'
 import { eachOf } from '../link/processes.js'
 
 const limit = 200

@@ -5,7 +5,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
-import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
@@ -16,14 +15,6 @@ import type { ChangeFeed } from '../../src/keys/change-feed.js'
 import { Follower } from '../../src/keys/follower.js'
 import { Replica } from '../../src/keys/replica.js'
 import { openService, type Service } from '../../src/service.js'
-
-/** Waits until something is so. */
-export async function until (condition: () => unknown, seconds = 20): Promise<void> {
-  for (const deadline = Date.now() + seconds * 1_000; !await condition();) {
-    if (Date.now() > deadline) throw new Error(`it did not come in ${seconds} seconds`)
-    await pause(10)
-  }
-}
 
 /** A directory that goes with the test. */
 export function temporary (t: Test): string {

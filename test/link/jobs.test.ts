@@ -6,7 +6,8 @@ import { remoteLink } from '../../src/link/remote.js'
 import { linkRoutes } from '../../src/link/routes.js'
 import { inMemory } from '../control/databases.js'
 import { draftOf, testJobs } from '../control/jobs-contract.js'
-import { standIn, startControlPlane, startService, until } from './control-plane.js'
+import { until } from '../harness/until.js'
+import { standIn, startControlPlane, startService } from './control-plane.js'
 
 const token = 'cg_gateway_never-to-be-seen'
 const scope = { tenantId: 'org-a', mode: 'test' } as const

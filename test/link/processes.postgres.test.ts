@@ -1,7 +1,7 @@
 import t from 'tap'
 import { openControlStore } from '../../src/control/store.js'
 import { password, startPostgres } from '../harness/postgres.js'
-import { until } from './control-plane.js'
+import { until } from '../harness/until.js'
 import { eachOf, keysAt, percentiles, startGateway, startProcess, statusAt } from './processes.js'
 
 // Building the program and starting half a dozen processes takes its time.

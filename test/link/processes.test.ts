@@ -5,7 +5,7 @@ import t from 'tap'
 import { dataFiles } from '../harness/data-files.js'
 import { hashSecret } from '../../src/keys/secret.js'
 import { Replica } from '../../src/keys/replica.js'
-import { until } from './control-plane.js'
+import { until } from '../harness/until.js'
 import { eachOf, keysAt, percentiles, startControl, startGateway, startProcess, statusAt } from './processes.js'
 
 // Building the program and starting two dozen processes takes its time.

@@ -5,7 +5,8 @@ import type { Test } from 'tap'
 import { openControlStore, type ControlStore } from '../../src/control/store.js'
 import { buildMain } from '../harness/built.js'
 import { freePort } from '../harness/free-port.js'
-import { calm, temporary, until } from './control-plane.js'
+import { until } from '../harness/until.js'
+import { calm, temporary } from './control-plane.js'
 
 const main = buildMain()
 

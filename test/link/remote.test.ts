@@ -9,7 +9,8 @@ import type { Batch, KeyState } from '../../src/keys/change-feed.js'
 import { hashSecret } from '../../src/keys/secret.js'
 import type { UsageBatch } from '../../src/limits/usage.js'
 import { remoteLink, type RemoteLinkOptions } from '../../src/link/remote.js'
-import { following, standIn, until } from './control-plane.js'
+import { until } from '../harness/until.js'
+import { following, standIn } from './control-plane.js'
 
 const token = 'cg_gateway_never-to-be-seen'
 

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Reporter } from '../../src/link/reporter.js'
-import { keptLog, until } from './control-plane.js'
+import { until } from '../harness/until.js'
+import { keptLog } from './control-plane.js'
 
 function reporting (t: Test, report: (stopping: AbortSignal) => Promise<void>, options: { everyMs?: number, gapMs?: number } = {}) {
   const { lines, log } = keptLog()

@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { standIn, startControlPlane, startService, temporary, until } from './control-plane.js'
+import { until } from '../harness/until.js'
+import { standIn, startControlPlane, startService, temporary } from './control-plane.js'
 
 type Started = Awaited<ReturnType<typeof startService>>
 

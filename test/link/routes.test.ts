@@ -7,7 +7,8 @@ import { messagesIn } from '../../src/link/event-stream.js'
 import { remoteLink } from '../../src/link/remote.js'
 import { linkRoutes } from '../../src/link/routes.js'
 import type { Batch } from '../../src/keys/change-feed.js'
-import { following, startControlPlane, until } from './control-plane.js'
+import { until } from '../harness/until.js'
+import { following, startControlPlane } from './control-plane.js'
 
 const report = { gatewayId: 'gateway-1', name: 'one', version: '1.2.3', startedAt: '2030-01-01T00:00:00.000Z', position: { feedId: '', seq: 0 }, checks: { keys: 'degraded' } }
 

@@ -9,13 +9,10 @@ import { json, startFaultyServer } from '../backends/faulty-server.js'
 import { importer } from '../bulk/importing.js'
 import { clientOf } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
+import { until } from '../harness/until.js'
 import { readScrape, startMeasured } from './scrape.js'
 
 const ada = { firstName: 'Ada', lastName: 'Byron' }
-
-async function until (isSo: () => Promise<boolean>): Promise<void> {
-  while (!await isSo()) await new Promise(resolve => setTimeout(resolve, 20))
-}
 
 test('requests are counted by the pattern of their route, the class of their status and the mode of the key', async t => {
   const gateway = await startMeasured(t)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { run } from '../../src/cli/run.js'
 import { startGateway } from '../harness/gateway.js'
-import { until } from '../link/control-plane.js'
+import { until } from '../harness/until.js'
 
 t.test('a key that was sent as nothing is one that was not sent', async t => {
   const { inject } = await startGateway(t)

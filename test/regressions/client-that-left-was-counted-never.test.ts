@@ -4,15 +4,14 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { setTimeout as pause } from 'node:timers/promises'
 import fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { whenEnded } from '../../src/gateway/when-ended.js'
 import { json, startFaultyServer, type Behaviour } from '../backends/faulty-server.js'
 import { tenantSystem } from '../harness/fhir-server.js'
+import { until } from '../harness/until.js'
 import { startMeasured } from '../metrics/scrape.js'
 
-const until = async (isSo: () => boolean | Promise<boolean>) => { while (!await isSo()) await pause(10) }
 const nobody = json(404, { resourceType: 'OperationOutcome' })
 /** More than two ends of a connection keep for a client that does not read. */
 const largeText = 'x'.repeat(14_000_000)

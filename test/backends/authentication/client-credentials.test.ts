@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import type { BackendRequest } from '../../../src/backends/backend.js'
 import { Failure } from '../../../src/envelope/failures.js'
 import { certificate, startTokenServer, type TokenServer } from '../../harness/token-server.js'
+import { until } from '../../harness/until.js'
 import { startGuarded, type Guarded } from './datastores.js'
 
 const read: BackendRequest = { method: 'GET', path: 'Patient/1' }
@@ -36,10 +37,6 @@ async function failureOf (outcome: Promise<unknown>): Promise<Failure> {
   const error = await outcome.then(() => undefined, (thrown: unknown) => thrown)
   if (!(error instanceof Failure)) throw new Error('no failure came', { cause: error })
   return error
-}
-
-async function until (holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise(resolve => setTimeout(resolve, 5))
 }
 
 for (const method of ['client_secret_basic', 'client_secret_post'] as const) {
