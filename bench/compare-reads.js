@@ -1,6 +1,7 @@
 // Reads of one record from several gateways by turns, and what each takes beside one of them.
 import autocannon from 'autocannon'
 import { cpus } from 'node:os'
+import { median } from './median.js'
 import { processorTime } from './processes.js'
 
 /** Loads each target, in rounds of some seconds, and prints the medians as a table; `bare` is the target that the others are compared with. */
@@ -23,8 +24,4 @@ async function load ({ url, pid, key: { tenantId, secret } }, duration) {
   const { '2xx': served, non2xx, errors, requests } = await autocannon({ url: `${url}/v1/patients/${tenantId}`, headers: { 'x-api-key': secret }, connections: 10, duration })
   if (non2xx > 0 || errors > 0) throw new Error(`${non2xx} answers were not 2xx, ${errors} errors`)
   return { rate: requests.average, cost: (processorTime(pid) - before) * 1_000 / served }
-}
-
-function median (numbers) {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
 }

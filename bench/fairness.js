@@ -8,6 +8,7 @@ import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'undici'
+import { median } from './median.js'
 import { newKey, newSurroundings, start, startOn, stopAll } from './processes.js'
 
 const { values } = parseArgs({ options: { requests: { type: 'string', default: '500' }, rounds: { type: 'string', default: '3' }, connections: { type: 'string', default: '200' }, delays: { type: 'string', default: '0,20' } } })
@@ -66,8 +67,4 @@ async function times ({ url, key: { tenantId, secret } }, count) {
   await client.close()
   const sorted = measured.toSorted((a, b) => a - b)
   return { p50: sorted[Math.floor((count - 1) * 0.5)], p99: sorted[Math.floor((count - 1) * 0.99)] }
-}
-
-function median (numbers) {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
 }

@@ -2,6 +2,7 @@
 // Usage: npm run build && node bench/mappings.js [patients observations …]
 import { cpus } from 'node:os'
 import { mappings } from '../dist/mappings/registry.js'
+import { median } from './median.js'
 
 const batches = 60
 const callsPerBatch = 100
@@ -57,10 +58,6 @@ function time (call) {
   }
   for (let i = 0; i < batches / 3; i++) batch()
   return median(Array.from({ length: batches }, batch))
-}
-
-function median (numbers) {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
 }
 
 /** A value of every field that can stand beside the others. */

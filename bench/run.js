@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process'
 import { cpus, hostname } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { median } from './median.js'
 import { residentMemory, start, startGateway, stopAll } from './processes.js'
 
 const { values: { seconds, rounds } } = parseArgs({ options: { seconds: { type: 'string', default: '5' }, rounds: { type: 'string', default: '3' } } })
@@ -67,8 +68,4 @@ async function load (target, duration) {
   const result = await autocannon({ ...target, connections: 10, duration })
   if (result.non2xx > 0 || result.errors > 0) throw new Error(`${target.url}: ${result.non2xx} answers were not 2xx, ${result.errors} errors`)
   return { rate: result.requests.average, p50: result.latency.p50, p99: result.latency.p99 }
-}
-
-function median (numbers) {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
 }

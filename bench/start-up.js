@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { median } from './median.js'
 import { freePort, processorTime, residentMemory, start, stopAll } from './processes.js'
 
 const { values: { rounds } } = parseArgs({ options: { rounds: { type: 'string', default: '7' } } })
@@ -50,8 +51,4 @@ async function measure (env) {
   child.kill('SIGTERM')
   await ended
   return measured
-}
-
-function median (numbers) {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
 }
