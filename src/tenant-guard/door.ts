@@ -2,6 +2,7 @@ import type { Backend, BackendAnswer, BackendRequest } from '../backends/backend
 import { Failure } from '../envelope/failures.js'
 import { parseStored } from '../json.js'
 import type { StoredResource } from '../mappings/fhir.js'
+import type { Mode } from '../mode.js'
 import type { Access } from './access.js'
 import { ownRecord } from './answer.js'
 import type { CursorPlace, Cursors } from './cursor.js'
@@ -13,7 +14,7 @@ import type { Tenant } from './tenant.js'
 export interface Door {
   readonly backend: Backend
   readonly tenant: Tenant
-  readonly mode: 'test' | 'live'
+  readonly mode: Mode
   readonly ownership: Ownership
   readonly cursors: Cursors
   /** The request's id, which the datastore is told for its own log. */
@@ -36,7 +37,7 @@ export interface Incident {
   readonly interaction: InteractionKind
   readonly type: string
   readonly datastore: string
-  readonly mode: 'test' | 'live'
+  readonly mode: Mode
   readonly tenantId: string
   /** How many records it concerns. */
   readonly records: number

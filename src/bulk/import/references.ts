@@ -1,3 +1,4 @@
+import { hasIdForm } from '../../fhir-names.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
 import { inFields } from '../../records/references.js'
 import type { Targets } from '../../tenant-guard/import/resolve-links.js'
@@ -51,5 +52,5 @@ function candidatesOf ({ types, isCanonical }: OpenField, value: unknown): reado
   if (typeof value !== 'string') return []
   const own = `${types[0]}/`
   const bare = isCanonical && value.startsWith(own) ? value.slice(own.length) : value
-  return /^[A-Za-z0-9.-]{1,64}$/.test(bare) ? types.map(type => `${type}/${bare}`) : []
+  return hasIdForm(bare) ? types.map(type => `${type}/${bare}`) : []
 }

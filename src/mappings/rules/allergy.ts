@@ -1,6 +1,6 @@
 import type { FhirElement } from '../fhir.js'
 import type { Rule } from '../kit/rule.js'
-import { exists, hasCoding } from './exists.js'
+import { exists, hasCoding } from '../kit/exists.js'
 
 export const allergyRules: readonly Rule[] = [
   {

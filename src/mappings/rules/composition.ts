@@ -2,7 +2,7 @@ import { isNarrative } from '../elements/xhtml.js'
 import type { FhirElement } from '../fhir.js'
 import { at, isElement, itemsAt } from '../kit/path.js'
 import type { Rule } from '../kit/rule.js'
-import { exists } from './exists.js'
+import { exists } from '../kit/exists.js'
 
 export const compositionRules: readonly Rule[] = [
   {

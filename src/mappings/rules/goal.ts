@@ -1,6 +1,6 @@
 import { isElement, itemsAt } from '../kit/path.js'
 import type { Rule } from '../kit/rule.js'
-import { exists } from './exists.js'
+import { exists } from '../kit/exists.js'
 
 export const goalRules: readonly Rule[] = [
   {

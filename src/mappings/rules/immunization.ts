@@ -1,5 +1,5 @@
 import type { Rule } from '../kit/rule.js'
-import { exists } from './exists.js'
+import { exists } from '../kit/exists.js'
 
 export const immunizationRules: readonly Rule[] = [
   {

@@ -1,7 +1,7 @@
 import type { FhirElement } from '../fhir.js'
 import { isElement, itemsAt } from '../kit/path.js'
 import type { Rule } from '../kit/rule.js'
-import { exists } from './exists.js'
+import { exists } from '../kit/exists.js'
 
 export const observationRules: readonly Rule[] = [
   {

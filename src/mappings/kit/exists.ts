@@ -1,5 +1,5 @@
 import type { FhirElement } from '../fhir.js'
-import { isElement, itemsAt } from '../kit/path.js'
+import { isElement, itemsAt } from './path.js'
 
 /** Whether R4 counts an element as existing: it has a value, or an id or extensions in its place. A choice is named `age[x]`. */
 export function exists (holder: FhirElement, name: string): boolean {
