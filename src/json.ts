@@ -39,7 +39,7 @@ export function parseStrict (body: Uint8Array): unknown {
   const { depth, members, numbers } = scan(text)
   if (depth > maxDepth) throw new JsonRefused(`nested deeper than ${maxDepth} levels`)
   const value = parseOrRefuse(text, numbers)
-  if (numbers.some(isOutOfRange)) throw new JsonRefused('a number is too large or too long')
+  if (numbers.some(number => isOutOfRange(number.text))) throw new JsonRefused('a number is too large, too small or too long')
   if (countMembers(value) < members) throw new JsonRefused('a name stands twice in one object')
   return value
 }
@@ -179,10 +179,18 @@ function numberAt (text: string, start: number): string {
 
 const isExact = (text: string): boolean => String(Number(text)) !== text && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
 
-/** Characters of the longest text of a JavaScript number that is written without an exponent, as some servers write all. */
-const longestNumber = 400
+/** Digits that a number may have when it is written without an exponent; JavaScript's own have 325 at most. */
+const mostDigits = 400
 
-const isOutOfRange = ({ text }: ExactText): boolean => text.length > longestNumber || !Number.isFinite(Number(text))
+/**
+ * Whether the text of a number stands for one that is too large, or too long without its exponent. HAPI writes numbers that
+ * way: `1e-1000000000` takes all its memory, and a record that holds it can't be read any more.
+ */
+export function isOutOfRange (text: string): boolean {
+  const [number, whole = '', fraction = '', exponent = '0'] = /^[-+]?(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
+  if (number === undefined) return false
+  return whole.length + fraction.length + Math.abs(Number(exponent)) > mostDigits || !Number.isFinite(Number(text))
+}
 
 // Nobody outside knows it, so no text that was sent or stored begins with it.
 const marker = randomUUID()

@@ -1,5 +1,7 @@
 import type { BackendRequest } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
+import { isOutOfRange } from '../json.js'
+import { parameterOf } from '../mappings/r4/search-parameters.js'
 import { escaped, splitUnescaped } from '../search-values.js'
 import type { SearchParameter } from './interaction.js'
 import { resourceTypes } from './resource-types.js'
@@ -27,7 +29,7 @@ const mostEntries = 1_000
  */
 export function restrict ({ type, parameters, count, total }: Asked, tenant: Tenant): BackendRequest {
   if (!Number.isInteger(count) || count < 0 || count > mostEntries) throw refused(`count must be from 0 to ${mostEntries}.`)
-  const asked = harmless(parameters, tenant)
+  const asked = harmless(type, parameters, tenant)
   const page: SearchParameter[] = [['_count', String(count)], ...total === undefined ? [] : [['_total', total] as const]]
   const own = encodeParameters([['_tag', tenantToken(tenant)], ...page])
   const path = `${type}?${asked === '' ? '' : `${asked}&`}${own}`
@@ -55,12 +57,15 @@ export const identityOnly = (type: string): string => type === 'Bundle' ? '' : '
  * Conditions on the tenant's own records, encoded: what a conditional write is told, and what a client's criteria become.
  * @throws {Failure} as {@link restrict}
  */
-export function conditionsAmongOwn (parameters: readonly SearchParameter[], tenant: Tenant): string {
-  return [harmless(parameters, tenant), encodeParameters([['_tag', tenantToken(tenant)]])].filter(part => part !== '').join('&')
+export function conditionsAmongOwn ({ type, parameters }: Pick<Asked, 'type' | 'parameters'>, tenant: Tenant): string {
+  return [harmless(type, parameters, tenant), encodeParameters([['_tag', tenantToken(tenant)]])].filter(part => part !== '').join('&')
 }
 
-function harmless (parameters: readonly SearchParameter[], tenant: Tenant): string {
-  for (const parameter of parameters) demandHarmless(parameter, tenant)
+function harmless (type: string, parameters: readonly SearchParameter[], tenant: Tenant): string {
+  for (const parameter of parameters) {
+    demandHarmless(parameter, tenant)
+    demandShortNumbers(type, parameter)
+  }
   return encodeParameters(parameters)
 }
 
@@ -84,6 +89,15 @@ function demandHarmless ([name, value]: SearchParameter, tenant: Tenant): void {
   if (/^[\s,]*$/.test(value) || value.includes('\0') || !value.isWellFormed()) throw refused('A filter has no value, or one that is not text.')
   if (base === '_sort' && !/^-?\w[\w-]*(,-?\w[\w-]*)*$/.test(value)) throw refused('_sort takes names of filters, joined by commas.')
   if (base === '_tag') demandOtherTag(value, tenant)
+}
+
+const numeric: ReadonlySet<string | undefined> = new Set(['composite', 'number', 'quantity'])
+
+/** HAPI writes a number out in full to compare with it. */
+function demandShortNumbers (type: string, [name, value]: SearchParameter): void {
+  if (!numeric.has(parameterOf(type, name.split(':', 1)[0]!)?.kind)) return
+  const parts = value.split(/[,|$]/).map(part => part.trim().replace(/^[a-z]{2}/, ''))
+  if (parts.some(isOutOfRange)) throw refused('A filter has a number that is too large, too small or too long.')
 }
 
 function demandOtherTag (value: string, tenant: Tenant): void {

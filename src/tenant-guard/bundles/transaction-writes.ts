@@ -31,7 +31,7 @@ export async function writeOf (door: Door, { fullUrl, interaction }: BundleEntry
   const named = fullUrl === undefined ? {} : { fullUrl }
   switch (interaction.kind) {
     case 'create': return { ...named, ...toCreate(door, interaction.type, interaction.resource) }
-    case 'conditional-create': return { ...named, ...toCreate(door, interaction.type, interaction.resource, interaction.criteria.parameters) }
+    case 'conditional-create': return { ...named, ...toCreate(door, interaction.type, interaction.resource, interaction.criteria) }
     case 'update':
       await demandPossibleVersion(door, interaction)
       return { ...named, ...toUpdate(door, interaction) }
@@ -44,7 +44,7 @@ export async function writeOf (door: Door, { fullUrl, interaction }: BundleEntry
   }
 }
 
-function toCreate (door: Door, type: string, { id: _, ...content }: FhirResource, criteria?: ConditionalUpdate['criteria']['parameters']): Write {
+function toCreate (door: Door, type: string, { id: _, ...content }: FhirResource, criteria?: ConditionalUpdate['criteria']): Write {
   const resource = marked(stamp(content as FhirResource, door.tenant), door.tenant)
   const ifNoneExist = criteria && conditionsAmongOwn(criteria, door.tenant)
   return { type, resource, request: { method: 'POST', url: type, ...ifNoneExist !== undefined && { ifNoneExist } }, isVersioned: false }
@@ -66,7 +66,7 @@ async function toUpdateOrCreate (door: Door, { type, resource, criteria, version
   }
   if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
   if (resource.id !== undefined) throw notFound()
-  return { ...toCreate(door, type, resource, criteria.parameters), isUpdate: true }
+  return { ...toCreate(door, type, resource, criteria), isUpdate: true }
 }
 
 async function toPatch (door: Door, asked: { readonly type: string, readonly id: string, readonly patch: readonly unknown[], readonly version?: string }): Promise<Write> {

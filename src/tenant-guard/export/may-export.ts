@@ -10,7 +10,7 @@ import { metaOf } from '../reads/read-record.js'
  * @throws {Failure} NOT_FOUND for a group that is not the tenant's, BAD_REQUEST or UNKNOWN_FILTER for a filter that reaches beyond the records
  */
 export async function demandExportable (door: Door, { id, asked: { filters = {} } }: Export): Promise<void> {
-  for (const conditions of Object.values(filters).flat()) conditionsAmongOwn(conditions, door.tenant)
+  for (const [type, searches] of Object.entries(filters)) for (const parameters of searches) conditionsAmongOwn({ type, parameters }, door.tenant)
   if (id === undefined) return
   if (!isId(id)) throw notFound()
   await metaOf(door, 'Group', id)

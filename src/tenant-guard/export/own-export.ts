@@ -28,7 +28,7 @@ export async function beginOwn (door: Door, types: readonly TypeSearch[], since:
     { name: '_type', valueString: types.map(({ type }) => type).join(',') },
     ...since === undefined ? [] : [{ name: '_since', valueInstant: since }],
     // Encoded, so that no comma or question mark of a value is taken for the end of it.
-    ...types.map(({ type, searches }) => ({ name: '_typeFilter', valueString: `${type}?${conditionsAmongOwn(searches[0]!, door.tenant)}` }))
+    ...types.map(({ type, searches }) => ({ name: '_typeFilter', valueString: `${type}?${conditionsAmongOwn({ type, parameters: searches[0]! }, door.tenant)}` }))
   ]
   const answer = await ask(door, { method: 'POST', path: '$export', headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
   if ([400, 404, 405, 422, 501].includes(answer.status)) return undefined

@@ -30,7 +30,7 @@ export async function conditionalCreate (door: Door, asked: ConditionalCreate): 
 /** The new record, or the one of the tenant's that meets the criteria. */
 async function makeOrFind (door: Door, { type, resource, criteria }: Omit<ConditionalCreate, 'kind'>): Promise<Written & { readonly isMade: boolean }> {
   const checked = await toCreate(door, { type, resource })
-  const headers = { ...wholeAnswer, 'if-none-exist': conditionsAmongOwn(criteria.parameters, door.tenant) }
+  const headers = { ...wholeAnswer, 'if-none-exist': conditionsAmongOwn(criteria, door.tenant) }
   for (let attempt = 1; ; attempt++) {
     const answer = await withRecord(door, await ask(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
     if (answer.status === 201 || answer.status === 200) return { record: written(door, answer, { kind: 'conditional-create', type }), answer, isMade: answer.status === 201 }

@@ -1,0 +1,26 @@
+import t from 'tap'
+import { JsonRefused, parseStrict } from '../../src/json.js'
+import { restrict } from '../../src/tenant-guard/restrict.js'
+
+const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
+
+// HAPI writes numbers without an exponent: 13 characters became a gigabyte, and every search that met the record failed.
+t.test('a number with a huge exponent is refused in a body, large or small', async t => {
+  for (const number of ['1e-1000000000', '-1E-401', '0e-9999999999999999999', '0e1000000000', '1e+401']) {
+    t.throws(() => parseStrict(Buffer.from(`{"value":${number}}`)), new JsonRefused('a number is too large, too small or too long'), number)
+  }
+  for (const number of ['5e-324', '-1.7976931348623157e308', '2.2250738585072014E-308', '1e0005']) {
+    t.equal(Number((parseStrict(Buffer.from(`{"value":${number}}`)) as { value: unknown }).value), Number(number))
+  }
+})
+
+t.test('and so it is in a search by a number, a quantity or a composite', async t => {
+  const asks = (type: string, name: string, value: string) => () => restrict({ type, parameters: [[name, value]], count: 1 }, tenant)
+  const refused = { code: 'BAD_REQUEST', message: 'A filter has a number that is too large, too small or too long.' }
+  t.throws(asks('Observation', 'value-quantity', '1e-1000000000'), refused)
+  t.throws(asks('Observation', 'value-quantity', '5,lt-1E1000000000|http://unitsofmeasure.org|mg'), refused)
+  t.throws(asks('Observation', 'code-value-quantity', 'http://loinc.org|8480-6$ap.1e-1000000000'), refused)
+  t.throws(asks('RiskAssessment', 'probability', 'ge0e-1000000000'), refused)
+  t.ok(asks('Observation', 'value-quantity', 'lt5.40e-3|http://unitsofmeasure.org|10*3/uL')())
+  t.ok(asks('Patient', 'identifier', '1e1000000000')(), 'an identifier is no number')
+})
