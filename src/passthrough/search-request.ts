@@ -13,6 +13,9 @@ const mostIncludes = 60
 const mostIterated = 3
 /** Searches that the chains and `_has` of one search may become. */
 const mostJoined = 20
+/** HAPI joins a table for each condition and each key to sort by: 200 of them kept it busy for half a minute, and so did 20,000 values. */
+const mostConditions = 50
+const mostValues = 1_000
 
 /** What the query of a search comes to, part by part. */
 interface Parts {
@@ -44,6 +47,7 @@ export function readSearch (type: string, { query, isLenient, fhirBase }: Asking
   if (parts.single.has('_cursor') && query.length > 1) throw refused('_cursor', 'goes alone: it holds the whole search')
   demandFew(parts.includes)
   if (joinedBy(parts.joins) > mostJoined) throw refused('_has', `at most ${mostJoined} chains and _has in one search; a chain over a reference that may lead to several types counts for each, unless it names one, as reference:Type.parameter`)
+  demandBounded(parts)
   return searchOf(type, parts)
 }
 
@@ -159,6 +163,16 @@ function demandFew (includes: readonly Following[]): void {
   if (includes.length > mostIncludes) throw refused('_include', `at most ${mostIncludes} in one search`)
   if (includes.filter(({ iterate }) => iterate === true).length > mostIterated) throw refused('_include', `at most ${mostIterated} with :iterate`)
 }
+
+function demandBounded ({ parameters, joins }: Parts): void {
+  const lists = [...parameters, ...joins.map(({ condition }) => condition)].map(([name, value]) => ({ name, values: value.split(unescapedComma).length }))
+  const conditions = lists.reduce((sum, { name, values }) => sum + (name === '_sort' ? values : 1), 0)
+  if (conditions > mostConditions) throw refused('query', `at most ${mostConditions} search parameters, and keys in _sort, in one search`)
+  if (lists.reduce((sum, { values }) => sum + values, 0) > mostValues) throw refused('query', `at most ${mostValues} values, those between commas counted, in one search`)
+}
+
+/** Between two values of a list. */
+const unescapedComma = /(?<!\\),/
 
 function readSort (type: string, value: string): string {
   for (const key of value.split(',')) demandKnown(type, key.replace(/^-/, ''))
