@@ -1,7 +1,6 @@
 import { Command, CommanderError } from 'commander'
-import { ConfigError } from '../config/load.js'
-import { DatabaseUnavailable } from '../control/database-unavailable.js'
 import { ControlRefused } from '../control/refused.js'
+import { explainTrouble } from '../service/start-trouble.js'
 import { version } from '../service/version.js'
 import { addAdopt } from './adopt.js'
 import { addAudit } from './audit.js'
@@ -51,20 +50,7 @@ export async function run (args: readonly string[], surroundings: Surroundings):
   }
 }
 
-const remedies: Readonly<Record<string, string>> = {
-  SQLITE_BUSY: 'another process has been writing to the control database for too long; try again',
-  SQLITE_READONLY: 'the control database can\'t be written; check the rights on the data directory, CLINIGATE_DATA',
-  SQLITE_CANTOPEN: 'the control database can\'t be opened; check the rights on the data directory, CLINIGATE_DATA',
-  SQLITE_NOTADB: 'control.db in the data directory is no database; check CLINIGATE_DATA',
-  SQLITE_FULL: 'the disk of the data directory is full',
-  EACCES: 'the data directory can\'t be made or read; check its rights, or choose another one with CLINIGATE_DATA',
-  EEXIST: 'the data directory is a file; choose another one with CLINIGATE_DATA'
-}
-
 function explain (error: unknown): string {
-  if (error instanceof ControlRefused && error.reason === 'missing') return `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?`
-  if (error instanceof ControlRefused || error instanceof ConfigError) return error.message
-  if (error instanceof DatabaseUnavailable) return error.remedy
-  const { code, message } = error as { code?: string, message: string }
-  return remedies[code ?? ''] ?? message
+  if (!(error instanceof ControlRefused)) return explainTrouble(error)
+  return error.reason === 'missing' ? `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?` : error.message
 }

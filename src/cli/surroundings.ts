@@ -6,6 +6,7 @@ import { deskFor } from '../control/desk.js'
 import { knownPlans } from '../control/organizations.js'
 import { ControlRefused } from '../control/refused.js'
 import { openControlStore, type ControlStore } from '../control/store.js'
+import { openedFile } from '../service/start-trouble.js'
 import { remoteDesk, type CommandDesk, type RemotePlace } from './remote-desk.js'
 
 /** Where a command runs: what the process knows of its surroundings. */
@@ -70,7 +71,7 @@ const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
 /** Opens the control store that the configuration names, for the work. */
 export async function withControlStore<T> (config: Config, { environment, now }: Surroundings, work: (store: ControlStore) => Promise<T>): Promise<T> {
   const url = controlDatabaseUrl(config, environment)
-  const store = await openControlStore({ file: join(config.dataDirectory, 'control.db'), url, ...knownPlans(config.plans), now })
+  const store = await openedFile(join(config.dataDirectory, 'control.db'), file => openControlStore({ file, url, ...knownPlans(config.plans), now }))
   try {
     return await work(store)
   } finally {

@@ -15,6 +15,7 @@ import type { Closers } from './closers.js'
 import type { ServiceParts } from './parts.js'
 import { gatewayName } from './gateway-name.js'
 import { ownUrl } from './own-url.js'
+import { openedFile } from './start-trouble.js'
 
 /** The control plane of this process: what manages organizations and keys, and what gateways elsewhere follow. */
 export interface ControlSide {
@@ -29,7 +30,7 @@ export interface ControlSide {
 /** Opens the control database. It knows nothing of datastores or of the copy of the keys. */
 export async function openControlSide (config: Config, { environment, now, version }: ServiceParts, closers: Closers): Promise<ControlSide> {
   const url = controlDatabaseUrl(config, environment)
-  const store = closers.add(await openControlStore({ file: join(config.dataDirectory, 'control.db'), url, ...knownPlans(config.plans), now }))
+  const store = closers.add(await openedFile(join(config.dataDirectory, 'control.db'), file => openControlStore({ file, url, ...knownPlans(config.plans), now })))
   const linked = linkedStore(store)
   const own = ownUrl(config)
   return {

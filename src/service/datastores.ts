@@ -15,6 +15,7 @@ import { acquaintance } from './acquaintance.js'
 import type { Closers } from './closers.js'
 import { credentialsCheck, openClient, type ClientParts } from './datastore-client.js'
 import type { ServiceParts } from './parts.js'
+import { openedFile } from './start-trouble.js'
 import { warnOfSettings } from './warnings.js'
 
 /** The FHIR servers behind the gateway, sandboxes included. */
@@ -109,7 +110,7 @@ export function sandboxFile ({ dataDirectory }: Config, name: string): string {
 export async function openDatastore (config: Config, name: string, { closers, ...parts }: ClientParts & { readonly closers: Closers }): Promise<Backend> {
   const datastore = config.datastores[name]
   if (datastore !== undefined && !isSandbox(config, name)) return closers.add(await openClient(name, datastore, parts))
-  const sandbox = closers.add(await startSandbox({ file: sandboxFile(config, name), now: parts.now }))
+  const sandbox = closers.add(await openedFile(sandboxFile(config, name), file => startSandbox({ file, now: parts.now })))
   return closers.add(new HttpBackend({ name, baseUrl: sandbox.url }))
 }
 

@@ -26,6 +26,7 @@ import type { ServiceParts } from './parts.js'
 import { openReports } from './reports.js'
 import { openSharedCounts, sharedCheck } from './shared-counts.js'
 import { openUsage } from './usage.js'
+import { openedFile } from './start-trouble.js'
 
 /** What serves `/v1`: everything that the pipeline is made of, and what else a start needs of it. */
 export interface GatewaySide {
@@ -44,7 +45,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
   const usage = closers.add(await openUsage(config, { link, now, log }))
   const shared = await openSharedCounts(config, { environment, log }, closers)
   const checks = { usage: usage.check, ...(shared ? { sharedCounts: () => sharedCheck(shared) } : {}), ...datastores.checks }
-  const keyedRequests = closers.add(new KeyedRequests({ file: join(config.dataDirectory, 'idempotency.db'), now }))
+  const keyedRequests = closers.add(await openedFile(join(config.dataDirectory, 'idempotency.db'), file => new KeyedRequests({ file, now })))
   const url = ownUrl(config)
   const ownership = ownershipCache()
   const openDoor = doors(config, datastores, { url, now, ownership, onIncident: metrics?.incident })

@@ -2,12 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
 import { destination, pino } from 'pino'
 import type { Config } from '../config.js'
-import { ConfigError, loadConfig } from '../config/load.js'
-import { DatabaseUnavailable } from '../control/database-unavailable.js'
+import { loadConfig } from '../config/load.js'
 import { logOptions } from '../gateway/log.js'
 import { openService, type Service } from '../service.js'
 import { announcement } from './announcement.js'
 import { firstStart } from './first-start.js'
+import { explainTrouble } from './start-trouble.js'
 import { requireSupportedNode } from './supported-node.js'
 import { version } from './version.js'
 
@@ -35,7 +35,7 @@ export async function startProcess ({ config, role }: StartOptions, { environmen
     requireSupportedNode()
     await run({ ...environment, ...(config === undefined ? {} : { CLINIGATE_CONFIG: config }), ...(role === undefined ? {} : { CLINIGATE_ROLE: role }) }, out)
   } catch (error) {
-    throw new Error(explain(error), { cause: error })
+    throw new Error(explainTrouble(error), { cause: error })
   }
 }
 
@@ -65,13 +65,4 @@ async function begin ({ app, control, sandboxes, catchUp }: Service, config: Con
   const made = control && await firstStart(control, config)
   await catchUp()
   return announcement({ version, address, sandboxes, ...made }, config)
-}
-
-function explain (error: unknown): string {
-  if (error instanceof ConfigError) return error.message
-  if (error instanceof DatabaseUnavailable) return error.remedy
-  const { code, message } = error as NodeJS.ErrnoException
-  if (code === 'EADDRINUSE') return 'the port is taken by another process; choose another one with PORT'
-  if (code === 'EACCES') return 'the address or the data directory is not allowed to this user; check HOST, PORT and CLINIGATE_DATA'
-  return message
 }

@@ -115,7 +115,7 @@ t.test('a data directory is made for its owner alone', async t => {
 
 t.test('a data directory that can\'t be used, or a bad configuration, is one clear error', async t => {
   const directory = t.testdir({ file: 'x', broken: { 'control.db': 'this is no database, but a text that is long enough for one' } })
-  t.match(await cliOn(join(directory, 'file'))('orgs', 'list'), { code: 1, err: /^clinigate: the data directory is a file[^\n]*\n$/ })
+  t.match(await cliOn(join(directory, 'file'))('orgs', 'list'), { code: 1, err: /^clinigate: [^\n]* is needed as a directory, but is a file[^\n]*\n$/ })
   t.match(await cliOn(join(directory, 'broken'))('orgs', 'list'), { code: 1, err: /^clinigate: control.db[^\n]*no database[^\n]*\n$/ })
   t.match(await cliOn(directory, { PORT: 'many' })('orgs', 'list'), { code: 1, err: /PORT: must be integer/ })
 })
