@@ -1,6 +1,7 @@
 import { otherPrecondition } from '../envelope/conditions.js'
 import { Failure } from '../envelope/failures.js'
 import { refused } from '../envelope/query.js'
+import { isSubsetted, type FhirResource } from '../mappings/fhir.js'
 import { compartments } from '../mappings/r4/compartments.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import { policy } from '../tenant-guard/policy.js'
@@ -127,14 +128,24 @@ function everything ({ query }: FhirRequest, { id }: Named): FhirInteraction {
 
 function create (request: FhirRequest, { type }: Named): FhirInteraction {
   requireNoQuery(request)
-  const resource = resourceIn(request, type)
+  const resource = wholeIn(request, type)
   if (request.ifNoneExist === undefined) return { kind: 'create', type, resource }
   return { kind: 'conditional-create', type, resource, criteria: criteriaOf(type, request.ifNoneExist, request.fhirBase) }
 }
 
+/**
+ * The resource to be stored, which a datastore takes whatever is missing from it.
+ * @throws {Failure} BAD_REQUEST, VALIDATION_ERROR for one that was read by `_elements` or `_summary`
+ */
+function wholeIn (request: FhirRequest, type: string): FhirResource {
+  const resource = resourceIn(request, type)
+  if (isSubsetted(resource)) throw new Failure('VALIDATION_ERROR', { message: 'By its tag SUBSETTED this is a part of a record: the rest would be lost. Read the whole record and change that, or patch it; where it is whole, leave the tag out.' })
+  return resource
+}
+
 function update (request: FhirRequest, { type, id }: Named): FhirInteraction {
   requireNoQuery(request)
-  const resource = resourceIn(request, type)
+  const resource = wholeIn(request, type)
   if (resource.id !== undefined && resource.id !== id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id in the URL, or none.' })
   return { kind: 'update', type, id, resource, ...versionIn(request) }
 }
@@ -150,7 +161,7 @@ function patch (request: FhirRequest, { type, id }: Named): FhirInteraction {
 }
 
 function conditionalUpdate (request: FhirRequest, { type }: Named): FhirInteraction {
-  return { kind: 'conditional-update', type, resource: resourceIn(request, type), criteria: criteriaOf(type, request.query, request.fhirBase), ...versionIn(request) }
+  return { kind: 'conditional-update', type, resource: wholeIn(request, type), criteria: criteriaOf(type, request.query, request.fhirBase), ...versionIn(request) }
 }
 
 function conditionalPatch (request: FhirRequest, { type }: Named): FhirInteraction {

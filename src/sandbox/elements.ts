@@ -1,6 +1,4 @@
-import type { StoredResource } from '../mappings/fhir.js'
-
-const subsetted = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }
+import { subsetted, type StoredResource } from '../mappings/fhir.js'
 
 /** What of each resource is wanted; absent means all of it. */
 export interface Shape {

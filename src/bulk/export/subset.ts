@@ -1,8 +1,5 @@
-import type { FhirElement } from '../../mappings/fhir.js'
+import { subsetted, type FhirElement } from '../../mappings/fhir.js'
 import { mandatoryElements, named } from '../../mappings/r4/elements.js'
-
-/** Says of a record that it was not shown whole: http://hl7.org/fhir/R4/search.html#elements */
-const subsetted = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }
 
 /** What every record keeps. */
 const always = ['resourceType', 'id', 'meta']

@@ -1,7 +1,7 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
 import type { BackendAnswer } from '../../backends/backend.js'
 import { printJson } from '../../json.js'
-import type { StoredResource } from '../../mappings/fhir.js'
+import { isSubsetted, type StoredResource } from '../../mappings/fhir.js'
 import { causeOf, jsonOf } from '../door.js'
 import { isId } from '../resource-types.js'
 import type { Tenant } from '../tenant.js'
@@ -55,14 +55,12 @@ export function ownedState (record: StoredResource, tenant: Tenant): 'own' | 'fo
   return owner.tenantId === tenant.id ? 'own' : 'foreign'
 }
 
-const subset = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }
-
 async function tag ({ send, tenant }: Adoption, record: StoredResource): Promise<Outcome | 'again' | 'uncertain'> {
   const { meta, resourceType, id } = record
   const tags = meta.tag ?? []
   // Without a version, what somebody else writes in the same moment would be lost.
   if (!isId(meta.versionId)) return 'failed: the datastore gives its records no version'
-  if (tags.some(({ system, code }) => system === subset.system && code === subset.code)) return 'failed: the datastore showed a part of it only'
+  if (isSubsetted(record)) return 'failed: the datastore showed a part of it only'
   const body = printJson({ ...record, meta: { ...meta, tag: [...tags, { system: tenant.system, code: tenant.id }] } })
   const headers = { 'if-match': `W/"${meta.versionId}"`, prefer: 'return=representation' }
   try {
