@@ -6,6 +6,7 @@ import type { Criteria, FhirSearch, Following, Join, Shape } from '../tenant-gua
 import type { SearchParameter } from '../tenant-guard/interaction.js'
 import { isTenantType } from '../tenant-guard/resource-types.js'
 import { linkElements } from '../tenant-guard/writes/link-elements.js'
+import { splitUnescaped } from '../search-values.js'
 import type { FhirRequest } from './fhir-request.js'
 
 const mostCount = 1_000
@@ -165,14 +166,11 @@ function demandFew (includes: readonly Following[]): void {
 }
 
 function demandBounded ({ parameters, joins }: Parts): void {
-  const lists = [...parameters, ...joins.map(({ condition }) => condition)].map(([name, value]) => ({ name, values: value.split(unescapedComma).length }))
+  const lists = [...parameters, ...joins.map(({ condition }) => condition)].map(([name, value]) => ({ name, values: splitUnescaped(value, ',').length }))
   const conditions = lists.reduce((sum, { name, values }) => sum + (name === '_sort' ? values : 1), 0)
   if (conditions > mostConditions) throw refused('query', `at most ${mostConditions} search parameters, and keys in _sort, in one search`)
   if (lists.reduce((sum, { values }) => sum + values, 0) > mostValues) throw refused('query', `at most ${mostValues} values, those between commas counted, in one search`)
 }
-
-/** Between two values of a list. */
-const unescapedComma = /(?<!\\),/
 
 function readSort (type: string, value: string): string {
   for (const key of value.split(',')) demandKnown(type, key.replace(/^-/, ''))
