@@ -7,7 +7,7 @@ import { stillOpen } from '../limits/monthly-quota.js'
 import { presentJob } from './present-job.js'
 
 /** What the routes of the jobs need. */
-export interface JobRoutesOptions {
+interface JobRoutesOptions {
   readonly jobs: Pick<Jobs, 'find' | 'list' | 'cancel'>
   /** The gateway's own URL, before `/v1`. */
   readonly url: string
@@ -20,7 +20,7 @@ const defaultCount = 20
 const mostCount = 100
 
 /** What the key of a job must be able to do: whoever may start one may end it. */
-export const effectOfJob: Readonly<Record<JobKind, Effect>> = { export: 'read', import: 'write' }
+const effectOfJob: Readonly<Record<JobKind, Effect>> = { export: 'read', import: 'write' }
 
 /** `/v1/bulk/jobs`: the caller's own jobs of its mode. Another one's is one that never was. */
 export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: JobRoutesOptions): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Job, JobFile, LineError } from '../jobs/job.js'
 
 /** A job as its client reads it; times are ISO 8601. */
-export interface PresentedJob {
+interface PresentedJob {
   readonly id: string
   readonly type: Job['request']['kind']
   readonly status: Job['status']

@@ -4,7 +4,7 @@ import { namesTenantSystem } from './tenant.js'
 import type { Tenant } from './tenant.js'
 
 /** What an answer must be to be shown. */
-export interface Expected {
+interface Expected {
   readonly tenant: Tenant
   readonly type: string
   /** Absent where any record of the type may come. */

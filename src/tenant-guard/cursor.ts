@@ -30,7 +30,7 @@ export interface Cursors {
   open (cursor: string, place: CursorPlace): CursorContents
 }
 
-export interface CursorOptions {
+interface CursorOptions {
   /** 32 bytes; the same for all gateways that share clients. */
   readonly key: Uint8Array
   readonly now: () => Date

@@ -3,7 +3,7 @@ import type { Send } from './patience.js'
 import { isTenantType, sharedTypes } from './resource-types.js'
 
 /** The resource types that a datastore says it serves. */
-export interface ServedTypes {
+interface ServedTypes {
   /** Those that tenants can have records of, the ones that others refer to first. */
   readonly tenant: readonly string[]
   /** Those that belong to nobody: conformance types and Subscription. */

@@ -1,5 +1,7 @@
 import t from 'tap'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { importer } from '../bulk/importing.js'
+import { startGateway } from '../harness/gateway.js'
 import { bundle, entry, openWorld, patient } from '../passthrough/world.js'
 
 // HAPI takes it: all that `_elements` or `_summary` had left out was deleted, and the record kept the tag for good.
@@ -20,4 +22,12 @@ t.test('what was read by _elements or _summary can\'t be stored as the whole rec
 
   t.match(await send('PUT', `/Patient/${id}`, { ...part, meta: { tag: [{ code: 'SUBSETTED' }, null] } }), { status: 422 }, 'a tag that is none is refused as before')
   t.match(await send('PUT', `/Patient/${id}`, { resourceType: 'Patient', id, active: false }), { status: 200 })
+})
+
+t.test('nor by a line of an import, such as an export with _elements gives', async t => {
+  const gateway = await startGateway(t)
+  const client = importer(gateway, (await gateway.createKey()).secret)
+  const tag = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }]
+  const { results } = await client.run([{ resourceType: 'Patient', id: 'a', active: true, meta: { tag } }, { resourceType: 'Patient', id: 'b', active: true }])
+  t.match(results, [{ status: 'failed', code: 'VALIDATION_ERROR', field: 'meta.tag', message: /SUBSETTED/ }, { status: 'created' }])
 })

@@ -6,7 +6,7 @@ import type { Line } from '../../tenant-guard/export/place.js'
 import { subsetOf } from './subset.js'
 
 /** How a line of one type is written. */
-export type LineForm = (line: Line) => string
+type LineForm = (line: Line) => string
 
 /** The form of each type's lines: as it is stored, a part of that, or the simple form. */
 export function lineForms ({ format, elements = [] }: Pick<ExportRequest, 'format' | 'elements'>, mappings: readonly Mapping[]): (type: string) => LineForm {

@@ -6,7 +6,7 @@ import { readAsked } from './asked.js'
 import { beginExport, type ExportStart } from './begin-export.js'
 
 /** What the route needs. */
-export interface ExportRouteOptions extends ExportStart {
+interface ExportRouteOptions extends ExportStart {
   readonly mappings: readonly Mapping[]
   /** The gateway's own URL, before `/v1`. */
   readonly url: string

@@ -2,7 +2,7 @@ import { inputFile, type Errand } from './errand.js'
 import { withoutMark } from './lines.js'
 
 /** Where a line stands in the input. */
-export interface LineSpan { readonly line: number, readonly at: number, readonly bytes: number }
+interface LineSpan { readonly line: number, readonly at: number, readonly bytes: number }
 
 /** Bytes between two lines that are read along rather than passed over. */
 const gap = 65_536

@@ -6,7 +6,7 @@ import type { IndexFile } from './index-file.js'
 const listedForALine = 5
 
 /** Whether a record may have been there before the import. */
-export type MayBeThere = (id: string) => boolean
+type MayBeThere = (id: string) => boolean
 
 const underWay = new WeakMap<IndexFile, Map<string, Promise<void>>>()
 

@@ -13,7 +13,7 @@ export interface RawLine {
 }
 
 /** Where reading begins: at a line's first byte. */
-export interface LinePlace { readonly line: number, readonly at: number }
+interface LinePlace { readonly line: number, readonly at: number }
 
 const newline = 0x0A
 

@@ -5,7 +5,7 @@ import type { Stretch } from './index-rows.js'
 import { ordered, TooDeep, type References, type Together } from './order.js'
 
 /** Lines of a circle, which go into one transaction. */
-export const mostInCircle = 500
+const mostInCircle = 500
 /** Lines that are looked at, or put into the index, between two breaths. */
 const together = 1_000
 

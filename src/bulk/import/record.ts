@@ -1,6 +1,6 @@
 import { parseBody } from '../../envelope/body.js'
 import { Failure, fieldIssue } from '../../envelope/failures.js'
-import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
+import { isSubsetted, type FhirElement, type FhirResource } from '../../mappings/fhir.js'
 import type { Occasion } from '../../mappings/kit/element.js'
 import { identityFields, type Mapping } from '../../mappings/kit/mapping.js'
 import { isElement } from '../../mappings/kit/path.js'
@@ -39,6 +39,8 @@ export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): L
   const mapping = body.resourceType === undefined || isShown(body) ? mappings.find(mapping => mapping.type === own) : undefined
   if (mapping !== undefined) return { type: own, ...named, mapping, body: sentOf(mapping, body) }
   if (body.resourceType === undefined) throw invalid('resourceType', 'records of this type have no simple form; send FHIR, with resourceType')
+  // It would replace the whole one.
+  if (isSubsetted(body)) throw invalid('meta.tag', 'by its tag SUBSETTED this is a part of a record; send the whole record')
   const { id: _, ...resource } = body
   return { type: own, ...named, body: withOwnReferences(resource, fhirBase) }
 }

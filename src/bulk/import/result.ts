@@ -33,7 +33,7 @@ const nonceBytes = 12
 const tagBytes = 16
 
 /** What a line is, as it was read. */
-export type ReadSpan = Pick<IndexedLine, 'line' | 'at' | 'bytes' | 'type' | 'identity'>
+type ReadSpan = Pick<IndexedLine, 'line' | 'at' | 'bytes' | 'type' | 'identity'>
 
 /** Random nonces. To ask the system for many at once takes as long as for one. */
 class Nonces {

@@ -8,7 +8,7 @@ import { inflated } from './bounded.js'
 import { invalid, sourcesIn, startImport, typeNamed, type Input, type StartOptions, type Wish } from './start-import.js'
 
 /** What the route needs. */
-export interface ImportRouteOptions extends StartOptions {
+interface ImportRouteOptions extends StartOptions {
   /** The largest body that is JSON; NDJSON is of any size. */
   readonly bodyBytes: number
 }

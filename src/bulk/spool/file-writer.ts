@@ -14,7 +14,7 @@ const gatheredBytes = 262_144
 const lookedAfterBytes = 33_554_432
 
 /** What a file is written with. */
-export interface WriterOptions extends ReaderOptions {
+interface WriterOptions extends ReaderOptions {
   readonly from: number
   /** Of the file as it was when the place was noted. */
   readonly mark?: string | undefined

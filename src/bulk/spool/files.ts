@@ -12,13 +12,13 @@ import { inTrouble } from './spool-trouble.js'
 import type { JobFiles } from '../work.js'
 
 /** Where the spool is, and what it leaves of the disk to others. */
-export interface SpoolOptions {
+interface SpoolOptions {
   readonly directory: string
   readonly reserveBytes: number
 }
 
 /** What a new job's files are found and read by. */
-export type NewFiles = Pick<Job, 'id' | 'fileKey' | 'storeId'> & { readonly files: JobFiles }
+type NewFiles = Pick<Job, 'id' | 'fileKey' | 'storeId'> & { readonly files: JobFiles }
 
 const readBytes = 131_072
 const fileName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/

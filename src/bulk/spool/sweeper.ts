@@ -4,7 +4,7 @@ import { Loop } from '../../loop.js'
 import type { Spool } from './files.js'
 
 /** What a sweeper joins together; `now` is the wall clock, as that of the disk. */
-export interface SweeperParts {
+interface SweeperParts {
   readonly jobs: Pick<Jobs, 'expired' | 'existing' | 'forget'>
   readonly spool: Pick<Spool, 'storeId' | 'delete' | 'unchangedSince'>
   readonly now: () => Date

@@ -10,7 +10,7 @@ export interface AnsweredEntry {
 }
 
 /** What an entry wrote; without an id where the datastore chose it. */
-export interface WrittenEntry { readonly type: string, readonly id?: string | undefined, readonly isDelete?: boolean }
+interface WrittenEntry { readonly type: string, readonly id?: string | undefined, readonly isDelete?: boolean }
 
 /**
  * The entries of an answer with the records in them. A server that passes over `Prefer` tells only where they are; those are

@@ -15,7 +15,7 @@ export type { Finding, State } from './check.js'
 export const checks: readonly Check[] = [...accessChecks, ...writeChecks, ...searchChecks, ...bundleChecks, ...integrityChecks, ...operationChecks]
 
 /** What an examination is made with. */
-export interface ExaminationParts extends Omit<TrialParts, 'pause'> {
+interface ExaminationParts extends Omit<TrialParts, 'pause'> {
   readonly pause?: TrialParts['pause']
   /** Nobody waits for the rest; what was stored is deleted all the same. */
   readonly signal?: AbortSignal

@@ -31,7 +31,7 @@ export interface BundleEntry {
 }
 
 /** The tenants of trials begin with it, which no organization's does. */
-export const trialPrefix = 'doctor-'
+const trialPrefix = 'doctor-'
 
 /** Types of which trials store records, those first that refer to others. */
 const trialTypes = ['Observation', 'Subscription', 'Basic', 'Patient']

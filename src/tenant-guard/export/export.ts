@@ -13,7 +13,7 @@ import { walkedPortions } from './walked-portions.js'
 declare const guarded: unique symbol
 
 /** What an export is made of, beside what was asked. */
-export interface ExportRun {
+interface ExportRun {
   /** Where an earlier run stood. */
   readonly place: ExportPlace | undefined
   /** When the export was asked for, ISO 8601. */

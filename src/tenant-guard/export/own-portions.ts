@@ -5,7 +5,7 @@ import type { ExportPlace, OwnExportPlace, Portion } from './place.js'
 import type { Taking } from './walked-portions.js'
 
 /** What the datastore's own export is taken with. */
-export interface OwnTaking extends Taking { readonly pause: (ms: number) => Promise<unknown> }
+interface OwnTaking extends Taking { readonly pause: (ms: number) => Promise<unknown> }
 
 type Portions = AsyncGenerator<Portion, ExportPlace>
 

@@ -3,10 +3,10 @@ import { belowBase } from '../below-base.js'
 import { ask, unexpected, type Door } from '../door.js'
 
 /** A file that a datastore is to fetch. */
-export interface OfferedFile { readonly type: string, readonly url: string }
+interface OfferedFile { readonly type: string, readonly url: string }
 
 /** What a datastore is asked to import, and the user and password by which it may fetch it. */
-export interface Offered { readonly files: readonly OfferedFile[], readonly credentials: string }
+interface Offered { readonly files: readonly OfferedFile[], readonly credentials: string }
 
 /** A datastore's own `$import`, seen by one tenant. The datastore checks nothing, so it is to fetch nothing but the texts of {@link StampedRecord}s whose references are stored. */
 export interface OwnImport {

@@ -2,7 +2,7 @@
 export type ParameterForm = 'uri' | 'canonical' | 'code' | 'string' | 'boolean' | 'integer' | 'dateTime' | 'Coding' | 'CodeableConcept'
 
 /** A question about codes that may be asked, and what answers it. */
-export interface TerminologyOperation {
+interface TerminologyOperation {
   readonly answer: 'Parameters' | 'ValueSet'
   /** Those that may be given; what names a resource by its content or id, or follows a profile, is not among them. */
   readonly parameters: Readonly<Record<string, ParameterForm>>

@@ -12,7 +12,7 @@ const ofTenants: ReadonlySet<string> = new Set([
 ])
 
 /** A resource whose canonicals nobody can resolve, and the way back to what they were. */
-export interface Unresolved {
+interface Unresolved {
   readonly resource: FhirResource
   /** JSON text with the canonicals of the resource in place of those that were put there. */
   readonly restored: (json: string) => string

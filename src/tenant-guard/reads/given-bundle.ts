@@ -17,7 +17,7 @@ export interface GivenEntry {
 }
 
 /** A Bundle as a datastore gave it: read, for the checks, and its text, for the answer. */
-export interface GivenBundle {
+interface GivenBundle {
   readonly entries: readonly GivenEntry[]
   readonly total: number | undefined
   /** The link to the next page, as it was given. */
@@ -47,7 +47,7 @@ function isList (value: unknown): value is ReadonlyArray<Record<string, unknown>
 }
 
 /** What the tenant's form of a Bundle says of itself. */
-export interface BundleHead {
+interface BundleHead {
   readonly type: 'searchset' | 'history'
   readonly total?: number | undefined
   readonly links: readonly BundleLink[]

@@ -9,7 +9,7 @@ import { pageLink } from './page-link.js'
 export interface BundleLink { readonly relation: 'self' | 'next', readonly url: string }
 
 /** What a page is continued with. */
-export interface Continuation {
+interface Continuation {
   /** The datastore's link to the next page; undefined on the last one. */
   readonly next: string | undefined
   /** Where the datastore's pages may be, below its base URL. */

@@ -21,7 +21,7 @@ export interface WalkPlace {
 }
 
 /** Where a walk begins, ISO 8601: after the last change of a record that was met, or with the first change that is wanted. */
-export interface WalkStart { readonly after?: string | undefined, readonly from?: string | undefined }
+interface WalkStart { readonly after?: string | undefined, readonly from?: string | undefined }
 
 /** What a walk meets at a time. */
 export interface Stretch {

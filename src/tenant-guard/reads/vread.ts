@@ -7,7 +7,7 @@ import { isId } from '../resource-types.js'
 import { readRecord } from './read-record.js'
 
 /** A version of a record, and the answer in which it came. */
-export interface FoundVersion { readonly record: StoredResource, readonly answer: BackendAnswer }
+interface FoundVersion { readonly record: StoredResource, readonly answer: BackendAnswer }
 
 /** One version of a record that is the tenant's now; the id may have been another's at the time of the version. */
 export async function versionOf (door: Door, { type, id, version }: VersionRead): Promise<FoundVersion> {

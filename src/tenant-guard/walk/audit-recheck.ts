@@ -6,7 +6,7 @@ import { ownerOf } from './walk-owner.js'
 import type { Send } from '../patience.js'
 
 /** Where references are in doubt. */
-export interface Doubts {
+interface Doubts {
   readonly send: Send
   readonly baseUrl: string
   readonly tenantSystem: string

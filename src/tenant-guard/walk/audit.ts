@@ -16,7 +16,7 @@ export const tagFindings = ['no-tag', 'several-tags', 'unclear-tag'] as const
 export const referenceFindings = ['foreign-reference', 'untagged-reference', 'dangling-reference', 'outside-reference'] as const
 
 /** What an audit looks at, and how. */
-export interface AuditParts extends Patience {
+interface AuditParts extends Patience {
   readonly backend: Backend
   /** System of the tenants' tags. */
   readonly tenantSystem: string

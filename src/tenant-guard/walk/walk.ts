@@ -4,7 +4,7 @@ import { stretches, type WalkPlace } from '../reads/stretches.js'
 import { encodeParameters } from '../restrict.js'
 
 /** What an operator walks over: the records of one type, whosever they are. */
-export interface OperatorsPlace extends Omit<WalkPlace, 'searching'> {
+interface OperatorsPlace extends Omit<WalkPlace, 'searching'> {
   /** Conditions beyond the type. */
   readonly criteria?: readonly SearchParameter[]
 }

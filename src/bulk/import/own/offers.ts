@@ -7,7 +7,7 @@ import { Failure } from '../../../envelope/failures.js'
 export type OfferedFiles = ReadonlyMap<string, () => Readable>
 
 /** What a datastore may fetch while one import lasts, and by what. */
-export interface Offer {
+interface Offer {
   readonly files: ReadonlyArray<{ readonly type: string, readonly url: string }>
   /** User and password, with a colon between. */
   readonly credentials: string

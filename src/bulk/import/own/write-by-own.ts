@@ -16,7 +16,7 @@ export interface OwnWay {
 }
 
 /** Lines that are handed over at once: with fewer, transactions are done sooner. */
-export interface OwnBounds { readonly fewest: number, readonly most: number }
+interface OwnBounds { readonly fewest: number, readonly most: number }
 
 const usualBounds: OwnBounds = { fewest: 1_000, most: 50_000 }
 const mostBytes = 256 * 1024 * 1024
