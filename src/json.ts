@@ -187,7 +187,7 @@ const mostDigits = 400
  * way: `1e-1000000000` takes all its memory, and a record that holds it can't be read any more.
  */
 export function isOutOfRange (text: string): boolean {
-  const [number, whole = '', fraction = '', exponent = '0'] = /^[-+]?(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
+  const [number, whole = '', fraction = '', exponent = '0'] = /^[-+]?(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
   if (number === undefined) return false
   return whole.length + fraction.length + Math.abs(Number(exponent)) > mostDigits || !Number.isFinite(Number(text))
 }

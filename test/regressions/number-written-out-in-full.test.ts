@@ -1,6 +1,7 @@
 import t from 'tap'
-import { JsonRefused, parseStrict } from '../../src/json.js'
+import { isOutOfRange, JsonRefused, parseStrict } from '../../src/json.js'
 import { restrict } from '../../src/tenant-guard/restrict.js'
+import { stamp } from '../../src/tenant-guard/writes/stamp.js'
 
 const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
 
@@ -23,4 +24,22 @@ t.test('and so it is in a search by a number, a quantity or a composite', async 
   t.throws(asks('RiskAssessment', 'probability', 'ge0e-1000000000'), refused)
   t.ok(asks('Observation', 'value-quantity', 'lt5.40e-3|http://unitsofmeasure.org|10*3/uL')())
   t.ok(asks('Patient', 'identifier', '1e1000000000')(), 'an identifier is no number')
+})
+
+// HAPI takes a text, or a list of one, for the number.
+t.test('a text in place of a number is no way around it', async t => {
+  const stored = (more: object) => () => stamp({ resourceType: 'Observation', status: 'final', ...more }, tenant)
+  const refused = { code: 'VALIDATION_ERROR', message: /number is too large, too small or too long/ }
+  for (const value of ['1E-20000000', ' 1e-1000000000 ', ['1e1000000000'], [['0e99999']], '0.'.padEnd(500, '0')]) {
+    t.throws(stored({ valueQuantity: { value } }), refused)
+    t.throws(stored({ extension: [{ url: 'http://example.org', valueDecimal: value }] }), refused)
+    t.throws(stored({ contained: [{ resourceType: 'Observation', component: [{ valueRange: { low: { value } } }] }] }), refused)
+    t.throws(stored({ meta: { extension: [{ url: 'http://example.org', valueDecimal: value }] } }), refused)
+  }
+  t.ok(stored({ identifier: [{ system: 'urn:x', value: '12e4567' }], note: [{ text: '1e1000000000' }] })(), 'texts of R4 stay as they are')
+})
+
+// Of `(\d*)\.?(\d*)` either half may take a digit: a text of a megabyte took hours.
+t.test('a long text that is nearly a number is looked at once', async t => {
+  t.equal(isOutOfRange(`${'1'.repeat(1_000_000)}x`), false)
 })

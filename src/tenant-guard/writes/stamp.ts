@@ -1,8 +1,9 @@
 import { Failure } from '../../envelope/failures.js'
-import { ExactNumber, mapJson } from '../../json.js'
+import { ExactNumber, isOutOfRange, mapJson } from '../../json.js'
 import type { FhirElement, FhirResource, Meta } from '../../mappings/fhir.js'
 import { namesTenantSystem } from '../tenant.js'
 import type { Tenant } from '../tenant.js'
+import { decimalElements, elementsWithTextValue } from './decimal-elements.js'
 
 /**
  * The resource as it is stored for a tenant: exactly one tag of the tenant system on it and none in what it holds, and
@@ -65,9 +66,21 @@ export function marked (resource: FhirResource, tenant: Tenant, mark?: { readonl
 function withoutTag<T> (value: T, tenant: Tenant): T {
   return mapJson(value, (item, name) => {
     if (name === 'meta') return metaWithoutTag(item, tenant)
-    if (isObject(item)) refuseServerExtension(item.url)
+    if (decimalElements.has(name)) refuseHugeText(item)
+    if (isObject(item)) {
+      refuseServerExtension(item.url)
+      if (!elementsWithTextValue.has(name)) refuseHugeText(item.value)
+    }
     return item
   })
+}
+
+/** HAPI takes a text for the number that it looks like, also one that no body may have. */
+function refuseHugeText (value: unknown): void {
+  if (Array.isArray(value)) return value.forEach(refuseHugeText)
+  if (typeof value !== 'string' || !isOutOfRange(value.trim())) return
+  const diagnostics = 'A text stands where R4 has a number, and that number is too large, too small or too long. Send a number.'
+  throw new Failure('VALIDATION_ERROR', { message: diagnostics, issues: [{ severity: 'error', code: 'value', diagnostics }] })
 }
 
 /** Extensions by which HAPI and Smile CDR tell themselves where content lies and to which partition a record belongs. */
