@@ -16,7 +16,7 @@ const mostIterated = 3
 const mostJoined = 20
 /** HAPI joins a table for each condition and each key to sort by: 200 of them kept it busy for half a minute, and so did 20,000 values. */
 const mostConditions = 50
-const mostValues = 1_000
+const mostValues = 5_000
 
 /** What the query of a search comes to, part by part. */
 interface Parts {
