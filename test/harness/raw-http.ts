@@ -14,7 +14,7 @@ export function exchangeRaw (url: string, ...writes: ReadonlyArray<string | Buff
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname)
     const chunks: Buffer[] = []
-    socket.setTimeout(10_000, () => socket.destroy(new Error('the server neither answered nor closed')))
+    socket.setTimeout(60_000, () => socket.destroy(new Error('the server neither answered nor closed')))
     socket.on('data', chunk => chunks.push(chunk))
     // A server that has seen enough may reset the connection after its answer.
     socket.on('error', (error: NodeJS.ErrnoException) => ['ECONNRESET', 'EPIPE'].includes(error.code ?? '') || reject(error))
