@@ -46,7 +46,7 @@ export function importJobs (options: ImportJobOptions): DoJob {
     const parts = { work, request, index, identities, seal: new Seal(fileKey), store: options.storeFor(owner, { id, log }), quota: options.quotaFor(owner) }
     const signal = AbortSignal.any([work.signal, left.signal])
     try {
-      // Before anything is added to it.
+      // Before anything is added to it, or written.
       requireAllOf(work.job, index)
       const input = await fetchSources({ work, index, signal }, options)
       const errand: Errand = { ...parts, input, signal, lineBytes: options.lineBytes, url: request.url, fhirBase: `${request.url}/v1/fhir` }
@@ -70,6 +70,12 @@ function requireAllOf (job: Job, index: IndexFile): void {
   const isBehind = index.counts.processed < processed || (total !== undefined && (index.counts.total !== total || !index.has('read')))
   const { parts = 0 } = checkpointOf(job)
   if (isBehind || index.parts().length < parts) throw damaged('the index of an import is older than what was told of it')
+  requireNoneMissing(index)
+}
+
+/** @throws {Failure} INTERNAL_ERROR when a line was taken out that had been read */
+function requireNoneMissing (index: IndexFile): void {
+  if (index.last !== index.counts.total) throw damaged('lines are missing in the index of an import')
 }
 
 async function steps (errand: Errand, options: ImportJobOptions): Promise<void> {
@@ -86,7 +92,7 @@ async function steps (errand: Errand, options: ImportJobOptions): Promise<void> 
 async function * readAndOrder (errand: Errand): AsyncGenerator<void> {
   const { index } = errand
   if (!index.has('read')) yield * readLines(errand)
-  if (index.last !== index.counts.total) throw damaged('lines are missing in the index of an import')
+  requireNoneMissing(index)
   if (!index.has('linked') || !index.has('ordered')) await orderLines(errand)
 }
 
