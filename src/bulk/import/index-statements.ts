@@ -39,7 +39,7 @@ export function statementsOn (db: Database.Database) {
     isOrdered: db.prepare('SELECT 1 FROM lines WHERE line = ? AND (place IS NOT NULL OR state >= 2)'),
     nextPlace: db.prepare('SELECT coalesce(max(place), 0) + 1 AS place FROM lines WHERE state < 2'),
     link: db.prepare(`INSERT OR IGNORE INTO links SELECT refs.line, target.line FROM refs JOIN lines AS target ON target.identity = refs.identity
-      WHERE refs.line > @after AND refs.line <= @upTo AND target.line <> refs.line`),
+      WHERE refs.line > @after AND refs.line <= @upTo`),
     leadsOn: db.prepare('SELECT 1 FROM links WHERE line > @after AND line <= @upTo AND target > line LIMIT 1'),
     placeAsRead: db.prepare('UPDATE lines SET place = line WHERE line > @after AND line <= @upTo AND state < 2 AND place IS NULL'),
     referred: db.prepare('SELECT target.line, target.state, target.result, target.type, target.identity FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = ?'),

@@ -66,7 +66,7 @@ export class Parallelism {
       this.#nextRest = shortestRest
       this.#try()
     } else {
-      this.#step = this.#step === 1 ? -1 : 1
+      this.#turn()
       this.#rest = this.#nextRest
       this.#nextRest = Math.min(longestRest, this.#nextRest * 2)
       this.#set(this.#best)
@@ -84,8 +84,12 @@ export class Parallelism {
   }
 
   #try (): void {
-    if (within(this.#best + this.#step) === this.#best) this.#step = this.#step === 1 ? -1 : 1
-    this.#set(within(this.#best + this.#step))
+    if (within(this.#best + this.#step) === this.#best) this.#turn()
+    this.#set(this.#best + this.#step)
+  }
+
+  #turn (): void {
+    this.#step = this.#step === 1 ? -1 : 1
   }
 
   #set (limit: number): void {
