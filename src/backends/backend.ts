@@ -11,6 +11,8 @@ export interface BackendRequest {
   readonly body?: string
   /** In place of `body`: the parameters of a search by POST, as application/x-www-form-urlencoded. */
   readonly form?: string
+  /** Says of a POST that is no search that it changes nothing. */
+  readonly isSafe?: true
 }
 
 export interface BackendAnswer {

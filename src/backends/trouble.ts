@@ -8,8 +8,8 @@ export const defaultRetryAfterSeconds = 5
 const longestRetryAfterSeconds = 3600
 
 /** Whether sending the request twice changes nothing. */
-function isRead (request: BackendRequest): boolean {
-  return request.method === 'GET' || request.form !== undefined
+function isRead ({ method, form, isSafe }: BackendRequest): boolean {
+  return method === 'GET' || form !== undefined || isSafe === true
 }
 
 /** What an exchange that broke means to the client. Other errors are mistakes of our own and stay what they are. */

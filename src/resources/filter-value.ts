@@ -15,13 +15,19 @@ export function valueMistake (filter: Filter, modifier: string | undefined, valu
     case 'boolean': return mistaken(part => part === 'true' || part === 'false', 'expected true or false')
     case 'date':
     case 'from':
-    case 'until': return isDate(value) ? undefined : 'expected one date such as 2026-03-14 or a time with its zone such as 2026-03-14T09:30:00Z'
+    case 'until': return isDate(value) ? undefined : dateMistake(value)
     case 'reference': return mistaken(part => isId(filter, part) || isCanonical(filter, part), expectedId(filter))
     case 'quantity':
     case 'number': return mistaken(part => quantityForm.test(part), 'expected a number, with eq, ne, gt, lt, ge or le before it when wanted, and |system|code behind it for a unit')
     case 'token': return mistaken(part => mayBeStored(filter, part), `expected ${filter.codes?.join(', ')}`)
     default: return undefined
   }
+}
+
+function dateMistake (value: string): string {
+  // A plus sign in a query is a space.
+  if (/:\d\d(?:\.\d+)? \d\d:\d\d$/.test(value)) return 'write the + before the zone as %2B'
+  return 'expected one date such as 2026-03-14 or a time with its zone such as 2026-03-14T09:30:00Z'
 }
 
 /** Whether there can be a record with this code: R4 allows no other where it binds them so. What names a code system is the datastore's to know. */

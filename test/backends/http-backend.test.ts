@@ -130,6 +130,7 @@ t.test('a write whose end is unknown tells the client to read first, and is neve
     server.behave(behaviour)
     t.match((await failureOf(backend.send(write))).message, /it may have been made/)
     t.equal(server.seen.length, 1)
+    t.match((await failureOf(backend.send({ ...write, isSafe: true }))).message, /^Try again/, 'a POST that changes nothing')
   }
 })
 
