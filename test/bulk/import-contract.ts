@@ -43,6 +43,20 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
     t.match(results[5], { code: 'VALIDATION_ERROR', message: 'It refers to line 5 of this import, which failed.' })
   })
 
+  test(`${name}: a line with what R4 does not have, or in another form, fails by its place; the others are stored`, async t => {
+    const gateway = await startGateway(t, settings)
+    const client = importer(gateway, (await gateway.createKey()).secret)
+    const lines = [patient('a'), patient('b', { birthdate: '1970-01-01' }), patient('c', { birthDate: '1970-02-30' }), patient('d', { gender: ['male'] }), patient('e')]
+    const { results } = await client.run(lines)
+    t.match(results, [
+      { status: 'created' },
+      { status: 'failed', code: 'VALIDATION_ERROR', field: 'Patient.birthdate', message: /nearest is birthDate/ },
+      { status: 'failed', code: 'VALIDATION_ERROR', field: 'Patient.birthDate', message: /expected a date/ },
+      { status: 'failed', code: 'VALIDATION_ERROR', field: 'Patient.gender', message: /no list/ },
+      { status: 'created' }
+    ])
+  })
+
   test(`${name}: an own id is updated; another tenant's, an unknown and a deleted one are alike names of new records`, async t => {
     const gateway = await startGateway(t, settings)
     const client = importer(gateway, (await gateway.createKey()).secret)

@@ -102,7 +102,7 @@ export async function pagesOf ({ send }: Fhir, path: string): Promise<Answer[]> 
 }
 
 /** An answer that refuses, in the words of FHIR: the status, an OperationOutcome with this issue, and nothing of the envelope. */
-export function isRefused (t: Test, answer: Answer, expected: number | { readonly status: number, readonly code?: string, readonly expression?: readonly string[] }, message: string): void {
+export function isRefused (t: Test, answer: Answer, expected: number | { readonly status: number, readonly code?: string, readonly diagnostics?: RegExp, readonly expression?: readonly string[] }, message: string): void {
   const { status, ...issue } = typeof expected === 'number' ? { status: expected } : expected
   t.match(answer, { status, headers: { 'content-type': /^application\/fhir\+json/, 'x-request-id': /./ }, resource: { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: /^[a-z-]+$/, diagnostics: /./, ...issue }] } }, message)
   t.notHas(answer.resource, { meta: {} }, message)

@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { decimalElements, elementsWithTextValue } from '../../src/tenant-guard/writes/decimal-elements.js'
 import { linkElements, uriReferenceParents } from '../../src/tenant-guard/writes/link-elements.js'
 import { linksIn, ReferenceFailure, referencesIn } from '../../src/tenant-guard/writes/references.js'
 import { isTenantType, resourceTypes, sharedTypes } from '../../src/tenant-guard/resource-types.js'
@@ -106,22 +105,4 @@ t.test('the lists of types and elements are those of R4', async t => {
   // A TriggerDefinition's condition is one too, but so is the name of References: there a uri is refused.
   const parents = [...named(['Expression']), 'education'].filter(name => !named(['Reference']).has(name))
   t.strictSame([...uriReferenceParents].sort(), parents.sort())
-})
-
-t.test('the elements that are decimals, and those whose value is a text, are those of R4', async t => {
-  const all = [...definitions('profiles-resources.json'), ...definitions('profiles-types.json')]
-  const elements = all.flatMap(({ snapshot }) => snapshot.element).flatMap(({ path, type = [], contentReference }) => {
-    const holder = path.slice(0, path.lastIndexOf('.'))
-    const codes = [...type.map(({ code }) => code), ...contentReference === undefined ? [] : [contentReference.slice(1)]]
-    return codes.map(code => ({ code, holder, name: path.slice(holder.length + 1).replace('[x]', code[0]!.toUpperCase() + code.slice(1)) }))
-  })
-  const names = (list: ReadonlyArray<{ name: string }>): Set<string> => new Set(list.map(({ name }) => name))
-  const decimals = names(elements.filter(({ code, name }) => code === 'decimal' && name !== 'value'))
-  t.strictSame([...decimalElements].sort(), [...decimals].sort())
-
-  const holdersOf = (codes: readonly string[]) => new Set(elements.filter(({ name, code }) => name === 'value' && codes.includes(code)).map(({ holder }) => holder))
-  const namesOf = (holders: ReadonlySet<string>) => new Set([...names(elements.filter(({ code }) => holders.has(code))), ...[...holders].filter(holder => holder.includes('.')).map(holder => holder.split('.').at(-1)!)])
-  const withText = namesOf(holdersOf(['string', 'code', 'uri', 'markdown', 'url', 'id']))
-  t.strictSame([...elementsWithTextValue].sort(), [...withText].sort())
-  t.strictSame([...namesOf(holdersOf(['decimal']))].filter(name => withText.has(name)), [], 'no name is of both kinds')
 })

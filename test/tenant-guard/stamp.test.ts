@@ -59,19 +59,23 @@ t.test('an extension of the datastore\'s own is refused wherever it is', async t
   const extension = (url: string) => [{ url, valueString: 'x' }]
   const urls = ['http://hapifhir.io/fhir/StructureDefinition/externalized-binary-id', 'https://hapifhir.io/fhir/ns/StructureDefinition/request-partition-ids', 'HTTPS://smilecdr.com/x', ' http://hapifhir.io/x']
   for (const url of urls) {
-    const places = [{ extension: extension(url) }, { _data: { extension: extension(url) } }, { meta: { extension: extension(url) } }, { contained: [{ resourceType: 'Basic', meta: { extension: extension(url) } }] }, { meta: { tag: [{ system: 'urn:x', code: 'y', extension: extension(url) }] } }]
-    for (const place of places) t.throws(() => stamp({ resourceType: 'Binary', ...place } as FhirResource, tenant), { code: 'VALIDATION_ERROR' }, JSON.stringify(place))
+    const places = [{ extension: extension(url) }, { _language: { extension: extension(url) } }, { meta: { extension: extension(url) } }, { contained: [{ resourceType: 'Basic', meta: { extension: extension(url) } }] }, { meta: { tag: [{ system: 'urn:x', code: 'y', extension: extension(url) }] } }]
+    for (const place of places) t.throws(() => stamp({ resourceType: 'Basic', ...place } as FhirResource, tenant), { code: 'VALIDATION_ERROR' }, JSON.stringify(place))
   }
-  t.strictSame(stamp({ resourceType: 'Binary', extension: extension('http://nothapifhir.io/x') }, tenant).extension, extension('http://nothapifhir.io/x'))
+  t.strictSame(stamp({ resourceType: 'Basic', extension: extension('http://nothapifhir.io/x') }, tenant).extension, extension('http://nothapifhir.io/x'))
 })
 
 const anySystem = fc.oneof(fc.constantFrom(tenant.system, ' URN:clinigate:tenant ', 'http://other', ''), fc.string())
 const anyTags = fc.array(fc.record({ system: anySystem, code: fc.string() }, { requiredKeys: [] }), { minLength: 1 })
 const anyLabels = fc.array(fc.record({ system: fc.constantFrom(tenant.system, ' URN:clinigate:tenant ', 'http://other'), code: fc.string() }), { minLength: 1 })
 const anyMeta = fc.record({ tag: anyTags, security: anyLabels, profile: fc.array(fc.string()) }, { requiredKeys: [] })
-const { resource: anyResource } = fc.letrec<{ resource: Record<string, unknown>, value: unknown }>(tie => ({
-  value: fc.oneof({ depthSize: 'small' }, fc.string(), fc.integer().map(number => new ExactNumber(`${number}.10`)), fc.array(tie('value'), { maxLength: 3 }), tie('resource')),
-  resource: fc.record({ resourceType: fc.constantFrom('Patient', 'Bundle'), meta: anyMeta, contained: fc.array(tie('value'), { maxLength: 2 }), other: tie('value') }, { requiredKeys: ['resourceType'] })
+const anyExtension = fc.oneof(fc.record({ url: fc.string(), valueString: fc.string() }), fc.record({ url: fc.string(), valueDecimal: fc.integer().map(number => new ExactNumber(`${number}.10`)) }))
+const anyElements = { meta: anyMeta, extension: fc.array(anyExtension, { maxLength: 3 }), language: fc.string() }
+const { resource: anyResource } = fc.letrec<{ resource: Record<string, unknown> }>(tie => ({
+  resource: fc.oneof({ depthSize: 'small' },
+    fc.record({ resourceType: fc.constant('Basic'), ...anyElements }, { requiredKeys: ['resourceType'] }),
+    fc.record({ resourceType: fc.constant('Patient'), ...anyElements, contained: fc.array(tie('resource'), { maxLength: 2 }) }, { requiredKeys: ['resourceType'] }),
+    fc.record({ resourceType: fc.constant('Bundle'), meta: anyMeta, entry: fc.array(fc.record({ fullUrl: fc.string(), resource: tie('resource') }), { maxLength: 2 }) }, { requiredKeys: ['resourceType'] }))
 }))
 
 function isTenantTag (value: unknown): boolean {

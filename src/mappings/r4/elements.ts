@@ -1,15 +1,50 @@
 import table from './elements.json' with { type: 'json' }
 
-const rows = table as unknown as Readonly<Record<string, readonly [mandatory: readonly string[], others: readonly string[]]>>
+const rows = table as unknown as Readonly<Record<string, Readonly<Record<string, string>>>>
+
+/** A member that an object of a type may have in JSON, beside the one with an underscore before its name. */
+export interface Member {
+  /** The element as R4 names it, a choice without its type: `value[x]`. */
+  readonly element: string
+  /** A type or backbone element of R4 by its name: `string`, `HumanName`, `Patient.contact`, `Resource` for any. */
+  readonly type: string
+  readonly isList: boolean
+  readonly isMandatory: boolean
+}
+
+const known = new Map<string, ReadonlyMap<string, Member>>()
+
+/** The members of a type, of each choice one for every type that it may have; undefined for what R4 has no type of: primitive ones, too. */
+export function membersOf (type: string): ReadonlyMap<string, Member> | undefined {
+  const members = known.get(type)
+  if (members !== undefined || !Object.hasOwn(rows, type)) return members
+  const { is, ...own } = rows[type]!
+  const all = new Map([...is === undefined ? [] : membersOf(is)!, ...Object.entries(own).flatMap(([element, form]) => membersFor(element, form))])
+  known.set(type, all)
+  return all
+}
+
+function membersFor (element: string, form: string): Array<[string, Member]> {
+  const [, types, list, mandatory] = /^([^*!]+)(\*?)(!?)$/.exec(form)!
+  const about = { element, isList: list !== '', isMandatory: mandatory !== '' }
+  const nameOf = (type: string): string => element.endsWith('[x]') ? element.slice(0, -3) + type[0]!.toUpperCase() + type.slice(1) : element
+  return types!.split('|').map(type => [nameOf(type), { ...about, type }])
+}
+
+/** Whether objects of a type are resources, so that each says its type in `resourceType`; not for the abstract ones. */
+export function isResourceType (type: string): boolean {
+  return Object.hasOwn(rows, type) && ['Resource', 'DomainResource'].includes(rows[type]!.is ?? '') && type !== 'DomainResource'
+}
 
 /** The elements at the top of every record of a type: http://hl7.org/fhir/R4/resourcelist.html */
 export function mandatoryElements (type: string): readonly string[] {
-  return Object.hasOwn(rows, type) ? rows[type]![0] : []
+  return [...new Set([...membersOf(type)?.values() ?? []].filter(({ isMandatory }) => isMandatory).map(({ element }) => element))]
 }
 
 /** Whether R4 has an element of that name at the top of a type; a choice may be named with its type or without, `valueQuantity` or `value`. */
 export function hasElement (type: string, name: string): boolean {
-  return Object.hasOwn(rows, type) && rows[type]!.flat().some(element => named(element, name) || named(element, `${name}[x]`))
+  const members = membersOf(type)
+  return members !== undefined && (members.has(name) || [...members.values()].some(({ element }) => element === name || element === `${name}[x]`))
 }
 
 /** Whether a member of a record is the element of this name: `valueQuantity` is `value[x]`, and `_birthDate` belongs to `birthDate`. */

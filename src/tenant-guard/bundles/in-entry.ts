@@ -6,8 +6,15 @@ import { outcomeOf } from '../../envelope/operation-outcome.js'
 export function inEntries (error: unknown, places: readonly number[]): unknown {
   const failure = failureOf(error)
   if (failure.status >= 500) return error
-  const [{ code } = { code: 'invalid' }] = outcomeOf(failure).issue
   const { message, headers, cause } = failure
-  const issues = places.map(at => ({ severity: 'error', code, diagnostics: message, expression: [`Bundle.entry[${at}]`] }) as const)
+  const issues = places.flatMap(at => outcomeOf(failure).issue.map(({ code, diagnostics, expression = [] }) => {
+    const inResource = expression.filter(path => /^[A-Z]\w*[.[]/.test(path)).map(path => pathInEntry(path, at))
+    return { severity: 'error', code, diagnostics, expression: inResource.length > 0 ? inResource : [`Bundle.entry[${at}]`] } as const
+  }))
   return new Failure(failure.code, { message, headers, cause, issues })
+}
+
+/** `Bundle.entry[2].resource.subject` for `Observation.subject`. */
+export function pathInEntry (path: string, at: number): string {
+  return `Bundle.entry[${at}].resource${path.replace(/^[^.[]*/, '')}`
 }

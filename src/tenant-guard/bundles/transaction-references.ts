@@ -4,8 +4,9 @@ import type { Door } from '../door.js'
 import type { Transaction } from '../fhir-interaction.js'
 import { inTurns } from '../in-turns.js'
 import { ownedAmong } from '../look-up.js'
-import { linksIn, ReferenceFailure, type Link } from '../writes/references.js'
+import { linksIn, ReferenceFailure } from '../writes/references.js'
 import { soleMatch } from '../writes/sole-match.js'
+import { pathInEntry } from './in-entry.js'
 import type { Write } from './transaction-writes.js'
 
 /** Writes whose references were checked. */
@@ -25,7 +26,7 @@ export async function demandAllReferences (door: Door, writes: ReadonlyArray<Wri
   const texts = new Map([...found].filter(([, record]) => record !== undefined).map(([text, record]) => [text, `${record!.resourceType}/${record!.id}`]))
   const resolved = writes.map(write => write?.resource === undefined || texts.size === 0 ? write : { ...write, resource: withReferences(write.resource, texts) })
   const made = new Set(writes.map(write => write?.fullUrl).filter(fullUrl => fullUrl !== undefined))
-  const links = resolved.flatMap((write, at) => write?.resource === undefined ? [] : linksIn(write.resource, [door.backend.baseUrl, door.fhirBase]).map(link => inEntry(link, at)))
+  const links = resolved.flatMap((write, at) => write?.resource === undefined ? [] : linksIn(write.resource, [door.backend.baseUrl, door.fhirBase]).map(link => ({ ...link, path: pathInEntry(link.path, at) })))
   const outside = links.filter(({ reference }) => !made.has(reference))
   const records = new Set(outside.map(({ record }) => record).filter(record => record !== undefined))
   const believed = [...records].filter(record => door.ownership.isKnown(placeOf(door), record))
@@ -33,11 +34,6 @@ export async function demandAllReferences (door: Door, writes: ReadonlyArray<Wri
   const refused = outside.filter(({ record }) => record === undefined || !owned.has(record))
   if (refused.length > 0) throw new ReferenceFailure(refused)
   return { writes: resolved, believed }
-}
-
-/** `Bundle.entry[2].resource.subject` for `Observation.subject`. */
-function inEntry (link: Link, at: number): Link {
-  return { ...link, path: `Bundle.entry[${at}].resource${link.path.replace(/^[^.[]*/, '')}` }
 }
 
 function withReferences<T> (value: T, texts: ReadonlyMap<string, string>): T {

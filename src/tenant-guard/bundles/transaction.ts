@@ -2,6 +2,7 @@ import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure, type FailureCode } from '../../envelope/failures.js'
 import { accessOf, nameOf, type Access } from '../access.js'
 import { printJson } from '../../json.js'
+import { structureFaults } from '../../mappings/r4/structure.js'
 import { failed, isRead, type Perform } from './batch.js'
 import { bundleAnswer, type EntryAnswer } from './bundle-answer.js'
 import { entriesAsStored, type AnsweredEntry } from './entries-as-stored.js'
@@ -16,6 +17,7 @@ import { decide } from '../policy.js'
 import { withPublicUrls } from '../public-urls.js'
 import { demandAllReferences } from './transaction-references.js'
 import { writeOf, type Write } from './transaction-writes.js'
+import { notAccepted } from '../writes/not-accepted.js'
 import { mayBeDone, wholeAnswer } from '../writes/writes.js'
 
 /**
@@ -109,9 +111,11 @@ function meantBy ({ type, id, isUpdate = false, request }: Write): string | unde
   return isUpdate ? `${type}?${request?.ifNoneExist}` : undefined
 }
 
-/** Of which entry the datastore speaks is known where it can be of one alone. */
+/** Of which entry the datastore speaks is known where it can be of one alone, or where one is seen to be out of form. */
 function refusalOf (answer: Parameters<typeof causeOf>[0], writes: Placed): unknown {
   const failure = wholeRefusalOf(answer, writes)
+  const misformed = failure.code === 'VALIDATION_ERROR' ? writes.find(([, { resource }]) => resource !== undefined && structureFaults(resource, { forms: true }).length > 0) : undefined
+  if (misformed !== undefined) return inEntries(notAccepted(misformed[1].resource, failure.cause), [misformed[0]])
   const meant = writes.filter(([, write]) => couldMean[failure.code]?.(write) ?? true)
   return meant.length === 1 ? inEntries(failure, meant.map(([at]) => at)) : failure
 }

@@ -1,9 +1,12 @@
 import { Failure } from '../../envelope/failures.js'
+import { parseStored } from '../../json.js'
+import type { FhirResource } from '../../mappings/fhir.js'
 import { entriesAsStored, type AnsweredEntry } from '../bundles/entries-as-stored.js'
 import { ask, causeOf, checkedJsonOf, ownRecordIn, placeOf, report, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import { ownedAmong } from '../look-up.js'
 import { placeIn } from '../writes/as-stored.js'
+import { notAccepted } from '../writes/not-accepted.js'
 import { ReferenceFailure } from '../writes/references.js'
 import type { StampedRecord } from './stamped-record.js'
 import { mayBeDone, wholeAnswer } from '../writes/writes.js'
@@ -45,7 +48,7 @@ export class TogetherWriter {
     if (answer.status !== 200) {
       // What was believed to be the tenant's may have been deleted through another gateway.
       for (const { record } of records.flatMap(({ links }) => links)) if (record !== undefined) door.ownership.forget(placeOf(door), record)
-      throw refusalOf(answer)
+      throw refusalOf(answer, records)
     }
     return { written: await this.#confirmed(entriesIn(checkedJsonOf(answer)), records) }
   }
@@ -95,10 +98,10 @@ function requestOf ({ name, version }: StampedRecord) {
   return { method: 'PUT', url: name, ...version !== undefined && { ifMatch: `W/"${version}"` } }
 }
 
-function refusalOf (answer: Parameters<typeof causeOf>[0]): Failure {
+function refusalOf (answer: Parameters<typeof causeOf>[0], [record, ...others]: readonly StampedRecord[]): Failure {
   const cause = causeOf(answer)
   if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { message: 'Somebody else changed the record at the same time. Send it again.', cause })
-  if ([400, 404, 410, 413, 422].includes(answer.status)) return new Failure('VALIDATION_ERROR', { message: 'The datastore does not accept this record as valid FHIR R4.', cause })
+  if ([400, 404, 410, 413, 422].includes(answer.status)) return notAccepted(others.length === 0 ? parseStored(record!.text) as FhirResource : undefined, cause)
   return unexpected(answer, 'a transaction of an import was not answered')
 }
 

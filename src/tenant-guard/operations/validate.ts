@@ -1,6 +1,7 @@
 import type { BackendAnswer } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
+import { structureFaults } from '../../mappings/r4/structure.js'
 import { ask, causeOf, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
@@ -12,19 +13,24 @@ import { toCreate } from '../writes/writes.js'
 /**
  * What the datastore thinks of a resource as it would be stored. That it is not valid is an answer, and no failure; a
  * reference to what is not the tenant's is one, as on a write. It is held against R4 and what the operator loaded, never
- * against a questionnaire or measure of tenants, which HAPI looks up among those of all.
+ * against a questionnaire or measure of tenants, which HAPI looks up among those of all. What is not in R4's form is said
+ * here: a datastore may drop it before it looks.
  */
 export async function validate (door: Door, asked: Validate): Promise<FhirAnswer> {
+  const faults = structureFaults(asked.resource)
+  if (faults.length > 0) return outcome(faults)
   const { resource } = await toCreate(door, asked)
   const { resource: sent, restored } = unresolved(resource)
-  const answer = await ask(door, { method: 'POST', path: `${asked.type}/$validate`, body: printJson(sent) })
+  const answer = await ask(door, { method: 'POST', path: `${asked.type}/$validate`, body: printJson(sent), isSafe: true })
   const issues = issuesIn(door, { body: restored(answer.body) })
   if (isNotOffered(answer, issues)) throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not validate.', cause: causeOf(answer) })
   if (issues === undefined || ![200, 400, 412, 422].includes(answer.status)) throw unexpected(answer, 'a validation was not answered')
   const tag = `${asked.type}.meta.tag[${resource.meta!.tag!.length - 1}]`
   const shown = issues.filter(({ expression = [] }) => !expression.some(path => path.startsWith(tag)))
-  return { status: 200, body: JSON.stringify({ resourceType: 'OperationOutcome', issue: shown.length > 0 ? shown : [nothingFound] }) }
+  return outcome(shown.length > 0 ? shown : [nothingFound])
 }
+
+const outcome = (issue: readonly GivenIssue[]): FhirAnswer => ({ status: 200, body: JSON.stringify({ resourceType: 'OperationOutcome', issue }) })
 
 /** Whether a datastore does not have an operation. HAPI says so with the status 400. */
 export function isNotOffered ({ status }: Pick<BackendAnswer, 'status'>, issues: readonly GivenIssue[] = []): boolean {

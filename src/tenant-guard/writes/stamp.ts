@@ -1,16 +1,19 @@
 import { Failure } from '../../envelope/failures.js'
-import { ExactNumber, isOutOfRange, mapJson } from '../../json.js'
+import { ExactNumber, mapJson } from '../../json.js'
 import type { FhirElement, FhirResource, Meta } from '../../mappings/fhir.js'
+import { structureFaults } from '../../mappings/r4/structure.js'
 import { namesTenantSystem } from '../tenant.js'
 import type { Tenant } from '../tenant.js'
-import { decimalElements, elementsWithTextValue } from './decimal-elements.js'
 
 /**
  * The resource as it is stored for a tenant: exactly one tag of the tenant system on it and none in what it holds, and
  * nothing in `meta` that the datastore decides. Returns a new object.
- * @throws {Failure} VALIDATION_ERROR for a `meta` whose shape a lenient server could read in two ways, and for a label without a system
+ * @throws {Failure} VALIDATION_ERROR for what is not in the form of R4, which a lenient server could read in two ways, and for
+ * a label without a system
  */
 export function stamp (resource: FhirResource, tenant: Tenant): FhirResource {
+  const issues = structureFaults(resource)
+  if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
   const { meta: _, ...content } = resource
   const { versionId, lastUpdated, source, _versionId, _lastUpdated, _source, tag = [], security = [], ...meta } = metaWithoutTag(resource.meta ?? {}, tenant)
   const { resourceType, id, ...elements } = content
@@ -66,21 +69,9 @@ export function marked (resource: FhirResource, tenant: Tenant, mark?: { readonl
 function withoutTag<T> (value: T, tenant: Tenant): T {
   return mapJson(value, (item, name) => {
     if (name === 'meta') return metaWithoutTag(item, tenant)
-    if (decimalElements.has(name)) refuseHugeText(item)
-    if (isObject(item)) {
-      refuseServerExtension(item.url)
-      if (!elementsWithTextValue.has(name)) refuseHugeText(item.value)
-    }
+    if (isObject(item)) refuseServerExtension(item.url)
     return item
   })
-}
-
-/** HAPI takes a text for the number that it looks like, also one that no body may have. */
-function refuseHugeText (value: unknown): void {
-  if (Array.isArray(value)) return value.forEach(refuseHugeText)
-  if (typeof value !== 'string' || !isOutOfRange(value.trim())) return
-  const diagnostics = 'A text stands where R4 has a number, and that number is too large, too small or too long. Send a number.'
-  throw new Failure('VALIDATION_ERROR', { message: diagnostics, issues: [{ severity: 'error', code: 'value', diagnostics }] })
 }
 
 /** Extensions by which HAPI and Smile CDR tell themselves where content lies and to which partition a record belongs. */

@@ -9,6 +9,7 @@ import type { FhirUpdate } from '../fhir-interaction.js'
 import { ownedAmong } from '../look-up.js'
 import { gone, metaOf } from '../reads/read-record.js'
 import { withRecord } from './as-stored.js'
+import { notAccepted } from './not-accepted.js'
 import { linksIn, ReferenceFailure } from './references.js'
 import { isId } from '../resource-types.js'
 import { marked, stamp } from './stamp.js'
@@ -113,7 +114,7 @@ async function refusal (door: Door, answer: BackendAnswer, { resource, believed 
   for (const record of believed) door.ownership.forget(placeOf(door), record)
   await demandOwnReferences(door, resource, causeOf(answer))
   if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { cause: causeOf(answer) })
-  return new Failure('VALIDATION_ERROR', { message: 'The datastore does not accept this record as valid FHIR R4.', cause: causeOf(answer) })
+  return notAccepted(resource, causeOf(answer))
 }
 
 /** The stored record in the answer to a write. The write is done, whatever the answer holds. */

@@ -1,0 +1,48 @@
+import { isNumber } from '../../json.js'
+import { formats } from '../kit/formats.js'
+
+/** A primitive type of R4. */
+interface Primitive {
+  /** What is expected, in words. */
+  readonly says: string
+  /** Whether a value is of the type that JSON has for it. */
+  readonly isKind: (value: unknown) => boolean
+  /** Whether one of that type has the form that R4 demands beside; absent where that is not looked at. */
+  readonly hasForm?: (value: unknown) => boolean
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+const text: Primitive = { says: 'a text', isKind: isText }
+
+/** A text with spaces around it makes HAPI fail where it has a day. */
+function time (says: string, form: (text: string) => boolean): Primitive {
+  return { says, isKind: value => isText(value) && value === value.trim(), hasForm: value => value === '' || form(value as string) }
+}
+
+function whole (says: string, least: number): Primitive {
+  return { says, isKind: isNumber, hasForm: value => /^-?\d+$/.test(String(value)) && Number(value) >= least && Number(value) <= 2_147_483_647 }
+}
+
+/** http://hl7.org/fhir/R4/datatypes.html#primitive */
+export const primitives: ReadonlyMap<string, Primitive> = new Map(Object.entries({
+  base64Binary: text,
+  boolean: { says: 'true or false', isKind: value => typeof value === 'boolean' },
+  canonical: text,
+  code: text,
+  date: time('a date, such as 2026-03-14, 2026-03 or 2026', formats.date),
+  dateTime: time('a date or a time with its zone, such as 2026-03-14T09:30:00Z', formats['fhir-dateTime']),
+  decimal: { says: 'a number', isKind: isNumber },
+  id: text,
+  instant: time('a time with its zone, such as 2026-03-14T09:30:00Z', formats['fhir-instant']),
+  integer: whole('a whole number', -2_147_483_648),
+  markdown: text,
+  oid: text,
+  positiveInt: whole('a whole number from 1 on', 1),
+  string: text,
+  time: time('a time of day, such as 09:30:00', formats['fhir-time']),
+  unsignedInt: whole('a whole number from 0 on', 0),
+  uri: text,
+  url: text,
+  uuid: text,
+  xhtml: text
+} satisfies Record<string, Primitive>))

@@ -1,0 +1,14 @@
+import { Failure } from '../../envelope/failures.js'
+import type { FhirResource } from '../../mappings/fhir.js'
+import { structureFaults } from '../../mappings/r4/structure.js'
+
+/**
+ * A datastore's refusal of a record. Its own words are not for the client, so what R4 has against the record is looked for here:
+ * a day or time out of form is the most common reason.
+ * @param record absent where it is not known which one was refused
+ */
+export function notAccepted (record: FhirResource | undefined, cause: unknown): Failure {
+  const issues = record === undefined ? [] : structureFaults(record, { forms: true })
+  if (issues.length > 0) return new Failure('VALIDATION_ERROR', { issues, cause })
+  return new Failure('VALIDATION_ERROR', { message: 'The datastore does not accept this record as valid FHIR R4.', cause })
+}
