@@ -130,7 +130,7 @@ function wholeRefusalOf (answer: Parameters<typeof causeOf>[0], writes: Placed):
   const cause = causeOf(answer)
   if (answer.status === 409 || answer.status === 412) {
     if (writes.some(([, { isVersioned }]) => isVersioned)) return new Failure('PRECONDITION_FAILED', { cause })
-    return new Failure('CONFLICT', { message: 'Nothing was done: a record that is to be deleted is still referred to, a record was changed meanwhile, or several records meet the criteria of an entry.', cause })
+    return new Failure('CONFLICT', { message: 'Nothing was done: a record that is to be deleted is still referred to, a record was changed meanwhile, several records meet the criteria of an entry, or one that should be made does not meet its own.', cause })
   }
   if ([400, 404, 410, 422].includes(answer.status)) return new Failure('VALIDATION_ERROR', { message: 'Nothing was done: the datastore does not accept one of these resources as valid FHIR R4.', cause })
   return unexpected(answer, 'a transaction was not answered')

@@ -36,7 +36,7 @@ async function makeOrFind (door: Door, { type, resource, criteria }: Omit<Condit
     if (answer.status === 201 || answer.status === 200) return { record: written(door, answer, { kind: 'conditional-create', type }), answer, isMade: answer.status === 201 }
     if (answer.status === 412) throw severalMatch()
     // HAPI refuses those that come while the first is being stored, instead of showing it to them.
-    if (answer.status !== 409 || attempt === mostTries) throw await notCreated(door, answer, checked)
+    if (answer.status !== 409 || attempt === mostTries) throw await notCreated(door, answer, { ...checked, hasCriteria: true })
     await pause(tryAgainMs * attempt)
   }
 }

@@ -6,9 +6,11 @@ import { structureFaults } from '../../mappings/r4/structure.js'
  * A datastore's refusal of a record. Its own words are not for the client, so what R4 has against the record is looked for here:
  * a day or time out of form is the most common reason.
  * @param record absent where it is not known which one was refused
+ * @param hasCriteria whether it was to be made unless some record meets criteria
  */
-export function notAccepted (record: FhirResource | undefined, cause: unknown): Failure {
+export function notAccepted (record: FhirResource | undefined, cause: unknown, { hasCriteria = false } = {}): Failure {
   const issues = record === undefined ? [] : structureFaults(record, { forms: true })
   if (issues.length > 0) return new Failure('VALIDATION_ERROR', { issues, cause })
-  return new Failure('VALIDATION_ERROR', { message: 'The datastore does not accept this record as valid FHIR R4.', cause })
+  const message = hasCriteria ? 'The datastore does not accept this record. It must meet its own criteria, and be valid FHIR R4.' : 'The datastore does not accept this record as valid FHIR R4.'
+  return new Failure('VALIDATION_ERROR', { message, cause })
 }

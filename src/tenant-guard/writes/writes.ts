@@ -97,6 +97,8 @@ interface Checked {
   readonly resource: FhirResource
   /** Records that it refers to, believed to be the tenant's without asking. */
   readonly believed: readonly string[]
+  /** Whether it is made unless some record meets criteria; a datastore may demand that it meets them itself. */
+  readonly hasCriteria?: true
 }
 
 async function demandOwnReferences (door: Door, resource: FhirResource, cause?: unknown): Promise<Checked> {
@@ -110,11 +112,11 @@ async function demandOwnReferences (door: Door, resource: FhirResource, cause?: 
 }
 
 /** Why a datastore refused a write. What was believed may have been deleted through another gateway, so it is asked anew. */
-async function refusal (door: Door, answer: BackendAnswer, { resource, believed }: Checked): Promise<Failure> {
+async function refusal (door: Door, answer: BackendAnswer, { resource, believed, hasCriteria }: Checked): Promise<Failure> {
   for (const record of believed) door.ownership.forget(placeOf(door), record)
   await demandOwnReferences(door, resource, causeOf(answer))
   if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { cause: causeOf(answer) })
-  return notAccepted(resource, causeOf(answer))
+  return notAccepted(resource, causeOf(answer), { hasCriteria })
 }
 
 /** The stored record in the answer to a write. The write is done, whatever the answer holds. */
