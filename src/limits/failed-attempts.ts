@@ -1,12 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 import { limiter } from './limiter.js'
+import { Windows } from './windows.js'
 
 /** How many requests without a good key an address may send in a minute; `windowMs` is a minute but in tests. */
 interface FailedAttemptsOptions { readonly failedAttemptsPerMinute: number, readonly windowMs?: number }
-
-/** More addresses than this within one window would let the oldest begin anew. */
-const countedAddresses = 100_000
 
 /** Takes note of a request whose key was refused. @throws {Failure} RATE_LIMITED in place of the refusal, when there were too many */
 type CountRefusal = (request: FastifyRequest) => Promise<void>
@@ -16,7 +14,7 @@ type CountRefusal = (request: FastifyRequest) => Promise<void>
  * any address: behind a proxy a stranger's attempts must not lock others out.
  */
 export async function failedAttempts (scope: FastifyInstance, { failedAttemptsPerMinute, windowMs = 60_000 }: FailedAttemptsOptions): Promise<CountRefusal> {
-  const count = await limiter(scope, { cache: countedAddresses }, { max: failedAttemptsPerMinute, timeWindow: windowMs })
+  const count = await limiter(scope, { store: Windows }, { max: failedAttemptsPerMinute, timeWindow: windowMs })
   return async request => {
     const counted = await count(request)
     if (counted.isAllowed || !counted.isExceeded) return

@@ -9,7 +9,7 @@ export async function limiter (app: FastifyInstance, store: RateLimitPluginOptio
   let made: Limiter | undefined
   await app.register(async scope => {
     await scope.register(rateLimit, { global: false, ...store })
-    made = scope.createRateLimit({ ...options, cache: store.cache } as CreateRateLimitOptions)
+    made = scope.createRateLimit(options)
   })
   return made!
 }

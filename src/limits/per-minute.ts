@@ -6,12 +6,10 @@ import type {} from './in-flight.js'
 import { limiter, type Limiter } from './limiter.js'
 import { planNamed } from './plans.js'
 import type { SharedCounts } from './shared-counts.js'
+import { Windows } from './windows.js'
 
 /** Counts a request against its organization's minute; `windowMs` is a minute but in tests. Without shared counts each gateway counts for itself. */
 interface PerMinuteOptions { readonly plans: Plans, readonly shared?: SharedCounts, readonly windowMs?: number }
-
-/** More organizations than this within one window would let the oldest begin anew. */
-const countedOrganizations = 100_000
 
 /**
  * Limits the requests of an organization, over all its keys, to its plan's number in a minute, test and live apart.
@@ -24,7 +22,7 @@ export const perMinute = fp<PerMinuteOptions>(async (app, { plans, shared, windo
     max: ({ caller }) => planNamed(plans, caller.plan).requestsPerMinute ?? Infinity,
     timeWindow: windowMs
   } satisfies CreateRateLimitOptions
-  const countHere = await limiter(app, { cache: countedOrganizations }, options)
+  const countHere = await limiter(app, { store: Windows }, options)
   const count = shared ? withShared(shared, await limiter(app, { redis: shared.redis, nameSpace: 'clinigate:' }, options), countHere) : countHere
   const windowSeconds = Math.ceil(windowMs / 1_000)
   app.addHook('onRequest', async request => {
