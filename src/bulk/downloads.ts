@@ -92,7 +92,7 @@ function typeFor ({ request: wish }: Job, request: FastifyRequest): string {
 const ofFile = ['etag', 'last-modified', 'accept-ranges', 'content-disposition', 'content-encoding', 'content-range', 'content-length'] as const
 
 /** A file that can't be read is answered with an error, of which nothing holds that was said of the file. */
-function fileFor (reply: FastifyReply, file: Readable): Readable {
+export function fileFor (reply: FastifyReply, file: Readable): Readable {
   return file.once('error', error => {
     if (reply.raw.headersSent) return reply.log.error({ err: failureOf(error).cause }, 'a download breaks off')
     for (const name of ofFile) {

@@ -7,7 +7,7 @@ import type {} from '@fastify/accepts'
 import { Failure } from '../../envelope/failures.js'
 import { queryOf } from '../../envelope/query.js'
 import type { Job } from '../../jobs/job.js'
-import { ndjsonTypes, requireHere, type DownloadsOptions } from '../downloads.js'
+import { fileFor, ndjsonTypes, requireHere, type DownloadsOptions } from '../downloads.js'
 import { jobOf } from '../job-routes.js'
 import { indexFile } from './import-job.js'
 import type { ResultRow } from './index-rows.js'
@@ -45,7 +45,8 @@ function send (reply: FastifyReply, { id }: Job, lines: () => Readable): Fastify
   reply.headers({ vary: 'accept-encoding', 'x-content-type-options': 'nosniff', 'content-disposition': `attachment; filename="${id}-results.ndjson"` })
   if (isZipped) reply.header('content-encoding', 'gzip')
   if (request.method === 'HEAD') return reply.send()
-  return reply.send(isZipped ? pipeline(lines(), createGzip(), () => {}) : lines())
+  const file = fileFor(reply, lines())
+  return reply.send(isZipped ? pipeline(file, createGzip(), () => {}) : file)
 }
 
 /** A line for each of the input that was read by now. Nothing is held open in between, so that whoever works on the job is never kept waiting. */

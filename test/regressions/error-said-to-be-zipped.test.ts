@@ -1,0 +1,19 @@
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import t from 'tap'
+import { importer } from '../bulk/importing.js'
+import { startGateway } from '../harness/gateway.js'
+
+t.test('where the results of an import can\'t be read, a client that takes gzip can read the error', async t => {
+  const gateway = await startGateway(t)
+  const { secret } = await gateway.createKey()
+  const { job } = await importer(gateway, secret).run([{ resourceType: 'Patient' }])
+  const index = new Database(join(gateway.dataDirectory, 'bulk', job.id, 'index.db'))
+  index.exec('UPDATE lines SET result = x\'00\'')
+  index.close()
+  for (const encoding of ['identity', 'gzip']) {
+    const answer = await fetch(`${gateway.url}/v1/bulk/jobs/${job.id}/results`, { headers: { 'x-api-key': secret, 'accept-encoding': encoding } })
+    t.strictSame([answer.status, answer.headers.get('content-encoding'), answer.headers.get('content-disposition')], [500, null, null], encoding)
+    t.match(await answer.json(), { code: 'INTERNAL_ERROR' })
+  }
+})
