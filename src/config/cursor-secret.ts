@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.js'
+import { madeOnce } from '../made-once.js'
 import { readText } from './secret.js'
 
 /** The 32 bytes in a file of base64 text; undefined when the file has no such content. */
@@ -18,17 +19,11 @@ export function readSecretBytes (file: string): Buffer | undefined {
 export function cursorSecret ({ cursor, dataDirectory }: Config): Buffer {
   const file = cursor.secretFile ?? generated(dataDirectory)
   const secret = readSecretBytes(file)
-  if (!secret) throw new Error(`${cursor.secretFile ? 'cursor.secretFile' : 'the file cursor.secret in the data directory'} does not hold 32 bytes in base64`)
+  if (!secret) throw new Error(`${cursor.secretFile ? 'cursor.secretFile' : 'the file cursor.secret in the data directory'} does not hold 32 bytes in base64${cursor.secretFile ? '' : '; restore it, or delete it, which ends the page links that were given out'}`)
   return secret
 }
 
 function generated (dataDirectory: string): string {
-  const file = join(dataDirectory, 'cursor.secret')
   mkdirSync(dataDirectory, { recursive: true })
-  try {
-    writeFileSync(file, `${randomBytes(32).toString('base64')}\n`, { flag: 'wx', mode: 0o600 })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-  return file
+  return madeOnce(join(dataDirectory, 'cursor.secret'), () => randomBytes(32).toString('base64'))
 }

@@ -15,6 +15,8 @@ export async function openedFile<T> (file: string, open: (file: string) => T | P
   }
 }
 
+const fullDisk = 'the disk of the data directory is full; make room there'
+
 /** What is told of a failure by its code; of SQLite's codes the first two words count. */
 const remedies: Readonly<Record<string, string>> = {
   EADDRINUSE: 'the port is taken by another process; choose another one with PORT',
@@ -22,7 +24,11 @@ const remedies: Readonly<Record<string, string>> = {
   SQLITE_BUSY: 'another process has been writing to a database in the data directory for too long; try again',
   SQLITE_READONLY: 'a database in the data directory can\'t be written; check the rights on the directory and its files, CLINIGATE_DATA',
   SQLITE_CANTOPEN: 'a database in the data directory can\'t be opened; check the rights on the directory and its files, CLINIGATE_DATA',
-  SQLITE_FULL: 'the disk of the data directory is full'
+  SQLITE_FULL: fullDisk,
+  SQLITE_IOERR: 'the disk of the data directory is full or fails; make room there, or look at what the system says of the disk',
+  ENOSPC: fullDisk,
+  EDQUOT: fullDisk,
+  EMFILE: 'this process may not open more files; raise its limit (ulimit -n, LimitNOFILE)'
 }
 
 /** What a person who starts the process or a command is told of what stands in the way. */

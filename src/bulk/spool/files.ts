@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { isJobId, type Job } from '../../jobs/job.js'
 import { base32, randomText } from '../../keys/random-text.js'
+import { madeOnce } from '../../made-once.js'
 import { bytesOf, type ReaderOptions } from './file-reader.js'
 import { openWriter } from './file-writer.js'
 import { PieceList, plainBytesOf } from './pieces.js'
@@ -78,21 +79,8 @@ export class Spool {
   }
 }
 
-/** Of gateways that share a directory and are the first at the same time, one makes the id. */
 function storeIdIn (directory: string): string {
-  const file = join(directory, 'store.id')
-  if (!existsSync(file)) {
-    const mine = `${file}.${randomText(base32, 8)}`
-    writeFileSync(mine, `store-${randomText(base32, 26)}\n`, { mode: 0o600 })
-    try {
-      linkSync(mine, file)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    } finally {
-      rmSync(mine)
-    }
-  }
-  const id = readFileSync(file, 'utf8').trim()
+  const id = readFileSync(madeOnce(join(directory, 'store.id'), () => `store-${randomText(base32, 26)}`), 'utf8').trim()
   if (/^store-[a-z2-7]{26}$/.test(id)) return id
   throw new Error('the file store.id in the directory for bulk jobs holds no id; delete it when no job is left')
 }

@@ -34,7 +34,8 @@ async function migrateAlone (sqlite: SQLite.Database, db: Kysely<Tables>): Promi
     await migrate(db)
     sqlite.exec('COMMIT')
   } catch (error) {
-    sqlite.exec('ROLLBACK')
+    // A disk that is full has ended the transaction already.
+    if (sqlite.inTransaction) sqlite.exec('ROLLBACK')
     throw error
   }
 }
