@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto'
 import type { DatastoreConfig } from '../config.js'
 import type { Environment } from './environment.js'
-import { isMistake, readSecret, readText, type Mistake, type Secret } from './secret.js'
+import { isMistake, readAuthorities, readSecret, readText, type Mistake, type Secret } from './secret.js'
 
 /** How the gateway authenticates itself at a datastore, secrets included: pass it on, never log it. */
 export type Credentials =
@@ -79,14 +79,14 @@ const readers: Readonly<Record<Credentials['kind'], (datastore: Authenticated, e
     if (tokenUrl === undefined || clientId === undefined) return { mistake: 'oauth2 needs tokenUrl and clientId' }
     if (!isProtected(tokenUrl)) return { mistake: 'tokenUrl must begin with https, or the secret would go over the network in the clear' }
     const proof = readProof(datastore, environment)
-    const ca = readAuthorities(datastore.auth)
+    const ca = authoritiesOf(datastore.auth)
     if (isMistake(proof)) return proof
     return isMistake(ca) ? ca : { kind: 'oauth2', tokenUrl, clientId, proof, parameters: definedOf({ scope, resource, audience }), ...ca }
   },
 
   azure: ({ auth, url }, environment) => {
     const identity = readIdentity(auth, environment)
-    const ca = readAuthorities(auth)
+    const ca = authoritiesOf(auth)
     if (isMistake(identity)) return identity
     if (auth.authorityHost !== undefined && !auth.authorityHost.startsWith('https:')) return { mistake: 'authorityHost must begin with https' }
     const { scope = `${new URL(url).origin}/.default`, authorityHost } = auth
@@ -139,10 +139,9 @@ function readIdentity (auth: Auth, environment: Environment): EntraIdentity | Mi
   return isMistake(secret) ? secret : { credential: 'client-secret', tenantId, clientId, secret }
 }
 
-function readAuthorities ({ caFile }: Auth): { readonly ca?: string } | Mistake {
-  if (caFile === undefined) return {}
-  const ca = readText(caFile)
-  return ca === undefined ? { mistake: 'caFile cannot be read' } : { ca }
+function authoritiesOf ({ caFile }: Auth): { readonly ca?: string } | Mistake {
+  const read = caFile === undefined ? {} : readAuthorities(caFile)
+  return isMistake(read) ? { mistake: `caFile: ${read.mistake}` } : read
 }
 
 function isPrivateKey (file: string): boolean {

@@ -2,7 +2,7 @@ import { createSecureContext } from 'node:tls'
 import type { DatastoreConfig } from '../config.js'
 import { readCredentials, type Credentials } from './credentials.js'
 import type { Environment } from './environment.js'
-import { isMistake, readSecret, readText } from './secret.js'
+import { isMistake, readAuthorities, readSecret, readText, type Mistake } from './secret.js'
 
 /** A client's certificate with its key, both in PEM. */
 export interface ClientCertificate {
@@ -30,12 +30,15 @@ export function readConnection (datastore: DatastoreConfig, environment: Environ
 }
 
 function readTls ({ url, caFile, clientCertFile, clientKeyFile }: DatastoreConfig, mistakes: string[]): Pick<DatastoreConnection, 'ca' | 'certificate'> {
+  const authorities: { readonly ca?: string } | Mistake = caFile === undefined ? {} : readAuthorities(caFile)
+  if (isMistake(authorities)) mistakes.push(`caFile: ${authorities.mistake}`)
+  const ca = isMistake(authorities) ? undefined : authorities.ca
   const read = (setting: string, file: string | undefined) => {
     const text = file === undefined ? undefined : readText(file)
     if (file !== undefined && text === undefined) mistakes.push(`${setting}: the file cannot be read`)
     return text
   }
-  const [ca, cert, key] = [read('caFile', caFile), read('clientCertFile', clientCertFile), read('clientKeyFile', clientKeyFile)]
+  const [cert, key] = [read('clientCertFile', clientCertFile), read('clientKeyFile', clientKeyFile)]
   if ((clientCertFile === undefined) !== (clientKeyFile === undefined)) mistakes.push('clientCertFile: needs clientKeyFile beside it, and the other way round')
   if (cert === undefined || key === undefined) return { ca, certificate: undefined }
   if (!url.startsWith('https:')) mistakes.push('clientCertFile: needs a URL with https')

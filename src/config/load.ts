@@ -21,7 +21,7 @@ export class ConfigError extends Error {
  * @throws {ConfigError} with all mistakes at once.
  */
 export function loadConfig (environment: Environment): Config {
-  const mistakes: string[] = misnamedVariables(environment)
+  const mistakes: string[] = [...misnamedVariables(environment), ...unverifiedTls(environment)]
   const settings = environment.CLINIGATE_CONFIG ? readSettings(environment.CLINIGATE_CONFIG, mistakes) : {}
   const variables = applyEnvironment(settings, environment)
   const found = mistakesOf(configSchema, settings, variables)
@@ -68,6 +68,11 @@ function misnamedVariables (environment: Environment): string[] {
       const meant = nearest(name, knownVariables)
       return `${name}: there is no such variable${meant ? `; did you mean ${meant}?` : ''}`
     })
+}
+
+/** Node's own switch. Libraries would go by it that are not told to verify certificates all the same, as those of PostgreSQL and Redis. */
+function unverifiedTls ({ NODE_TLS_REJECT_UNAUTHORIZED: switched }: Environment): string[] {
+  return switched === '0' ? ['NODE_TLS_REJECT_UNAUTHORIZED: certificates are always verified; name an authority of your own with NODE_EXTRA_CA_CERTS instead'] : []
 }
 
 function datastoreMistakes (config: Config, environment: Environment): string[] {

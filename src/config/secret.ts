@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Environment } from './environment.js'
 
@@ -26,6 +27,22 @@ export function readText (file: string): string | undefined {
     return readFileSync(file, 'utf8').trim()
   } catch {
     return undefined
+  }
+}
+
+/** The certificate authorities in a file, in PEM. */
+export function readAuthorities (file: string): { readonly ca: string } | Mistake {
+  const ca = readText(file)
+  if (ca === undefined) return { mistake: 'the file cannot be read' }
+  // Node passes over what is no certificate, and then trusts nobody.
+  return holdsCertificate(ca) ? { ca } : { mistake: 'the file must hold certificates in PEM' }
+}
+
+function holdsCertificate (pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0
+  } catch {
+    return false
   }
 }
 

@@ -50,7 +50,7 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
     succeeded()
   })
   const failed = (error: unknown) => {
-    if (!isDown) log.warn({ reason: (error as NodeJS.ErrnoException).code ?? (error as Error).name }, 'the shared counts can\'t be reached; each gateway counts for itself')
+    if (!isDown) log.warn({ reason: reasonOf(error as NodeJS.ErrnoException) }, 'the shared counts can\'t be reached; each gateway counts for itself')
     isDown = true
     restsUntil = clock() + restMs
   }
@@ -62,4 +62,9 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
     succeeded,
     close: () => redis.disconnect()
   }
+}
+
+/** Of what Redis answers, the word that it begins with, such as `WRONGPASS`. */
+function reasonOf ({ code, name, message }: NodeJS.ErrnoException): string {
+  return code ?? /^[A-Z]+(?= )/.exec(message)?.[0] ?? name
 }
