@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.js'
 import { madeOnce } from '../made-once.js'
@@ -7,7 +7,10 @@ import { readText } from './secret.js'
 
 /** The 32 bytes in a file of base64 text; undefined when the file has no such content. */
 export function readSecretBytes (file: string): Buffer | undefined {
-  const text = readText(file) ?? ''
+  return bytesIn(readText(file) ?? '')
+}
+
+function bytesIn (text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64')
   return bytes.length === 32 && bytes.toString('base64') === text ? bytes : undefined
 }
@@ -18,7 +21,7 @@ export function readSecretBytes (file: string): Buffer | undefined {
  */
 export function cursorSecret ({ cursor, dataDirectory }: Config): Buffer {
   const file = cursor.secretFile ?? generated(dataDirectory)
-  const secret = readSecretBytes(file)
+  const secret = bytesIn(readFileSync(file, 'utf8').trim())
   if (!secret) throw new Error(`${cursor.secretFile ? 'cursor.secretFile' : 'the file cursor.secret in the data directory'} does not hold 32 bytes in base64${cursor.secretFile ? '' : '; restore it, or delete it, which ends the page links that were given out'}`)
   return secret
 }
