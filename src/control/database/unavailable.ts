@@ -12,6 +12,7 @@ const remedies: ReadonlyArray<readonly [RegExp, string]> = [
   [/^57014$|^55P03$|^25P03$|^busy$/, 'The control database takes too long to answer. Try again, and look at what it is busy with.'],
   [/^25006$/, 'This PostgreSQL server can only be read. Name the primary one in CONTROL_DATABASE_URL.'],
   [/^no TLS$/, 'This PostgreSQL server speaks no TLS. Switch it on there; only within a network that you trust, use sslmode=disable in CONTROL_DATABASE_URL.'],
+  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, 'The certificate of PostgreSQL has expired, or is not valid yet. Renew it there, or correct the clock of this machine.'],
   [/CERT|^ERR_TLS|^ERR_SSL|SIGNATURE/, 'The certificate of PostgreSQL can\'t be verified. Name its authority in CONTROL_DATABASE_URL with sslrootcert=<file>, and a host that the certificate is for.'],
   [/^ENOTFOUND$|^EAI_AGAIN$/, 'The host in CONTROL_DATABASE_URL isn\'t known. Check its name.'],
   [/^file missing$/, 'A file that CONTROL_DATABASE_URL names, such as sslrootcert, can\'t be read.'],
