@@ -1,7 +1,7 @@
 import { base62, randomText } from '../keys/random-text.js'
 import { hashSecret } from '../keys/secret.js'
 import { idFor, requireFirst, type ControlContext } from './context.js'
-import { ofTenant, requireOrganization, type MemberStore } from './member-store.js'
+import { ofTenant, requireNewAddress, requireOrganization, type MemberStore } from './member-store.js'
 import { goodEmail, goodRole, toInvitation, type Invitation, type InvitationDraft, type Member } from './members.js'
 import { goodName } from './organizations.js'
 import { goodPassword, hashPassword } from './passwords.js'
@@ -11,6 +11,11 @@ import { ControlRefused } from './refused.js'
 
 /** How long the link of an invitation works. */
 const goodForMs = 7 * 24 * 3_600_000
+
+/** The refusal of a link that opens nothing any more, or never did: the same for both. */
+export function lapsedInvitation (): ControlRefused {
+  return new ControlRefused('missing', 'This invitation has been used, withdrawn or has expired; ask for a new one.')
+}
 
 /** Invitations by link: the token is shown once, to whoever invites, and serves once. */
 export class InvitationStore {
@@ -22,7 +27,7 @@ export class InvitationStore {
     this.#members = members
   }
 
-  /** Makes an invitation; the token in its link is known only here. */
+  /** Makes an invitation for somebody who is no member yet; the token in its link is known only here. */
   create (draft: InvitationDraft, by: string): Promise<Invitation & { readonly token: string }> {
     const { tenantId } = draft
     const email = goodEmail(draft.email)
@@ -30,6 +35,7 @@ export class InvitationStore {
     const token = randomText(base62, 43)
     return inTurn(this.#context.db, async trx => {
       if (tenantId !== undefined) await requireOrganization(trx, tenantId)
+      await requireNewAddress(trx, { tenantId, email })
       const now = this.#context.now()
       const row = {
         invitationId: idFor(this.#context.newId, 'inv', draft),
@@ -83,7 +89,7 @@ export class InvitationStore {
     const passwordHash = await hashPassword(goodPassword(password))
     return inTurn(this.#context.db, async trx => {
       const row = await trx.deleteFrom('invitations').where('tokenHash', '=', hashSecret(token)).where('expiresAt', '>', this.#at()).returningAll().executeTakeFirst()
-      if (row === undefined) throw new ControlRefused('missing', 'This invitation has been used, withdrawn or has expired; ask for a new one.')
+      if (row === undefined) throw lapsedInvitation()
       const { tenantId, email, role } = row
       return this.#members.insert(trx, { tenantId: tenantId ?? undefined, email, name: goodPersonName, role, passwordHash }, `member:${email}`)
     })

@@ -156,9 +156,7 @@ export class MemberStore {
 
   /** Adds a member in a transaction; refuses an address that the organization has already. */
   async insert (trx: Transaction<Tables>, { tenantId, email, name, role, passwordHash, mustChangePassword = false, issuer, subject }: MemberDraft, by: string): Promise<Member> {
-    const taken = await trx.selectFrom('members').select('memberId').where(ofTenant(tenantId)).where('email', '=', email)
-      .$if(issuer !== undefined, query => query.where('issuer', 'is', null)).executeTakeFirst()
-    if (taken !== undefined) throw new ControlRefused('conflict', 'Somebody with this address is a member already.')
+    await requireNewAddress(trx, { tenantId, email, issuer })
     const row: MemberRow = {
       memberId: this.#context.newId('mem'),
       tenantId: tenantId ?? null,
@@ -205,6 +203,13 @@ export function ofTenant (tenantId: string | undefined) {
 export async function requireOrganization (db: Kysely<Tables>, tenantId: string): Promise<void> {
   const found = await db.selectFrom('organizations').select('tenantId').where('tenantId', '=', tenantId).executeTakeFirst()
   if (found === undefined) throw missingThing('organization')
+}
+
+/** Refuses an address that the organization has already; who comes from a provider may share one with another who does. */
+export async function requireNewAddress (trx: Transaction<Tables>, { tenantId, email, issuer }: Pick<MemberDraft, 'tenantId' | 'email' | 'issuer'>): Promise<void> {
+  const taken = await trx.selectFrom('members').select('memberId').where(ofTenant(tenantId)).where('email', '=', email)
+    .$if(issuer !== undefined, query => query.where('issuer', 'is', null)).executeTakeFirst()
+  if (taken !== undefined) throw new ControlRefused('conflict', 'Somebody with this address is a member already.')
 }
 
 async function memberRow (db: Kysely<Tables>, memberId: string): Promise<MemberRow> {

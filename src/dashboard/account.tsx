@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Member } from '../control/members.js'
 import type { ListedSession } from '../control/session-store.js'
 import { hashSecret } from '../keys/secret.js'
-import { Badge, Cell, Fact, Heading, Row, Table, Time } from './elements.js'
+import { Badge, Cell, Fact, Heading, Row, Table, Time, momentText } from './elements.js'
 import { field } from './form.js'
 import { PostForm } from './forms.js'
 import type { DashboardParts } from './parts.js'
@@ -20,11 +20,11 @@ export async function accountRoutes (scope: FastifyInstance, { control, cookies 
   })
   scope.post('/account/sessions/end', async ({ member, body }, reply) => {
     await control.sessions.endOf(member.memberId, { idHash: field(body, 'session') })
-    return reply.done(path, 'The session has ended.')
+    return reply.done(path, 'Session ended.')
   })
   scope.post('/account/sessions/end-others', async ({ member, session }, reply) => {
     await control.sessions.endOf(member.memberId, { except: session.sessionId })
-    return reply.done(path, 'All your other sessions have ended.')
+    return reply.done(path, 'All other sessions ended.')
   })
   scope.post('/sign-out', async (request, reply) => {
     await signOut(request, reply, cookies)
@@ -56,8 +56,8 @@ function AccountPage ({ member, organization, sessions, own, csrf }: AccountProp
       </dl>
       <section>
         <h2>Sessions</h2>
-        <p class='quiet'>Where you are signed in. End those that you do not know, and change your password.</p>
-        <Table label='Sessions' columns={['Signed in', 'Last active', '']}>
+        <p class='quiet'>Where you are signed in. If you do not recognize one, end it and change your password.</p>
+        <Table label='Sessions' columns={['Signed in', 'Last active', 'Actions']}>
           {sessions.map(session => <SessionRow session={session} isOwn={session.idHash === own} csrf={csrf} />)}
         </Table>
         {sessions.length > 1 ? <EndOthers csrf={csrf} /> : ''}
@@ -71,7 +71,7 @@ function SessionRow ({ session: { idHash, createdAt, seenAt }, isOwn, csrf }: { 
     <Row>
       <Cell of='Signed in'><Time at={createdAt} /></Cell>
       <Cell of='Last active'><Time at={seenAt} /></Cell>
-      <Cell of='' kind='actions'>{isOwn ? <Badge tone='good' text='This browser' /> : <EndForm idHash={idHash} csrf={csrf} />}</Cell>
+      <Cell of='Actions'>{isOwn ? <Badge tone='good' text='This browser' /> : <EndForm idHash={idHash} createdAt={createdAt} csrf={csrf} />}</Cell>
     </Row>
   )
 }
@@ -84,11 +84,11 @@ function EndOthers ({ csrf }: { readonly csrf: string }) {
   )
 }
 
-function EndForm ({ idHash, csrf }: { readonly idHash: string, readonly csrf: string }) {
+function EndForm ({ idHash, createdAt, csrf }: Pick<ListedSession, 'idHash' | 'createdAt'> & { readonly csrf: string }) {
   return (
     <PostForm action={`${path}/sessions/end`} csrf={csrf} inline>
       <input type='hidden' name='session' value={idHash} />
-      <button type='submit' class='button'>End</button>
+      <button type='submit' class='link' aria-label={`End the session of ${momentText(createdAt)}`}>End</button>
     </PostForm>
   )
 }

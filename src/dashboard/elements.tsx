@@ -2,7 +2,12 @@ import type { PropsWithChildren } from '@kitajs/html'
 
 /** A moment: in UTC until the script shows it in the reader's zone, with the exact time on hover. `at` is ISO 8601. */
 export function Time ({ at }: { readonly at: string }) {
-  return <time datetime={at} title={exactTime(at)} safe>{`${at.slice(0, 10)} ${at.slice(11, 16)} UTC`}</time>
+  return <time datetime={at} title={exactTime(at)} safe>{momentText(at)}</time>
+}
+
+/** A moment in words for where no element can be. `at` is ISO 8601. */
+export function momentText (at: string): string {
+  return `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
 }
 
 /** A moment that may not have come. */
@@ -58,7 +63,7 @@ export function Row ({ children }: PropsWithChildren) {
 }
 
 /** One cell, under the column of this name. */
-export function Cell ({ of, kind, children }: PropsWithChildren<{ readonly of: string, readonly kind?: 'number' | 'actions' | 'person' }>) {
+export function Cell ({ of, kind, children }: PropsWithChildren<{ readonly of: string, readonly kind?: 'number' | 'long' }>) {
   return <td role='cell' data-label={of} class={kind}>{children}</td>
 }
 
@@ -94,5 +99,13 @@ export function Fact ({ name, children }: PropsWithChildren<{ readonly name: str
 
 /** What went wrong with a form that is shown again. */
 export function Trouble ({ message }: { readonly message: string | undefined }) {
-  return message === undefined ? '' : <p class='notice notice-bad' role='alert' safe>{message}</p>
+  return message === undefined ? '' : <p class='notice notice-bad' role='alert' {...focused} safe>{message}</p>
 }
+
+/** What the page before this one has done. */
+export function Done ({ message }: { readonly message: string | undefined }) {
+  return message === undefined ? '' : <p class='notice notice-good' role='status' {...focused} safe>{message}</p>
+}
+
+/** Begins a page where it says something: screen readers read it, which they do not with what was there from the start. */
+const focused = { tabindex: '-1', autofocus: true }

@@ -22,16 +22,16 @@ const missing = { title: 'Not found', message: 'There is nothing here, or it bel
 
 function explain (error: unknown, request: FastifyRequest): Explained {
   if (error instanceof ControlRefused) return { status: statusOf(error), title: titles[error.reason], message: error.message }
-  if (isTokenError(error)) return { status: 403, title: 'Not accepted', message: 'This form is out of date, or cookies are off in this browser. Go back, load the page again and send it once more.' }
+  if (isTokenError(error)) return { status: 403, title: 'Not accepted', message: 'This form is out of date, or this browser blocks cookies. Go back, reload the page and try again.' }
   const failure = failureOf(error)
   if (failure.status >= 500) request.log.error({ code: failure.code, err: failure.cause }, failure.title)
   if (failure.status === 404) return { status: 404, ...missing }
   if (failure.status === 403) return { status: 403, title: 'Not accepted', message: failure.message }
-  if (failure.status >= 500) return { status: failure.status, title: 'Something went wrong', message: 'It is our fault, and it has been noted. Try again; if it stays, tell the operators of the service the number below.' }
+  if (failure.status >= 500) return { status: failure.status, title: 'Something went wrong', message: 'It is our fault, and it has been logged. Try again. If it happens again, give the operators of the service the request id below.' }
   return { status: failure.status, title: failure.title, message: 'The browser sent something that this page does not take. Go back and try again.' }
 }
 
-const titles = { missing: 'Not found', forbidden: 'Not allowed', invalid: 'Not possible', conflict: 'Not possible any more' } as const
+const titles = { missing: 'Not found', forbidden: 'Not allowed', invalid: 'Not possible', conflict: 'No longer possible' } as const
 
 function isTokenError (error: unknown): boolean {
   return String((error as { code?: unknown } | null)?.code).startsWith('FST_CSRF_')
@@ -42,7 +42,7 @@ function ErrorPage ({ title, message, requestId }: { readonly title: string, rea
     <section class='empty'>
       <h1 safe>{title}</h1>
       <p safe>{message}</p>
-      {requestId === undefined ? '' : <p>Number: <code safe>{requestId}</code></p>}
+      {requestId === undefined ? '' : <p>Request id: <code safe>{requestId}</code></p>}
       <p><a class='button' href='/dashboard'>To the dashboard</a></p>
     </section>
   )

@@ -1,5 +1,6 @@
 import type { Member } from '../control/members.js'
 import { assetPath } from './assets.js'
+import { Done } from './elements.js'
 import { home, organizationPath } from './paths.js'
 
 /** The organization that a page is about. */
@@ -30,7 +31,7 @@ export function Layout ({ title, content: safeContent, path, viewer, organizatio
           <meta charset='utf-8' />
           <meta name='viewport' content='width=device-width, initial-scale=1' />
           <meta name='color-scheme' content='light dark' />
-          <title safe>{`${title} · clinigate`}</title>
+          <title safe>{[title, ...(organization === undefined ? [] : [organization.name]), 'clinigate'].join(' · ')}</title>
           <link rel='stylesheet' href={assetPath('dashboard.css')} />
           <link rel='icon' href='data:,' />
           <script type='module' src={assetPath('dashboard.js')} />
@@ -40,7 +41,7 @@ export function Layout ({ title, content: safeContent, path, viewer, organizatio
           {viewer === undefined ? <PlainTop /> : <Top viewer={viewer} path={path} />}
           {viewer?.member.role === 'operator' && organization !== undefined ? <OrganizationBar organization={organization} path={path} /> : ''}
           <main id='content' class={viewer === undefined ? 'narrow' : undefined} tabindex='-1'>
-            {notice === undefined ? '' : <p class='notice notice-good' role='status' safe>{notice}</p>}
+            <Done message={notice} />
             {safeContent}
           </main>
         </body>

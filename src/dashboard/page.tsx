@@ -19,7 +19,7 @@ export const pageReplies = fp<{ readonly cookies: Cookies }>(async (app, { cooki
   app.decorateReply('page', async function (title: string, content: JSX.Element, facts: PageFacts = {}): Promise<FastifyReply> {
     const said = this.request.cookies?.[notice]
     if (said !== undefined) this.clearCookie(notice, flags)
-    const html = await <Layout title={title} content={await content} path={facts.under ?? pathOf(this)} viewer={viewerOf(this)} organization={facts.organization} notice={said} />
+    const html = await <Layout title={titleOf(this, title)} content={await content} path={facts.under ?? pathOf(this)} viewer={viewerOf(this)} organization={facts.organization} notice={said} />
     return this.type('text/html; charset=utf-8').send(html)
   })
   app.decorateReply('done', function (path: string, text?: string): FastifyReply {
@@ -27,6 +27,9 @@ export const pageReplies = fp<{ readonly cookies: Cookies }>(async (app, { cooki
     return this.redirect(path, 303)
   })
 }, { name: 'dashboard-pages', dependencies: ['dashboard-sessions'], fastify: '5.x' })
+
+/** Says first that something was wrong with a form: it is all that a screen reader tells of a page that comes again. */
+const titleOf = ({ statusCode }: FastifyReply, title: string): string => statusCode === 422 ? `Error: ${title}` : title
 
 const pathOf = ({ request }: FastifyReply): string => request.raw.url!.split('?', 1)[0]!
 

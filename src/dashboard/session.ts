@@ -45,17 +45,23 @@ export const sessions = fp<SessionOptions>(async (app, { control, now, bounds, c
 }, { name: 'dashboard-sessions', fastify: '5.x' })
 
 /** Lets only members through, and gives their requests a desk; without a session a page leads to the sign-in. */
-export const members = fp<Pick<SessionOptions, 'control'>>(async (app, { control }) => {
+export const members = fp<Pick<SessionOptions, 'control' | 'cookies'>>(async (app, { control, cookies }) => {
   app.decorateRequest('member', null as never)
   app.decorateRequest('desk', null as never)
   app.addHook('onRequest', async (request, reply) => {
     const { visitor } = request
-    if (visitor === undefined) return await reply.redirect(signInPath(request), 303)
+    if (visitor === undefined) return await reply.done(signInPath(request), endedText(request, cookies))
     if (visitor.mustChangePassword && !reachable.has(request.routeOptions.url ?? '')) return await reply.redirect('/dashboard/password', 303)
     request.member = visitor
     request.desk = deskFor(control, actorOf(visitor))
   })
-}, { name: 'dashboard-members', dependencies: ['dashboard-sessions'], fastify: '5.x' })
+}, { name: 'dashboard-members', dependencies: ['dashboard-sessions', 'dashboard-pages'], fastify: '5.x' })
+
+/** What is said to somebody who was signed in, or who sent a form; whoever just arrives needs no word. */
+function endedText ({ method, cookies }: FastifyRequest, { session }: Cookies): string | undefined {
+  if (method === 'POST') return 'Your session has ended, and nothing was changed. Sign in and try again.'
+  return cookies[session] === undefined ? undefined : 'Your session has ended. Sign in again.'
+}
 
 /** What somebody can reach who must change the password first. */
 const reachable = new Set(['/dashboard/password', '/dashboard/sign-out'])

@@ -38,7 +38,7 @@ test('script that is sent in a form comes out as text on the page that answers i
   for (const { path } of posts) {
     const url = path.replace(/:(\w+)/g, (_, name: keyof typeof ids) => ids[name])
     for (const other of [script, undefined]) {
-      const answer = await operator.send(url, { _csrf: csrf, once: newOnce(), name: script, email, plan: other ?? 'pro', role: other ?? roleAt(path), mode: other ?? 'test', scopes: other ?? '*', overlap: other ?? '1h', lastDay: other ?? '2199-01-31', datastore: other ?? '' })
+      const answer = await operator.send(url, { _csrf: csrf, once: newOnce(), name: script, email: `new${email}`, plan: other ?? 'pro', role: other ?? roleAt(path), mode: other ?? 'test', scopes: other ?? '*', overlap: other ?? '1h', lastDay: other ?? '2199-01-31', datastore: other ?? '' })
       t.ok([201, 303, 409, 422].includes(answer.status), `${path}: ${answer.status}`)
       const next = answer.status === 303 ? await operator.get(String(answer.headers.location)) : answer
       t.same([...strangers(answer.html), ...strangers(next.html)], [], path)
@@ -60,8 +60,8 @@ function strangers (html: string): string[] {
 async function organizationOfScripts ({ control }: TestGateway) {
   const { tenantId } = await control.createOrganization({ name: script, plan: 'pro' }, script)
   const { keyId } = await control.createKey({ tenantId, mode: 'live', name: script }, script)
-  const { memberId } = await control.members.fromProvider({ issuer: 'https://login.example.org', subject: script, email, name: script, role: 'viewer', tenantId })
   await control.invitations.create({ tenantId, email, role: 'admin' }, script)
+  const { memberId } = await control.members.fromProvider({ issuer: 'https://login.example.org', subject: script, email, name: script, role: 'viewer', tenantId })
   await control.invitations.create({ email, role: 'operator' }, script)
   const { tokenId } = await control.tokens.create({ tenantId, name: script, role: 'viewer' }, script)
   await control.tokens.create({ name: script, role: 'gateway' }, script)

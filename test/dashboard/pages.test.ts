@@ -28,8 +28,8 @@ test('an operator makes an organization with one of the configured plans and cha
   const made = await operator.post('/dashboard/organizations', { once: newOnce(), name: 'Clinic', plan: 'small' })
   t.equal(made.status, 303)
   const path = String(made.headers.location)
-  t.match((await operator.get(path)).text, /The organization Clinic is made\./)
-  t.notMatch((await operator.get(path)).text, /is made\./, 'said once')
+  t.match((await operator.get(path)).text, /Organization “Clinic” created\./)
+  t.notMatch((await operator.get(path)).text, /created\./, 'said once')
   t.equal((await operator.post(path, { name: 'Clinic North', plan: 'enterprise', datastore: 'north' })).status, 303)
   t.match((await operator.get(path)).text, /Clinic North.*Plan enterprise.*Datastore of live keys north/)
   t.equal((await operator.post(path, { name: 'Clinic', plan: 'gold', datastore: '' })).status, 422)
@@ -162,7 +162,7 @@ test('operators see which gateways are connected, how far each is behind and how
   const { gateway } = await clinic(t)
   const { text } = await (await signedIn(gateway, { role: 'operator' })).get('/dashboard/gateways')
   t.match(text, /gateway-eu-2 connected .* 1 change 1\.4\.0/)
-  t.match(text, /gateway-us-1 cut off .* 3 changes .*live degraded/)
+  t.match(text, /gateway-us-1 disconnected .* 3 changes .*live degraded/)
 })
 
 test('the top of a chart is a round number just above the tallest bar', async t => {

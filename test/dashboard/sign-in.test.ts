@@ -48,7 +48,7 @@ test('every failure has the same words, and a sign-in leads to pages of the dash
   const gateway = await startGateway(t)
   await person(gateway)
   const failures = [await signIn(visitor(gateway), { password: 'wrong' }), await signIn(visitor(gateway), { email: 'nobody@example.org' }), await signIn(visitor(gateway), { email: '' })]
-  for (const { status, text } of failures) t.match({ status, text }, { status: 422, text: /This address and password do not belong together\./ })
+  for (const { status, text } of failures) t.match({ status, text }, { status: 422, text: /The email or password is wrong\./ })
   t.notMatch(failures[0]!.html, /value="wrong"/)
   for (const next of ['https://evil.example.org/', '//evil.example.org/dashboard/', '/\\evil.example.org', '/dashboard/../..//evil.example.org', 'javascript:alert(1)', '/v1/patients']) {
     const page = await visitor(gateway).get(`/dashboard/sign-in?${new URLSearchParams({ next })}`)
@@ -137,7 +137,7 @@ test('a password that was made for somebody opens nothing but the page on which 
   t.equal((await browser.send('/dashboard/organizations', { _csrf: token, name: 'x', plan: 'pro' })).headers.location, '/dashboard/password')
   t.same(await gateway.control.listOrganizations(), [])
   const change = async (fields: Record<string, string>) => await browser.send('/dashboard/password', { _csrf: token, current: first.password, wanted: password, again: password, ...fields })
-  t.match(await change({ again: 'something else' }), { status: 422, text: /not the same/ })
+  t.match(await change({ again: 'something else' }), { status: 422, text: /are different/ })
   t.match(await change({ wanted: 'short', again: 'short' }), { status: 422, text: /12 to 200/ })
   t.match(await change({}), { status: 303, headers: { location: '/dashboard' } })
   t.equal((await browser.get('/dashboard/operators')).status, 200)

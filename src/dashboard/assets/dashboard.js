@@ -1,17 +1,20 @@
-/** Everything works without this file: it shows times in the reader's zone and lets one press copy a text. */
+/** Everything works without this file: it shows times in the reader's zone, lets one press copy a text and a second press send nothing. */
 
-const long = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
-const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+// In the language of the page, and with the zone, so that nobody takes it for another one.
+const short = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit', timeZoneName: 'short' })
 
 for (const time of document.querySelectorAll('time[datetime]')) {
   const moment = new Date(time.dateTime)
   // A day without an hour is the same day in every zone.
   if (!time.dateTime.includes('T') || Number.isNaN(moment.getTime())) continue
   time.textContent = short.format(moment)
-  time.title = `${long.format(moment)} (${moment.toISOString()})`
 }
 
 const copiedForMs = 2_000
+const status = document.createElement('p')
+status.role = 'status'
+status.className = 'unseen'
+document.body.append(status)
 
 async function copy (button) {
   const text = button.textContent
@@ -22,13 +25,30 @@ async function copy (button) {
     // The reader, or a page that is not served over https, does not allow it.
     button.textContent = 'Select and copy it by hand'
   }
-  setTimeout(() => { button.textContent = text }, copiedForMs)
+  // The button keeps its name for screen readers, so that they are told apart from it.
+  status.textContent = button.textContent
+  setTimeout(() => {
+    button.textContent = text
+    status.textContent = ''
+  }, copiedForMs)
 }
 
 for (const button of document.querySelectorAll('button[data-copy]')) {
   button.hidden = false
-  button.setAttribute('aria-live', 'polite')
   button.addEventListener('click', () => copy(button))
+}
+
+/** Whoever stops the answer may press again after this time. */
+const pressedForMs = 10_000
+const sent = new WeakSet()
+
+// A second press would take the place of the first, whose answer may show a secret that is shown only once.
+for (const form of document.querySelectorAll('form[method=post]')) {
+  form.addEventListener('submit', event => {
+    if (sent.has(form)) event.preventDefault()
+    sent.add(form)
+    setTimeout(() => sent.delete(form), pressedForMs)
+  })
 }
 
 // The way back in the browser must not show a secret again.

@@ -26,10 +26,20 @@ async function show ({ desk, query, params: { tenantId } }: FastifyRequest<Audit
   return await reply.page('Audit trail', <AuditPage tenantId={tenantId} entity={entity} entries={entries} names={await namesFor(desk, tenantId)} before={older} isFirst={before === undefined} />, facts)
 }
 
-/** The names of all organizations, where lines are about several. */
+/** What the things that lines are about are called, by id: keys, people and tokens, and where lines are about several organizations, these. */
 async function namesFor (desk: Desk, tenantId: string | undefined): Promise<ReadonlyMap<string, string>> {
-  const organizations = tenantId === undefined ? await desk.listOrganizations() : []
-  return new Map(organizations.map(({ tenantId, name }) => [tenantId, name]))
+  const [organizations, keys, members, tokens] = await Promise.all([
+    tenantId === undefined ? desk.listOrganizations() : [],
+    tenantId === undefined ? [] : desk.listKeys(tenantId),
+    desk.listMembers(tenantId),
+    desk.listTokens(tenantId)
+  ])
+  return new Map([
+    ...organizations.map(({ tenantId, name }) => [tenantId, name] as const),
+    ...keys.map(({ keyId, name }) => [keyId, name] as const),
+    ...members.map(({ memberId, email }) => [memberId, email] as const),
+    ...tokens.map(({ tokenId, name }) => [tokenId, name] as const)
+  ])
 }
 
 /** The number of a line; what is none asks for the newest. */

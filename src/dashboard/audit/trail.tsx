@@ -13,14 +13,14 @@ interface AuditPageContent {
   /** Where the older ones begin; undefined when there are none. */
   readonly before: number | undefined
   readonly isFirst: boolean
-  /** Names of organizations by tenant id, for the trail of everything. */
+  /** Names of what the lines are about, by id. */
   readonly names: ReadonlyMap<string, string>
 }
 
 /** Who did what and when, newest first. */
 export function AuditPage (content: AuditPageContent) {
-  const { tenantId, entity, entries } = content
-  const about = entity === undefined ? 'Every change, by whom and when. Nothing is ever removed from it.' : `What was done with ${entity}.`
+  const { tenantId, entity, entries, names } = content
+  const about = entity === undefined ? 'Every change, by whom and when. Nothing is ever removed from it.' : `What was done with ${nameOf(entity, names)}.`
   return (
     <>
       <Heading title='Audit trail' about={about}>
@@ -39,9 +39,9 @@ function Entries ({ tenantId, entries, names }: AuditPageContent) {
       {entries.map(entry => (
         <Row>
           <Cell of='When'><Time at={entry.at} /></Cell>
-          <Cell of='Who' kind='person'><span safe>{personText(entry.actor)}</span></Cell>
-          <Cell of='What'><Deed tenantId={tenantId} entry={entry} /></Cell>
-          {tenantId === undefined ? <Cell of='Organization'><OrganizationLink tenantId={entry.tenantId} names={names} /></Cell> : ''}
+          <Cell of='Who' kind='long'><span safe>{personText(entry.actor)}</span></Cell>
+          <Cell of='What' kind='long'><Deed tenantId={tenantId} entry={entry} names={names} /></Cell>
+          {tenantId === undefined ? <Cell of='Organization' kind='long'><OrganizationLink tenantId={entry.tenantId} names={names} /></Cell> : ''}
         </Row>
       ))}
     </Table>
@@ -49,14 +49,27 @@ function Entries ({ tenantId, entries, names }: AuditPageContent) {
 }
 
 /** What was done, as a link to all that was done with the same thing. */
-function Deed ({ tenantId, entry: { action, entity, detail } }: { readonly tenantId: string | undefined, readonly entry: AuditEntry }) {
-  const exactly = detailText(detail)
+function Deed ({ tenantId, entry, names }: Pick<AuditPageContent, 'tenantId' | 'names'> & { readonly entry: AuditEntry }) {
+  const { action, entity } = entry
+  const exactly = exactText(entry, names)
   return (
     <div>
-      <a href={auditPath(tenantId, { entity })} title={`All that was done with ${entity}`} safe>{deedText(action)}</a>
+      <a href={auditPath(tenantId, { entity })} title={`All that was done with ${nameOf(entity, names)}`} safe>{deedText(action)}</a>
       {exactly === '' ? '' : <span class='beneath' safe>{exactly}</span>}
     </div>
   )
+}
+
+function nameOf (id: string, names: ReadonlyMap<string, string>): string {
+  const name = names.get(id)
+  return name === undefined ? id : `“${name}” (${id})`
+}
+
+/** The details of a deed, with the name of what it was done with unless the line says that already. */
+function exactText ({ actor, entity, tenantId, detail }: AuditEntry, names: ReadonlyMap<string, string>): string {
+  const exactly = detailText(detail)
+  const name = names.get(entity) ?? entity
+  return entity === tenantId || name === personText(actor) || /^(name|email): /.test(exactly) ? exactly : [name, exactly].filter(text => text !== '').join(', ')
 }
 
 function OrganizationLink ({ tenantId, names }: { readonly tenantId: string | undefined, readonly names: ReadonlyMap<string, string> }) {

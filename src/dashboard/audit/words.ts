@@ -9,12 +9,12 @@ const deeds: Readonly<Record<string, string>> = {
   'key revoked': 'revoked a key',
   'key expiry set': 'set the expiry of a key',
   'member added': 'became a member',
-  'member invited': 'invited somebody',
+  'member invited': 'invited someone',
   'member changed': 'changed a member',
   'member removed': 'removed a member',
   'invitation withdrawn': 'withdrew an invitation',
   'signed in': 'signed in',
-  'password changed': 'changed the own password',
+  'password changed': 'changed their password',
   'password reset': 'reset the password of a member',
   'token created': 'made a token',
   'token revoked': 'revoked a token'
@@ -37,7 +37,7 @@ export function detailText (detail: AuditEntry['detail']): string {
   if (typeof detail !== 'object' || detail === null) return ''
   return Object.entries(detail)
     .filter(([name, value]) => value !== null && value !== '' && name !== 'tenantId')
-    .map(([name, value]) => `${words(name)}: ${valueText(value)}`)
+    .map(([name, value]) => `${words(name)}: ${name === 'scopes' && value === '*' ? 'read, write' : valueText(value)}`)
     .join(', ')
 }
 

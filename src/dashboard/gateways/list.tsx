@@ -7,7 +7,7 @@ import { tokensPath } from '../paths.js'
 export function GatewaysPage ({ gateways, controlUrl }: { readonly gateways: readonly Gateway[], readonly controlUrl: string }) {
   return (
     <>
-      <Heading title='Gateways' about='Each keeps a copy of the keys and answers applications from it, also while this control plane is away.' />
+      <Heading title='Gateways' about='Each gateway keeps a copy of the keys, and keeps serving applications while this control plane is down.' />
       {gateways.length === 0 ? <NoGateway controlUrl={controlUrl} /> : <Gateways gateways={gateways} />}
     </>
   )
@@ -17,12 +17,12 @@ function NoGateway ({ controlUrl }: { readonly controlUrl: string }) {
   return (
     <Empty title='No gateway has connected yet'>
       <ol>
-        <li><a href={tokensPath(undefined)}>Make a token</a> with the role gateway.</li>
+        <li><a href={tokensPath(undefined)}>Create a token</a> with the role gateway.</li>
         <li>
           Start a gateway with it, on any machine that reaches this one:
           <pre><code safe>{`CONTROL_URL=${controlUrl} CLINIGATE_GATEWAY_TOKEN=cg_gateway_… npx clinigate start --role gateway`}</code></pre>
         </li>
-        <li>It shows here within seconds.</li>
+        <li>It appears here within seconds.</li>
       </ol>
     </Empty>
   )
@@ -36,7 +36,7 @@ function Gateways ({ gateways }: { readonly gateways: readonly Gateway[] }) {
       {gateways.map(gateway => (
         <Row>
           <Cell of='Gateway'><span safe>{gateway.name}</span></Cell>
-          <Cell of='State'>{gateway.isConnected ? <Badge tone='good' text='connected' /> : <Badge tone='bad' text='cut off' />}</Cell>
+          <Cell of='State'>{gateway.isConnected ? <Badge tone='good' text='connected' /> : <Badge tone='bad' text='disconnected' />}</Cell>
           <Cell of='Last seen'><Time at={gateway.seenAt} /></Cell>
           <Cell of='Changes behind'><Behind changes={gateway.changesBehind} /></Cell>
           <Cell of='Version'><span safe>{gateway.version}</span></Cell>

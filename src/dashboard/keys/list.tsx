@@ -1,58 +1,71 @@
 import type { Key } from '../../control/keys.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time, TimeOr } from '../elements.js'
 import { conditionBadges, conditionOf, isGood, scopesText, type KeyCondition } from './state.js'
+import { listingOf, NothingFound, Pages, Search, type Listing } from '../listing.js'
+import type { OrganizationRequest } from '../organization-requests.js'
 import { keyPath, organizationPath } from '../paths.js'
+
+/** A key, and how it is at the moment. */
+interface JudgedKey { readonly key: Key, readonly condition: KeyCondition }
 
 /** What the list of an organization's keys shows. */
 interface KeyList {
   readonly tenantId: string
-  /** Newest first. */
-  readonly keys: readonly Key[]
-  readonly now: Date
+  /** Those that open something first. */
+  readonly listing: Listing<JudgedKey>
   readonly mayChange: boolean
 }
 
-/** The keys of an organization; those that open nothing any more come last. */
-export function KeysPage ({ tenantId, keys, now, mayChange }: KeyList) {
+/** The page of an organization's keys that a query asks for. @param keys newest first */
+export function keyListing (keys: readonly Key[], now: Date, query: OrganizationRequest['Querystring']): Listing<JudgedKey> {
   const judged = keys.map(key => ({ key, condition: conditionOf(key, now) }))
-  const good = judged.filter(({ condition }) => isGood(condition))
-  const ended = judged.filter(({ condition }) => !isGood(condition))
+  const [good, ended] = [true, false].map(wished => judged.filter(({ condition }) => isGood(condition) === wished))
+  return listingOf([...good!, ...ended!], ({ key: { name, keyId, hint } }) => [name, keyId, hint], query)
+}
+
+/** The keys of an organization; those that open nothing any more come last. */
+export function KeysPage ({ tenantId, listing, mayChange }: KeyList) {
+  const path = organizationPath(tenantId, 'keys')
+  const good = listing.rows.filter(({ condition }) => isGood(condition))
+  const ended = listing.rows.filter(({ condition }) => !isGood(condition))
   return (
     <>
-      <Heading title='Keys' about='Applications show a key with each request.'>
+      <Heading title='Keys' about='Applications send a key with each request.'>
         {mayChange ? <a class='button button-primary' href={organizationPath(tenantId, 'keys/new')}>New key</a> : ''}
       </Heading>
-      {good.length === 0 ? <NoKey tenantId={tenantId} mayChange={mayChange} /> : <KeyTable label='Keys' judged={good} />}
+      <Search listing={listing} path={path} what='Name, key id or last characters' />
+      {good.length > 0 ? <KeyTable label='Keys' judged={good} /> : ''}
+      {listing.search === '' && listing.page === 1 && good.length === 0 ? <NoKey tenantId={tenantId} mayChange={mayChange} /> : ''}
+      {listing.search !== '' && listing.found === 0 ? <NothingFound listing={listing} /> : ''}
       {ended.length === 0 ? '' : <Ended judged={ended} />}
+      <Pages listing={listing} path={path} />
     </>
   )
 }
 
 function NoKey ({ tenantId, mayChange }: Pick<KeyList, 'tenantId' | 'mayChange'>) {
   return (
-    <Empty title='No key that works'>
-      <p>An application needs a key to send requests. A test key opens records for trying out, a live key opens real ones.</p>
+    <Empty title='No active keys'>
+      <p>An application needs a key to send requests. A test key opens test records, a live key opens real ones.</p>
       {mayChange
-        ? <p><a class='button' href={organizationPath(tenantId, 'keys/new')}>Make a key</a></p>
-        : <p>Ask an admin of your organization to make one.</p>}
+        ? <p><a class='button' href={organizationPath(tenantId, 'keys/new')}>Create a key</a></p>
+        : <p>Ask an admin of your organization to create one.</p>}
     </Empty>
   )
 }
 
-interface Judged { readonly key: Key, readonly condition: KeyCondition }
-
-function Ended ({ judged }: { readonly judged: readonly Judged[] }) {
+function Ended ({ judged }: { readonly judged: readonly JudgedKey[] }) {
   return (
     <section>
-      <h2>Keys that ended</h2>
-      <KeyTable label='Keys that ended' judged={judged} />
+      <h2>Expired and revoked keys</h2>
+      <KeyTable label='Expired and revoked keys' judged={judged} />
     </section>
   )
 }
 
 const columns = ['Name', 'State', 'Mode', 'Scopes', 'Created', 'Last used', 'Expires'] as const
 
-function KeyTable ({ label, judged }: { readonly label: string, readonly judged: readonly Judged[] }) {
+function KeyTable ({ label, judged }: { readonly label: string, readonly judged: readonly JudgedKey[] }) {
   return (
     <Table label={label} columns={columns}>
       {judged.map(({ key, condition }) => (

@@ -16,14 +16,14 @@ interface NewKeyForm {
 }
 
 const modes: readonly Choice[] = [
-  { value: 'test', label: 'Test', hint: 'For development: opens the test datastore and never real records.' },
+  { value: 'test', label: 'Test', hint: 'For development. Opens the test datastore, never real records.' },
   { value: 'live', label: 'Live', hint: 'Opens the records of real people.' }
 ]
 
 const scopes: readonly Choice[] = [
   { value: '*', label: 'Read and write' },
-  { value: 'read', label: 'Only read' },
-  { value: 'write', label: 'Only write' }
+  { value: 'read', label: 'Read only' },
+  { value: 'write', label: 'Write only' }
 ]
 
 /** The form that makes a key. */
@@ -33,11 +33,11 @@ export function NewKeyPage ({ csrf, once, tenantId, now, name, mode, scopes: cho
       <Heading title='New key' />
       <Trouble message={trouble} />
       <PostForm action={organizationPath(tenantId, 'keys')} csrf={csrf} once={once}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='Name the application that will use it, such as “intake form”. One key for each.' />
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The application that will use it, such as “intake form”. Give each application its own key.' />
         <RadioField label='Mode' name='mode' choices={modes} value={mode} />
         <RadioField label='Scopes' name='scopes' choices={scopes} value={chosen} />
-        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works through this day, until midnight UTC. Empty: until it is revoked.' />
-        <Send label='Make key' cancel={organizationPath(tenantId, 'keys')} />
+        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' />
+        <Send label='Create key' cancel={organizationPath(tenantId, 'keys')} />
       </PostForm>
     </>
   )

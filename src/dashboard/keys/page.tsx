@@ -12,11 +12,12 @@ interface ShownKey {
   readonly shown: Key
   readonly now: Date
   readonly mayChange: boolean
+  readonly lastDay?: string
   readonly trouble?: string
 }
 
 /** One key with what can be done with it. */
-export function KeyPage ({ csrf, shown: key, now, mayChange, trouble }: ShownKey) {
+export function KeyPage ({ csrf, shown: key, now, mayChange, lastDay, trouble }: ShownKey) {
   const condition = conditionOf(key, now)
   const canEnd = mayChange && isGood(condition)
   return (
@@ -28,11 +29,11 @@ export function KeyPage ({ csrf, shown: key, now, mayChange, trouble }: ShownKey
       <Trouble message={trouble} />
       <KeyFacts shown={key} now={now} />
       <p>
-        <a href={auditPath(key.tenantId, { entity: key.keyId })}>Who did what with this key</a>
+        <a href={auditPath(key.tenantId, { entity: key.keyId })}>Audit trail of this key</a>
         {' · '}
-        <a href={keyPath(key.keyId, 'reach')}>On which gateways its latest change is in force</a>
+        <a href={keyPath(key.keyId, 'reach')}>State on each gateway</a>
       </p>
-      {canEnd ? <ExpiryForm csrf={csrf} keyId={key.keyId} now={now} /> : ''}
+      {canEnd ? <ExpiryForm csrf={csrf} keyId={key.keyId} now={now} lastDay={lastDay} /> : ''}
     </>
   )
 }
@@ -43,7 +44,7 @@ function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Dat
       <Fact name='State'>
         <Condition condition={conditionOf(key, now)} />
         {key.revokedAt === undefined ? '' : <span>{' '}<Time at={key.revokedAt} /></span>}
-        {key.successor === undefined ? '' : <span>{' '}to <a href={keyPath(key.successor)}>the key that follows it</a></span>}
+        {key.successor === undefined ? '' : <span>{' '}replaced by <a href={keyPath(key.successor)}>a new key</a></span>}
       </Fact>
       <Fact name='Mode'><Badge tone={key.mode} text={key.mode} /></Fact>
       <Fact name='Scopes'><span safe>{scopesText(key.scopes)}</span></Fact>
@@ -56,13 +57,13 @@ function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Dat
   )
 }
 
-function ExpiryForm ({ csrf, keyId, now }: { readonly csrf: string, readonly keyId: string, readonly now: Date }) {
+function ExpiryForm ({ csrf, keyId, now, lastDay }: Pick<ShownKey, 'csrf' | 'now' | 'lastDay'> & { readonly keyId: string }) {
   return (
     <section>
       <h2>Set a last day</h2>
       <PostForm action={keyPath(keyId, 'expiry')} csrf={csrf}>
-        <TextField label='Last day' name='lastDay' type='date' isRequired min={now.toISOString().slice(0, 10)} hint='It works through this day, until midnight UTC.' />
-        <Send label='Set the last day' />
+        <TextField label='Last day' name='lastDay' type='date' value={lastDay} isRequired min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC).' />
+        <Send label='Set last day' />
       </PostForm>
     </section>
   )

@@ -9,11 +9,11 @@ export function ReachPage ({ shown: key, reach }: { readonly shown: Key, readonl
   const deed = key.revokedAt === undefined ? 'The latest change of' : 'The revocation of'
   return (
     <>
-      <Heading title={key.revokedAt === undefined ? `“${key.name}” on the gateways` : `“${key.name}” is revoked`} />
+      <Heading title={key.revokedAt === undefined ? `“${key.name}” on each gateway` : `“${key.name}” is revoked`} />
       <p>{deed} this key was made <Time at={reach.changedAt} />.</p>
       {reach.gateways.length === 0 ? <NoGateway /> : <Gateways gateways={reach.gateways} />}
       <div class='actions'>
-        {isPending(reach) ? <a class='button button-primary' href={keyPath(key.keyId, 'reach')}>Look again</a> : ''}
+        {isPending(reach) ? <a class='button button-primary' href={keyPath(key.keyId, 'reach')}>Refresh</a> : ''}
         <a class='button' href={keyPath(key.keyId)}>Back to the key</a>
       </div>
     </>
@@ -27,8 +27,8 @@ export function isPending ({ gateways }: Reach): boolean {
 
 function NoGateway () {
   return (
-    <Empty title='No gateway has reported yet'>
-      <p>A gateway takes the change as soon as it connects, before it answers with it.</p>
+    <Empty title='No gateway has connected yet'>
+      <p>A gateway applies the change when it connects, before it serves requests.</p>
     </Empty>
   )
 }
@@ -40,7 +40,7 @@ function Gateways ({ gateways }: Pick<Reach, 'gateways'>) {
         <Row>
           <Cell of='Gateway'><span safe>{name}</span></Cell>
           <Cell of='State'><ReachBadge isConnected={isConnected} isReached={isReached} /></Cell>
-          <Cell of='In force after'><span safe>{afterMs === undefined ? '–' : durationText(afterMs)}</span></Cell>
+          <Cell of='In force after'><span safe>{afterMs === undefined ? 'not measured' : durationText(afterMs)}</span></Cell>
         </Row>
       ))}
     </Table>
@@ -49,5 +49,5 @@ function Gateways ({ gateways }: Pick<Reach, 'gateways'>) {
 
 function ReachBadge ({ isConnected, isReached }: Pick<Reach['gateways'][number], 'isConnected' | 'isReached'>) {
   if (isReached) return <Badge tone='good' text='in force' />
-  return isConnected ? <Badge tone='warning' text='on its way' /> : <Badge tone='bad' text='cut off, not yet in force' />
+  return isConnected ? <Badge tone='warning' text='not yet in force' /> : <Badge tone='bad' text='disconnected, not yet in force' />
 }

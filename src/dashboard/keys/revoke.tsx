@@ -12,7 +12,7 @@ export function RevokePage ({ csrf, shown: key }: { readonly csrf: string, reado
         <Badge tone={key.mode} text={key.mode} />{' '}
         Secret <code safe>{`…${key.hint}`}</code>, last used: <TimeOr at={key.lastUsedAt} otherwise='never' />
       </p>
-      <p>Every request with it is refused within a second, on all gateways. Nothing brings a revoked key back.</p>
+      <p>All gateways refuse it within a second. This cannot be undone.</p>
       <PostForm action={keyPath(key.keyId, 'revoke')} csrf={csrf}>
         <Send label='Revoke key' cancel={keyPath(key.keyId)} isDangerous />
       </PostForm>

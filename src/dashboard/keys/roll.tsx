@@ -7,7 +7,7 @@ const hourMs = 3_600_000
 
 /** How long an old key may go on beside the new one. */
 export const overlaps: Readonly<Record<string, { readonly ms: number, readonly label: string, readonly hint: string }>> = {
-  now: { ms: 0, label: 'Now', hint: 'The old key is revoked at once. For a secret that got into wrong hands.' },
+  now: { ms: 0, label: 'Now', hint: 'The old key is revoked at once. For a secret that has leaked.' },
   '1h': { ms: hourMs, label: 'In 1 hour', hint: 'Both keys work until then.' },
   '24h': { ms: 24 * hourMs, label: 'In 24 hours', hint: 'Both keys work until then.' },
   '7d': { ms: 7 * 24 * hourMs, label: 'In 7 days', hint: 'Both keys work until then.' }
@@ -19,10 +19,10 @@ const choices: readonly Choice[] = Object.entries(overlaps).map(([value, { label
 export function RollPage ({ csrf, shown: key }: { readonly csrf: string, readonly shown: Key }) {
   return (
     <>
-      <Heading title={`Roll “${key.name}”`} about='Rolling makes a new secret with the same name, mode and scopes, and lets the old one end.' />
+      <Heading title={`Roll “${key.name}”`} about='Rolling creates a new key with the same name, mode and scopes, and ends the old one.' />
       <p>Last used: <TimeOr at={key.lastUsedAt} otherwise='never' /></p>
       <PostForm action={keyPath(key.keyId, 'roll')} csrf={csrf}>
-        <RadioField label='The old key ends' name='overlap' choices={choices} value='24h' />
+        <RadioField label='When the old key ends' name='overlap' choices={choices} value='24h' />
         <Send label='Roll key' cancel={keyPath(key.keyId)} />
       </PostForm>
     </>

@@ -9,7 +9,7 @@ import { ControlRefused } from '../../control/refused.js'
 import type { Scope } from '../../keys/caller.js'
 import type { Mode } from '../../mode.js'
 import { field, orAgain, statusOf } from '../form.js'
-import { KeysPage } from './list.js'
+import { keyListing, KeysPage } from './list.js'
 import { NewKeyPage } from './new.js'
 import { KeyPage } from './page.js'
 import { isPending, ReachPage } from './reach.js'
@@ -45,7 +45,7 @@ async function showAll (request: FastifyRequest<OrganizationRequest>, reply: Fas
   const organization = await organizationOf(request)
   const { tenantId } = organization
   const keys = await request.desk.listKeys(tenantId)
-  return await reply.page('Keys', <KeysPage tenantId={tenantId} keys={keys.reverse()} now={now()} mayChange={mayChange(request)} />, { organization })
+  return await reply.page('Keys', <KeysPage tenantId={tenantId} listing={keyListing(keys.reverse(), now(), request.query)} mayChange={mayChange(request)} />, { organization })
 }
 
 async function showForm (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { now }: DashboardParts): Promise<FastifyReply> {
@@ -58,7 +58,7 @@ async function create (request: FastifyRequest<OrganizationRequest>, reply: Fast
   const [name, mode] = [field(body, 'name'), field(body, 'mode') as Mode]
   const scopes = [field(body, 'scopes') as Scope]
   const made = await desk.createKey({ tenantId, name, mode, scopes, expiresAt: endOfLastDay(field(body, 'lastDay')), once: field(body, 'once') })
-  return await reply.code(201).page('Key made', <SecretPage keyId={made.keyId} name={name.trim()} mode={mode} secret={made.secret} gatewayUrl={gatewayUrl} />, { organization: await organizationOf(request) })
+  return await reply.code(201).page('Key created', <SecretPage keyId={made.keyId} name={name.trim()} mode={mode} secret={made.secret} gatewayUrl={gatewayUrl} />, { organization: await organizationOf(request) })
 }
 
 async function createAgain (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { refusal, parts }: { readonly refusal: ControlRefused, readonly parts: DashboardParts }): Promise<FastifyReply> {
@@ -73,8 +73,9 @@ async function createAgain (request: FastifyRequest<OrganizationRequest>, reply:
 async function showOne (request: FastifyRequest<KeyRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardParts, readonly refusal?: ControlRefused }): Promise<FastifyReply> {
   const key = await request.desk.findKey(request.params.keyId)
   const facts = await factsOf(request.desk, key)
+  const form = { csrf: reply.generateCsrf(), lastDay: field(request.body, 'lastDay'), trouble: refusal?.message }
   if (refusal !== undefined) reply.code(statusOf(refusal))
-  return await reply.page(key.name, <KeyPage csrf={reply.generateCsrf()} shown={key} now={parts.now()} mayChange={mayChange(request)} trouble={refusal?.message} />, facts)
+  return await reply.page(key.name, <KeyPage {...form} shown={key} now={parts.now()} mayChange={mayChange(request)} />, facts)
 }
 
 /** What the frame of a page about a key shows. */
@@ -109,14 +110,14 @@ async function expire ({ desk, params, body }: FastifyRequest<KeyRequest>, reply
   const end = endOfLastDay(field(body, 'lastDay'))
   if (end === undefined) throw new ControlRefused('invalid', 'Choose the last day of the key.')
   const { keyId } = await desk.expireKey(params.keyId, end)
-  return reply.done(keyPath(keyId), 'The last day is set.')
+  return reply.done(keyPath(keyId), 'Last day set.')
 }
 
 async function showReach ({ desk, params }: FastifyRequest<KeyRequest>, reply: FastifyReply): Promise<FastifyReply> {
   const key = await desk.findKey(params.keyId)
   const facts = await factsOf(desk, key)
   const reach = await settledReach(desk, key.keyId)
-  return await reply.page('On which gateways', <ReachPage shown={key} reach={reach} />, facts)
+  return await reply.page('State on each gateway', <ReachPage shown={key} reach={reach} />, facts)
 }
 
 /** Gateways take a change within a second: whoever looks at once is shown the end of it rather than the way there. */

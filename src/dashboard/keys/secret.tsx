@@ -18,9 +18,9 @@ interface ShownSecret {
 export function SecretPage ({ keyId, name, mode, secret, gatewayUrl, previous }: ShownSecret) {
   return (
     <>
-      <Heading title={`Key “${name}” is made`} />
+      <Heading title={`Key “${name}” created`} />
       <section class='notice notice-warning'>
-        <p><strong>Copy the secret now.</strong> It is shown only here and kept nowhere; whoever has it can use the key.</p>
+        <p><strong>Copy the secret now.</strong> It is shown only here, only once. Anyone who has it can use the key.</p>
       </section>
       <section>
         <h2>Secret</h2>
@@ -28,7 +28,7 @@ export function SecretPage ({ keyId, name, mode, secret, gatewayUrl, previous }:
       </section>
       <section>
         <h2>A first request</h2>
-        <p>{mode === 'test' ? 'It lists the patients that this key sees; at first there are none.' : 'It lists the patients that this key sees: real ones.'}</p>
+        <p>{mode === 'test' ? 'It lists the patients that this key can read. At first there are none.' : 'It lists the patients that this key can read. They are real people.'}</p>
         <Secret text={`curl -s ${gatewayUrl}/v1/patients -H 'x-api-key: ${secret}'`} label='the command' />
       </section>
       {previous === undefined ? '' : <Previous {...previous} />}
@@ -42,8 +42,8 @@ function Previous ({ keyId, expiresAt }: { readonly keyId: string, readonly expi
     <section>
       <h2>The old key</h2>
       {expiresAt === undefined
-        ? <p>It was revoked at once. <a href={keyPath(keyId, 'reach')}>See where that is in force</a>.</p>
-        : <p>It goes on until <Time at={expiresAt} />. Give the new secret to the application before.</p>}
+        ? <p>It was revoked at once. <a href={keyPath(keyId, 'reach')}>See the state on each gateway</a>.</p>
+        : <p>It works until <Time at={expiresAt} />. Give the application the new secret before then.</p>}
     </section>
   )
 }

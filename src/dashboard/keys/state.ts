@@ -24,7 +24,7 @@ export function isGood (condition: KeyCondition): boolean {
 
 /** The words and the colour for each condition. */
 export const conditionBadges: Readonly<Record<KeyCondition, { readonly tone: Tone, readonly text: string }>> = {
-  good: { tone: 'good', text: 'good' },
+  good: { tone: 'good', text: 'active' },
   expiring: { tone: 'warning', text: 'expires soon' },
   rolled: { tone: 'warning', text: 'rolled' },
   expired: { tone: 'neutral', text: 'expired' },

@@ -7,9 +7,9 @@ export function InvitationPage ({ invitation, link }: { readonly invitation: Inv
   const { email, role, tenantId, expiresAt } = invitation
   return (
     <>
-      <Heading title='Invitation made' />
-      <p>Hand this link to <strong safe>{email}</strong>, who becomes <strong>{role}</strong> with it. It works once, until <Time at={expiresAt} />.</p>
-      <section class='notice notice-warning'><p><strong>Copy the link now.</strong> It is shown only here.</p></section>
+      <Heading title='Invitation created' />
+      <p>Send this link to <strong safe>{email}</strong>, who will join as <strong>{role}</strong>. It works once, until <Time at={expiresAt} />.</p>
+      <section class='notice notice-warning'><p><strong>Copy the link now.</strong> It is shown only here, only once.</p></section>
       <Secret text={link} label='the link' />
       <p><a class='button' href={peoplePath(tenantId)}>I have copied it</a></p>
     </>

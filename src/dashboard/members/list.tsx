@@ -2,6 +2,7 @@ import type { Role } from '../../actor.js'
 import type { Invitation, Member } from '../../control/members.js'
 import { Badge, Cell, Empty, Heading, Links, Row, Table, Time, TimeOr, Trouble } from '../elements.js'
 import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
+import { NothingFound, Pages, Search, type Listing } from '../listing.js'
 import { invitationPath, memberPath, peoplePath } from '../paths.js'
 
 /** What the page of an organization's members, or of the operators, shows. */
@@ -10,29 +11,37 @@ interface MemberList {
   readonly once: string
   /** Undefined for operators. */
   readonly tenantId: string | undefined
-  readonly members: readonly Member[]
+  readonly listing: Listing<Member>
   readonly invitations: readonly Invitation[]
   readonly mayChange: boolean
   /** Not where people sign in at a provider alone: who may is decided there. */
   readonly mayInvite: boolean
   /** What was written into the form before. */
   readonly email?: string
+  readonly role?: string
   readonly trouble?: string
 }
 
 /** The people of an organization, or the operators, and who is invited. */
 export function MembersPage (list: MemberList) {
-  const { tenantId, members, invitations, mayInvite, trouble } = list
-  const about = tenantId === undefined ? 'Operators manage all organizations.' : 'Who may sign in for this organization.'
+  const { tenantId, listing, invitations, mayInvite, trouble } = list
+  const path = peoplePath(tenantId)
+  const about = tenantId === undefined ? 'Operators manage all organizations.' : 'People who may sign in for this organization.'
   return (
     <>
-      <Heading title={tenantId === undefined ? 'Operators' : 'Members'} about={about} />
+      <Heading title={tenantId === undefined ? 'Operators' : 'Members'} about={about}>{mayInvite && listing.found > 0 ? <a class='button button-primary' href='#invite'>Invite</a> : ''}</Heading>
       <Trouble message={trouble} />
-      {members.length === 0 ? <Empty title='Nobody yet'><p>{mayInvite ? 'Invite the first person below; the link that you get is for them.' : 'People show here after they first signed in.'}</p></Empty> : <Members {...list} />}
+      <Search listing={listing} path={path} what='Name or email address' />
+      {listing.found > 0 ? <Members {...list} /> : listing.search === '' ? <Nobody mayInvite={mayInvite} /> : <NothingFound listing={listing} />}
+      <Pages listing={listing} path={path} />
       {invitations.length === 0 ? '' : <Invitations {...list} />}
       {mayInvite ? <InvitationForm {...list} /> : ''}
     </>
   )
+}
+
+function Nobody ({ mayInvite }: Pick<MemberList, 'mayInvite'>) {
+  return <Empty title='No members yet'><p>{mayInvite ? 'Invite the first person below. You get a link to send to them.' : 'People appear here after they first signed in.'}</p></Empty>
 }
 
 /** What a role may do, in a word for each. */
@@ -42,14 +51,14 @@ const roleTexts: Readonly<Record<Role, string>> = {
   viewer: 'sees everything, changes nothing'
 }
 
-function Members ({ csrf, tenantId, members, mayChange }: MemberList) {
+function Members ({ csrf, tenantId, listing, mayChange }: MemberList) {
   const columns = ['Name', 'Email', 'Role', 'Last sign-in', 'Member since', ...(mayChange ? ['Actions'] : [])]
   return (
     <Table label='Members' columns={columns}>
-      {members.map(member => (
+      {listing.rows.map(member => (
         <Row>
           <Cell of='Name'><span safe>{member.name}</span></Cell>
-          <Cell of='Email'><span safe>{member.email}</span></Cell>
+          <Cell of='Email' kind='long'><span safe>{member.email}</span></Cell>
           <Cell of='Role'><Badge tone='neutral' text={member.role} /></Cell>
           <Cell of='Last sign-in'><TimeOr at={member.lastSignInAt} otherwise='never' /></Cell>
           <Cell of='Member since'><Time at={member.createdAt} /></Cell>
@@ -79,17 +88,17 @@ function MemberActions ({ csrf, tenantId, member }: { readonly csrf: string, rea
 }
 
 function Invitations ({ csrf, invitations, mayChange }: MemberList) {
-  const columns = ['Email', 'Role', 'Invited', 'Link works until', ...(mayChange ? ['Actions'] : [])]
+  const columns = ['Email', 'Role', 'Invited', 'Expires', ...(mayChange ? ['Actions'] : [])]
   return (
     <section>
-      <h2>Invited</h2>
+      <h2>Open invitations</h2>
       <Table label='Invitations' columns={columns}>
         {invitations.map(({ invitationId, email, role, createdAt, expiresAt }) => (
           <Row>
-            <Cell of='Email'><span safe>{email}</span></Cell>
+            <Cell of='Email' kind='long'><span safe>{email}</span></Cell>
             <Cell of='Role'><Badge tone='neutral' text={role} /></Cell>
             <Cell of='Invited'><Time at={createdAt} /></Cell>
-            <Cell of='Link works until'><Time at={expiresAt} /></Cell>
+            <Cell of='Expires'><Time at={expiresAt} /></Cell>
             {mayChange
               ? (
                 <Cell of='Actions'>
@@ -106,15 +115,15 @@ function Invitations ({ csrf, invitations, mayChange }: MemberList) {
   )
 }
 
-function InvitationForm ({ csrf, once, tenantId, email }: MemberList) {
-  const choices: readonly Choice[] = (['admin', 'viewer'] as const).map(role => ({ value: role, label: role, hint: roleTexts[role] }))
+function InvitationForm ({ csrf, once, tenantId, email, role = 'viewer' }: MemberList) {
+  const choices: readonly Choice[] = (['admin', 'viewer'] as const).map(one => ({ value: one, label: one, hint: roleTexts[one] }))
   return (
-    <section>
-      <h2>{tenantId === undefined ? 'Invite an operator' : 'Invite somebody'}</h2>
+    <section id='invite'>
+      <h2>{tenantId === undefined ? 'Invite an operator' : 'Invite someone'}</h2>
       <PostForm action={`${peoplePath(tenantId)}/invitations`} csrf={csrf} once={once}>
-        <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} hint='You get a link to hand over; it works once, for 7 days.' />
-        {tenantId === undefined ? <input type='hidden' name='role' value='operator' /> : <RadioField label='Role' name='role' choices={choices} value='viewer' />}
-        <Send label='Make invitation' />
+        <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} hint='You get a link to send to them. It works once, for 7 days.' />
+        {tenantId === undefined ? <input type='hidden' name='role' value='operator' /> : <RadioField label='Role' name='role' choices={choices} value={role} />}
+        <Send label='Create invitation' />
       </PostForm>
     </section>
   )

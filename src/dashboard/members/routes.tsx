@@ -10,7 +10,8 @@ import { InvitationPage } from './invitation.js'
 import { MembersPage } from './list.js'
 import { NewPasswordPage, ResetPasswordPage } from './password.js'
 import { RemovePage } from './remove.js'
-import { mayChange, onlyOperators } from '../organization-requests.js'
+import { listingOf } from '../listing.js'
+import { mayChange, onlyOperators, type OrganizationRequest } from '../organization-requests.js'
 import { home, peoplePath } from '../paths.js'
 import type { DashboardParts } from '../parts.js'
 
@@ -18,7 +19,7 @@ interface MemberRequest { Params: { readonly memberId: string } }
 interface InvitationRequest { Params: { readonly invitationId: string } }
 
 /** A request about the people of the organization in the path, or about operators when it names none. */
-interface PeopleRequest { Params: { readonly tenantId?: string } }
+interface PeopleRequest { Params: { readonly tenantId?: string }, Querystring: OrganizationRequest['Querystring'] }
 
 /** The pages of members and operators, and of who is invited. */
 export async function memberRoutes (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
@@ -51,11 +52,10 @@ async function factsOf ({ desk }: Pick<FastifyRequest, 'desk'>, tenantId: string
 }
 
 async function showAll (request: FastifyRequest<PeopleRequest>, reply: FastifyReply, { settings, refusal }: Pick<DashboardParts, 'settings'> & { readonly refusal?: ControlRefused }): Promise<FastifyReply> {
-  if (refusal?.reason === 'conflict') throw refusal
-  const { desk, body, params: { tenantId } } = request
+  const { desk, body, query, params: { tenantId } } = request
   const facts = await factsOf(request, tenantId)
   const [members, invitations] = await Promise.all([desk.listMembers(tenantId), desk.listInvitations(tenantId)])
-  const list = { csrf: reply.generateCsrf(), once: newOnce(), tenantId, members, invitations, mayChange: mayChange(request), mayInvite: mayChange(request) && settings.localAccounts, email: field(body, 'email'), trouble: refusal?.message }
+  const list = { csrf: reply.generateCsrf(), once: newOnce(), tenantId, listing: listingOf(members, ({ name, email }) => [name, email], query), invitations, mayChange: mayChange(request), mayInvite: mayChange(request) && settings.localAccounts, email: field(body, 'email'), role: field(body, 'role') || undefined, trouble: refusal?.message }
   if (refusal !== undefined) reply.code(statusOf(refusal))
   return await reply.page(tenantId === undefined ? 'Operators' : 'Members', <MembersPage {...list} />, facts)
 }
@@ -63,17 +63,17 @@ async function showAll (request: FastifyRequest<PeopleRequest>, reply: FastifyRe
 async function invite ({ desk, body, params: { tenantId } }: FastifyRequest<PeopleRequest>, reply: FastifyReply, { url }: DashboardParts): Promise<FastifyReply> {
   const { token, ...invitation } = await desk.invite({ tenantId, email: field(body, 'email'), role: field(body, 'role') as Role, once: field(body, 'once') })
   const link = `${url}${home}/invitations/${token}`
-  return await reply.code(201).page('Invitation made', <InvitationPage invitation={invitation} link={link} />, await factsOf({ desk }, tenantId))
+  return await reply.code(201).page('Invitation created', <InvitationPage invitation={invitation} link={link} />, await factsOf({ desk }, tenantId))
 }
 
 async function withdraw ({ desk, params }: FastifyRequest<InvitationRequest>, reply: FastifyReply): Promise<FastifyReply> {
   const { tenantId, email }: Invitation = await desk.withdrawInvitation(params.invitationId)
-  return reply.done(peoplePath(tenantId), `The invitation of ${email} is withdrawn.`)
+  return reply.done(peoplePath(tenantId), `Invitation of ${email} withdrawn.`)
 }
 
 async function changeRole ({ desk, params, body }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
   const { tenantId, name, role } = await desk.changeMemberRole(params.memberId, field(body, 'role') as Role)
-  return reply.done(peoplePath(tenantId), `${name} is ${role} now.`)
+  return reply.done(peoplePath(tenantId), `${name} is now ${role}.`)
 }
 
 interface Question { readonly title: string, readonly page: (asked: { readonly csrf: string, readonly member: Member }) => JSX.Element }
@@ -87,7 +87,7 @@ async function ask ({ desk, params }: FastifyRequest<MemberRequest>, reply: Fast
 
 async function remove ({ desk, params, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
   const { tenantId, name, memberId } = await desk.removeMember(params.memberId)
-  return memberId === self.memberId ? reply.redirect(home, 303) : reply.done(peoplePath(tenantId), `${name} is removed.`)
+  return memberId === self.memberId ? reply.redirect(home, 303) : reply.done(peoplePath(tenantId), `${name} removed.`)
 }
 
 async function resetPassword ({ desk, params }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {

@@ -1,6 +1,7 @@
 import type { Plan, Plans } from '../../config.js'
 import type { Organization } from '../../control/organizations.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time } from '../elements.js'
+import { NothingFound, Pages, Search, type Listing } from '../listing.js'
 import { mayHaveOverage } from './plans.js'
 import { home, organizationPath } from '../paths.js'
 
@@ -11,19 +12,22 @@ interface ListedOrganization extends Organization {
 
 /** What the list shows. */
 interface OrganizationsPageOptions {
-  readonly organizations: readonly ListedOrganization[]
+  readonly listing: Listing<ListedOrganization>
   readonly plans: Plans
 }
 
 /** All organizations, for operators. */
 export function OrganizationsPage (options: OrganizationsPageOptions) {
-  const isEmpty = options.organizations.length === 0
+  const { listing } = options
+  const path = `${home}/organizations`
   return (
     <>
-      <Heading title='Organizations' about='The customers of this service. No key of one reads another one’s records.'>
+      <Heading title='Organizations' about='The customers of this service. None can read another one’s records.'>
         <a class='button button-primary' href={`${home}/organizations/new`}>New organization</a>
       </Heading>
-      {isEmpty ? <NoOrganization /> : <Organizations {...options} />}
+      <Search listing={listing} path={path} what='Name or tenant id' />
+      {listing.found > 0 ? <Organizations {...options} /> : listing.search === '' ? <NoOrganization /> : <NothingFound listing={listing} />}
+      <Pages listing={listing} path={path} />
     </>
   )
 }
@@ -39,10 +43,10 @@ function NoOrganization () {
 
 const columns = ['Organization', 'Plan', 'Overage', 'Keys', 'Created'] as const
 
-function Organizations ({ organizations, plans }: OrganizationsPageOptions) {
+function Organizations ({ listing, plans }: OrganizationsPageOptions) {
   return (
     <Table label='Organizations' columns={columns}>
-      {organizations.map(({ tenantId, name, plan, overage, keys, createdAt }) => (
+      {listing.rows.map(({ tenantId, name, plan, overage, keys, createdAt }) => (
         <Row>
           <Cell of='Organization'><a href={organizationPath(tenantId)} safe>{name}</a></Cell>
           <Cell of='Plan'><span safe>{plan}</span></Cell>

@@ -21,9 +21,9 @@ export function NewOrganizationPage ({ csrf, once, plans, name, plan, trouble }:
       <Heading title='New organization' />
       <Trouble message={trouble} />
       <PostForm action={`${home}/organizations`} csrf={csrf} once={once}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='As people know the customer. It can be changed later.' />
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The customer’s name. You can change it later.' />
         <RadioField label='Plan' name='plan' choices={planChoices(plans)} value={plan} />
-        <Send label='Make organization' cancel={`${home}/organizations`} />
+        <Send label='Create organization' cancel={`${home}/organizations`} />
       </PostForm>
     </>
   )

@@ -2,7 +2,7 @@ import type { Plan, Plans } from '../../config.js'
 import type { Organization } from '../../control/organizations.js'
 import type { UsageTotal } from '../../control/usage-totals.js'
 import { Allowance } from '../usage/allowance.js'
-import { Badge, Copyable, Fact, Heading, Time } from '../elements.js'
+import { Badge, Copyable, Fact, Heading, Time, Trouble } from '../elements.js'
 import { PostForm, SelectField, Send, TextField } from '../forms.js'
 import { countOf, countText } from '../numbers.js'
 import { mayHaveOverage, planChoices, planText } from './plans.js'
@@ -23,14 +23,18 @@ interface Overview {
   readonly hasKeys: boolean
   readonly mayChange: boolean
   readonly isOperator: boolean
+  /** What the form is filled with. */
+  readonly typed: Pick<Organization, 'name' | 'plan' | 'datastore'>
+  readonly trouble?: string
 }
 
 /** An organization at a glance. */
 export function OverviewPage (overview: Overview) {
-  const { organization, hasKeys, isOperator, mayChange } = overview
+  const { organization, hasKeys, isOperator, mayChange, trouble } = overview
   return (
     <>
       <Heading title={isOperator ? 'Overview' : organization.name} />
+      <Trouble message={trouble} />
       {hasKeys ? '' : <NextSteps tenantId={organization.tenantId} mayChange={mayChange} />}
       <UsageAtAGlance {...overview} />
       <Facts {...overview} />
@@ -43,22 +47,22 @@ export function OverviewPage (overview: Overview) {
 function NextSteps ({ tenantId, mayChange }: { readonly tenantId: string, readonly mayChange: boolean }) {
   return (
     <section class='empty'>
-      <h2>No key yet</h2>
+      <h2>No keys yet</h2>
       {mayChange
         ? (
           <>
             <ol>
-              <li>Make a <strong>test</strong> key; it opens records that are for trying out only.</li>
-              <li>Send a first request with it; the line to do so is shown with the key.</li>
-              <li>Invite the people who look after your keys.</li>
+              <li>Create a <strong>test</strong> key. It opens test records only.</li>
+              <li>Send a first request with the command that is shown with the key.</li>
+              <li>Invite the people who manage your keys.</li>
             </ol>
             <div class='actions'>
-              <a class='button button-primary' href={organizationPath(tenantId, 'keys/new')}>Make a key</a>
+              <a class='button button-primary' href={organizationPath(tenantId, 'keys/new')}>Create a key</a>
               <a class='button' href={organizationPath(tenantId, 'members')}>Invite people</a>
             </div>
           </>
           )
-        : <p>Applications need a key to send requests. Ask an admin of your organization to make one.</p>}
+        : <p>Applications need a key to send requests. Ask an admin of your organization to create one.</p>}
     </section>
   )
 }
@@ -73,7 +77,7 @@ function UsageAtAGlance ({ organization, plan, today, month, now }: Overview) {
         <Figure label='This month' total={month} />
       </div>
       {allowance === undefined ? '' : <Allowance counted={month.counted} overage={month.overage} allowance={allowance} isServedPast={plan!.overage && organization.overage} now={now} />}
-      <p><a href={organizationPath(organization.tenantId, 'usage')}>All usage</a></p>
+      <p><a href={organizationPath(organization.tenantId, 'usage')}>Usage by day, key and resource</a></p>
     </section>
   )
 }
@@ -98,7 +102,7 @@ function Facts ({ organization, plan, datastores }: Overview) {
         <Fact name='Tenant id'><Copyable text={tenantId} label='the tenant id' /></Fact>
         <Fact name='Plan'>
           <span safe>{organization.plan}</span>
-          <span class='hint' safe>{plan === undefined ? 'The configuration has no such plan any more, so requests are refused.' : planText(plan)}</span>
+          <span class='hint' safe>{plan === undefined ? 'This plan is no longer configured, so requests are refused.' : planText(plan)}</span>
         </Fact>
         <Fact name='Datastore of test keys'><span safe>{datastores.test}</span></Fact>
         <Fact name='Datastore of live keys'>
@@ -129,14 +133,14 @@ function Overage ({ csrf, organization, plan, mayChange }: Overview) {
   )
 }
 
-function ChangeForm ({ csrf, organization, plans }: Overview) {
+function ChangeForm ({ csrf, organization, plans, typed }: Overview) {
   return (
     <section>
-      <h2>Change</h2>
+      <h2>Settings</h2>
       <PostForm action={organizationPath(organization.tenantId)} csrf={csrf}>
-        <TextField label='Name' name='name' value={organization.name} isRequired maxLength={200} />
-        <SelectField label='Plan' name='plan' choices={planChoices(plans)} value={organization.plan} />
-        <TextField label='Datastore of its own' name='datastore' value={organization.datastore} hint='For the plan enterprise: the name of a configured datastore. Empty: as the gateways are configured.' maxLength={64} />
+        <TextField label='Name' name='name' value={typed.name} isRequired maxLength={200} />
+        <SelectField label='Plan' name='plan' choices={planChoices(plans)} value={typed.plan} />
+        <TextField label='Dedicated datastore' name='datastore' value={typed.datastore} hint='For the enterprise plan: the name of a configured datastore. Leave it empty to use the gateways’ configuration.' maxLength={64} />
         <Send label='Save' />
       </PostForm>
     </section>

@@ -6,6 +6,7 @@ import type { UsageTotal } from '../../control/usage-totals.js'
 import { beginOf, monthOf } from '../../limits/month.js'
 import { datastoresOf } from '../datastores.js'
 import { field, orAgain, statusOf } from '../form.js'
+import { listingOf } from '../listing.js'
 import { mayChange, onlyOperators, organizationOf, type OrganizationRequest } from '../organization-requests.js'
 import { OrganizationsPage } from './list.js'
 import { NewOrganizationPage } from './new.js'
@@ -16,23 +17,24 @@ import type { DashboardParts } from '../parts.js'
 /** The pages of organizations: the list and the form for operators, the overview for their people. */
 export async function organizationRoutes (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
   const { plans } = parts
-  scope.get('/organizations', async (request, reply) => await showAll(request, reply, parts))
+  scope.get<Pick<OrganizationRequest, 'Querystring'>>('/organizations', async (request, reply) => await showAll(request, reply, parts))
   scope.get('/organizations/new', { onRequest: onlyOperators }, async (_, reply) => await reply.page('New organization', <NewOrganizationPage csrf={reply.generateCsrf()} once={newOnce()} plans={plans} />))
   scope.post('/organizations', async (request, reply) => await orAgain(() => create(request, reply), refusal => createAgain(request, reply, { refusal, parts })))
-  scope.get<OrganizationRequest>('/organizations/:tenantId', async (request, reply) => await showOne(request, reply, parts))
-  scope.post<OrganizationRequest>('/organizations/:tenantId', async (request, reply) => await change(request, reply))
+  scope.get<OrganizationRequest>('/organizations/:tenantId', async (request, reply) => await showOne(request, reply, { parts }))
+  scope.post<OrganizationRequest>('/organizations/:tenantId', async (request, reply) => await orAgain(() => change(request, reply), refusal => showOne(request, reply, { parts, refusal })))
   scope.post<OrganizationRequest>('/organizations/:tenantId/overage', async (request, reply) => await switchOverage(request, reply))
 }
 
-async function showAll ({ desk, member }: FastifyRequest, reply: FastifyReply, { plans }: DashboardParts): Promise<FastifyReply> {
+async function showAll ({ desk, member, query }: FastifyRequest<Pick<OrganizationRequest, 'Querystring'>>, reply: FastifyReply, { plans }: DashboardParts): Promise<FastifyReply> {
   if (member.tenantId !== undefined) return reply.redirect(organizationPath(member.tenantId), 303)
   const [organizations, counts] = await Promise.all([desk.listOrganizations(), desk.countGoodKeys()])
-  return await reply.page('Organizations', <OrganizationsPage plans={plans} organizations={organizations.map(one => ({ ...one, keys: counts.get(one.tenantId) ?? 0 }))} />)
+  const listed = organizations.map(one => ({ ...one, keys: counts.get(one.tenantId) ?? 0 }))
+  return await reply.page('Organizations', <OrganizationsPage plans={plans} listing={listingOf(listed, ({ name, tenantId }) => [name, tenantId], query)} />)
 }
 
 async function create ({ desk, body }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { tenantId, name } = await desk.createOrganization({ name: field(body, 'name'), plan: field(body, 'plan'), once: field(body, 'once') })
-  return reply.done(organizationPath(tenantId), `The organization ${name} is made.`)
+  return reply.done(organizationPath(tenantId), `Organization “${name}” created.`)
 }
 
 async function createAgain ({ body }: FastifyRequest, reply: FastifyReply, { refusal, parts }: { readonly refusal: ControlRefused, readonly parts: DashboardParts }): Promise<FastifyReply> {
@@ -41,9 +43,9 @@ async function createAgain ({ body }: FastifyRequest, reply: FastifyReply, { ref
   return await reply.code(statusOf(refusal)).page('New organization', <NewOrganizationPage {...form} />)
 }
 
-async function showOne (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, parts: DashboardParts): Promise<FastifyReply> {
+async function showOne (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardParts, readonly refusal?: ControlRefused }): Promise<FastifyReply> {
   const organization = await organizationOf(request)
-  const { tenantId, name, plan } = organization
+  const { tenantId, plan } = organization
   const { plans, now, routing } = parts
   const [keys, use] = await Promise.all([request.desk.listKeys(tenantId), useUntil(request, tenantId, now())])
   const overview = {
@@ -56,9 +58,12 @@ async function showOne (request: FastifyRequest<OrganizationRequest>, reply: Fas
     now: now(),
     hasKeys: keys.length > 0,
     mayChange: mayChange(request),
-    isOperator: request.member.role === 'operator'
+    isOperator: request.member.role === 'operator',
+    typed: refusal === undefined ? organization : typedIn(request),
+    trouble: refusal?.message
   }
-  return await reply.page(name, <OverviewPage {...overview} />, { organization })
+  if (refusal !== undefined) reply.code(statusOf(refusal))
+  return await reply.page('Overview', <OverviewPage {...overview} />, { organization })
 }
 
 /** What live keys were used for today and in this month, in UTC. */
@@ -69,9 +74,14 @@ async function useUntil ({ desk }: FastifyRequest, tenantId: string, now: Date):
   return { today: today!, month: month! }
 }
 
+/** What was written into the form. */
+function typedIn ({ body }: Pick<FastifyRequest, 'body'>): { readonly name: string, readonly plan: string, readonly datastore: string } {
+  return { name: field(body, 'name'), plan: field(body, 'plan'), datastore: field(body, 'datastore').trim() }
+}
+
 async function change ({ desk, body, params }: FastifyRequest<OrganizationRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const datastore = field(body, 'datastore').trim()
-  const changed = await desk.changeOrganization(params.tenantId, { name: field(body, 'name'), plan: field(body, 'plan'), datastore: datastore === '' ? null : datastore })
+  const { datastore, ...others } = typedIn({ body })
+  const changed = await desk.changeOrganization(params.tenantId, { ...others, datastore: datastore === '' ? null : datastore })
   return reply.done(organizationPath(changed.tenantId), 'Saved.')
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { lapsedInvitation } from '../../control/invitation-store.js'
 import type { Invitation } from '../../control/members.js'
-import { missingThing } from '../../control/permissions.js'
 import { Trouble } from '../elements.js'
 import { field, orAgain, statusOf } from '../form.js'
 import { PostForm, Send, TextField } from '../forms.js'
@@ -29,7 +29,7 @@ export async function invitationRoutes (scope: FastifyInstance, parts: Dashboard
     return await orAgain(async () => {
       const { memberId } = await control.invitations.accept(token, { name, password: field(body, 'password') })
       await signIn(request, parts, memberId)
-      return reply.done('/dashboard', 'Welcome. You are signed in, and can use your address and password from now on.')
+      return reply.done('/dashboard', 'Welcome. You are signed in. Next time, sign in with your email and password.')
     }, async refusal => await show(reply.code(statusOf(refusal)), token, { name, trouble: refusal.message }))
   })
 }
@@ -38,7 +38,7 @@ interface Link { readonly token: string }
 
 async function find (control: DashboardParts['control'], token: string): Promise<Invitation> {
   const invitation = /^[0-9A-Za-z]{43}$/.test(token) ? await control.invitations.findByToken(token) : undefined
-  if (invitation === undefined) throw missingThing('invitation')
+  if (invitation === undefined) throw lapsedInvitation()
   return invitation
 }
 

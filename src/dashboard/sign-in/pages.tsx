@@ -35,7 +35,7 @@ function PasswordForm ({ csrf, next, email }: { readonly csrf: string, readonly 
       <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} autocomplete='username' />
       <PasswordField label='Password' name='password' kind='current-password' />
       <Send label='Sign in' />
-      <p class='hint'>Lost your password? An admin of your organization can give you a new one; operators get one with clinigate operators reset-password.</p>
+      <p class='hint'>Lost your password? An admin of your organization can give you a new one; operators get one with <code>clinigate operators reset-password</code>.</p>
     </PostForm>
   )
 }
@@ -48,7 +48,7 @@ export function ChoicePage ({ csrf, next, offers }: { readonly csrf: string, rea
   return (
     <>
       <h1>Choose an organization</h1>
-      <p>Your address and password belong to several. You can sign out and choose another one at any time.</p>
+      <p>Your email and password work for several. To switch, sign out and sign in again.</p>
       <PostForm action='/dashboard/choose-organization' csrf={csrf}>
         <input type='hidden' name='next' value={next} />
         {offers.map(({ member, organization }) => (
@@ -65,7 +65,7 @@ export function WaitPage ({ minutes }: { readonly minutes: number }) {
     <>
       <h1>Too many attempts</h1>
       <p role='alert' safe>{`Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`} and try again.`}</p>
-      <p>This stops people who guess passwords. A browser in which you have signed in before is not stopped by what others try.</p>
+      <p>This stops people who guess passwords. It does not affect browsers in which you have signed in before.</p>
       <p><a class='button' href='/dashboard/sign-in'>Back to the sign-in</a></p>
     </>
   )

@@ -19,4 +19,4 @@ export function PasswordField ({ label, name, kind, hint }: PasswordFieldProps) 
 }
 
 /** What is said of every new password. */
-export const passwordHint = '12 characters or more; a sentence does well.'
+export const passwordHint = 'At least 12 characters. A sentence works well.'

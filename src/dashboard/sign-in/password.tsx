@@ -20,11 +20,11 @@ export async function passwordRoutes (scope: FastifyInstance, parts: DashboardPa
     const again = async (trouble: string, status: number) => await reply.code(status).page(title, <PasswordPage member={member} csrf={reply.generateCsrf()} trouble={trouble} />)
     const wait = await countAttempt(request, { account: member.memberId, device: `session ${session.sessionId}` })
     if (wait !== undefined) return await tooMany(reply, wait)
-    if (field(body, 'wanted') !== field(body, 'again')) return await again('The two new passwords are not the same.', 422)
+    if (field(body, 'wanted') !== field(body, 'again')) return await again('The two new passwords are different.', 422)
     return await orAgain(async () => {
       await control.members.changePassword(member.memberId, { current: field(body, 'current'), wanted: field(body, 'wanted') }, session.sessionId)
       await rememberDevice(reply, parts, member)
-      return reply.done('/dashboard', 'Your password is changed, and all your other sessions have ended.')
+      return reply.done('/dashboard', 'Password changed. All your other sessions have ended.')
     }, async refusal => await again(refusal.message, statusOf(refusal)))
   })
 }
@@ -33,7 +33,7 @@ function PasswordPage ({ member, csrf, trouble }: { readonly member: Member, rea
   return (
     <div class='narrow'>
       <h1>{title}</h1>
-      {member.mustChangePassword ? <p>The present one was made for you and has served. Choose one that only you know.</p> : ''}
+      {member.mustChangePassword ? <p>Your current password is temporary. Choose one that only you know.</p> : ''}
       <Trouble message={trouble} />
       {member.isFromProvider ? <p>Your password is kept by your organization's sign-in. Change it there.</p> : <PasswordForm email={member.email} csrf={csrf} />}
     </div>
@@ -44,9 +44,9 @@ function PasswordForm ({ email, csrf }: { readonly email: string, readonly csrf:
   return (
     <PostForm action={path} csrf={csrf}>
       <input type='email' name='username' value={email} autocomplete='username' readonly hidden />
-      <PasswordField label='Present password' name='current' kind='current-password' />
+      <PasswordField label='Current password' name='current' kind='current-password' />
       <PasswordField label='New password' name='wanted' kind='new-password' hint={passwordHint} />
-      <PasswordField label='New password again' name='again' kind='new-password' />
+      <PasswordField label='Repeat new password' name='again' kind='new-password' />
       <Send label='Change password' />
     </PostForm>
   )

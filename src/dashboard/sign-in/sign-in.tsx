@@ -14,7 +14,7 @@ const deviceSeconds = 180 * 86_400
 const longestEmail = 254
 
 /** One message for every failure, so that nobody learns which addresses have an account. */
-const failed = 'This address and password do not belong together. Check both and try again.'
+const failed = 'The email or password is wrong. Check both and try again.'
 
 interface SignInParts extends DashboardParts { readonly countAttempt: CountAttempt }
 

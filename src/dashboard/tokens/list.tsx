@@ -1,6 +1,7 @@
 import type { Token, TokenRole } from '../../control/token-store.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time, TimeOr, Trouble } from '../elements.js'
 import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
+import { NothingFound, Pages, Search, type Listing } from '../listing.js'
 import { tokenPath, tokensPath } from '../paths.js'
 import { personText } from '../audit/words.js'
 
@@ -10,25 +11,29 @@ interface TokenList {
   readonly once: string
   /** Undefined for the tokens of operators and gateways. */
   readonly tenantId: string | undefined
-  readonly tokens: readonly Token[]
+  readonly listing: Listing<Token>
   readonly now: Date
   readonly mayChange: boolean
   readonly name?: string
   readonly role?: string
+  readonly lastDay?: string
   readonly trouble?: string
 }
 
 /** The tokens of an organization's programs, or those of operators' programs and of gateways. */
 export function TokensPage (list: TokenList) {
-  const { tenantId, tokens, mayChange, trouble } = list
+  const { tenantId, listing, mayChange, trouble } = list
+  const path = tokensPath(tenantId)
   const about = tenantId === undefined
-    ? 'Gateways and programs of operators show a token to this control plane. It opens no records.'
-    : 'Programs that manage this organization over /control/v1 show a token. It opens no records; for those there are keys.'
+    ? 'Gateways and operators’ programs send a token to this control plane. It opens no records.'
+    : 'Programs that manage this organization over /control/v1 send a token. It opens no records; use a key for those.'
   return (
     <>
-      <Heading title='Tokens' about={about} />
+      <Heading title='Tokens' about={about}>{mayChange && listing.found > 0 ? <a class='button button-primary' href='#new-token'>New token</a> : ''}</Heading>
       <Trouble message={trouble} />
-      {tokens.length === 0 ? <NoToken tenantId={tenantId} /> : <Tokens {...list} />}
+      <Search listing={listing} path={path} what='Name, token id or last characters' />
+      {listing.found > 0 ? <Tokens {...list} /> : listing.search === '' ? <NoToken tenantId={tenantId} /> : <NothingFound listing={listing} />}
+      <Pages listing={listing} path={path} />
       {mayChange ? <TokenForm {...list} /> : ''}
     </>
   )
@@ -36,24 +41,24 @@ export function TokensPage (list: TokenList) {
 
 function NoToken ({ tenantId }: { readonly tenantId: string | undefined }) {
   return (
-    <Empty title='No token yet'>
-      <p>{tenantId === undefined ? 'Make one for each gateway that runs apart from this process, and for programs that manage all organizations.' : 'Make one for a program that is to make or revoke keys, such as a deployment.'}</p>
+    <Empty title='No tokens yet'>
+      <p>{tenantId === undefined ? 'Create one for each gateway that runs in a process of its own, and for programs that manage all organizations.' : 'Create one for a program that creates or revokes keys, such as a deployment.'}</p>
     </Empty>
   )
 }
 
-function Tokens ({ tokens, now, mayChange }: TokenList) {
+function Tokens ({ listing, now, mayChange }: TokenList) {
   const columns = ['Name', 'Role', 'State', 'Secret', 'Created', 'By', 'Expires', ...(mayChange ? ['Actions'] : [])]
   return (
     <Table label='Tokens' columns={columns}>
-      {tokens.map(token => (
+      {listing.rows.map(token => (
         <Row>
           <Cell of='Name'><span safe>{token.name}</span></Cell>
           <Cell of='Role'><Badge tone='neutral' text={token.role} /></Cell>
           <Cell of='State'><TokenState token={token} now={now} /></Cell>
           <Cell of='Secret'><code safe>{`…${token.hint}`}</code></Cell>
           <Cell of='Created'><Time at={token.createdAt} /></Cell>
-          <Cell of='By'><span safe>{personText(token.createdBy)}</span></Cell>
+          <Cell of='By' kind='long'><span safe>{personText(token.createdBy)}</span></Cell>
           <Cell of='Expires'><TimeOr at={token.expiresAt} otherwise='never' /></Cell>
           {mayChange ? <Cell of='Actions'>{hasEnded(token, now) ? '' : <a href={tokenPath(token.tokenId, 'revoke')} aria-label={`Revoke ${token.name}`}>Revoke</a>}</Cell> : ''}
         </Row>
@@ -68,27 +73,27 @@ function hasEnded ({ revokedAt, expiresAt }: Token, now: Date): boolean {
 
 function TokenState ({ token, now }: { readonly token: Token, readonly now: Date }) {
   if (token.revokedAt !== undefined) return <Badge tone='bad' text='revoked' />
-  return hasEnded(token, now) ? <Badge tone='neutral' text='expired' /> : <Badge tone='good' text='good' />
+  return hasEnded(token, now) ? <Badge tone='neutral' text='expired' /> : <Badge tone='good' text='active' />
 }
 
 const hints: Readonly<Record<TokenRole, string>> = {
   gateway: 'Follows the changes of all keys, and reports usage. Give each gateway its own.',
   operator: 'Manages all organizations over /control/v1.',
-  admin: 'Makes, rolls and revokes keys, invites people.',
+  admin: 'Creates, rolls and revokes keys, invites people.',
   viewer: 'Reads everything, changes nothing.'
 }
 
-function TokenForm ({ csrf, once, tenantId, now, name, role }: TokenList) {
+function TokenForm ({ csrf, once, tenantId, now, name, role, lastDay }: TokenList) {
   const roles: readonly TokenRole[] = tenantId === undefined ? ['gateway', 'operator'] : ['admin', 'viewer']
   const choices: readonly Choice[] = roles.map(value => ({ value, label: value, hint: hints[value] }))
   return (
-    <section>
+    <section id='new-token'>
       <h2>New token</h2>
       <PostForm action={tokensPath(tenantId)} csrf={csrf} once={once}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='Name the program that will use it.' />
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The program that will use it.' />
         <RadioField label='Role' name='role' choices={choices} value={role} />
-        <TextField label='Last day (optional)' name='lastDay' type='date' min={now.toISOString().slice(0, 10)} hint='It works through this day, until midnight UTC. Empty: until it is revoked.' />
-        <Send label='Make token' />
+        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' />
+        <Send label='Create token' />
       </PostForm>
     </section>
   )

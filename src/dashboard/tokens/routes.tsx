@@ -5,7 +5,8 @@ import type { ControlRefused } from '../../control/refused.js'
 import type { TokenRole } from '../../control/token-store.js'
 import { field, orAgain, statusOf } from '../form.js'
 import { endOfLastDay } from '../usage/last-day.js'
-import { mayChange, onlyOperators } from '../organization-requests.js'
+import { listingOf } from '../listing.js'
+import { mayChange, onlyOperators, type OrganizationRequest } from '../organization-requests.js'
 import type { PageFacts } from '../page.js'
 import { tokensPath } from '../paths.js'
 import type { DashboardParts } from '../parts.js'
@@ -16,7 +17,7 @@ import { TokenSecretPage } from './secret.js'
 interface TokenRequest { Params: { readonly tokenId: string } }
 
 /** A request about the tokens of the organization in the path, or about those of operators and gateways when it names none. */
-interface TokensRequest { Params: { readonly tenantId?: string } }
+interface TokensRequest { Params: { readonly tenantId?: string }, Querystring: OrganizationRequest['Querystring'] }
 
 /** The pages of tokens. */
 export async function tokenRoutes (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
@@ -39,18 +40,18 @@ async function factsOf ({ desk }: Pick<FastifyRequest, 'desk'>, tenantId: string
 
 async function showAll (request: FastifyRequest<TokensRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardParts, readonly refusal?: ControlRefused }): Promise<FastifyReply> {
   if (refusal?.reason === 'conflict') throw refusal
-  const { desk, body, params: { tenantId } } = request
+  const { desk, body, query, params: { tenantId } } = request
   const facts = await factsOf(request, tenantId)
   const tokens = await desk.listTokens(tenantId)
-  const form = { csrf: reply.generateCsrf(), once: newOnce(), name: field(body, 'name'), role: field(body, 'role') || undefined, trouble: refusal?.message }
+  const form = { csrf: reply.generateCsrf(), once: newOnce(), name: field(body, 'name'), role: field(body, 'role') || undefined, lastDay: field(body, 'lastDay'), trouble: refusal?.message }
   if (refusal !== undefined) reply.code(statusOf(refusal))
-  return await reply.page('Tokens', <TokensPage {...form} tenantId={tenantId} tokens={tokens} now={parts.now()} mayChange={mayChange(request)} />, facts)
+  return await reply.page('Tokens', <TokensPage {...form} tenantId={tenantId} listing={listingOf(tokens, ({ name, tokenId, hint }) => [name, tokenId, hint], query)} now={parts.now()} mayChange={mayChange(request)} />, facts)
 }
 
 async function create ({ desk, body, params: { tenantId } }: FastifyRequest<TokensRequest>, reply: FastifyReply, { url }: DashboardParts): Promise<FastifyReply> {
   const draft = { tenantId, name: field(body, 'name'), role: field(body, 'role') as TokenRole, expiresAt: endOfLastDay(field(body, 'lastDay')), once: field(body, 'once') }
   const { secret, ...token } = await desk.createToken(draft)
-  return await reply.code(201).page('Token made', <TokenSecretPage token={token} secret={secret} controlUrl={url} />, await factsOf({ desk }, tenantId))
+  return await reply.code(201).page('Token created', <TokenSecretPage token={token} secret={secret} controlUrl={url} />, await factsOf({ desk }, tenantId))
 }
 
 async function askToRevoke ({ desk, params }: FastifyRequest<TokenRequest>, reply: FastifyReply): Promise<FastifyReply> {
@@ -61,5 +62,5 @@ async function askToRevoke ({ desk, params }: FastifyRequest<TokenRequest>, repl
 
 async function revoke ({ desk, params }: FastifyRequest<TokenRequest>, reply: FastifyReply): Promise<FastifyReply> {
   const { tenantId, name } = await desk.revokeToken(params.tokenId)
-  return reply.done(tokensPath(tenantId), `The token ${name} is revoked.`)
+  return reply.done(tokensPath(tenantId), `Token “${name}” revoked.`)
 }

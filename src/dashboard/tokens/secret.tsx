@@ -10,8 +10,8 @@ export function TokenSecretPage ({ token, secret, controlUrl }: { readonly token
     : `curl -s ${controlUrl}/control/v1/organizations -H 'authorization: Bearer ${secret}'`
   return (
     <>
-      <Heading title={`Token “${token.name}” is made`} />
-      <section class='notice notice-warning'><p><strong>Copy the token now.</strong> It is shown only here and kept nowhere.</p></section>
+      <Heading title={`Token “${token.name}” created`} />
+      <section class='notice notice-warning'><p><strong>Copy the token now.</strong> It is shown only here, only once.</p></section>
       <section>
         <h2>Token</h2>
         <Secret text={secret} label='the token' />
@@ -19,7 +19,7 @@ export function TokenSecretPage ({ token, secret, controlUrl }: { readonly token
       <section>
         <h2>{isGateway ? 'Start the gateway' : 'A first request'}</h2>
         <Secret text={command} label='the command' />
-        {isGateway ? <p>Once it runs it shows under <a href={`${home}/gateways`}>gateways</a>.</p> : ''}
+        {isGateway ? <p>Once it runs, it appears under <a href={`${home}/gateways`}>Gateways</a>.</p> : ''}
       </section>
       <p><a class='button' href={tokensPath(token.tenantId)}>I have copied it</a></p>
     </>

@@ -46,7 +46,7 @@ function outlook (soFar: AllowanceSoFar): string[] {
   const atTheEnd = projected(soFar)
   const { overage } = soFar
   return [
-    ...(atTheEnd === undefined ? [] : [`At this pace about ${countText(atTheEnd)} by its end`]),
+    ...(atTheEnd === undefined || atTheEnd === 0 ? [] : [`At this pace about ${countText(atTheEnd)} by the end of the month`]),
     ...(overage === 0 ? [] : [`${countText(overage)} came past the allowance and cost ${amountOf(overage)} USD so far`])
   ]
 }

@@ -26,7 +26,7 @@ export function UsagePage (usage: UsageOfMonth) {
   const isEmpty = usage.days.every(({ requests }) => requests === 0)
   return (
     <>
-      <Heading title='Usage' about='Requests that a key of this organization sent. Days are those of UTC; the latest requests show within seconds.' />
+      <Heading title='Usage' about='Requests sent with keys of this organization. Days begin at midnight UTC. The latest requests appear within seconds.' />
       <Choices {...usage} />
       {isEmpty ? <NoUse {...usage} /> : <Use {...usage} />}
       {usage.mode === 'live' && !isEmpty ? <Bill {...usage} /> : ''}
@@ -63,7 +63,7 @@ function Bill ({ tenantId, month }: UsageOfMonth) {
 function NoUse ({ tenantId, month, mode }: UsageOfMonth) {
   return (
     <Empty title={`No request with a ${mode} key in ${monthText(month)}`}>
-      <p>Requests show here soon after they were answered. <a href={organizationPath(tenantId, 'keys')}>Look at the keys</a>.</p>
+      <p>Requests appear here within seconds. <a href={organizationPath(tenantId, 'keys')}>See the keys</a>.</p>
     </Empty>
   )
 }
@@ -79,7 +79,7 @@ function Use (usage: UsageOfMonth) {
       <section>
         <h2>By day</h2>
         <CountTable label='Requests by day' first='Day' rows={days.filter(({ requests }) => requests > 0).map(day => ({ name: dayText(day.from), total: day }))} />
-        <p class='hint'>Days without a request are left out. Errors are answers with 400 or more; refused are those by scope, limit or quota.</p>
+        <p class='hint'>Days without requests are left out. Errors are answers with 400 or more; refused are those by scope, limit or quota.</p>
       </section>
       <section>
         <h2>By key</h2>

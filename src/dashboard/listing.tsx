@@ -1,0 +1,68 @@
+import { queried, type OrganizationRequest } from './organization-requests.js'
+import { countText } from './numbers.js'
+import { Empty } from './elements.js'
+
+/** Rows of one page. */
+const pageLength = 50
+
+/** One page of a list, of the rows that hold the text that was searched for. */
+export interface Listing<T> {
+  readonly rows: readonly T[]
+  /** Empty when all rows are wished. */
+  readonly search: string
+  /** From 1 on. */
+  readonly page: number
+  readonly pages: number
+  /** Rows on all pages. */
+  readonly found: number
+  /** Whether there is more than a page without a search. */
+  readonly isLong: boolean
+}
+
+/** The page of a list that a query asks for with `search` and `page`; `texts` are those of a row that may be searched. */
+export function listingOf<T> (all: readonly T[], texts: (row: T) => readonly string[], query: OrganizationRequest['Querystring']): Listing<T> {
+  const search = (queried(query.search) ?? '').trim()
+  const sought = search.toLowerCase()
+  const found = all.filter(row => texts(row).some(text => text.toLowerCase().includes(sought)))
+  const pages = Math.max(1, Math.ceil(found.length / pageLength))
+  const page = Math.min(pages, Math.max(1, Math.trunc(Number(queried(query.page))) || 1))
+  return { rows: found.slice((page - 1) * pageLength, page * pageLength), search, page, pages, found: found.length, isLong: all.length > pageLength }
+}
+
+interface ListingPart {
+  readonly listing: Listing<unknown>
+  /** Of the page that shows the list. */
+  readonly path: string
+}
+
+/** The field in which to search a long list; `what` says what is found by it. */
+export function Search ({ listing: { search, isLong }, path, what }: ListingPart & { readonly what: string }) {
+  if (!isLong && search === '') return ''
+  return (
+    <form class='search' role='search' action={path}>
+      <label for='search' safe>{what}</label>
+      <input id='search' name='search' type='search' value={search} maxlength={254} autocomplete='off' />
+      <button type='submit' class='button'>Search</button>
+      {search === '' ? '' : <a class='button' href={path}>Show all</a>}
+    </form>
+  )
+}
+
+/** What is said where a search found nothing. */
+export function NothingFound ({ listing: { search } }: Pick<ListingPart, 'listing'>) {
+  return <Empty title={`Nothing matches “${search}”`}><p>Search for a part of it, or show all.</p></Empty>
+}
+
+/** Where in a long list the reader is, and the ways on and back. */
+export function Pages ({ listing: { search, page, pages, found }, path }: ListingPart) {
+  if (pages === 1) return ''
+  const to = (wished: number): string => `${path}?${new URLSearchParams({ ...(search === '' ? {} : { search }), page: String(wished) })}`
+  const first = (page - 1) * pageLength + 1
+  return (
+    <nav class='pages' aria-label='Pages'>
+      {page === 1 ? '' : <a class='button' rel='prev' href={to(page - 1)}>Previous</a>}
+      <span safe>{`${countText(first)}–${countText(Math.min(found, first + pageLength - 1))} of ${countText(found)}`}</span>
+      {page === pages ? '' : <a class='button' rel='next' href={to(page + 1)}>Next</a>}
+    </nav>
+  )
+}
