@@ -1,3 +1,4 @@
+import type { PropsWithChildren } from '@kitajs/html'
 import type { Member } from '../control/members.js'
 import { assetPath } from './assets.js'
 import { Done } from './elements.js'
@@ -94,16 +95,16 @@ function Top ({ viewer: { member, csrf }, path }: { readonly viewer: NonNullable
 function OrganizationBar ({ organization: { tenantId, name }, path }: { readonly organization: PageOrganization, readonly path: string }) {
   return (
     <div class='organization-bar'>
-      <p class='organization-name' safe>{name}</p>
-      <Links label='Organization' links={organizationLinks(tenantId)} path={path} />
+      <Links label='Organization' links={organizationLinks(tenantId)} path={path}><p class='organization-name' safe>{name}</p></Links>
     </div>
   )
 }
 
-function Links ({ label, links, path }: { readonly label: string, readonly links: readonly Link[], readonly path: string }) {
+function Links ({ label, links, path, children }: PropsWithChildren<{ readonly label: string, readonly links: readonly Link[], readonly path: string }>) {
   const current = currentOf(links, path)
   return (
     <nav aria-label={label}>
+      {children}
       <ul>
         {links.map(({ href, text }) => <li><a href={href} aria-current={href === current ? 'page' : undefined} safe>{text}</a></li>)}
       </ul>

@@ -33,6 +33,7 @@ function keyboard (page: Page) {
 async function nameOfFocused (page: Page): Promise<string> {
   return await page.evaluate(`(() => {
     const one = document.activeElement
+    if (one === document.body) return ''
     return one.getAttribute('aria-label') ?? [...one.labels ?? []].map(label => label.textContent).join(' ') + ' ' + one.textContent
   })()`)
 }

@@ -41,5 +41,5 @@ async function seriousFaults (page: Page): Promise<string[]> {
   // As the browser's own command and not as a script of the page.
   await page.evaluate(axeSource)
   const { violations } = await page.evaluate('axe.run(document)') as { violations: Violation[] }
-  return violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+  return violations.filter(({ impact }) => impact !== 'minor').map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
 }
