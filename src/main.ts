@@ -5,12 +5,12 @@ import { version } from './service/version.js'
 
 const usage = `Usage: npm start [-- options]
 
-  --role <role>    all (default), gateway or control, in place of CLINIGATE_ROLE
-  --config <file>  the configuration file, in place of CLINIGATE_CONFIG
+  --role <role>    all (default), gateway or control; overrides CLINIGATE_ROLE
+  --config <file>  configuration file; overrides CLINIGATE_CONFIG
   --version        print the version
-  --help           print this
+  --help           print this help
 
-Messages for people go to standard output, the log goes to standard error as JSON lines.
+Messages for people are written to standard output. The log is written to standard error as JSON lines.
 `
 
 try {

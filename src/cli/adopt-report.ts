@@ -47,10 +47,10 @@ function sums (counts: ReadonlyArray<readonly [string, number]>): Record<string,
 const columns: Readonly<Record<string, string>> = {
   adopted: 'adopted',
   own: 'already theirs',
-  foreign: 'of others',
+  foreign: 'other tenants\'',
   unclear: 'unclear tag',
   'export-file': 'export files',
-  gone: 'gone meanwhile',
+  gone: 'deleted meanwhile',
   failed: 'failed'
 }
 
@@ -60,13 +60,13 @@ export function adoptionForPeople (ledger: Ledger, { tenantId, datastore, isDryR
   const shown = Object.keys(columns).filter(state => state === 'adopted' || [...types.values()].some(states => states.has(state)))
   const rows = [...types].map(([type, states]): [string, ...number[]] => [type, ...shown.map(state => states.get(state) ?? 0)])
   const adopted = rows.reduce((sum, [, count = 0]) => sum + count, 0)
-  const what = `${thousands(adopted)} records ${isDryRun ? 'would be' : 'were'} adopted for ${tenantId}${isComplete ? '' : ', then the run ended early; the same command goes on'}.\n`
+  const what = `${thousands(adopted)} records ${isDryRun ? 'would be' : 'were'} adopted for ${tenantId}${isComplete ? '' : ', then the run ended early; run the same command again to continue'}.\n`
   const failures = Object.entries(failuresOf(ledger)).map(([reason, count]) => `  ${thousands(count)}  ${reason}\n`)
   const references = Object.values(referencesOf(ledger)).reduce((sum, count) => sum + count, 0)
   return [
     what,
     rows.length === 0 ? '' : `\n${table(['type', ...shown.map(state => columns[state]!)], rows)}`,
-    failures.length === 0 ? '' : `\nNot adopted, and why:\n${failures.join('')}`,
-    references === 0 ? '' : `\n${thousands(references)} of their references lead to what is not this tenant's, so an update of such a record is refused. clinigate audit ${datastore} lists them${isDryRun ? ' after the adoption' : ''}.\n`
+    failures.length === 0 ? '' : `\nNot adopted:\n${failures.join('')}`,
+    references === 0 ? '' : `\n${thousands(references)} of their references point outside this tenant, so updates of these records are refused. clinigate audit ${datastore} lists them${isDryRun ? ' after the adoption' : ''}.\n`
   ].join('')
 }

@@ -18,28 +18,28 @@ interface Options {
 }
 
 const help = `
-A record gets the tenant's tag and stays as it is in all else; one that has any tag of the tenant system is left alone. A
-run can be ended at any moment: the same command goes on where it was.
-Ends with 0 when all is adopted, 1 when a record could not be, 2 when the command was not understood or the datastore failed.
+Each record gets the tenant's tag; nothing else in it changes. Records that already have a tag of the tenant system are
+skipped. You can interrupt a run at any time; the same command continues it.
+Exit codes: 0 all adopted, 1 some records could not be adopted, 2 invalid command or datastore failure.
 
   clinigate adopt live --tenant <tenantId> --type Patient,Observation --dry-run
   clinigate adopt live --tenant <tenantId> --search 'Patient?organization=Organization/7'`
 
 /** Adds the command that gives existing records to a tenant. */
 export function addAdopt (program: Command, surroundings: Surroundings): void {
-  const command = program.command('adopt').description('give records that belong to nobody to a tenant')
-    .argument('<datastore>', 'its name in the configuration, such as test or live')
-    .requiredOption('--tenant <tenantId>', 'whose they become')
-    .option('--type <types>', 'resource types, with commas between', typesOf)
-    .option('--all-types', 'every type that tenants can have records of')
-    .option('--search <search>', 'what a search finds, such as Patient?organization=Organization/7', searchOf)
-    .option('--dry-run', 'tell what would be done and change nothing')
-    .option('--parallel <number>', 'writes at a time, from 1 to 64; fewer while the datastore is busy', parallelOf, 4)
+  const command = program.command('adopt').description('assign records without an owner to a tenant')
+    .argument('<datastore>', 'name in the configuration, such as test or live')
+    .requiredOption('--tenant <tenantId>', 'tenant that gets the records')
+    .option('--type <types>', 'comma-separated resource types', typesOf)
+    .option('--all-types', 'all types whose records can belong to a tenant')
+    .option('--search <search>', 'records that match a search, such as Patient?organization=Organization/7', searchOf)
+    .option('--dry-run', 'show what would be done without changing anything')
+    .option('--parallel <number>', 'concurrent writes, from 1 to 64; fewer while the datastore is busy', parallelOf, 4)
     .option('--json', 'print the summary as JSON')
     .addHelpText('after', help)
   command.action(async (name: string, options: Options) => {
     const ways = [options.type, options.allTypes, options.search].filter(way => way !== undefined)
-    if (ways.length !== 1) command.error('error: say which records with one of --type, --all-types and --search', { exitCode: 2 })
+    if (ways.length !== 1) command.error('error: select records with one of --type, --all-types and --search', { exitCode: 2 })
     await withDatastore(command, { name }, surroundings, opened => run(opened, options, surroundings))
   })
 }
@@ -80,6 +80,6 @@ function searchOf (text: string): Wanted {
 
 function parallelOf (text: string): number {
   const number = /^\d{1,2}$/.test(text) ? Number(text) : 0
-  if (number < 1 || number > 64) throw new InvalidArgumentError('Write a whole number from 1 to 64.')
+  if (number < 1 || number > 64) throw new InvalidArgumentError('Use a whole number from 1 to 64.')
   return number
 }

@@ -62,9 +62,9 @@ function tableOf (ledger: Ledger, found: readonly string[]): string {
 
 function * notes (ledger: Ledger, shared: Audited['shared']): Generator<string> {
   const files = ledger.recordCounts().filter(({ state }) => state === 'export-file').reduce((sum, { count }) => sum + count, 0)
-  if (files > 0) yield `\n${thousands(files)} of the Binary records are files of the datastore's own exports, which belong to nobody.\n`
+  if (files > 0) yield `\n${thousands(files)} of the Binary records are files of the datastore's native exports, which belong to no tenant.\n`
   const kinds = Object.entries(shared).map(([type, count]) => `${type} ${thousands(count)}`)
-  if (kinds.length > 0) yield `\nNot looked at, as these types cannot belong to one tenant: ${kinds.join(', ')}.\n`
+  if (kinds.length > 0) yield `\nNot checked, because these types cannot belong to one tenant: ${kinds.join(', ')}.\n`
 }
 
 function * findingLines (ledger: Ledger): Generator<string> {

@@ -9,28 +9,28 @@ interface Options { readonly url?: string, readonly type?: readonly string[], re
 
 const help = `
 Findings:
-  no-tag              the record belongs to nobody; adopt gives it a tenant
+  no-tag              the record belongs to no tenant; clinigate adopt assigns one
   several-tags        the record has more than one tag of the tenant system
-  unclear-tag         its tag is not written as the gateway writes it
-  foreign-reference   a tenant's record refers to another tenant's
+  unclear-tag         its tag does not have the form that the gateway writes
+  foreign-reference   a tenant's record refers to a record of another tenant
   untagged-reference  it refers to a record that does not belong to exactly one tenant
   dangling-reference  it refers to a record that does not exist
-  outside-reference   it refers to what no tenant can have: another server, a search, a shared type
+  outside-reference   it refers to something that no tenant can own: another server, a search, a shared type
 
-Reads all records, as long as it takes, and writes nothing. Deleted records are not looked at.
-Ends with 0 when there is nothing to find, 1 when there is, 2 when the command was not understood or the datastore failed.
+Reads all records, which may take long, and writes nothing. Deleted records are not checked.
+Exit codes: 0 no findings, 1 findings, 2 invalid command or datastore failure.
 
   clinigate audit live
   clinigate audit live --json | jq -r 'select(.finding == "no-tag") | .type + "/" + .id'`
 
 /** Adds the command that looks for records which the gateway shows nobody, and for references across tenants. */
 export function addAudit (program: Command, surroundings: Surroundings): void {
-  const command = program.command('audit').description('find records without one clear tenant, and references that cross tenants')
-    .argument('[datastore]', 'its name in the configuration, such as test or live')
-    .option('--url <url>', 'in place of the name: the base URL of a FHIR server that needs no authentication')
-    .option('--type <types>', 'only these resource types, with commas between (default: all)', typesOf)
-    .option('--json', 'print every finding as a line of JSON, and a summary as the last line')
-    .option('--limit <number>', 'how many findings to print for people', natural, 20)
+  const command = program.command('audit').description('find records without exactly one tenant, and references across tenants')
+    .argument('[datastore]', 'name in the configuration, such as test or live')
+    .option('--url <url>', 'base URL of a FHIR server that needs no authentication, instead of a name')
+    .option('--type <types>', 'comma-separated resource types (default: all)', typesOf)
+    .option('--json', 'print each finding as one line of JSON, and a summary as the last line')
+    .option('--limit <number>', 'maximum number of findings in the text report', natural, 20)
     .addHelpText('after', help)
   command.action(async (name: string | undefined, options: Options) => {
     if ((name === undefined) === (options.url === undefined)) command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
@@ -46,6 +46,6 @@ export function addAudit (program: Command, surroundings: Surroundings): void {
 }
 
 function natural (text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Write a whole number.')
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Use a whole number.')
   return Number(text)
 }

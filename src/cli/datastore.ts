@@ -57,10 +57,10 @@ function knownName (command: Command, config: Config, name: string): string {
   const names = datastoreNames(config)
   if (!names.includes(name)) {
     const meant = nearest(name, names)
-    command.error(`error: there is no datastore with this name${meant === undefined ? '.' : `; did you mean ${meant}?`} The configuration has: ${names.join(', ')}.`, { exitCode: 2 })
+    command.error(`error: no datastore has this name${meant === undefined ? '.' : `; did you mean ${meant}?`} The configuration has: ${names.join(', ')}.`, { exitCode: 2 })
   }
   if (isSandbox(config, name) && !existsSync(sandboxFile(config, name))) {
-    command.error(`error: the datastore ${name} has no URL and its sandbox holds nothing yet; is CLINIGATE_DATA the gateway's data directory?`, { exitCode: 2 })
+    command.error(`error: the datastore ${name} has no URL and its sandbox is empty; is CLINIGATE_DATA the gateway's data directory?`, { exitCode: 2 })
   }
   return name
 }
@@ -77,9 +77,9 @@ function explain (error: unknown): string {
 }
 
 const texts: Partial<Record<Failure['code'], string>> = {
-  BACKEND_UNAVAILABLE: 'The datastore does not answer; check its URL and that it runs.',
+  BACKEND_UNAVAILABLE: 'The datastore does not answer. Check its URL and that it is running.',
   BACKEND_TIMEOUT: 'The datastore did not answer in time.',
-  BACKEND_ERROR: 'The datastore answered in a way that the gateway cannot use.'
+  BACKEND_ERROR: 'The gateway cannot use the datastore\'s response.'
 }
 
 /** Reads `Patient,Observation`. @throws {InvalidArgumentError} for a type that tenants cannot have records of */
@@ -96,6 +96,6 @@ export function typesOf (text: string): string[] {
 export async function servedAmong (backend: Backend, types: readonly string[] | undefined): Promise<string[]> {
   const { tenant } = await servedTypes(patiently(backend))
   const missing = types?.find(type => !tenant.includes(type))
-  if (missing !== undefined) throw new Error(`the datastore does not serve the type ${missing}`)
+  if (missing !== undefined) throw new Error(`the datastore does not support the type ${missing}`)
   return tenant.filter(type => types?.includes(type) ?? true)
 }

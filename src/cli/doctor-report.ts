@@ -27,7 +27,7 @@ export function * doctorForPeople ({ datastore, capabilities, findings, stored, 
   yield `${[`Datastore ${datastore}`, software, fhirVersion && `FHIR ${fhirVersion}`].filter(part => part !== undefined).join(', ')}\n\n`
   for (const finding of [...findings].sort((one, other) => states.indexOf(other.state) - states.indexOf(one.state))) yield * lines(finding)
   yield `\n${summary(findings)}\n`
-  if (stored > 0 && left.length === 0) yield `The ${stored} records of the examination were deleted.\n`
+  if (stored > 0 && left.length === 0) yield `The ${stored} test records were deleted.\n`
   if (left.length > 0) yield `${leftText(left)}\n`
 }
 
@@ -41,11 +41,11 @@ function * lines ({ state, name, title, detail, gateway, change }: Finding): Gen
 
 const width = Math.max(...states.map(({ length }) => length))
 
-const words: Readonly<Record<State, string>> = { works: 'work', degraded: 'degraded', unsafe: 'unsafe', blocks: 'in the way', unclear: 'unclear' }
+const words: Readonly<Record<State, string>> = { works: 'work', degraded: 'degraded', unsafe: 'unsafe', blocks: 'blocking', unclear: 'unclear' }
 
 function summary (findings: readonly Finding[]): string {
   const counts = countsOf(findings)
   const parts = [...states].reverse().filter(state => counts[state]! > 0).map(state => `${counts[state]} ${words[state]}`)
-  const verdict = isBlocked({ findings }) ? 'The gateway cannot do its work on this server.' : 'The gateway can do its work on this server.'
+  const verdict = isBlocked({ findings }) ? 'The gateway cannot work with this server.' : 'The gateway can work with this server.'
   return `${verdict} ${parts.join(', ')}.`
 }

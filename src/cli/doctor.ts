@@ -13,25 +13,25 @@ import { FaultsFound, Interrupted, type Surroundings } from './surroundings.js'
 interface Options { readonly url?: string, readonly json?: true }
 
 const help = `
-Does to the server what the gateway will do, with some hundred records of a tenant that is there for this alone, and deletes
-them in the end. Says for each thing that the gateway relies on:
-  works      as it should
-  degraded   the gateway works, with less; it says with how much less
-  unsafe     who reaches the server past the gateway can do harm
-  blocks     the gateway cannot keep its promises on this server
-  unclear    it could not be found out
+Uses the server as the gateway would, with about fifty records of a tenant created only for this, and deletes them at the
+end. Each feature that the gateway relies on gets one of these states:
+  works      the feature works as expected
+  degraded   the gateway works with limits, which the report explains
+  unsafe     anyone who reaches the server without the gateway can do harm
+  blocks     the gateway cannot keep its guarantees on this server
+  unclear    the state could not be determined
 
-Ends with 0, with 1 when something blocks or a record could not be deleted, with 2 when the command was not understood.
+Exit codes: 0 nothing blocks, 1 something blocks or a record could not be deleted, 2 invalid command.
 
   clinigate doctor live
   clinigate doctor live --json | jq '.findings[] | select(.state != "works")'`
 
 /** Adds the command that tries out whether a datastore does what the gateway relies on. */
 export function addDoctor (program: Command, surroundings: Surroundings): void {
-  const command = program.command('doctor').description('try out whether a datastore does what the gateway relies on')
-    .argument('[datastore]', 'its name in the configuration, such as test or live')
-    .option('--url <url>', 'in place of the name: the base URL of a FHIR server that needs no authentication')
-    .option('--json', 'print one line of JSON')
+  const command = program.command('doctor').description('test whether a datastore supports what the gateway relies on')
+    .argument('[datastore]', 'name in the configuration, such as test or live')
+    .option('--url <url>', 'base URL of a FHIR server that needs no authentication, instead of a name')
+    .option('--json', 'print the report as one line of JSON')
     .addHelpText('after', help)
   command.action(async (name: string | undefined, options: Options) => {
     if ((name === undefined) === (options.url === undefined)) command.error('error: name a datastore, or a server with --url', { exitCode: 2 })

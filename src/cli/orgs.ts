@@ -5,22 +5,22 @@ interface OrganizationOptions { readonly name: string, readonly plan: string, re
 
 /** Adds the commands on organizations. */
 export function addOrgs (program: Command, { print }: Control): void {
-  const orgs = program.command('orgs').description('organizations, each a tenant of its own')
-  orgs.command('create').description('make an organization and print its tenant id')
-    .requiredOption('--name <name>', 'its name, for people')
-    .requiredOption('--plan <plan>', 'a plan of the configuration, such as sandbox or pro')
-    .addOption(overage('; on where the plan has it'))
-    .option('--datastore <name>', 'a datastore of its own for live data, on the plan enterprise, as the gateways are configured')
+  const orgs = program.command('orgs').description('manage organizations, each of which is a separate tenant')
+  orgs.command('create').description('create an organization and print its tenant id')
+    .requiredOption('--name <name>', 'display name')
+    .requiredOption('--plan <plan>', 'a plan from the configuration, such as sandbox or pro')
+    .addOption(overage('; on by default if the plan has it'))
+    .option('--datastore <name>', 'its own datastore for live data, as named in the gateways\' configuration; only on the plan enterprise')
     .action(({ name, plan, overage, datastore }: OrganizationOptions) => print(async desk => {
       const { tenantId } = await desk.createOrganization({ name, plan, overage: overage && overage === 'on', datastore })
       return { tenantId }
     }))
-  orgs.command('update').description('change what is named and print the organization')
+  orgs.command('update').description('change the given settings and print the organization')
     .argument('<tenantId>')
-    .option('--name <name>', 'its new name')
-    .option('--plan <plan>', 'its new plan')
+    .option('--name <name>', 'new display name')
+    .option('--plan <plan>', 'new plan')
     .addOption(overage())
-    .option('--datastore <name>', 'the datastore of its own; an empty name takes it back')
+    .option('--datastore <name>', 'its own datastore; an empty name removes it')
     .action((tenantId: string, { name, plan, overage, datastore }: Partial<OrganizationOptions>) => print(desk =>
       desk.changeOrganization(tenantId, { name, plan, overage: overage && overage === 'on', datastore: datastore === '' ? null : datastore })))
   orgs.command('list').description('print all organizations')
@@ -28,5 +28,5 @@ export function addOrgs (program: Command, { print }: Control): void {
 }
 
 function overage (unlessSaid = ''): Option {
-  return new Option('--overage <on|off>', `whether live requests past the month's allowance are served and billed${unlessSaid}`).choices(['on', 'off'])
+  return new Option('--overage <on|off>', `whether live requests beyond the monthly quota are served and billed${unlessSaid}`).choices(['on', 'off'])
 }

@@ -47,7 +47,7 @@ async function send<T> ({ url, token }: RemotePlace, method: 'GET' | 'POST' | 'P
   })
   const read = await answer.body.json().catch(() => undefined) as { data?: T, message?: string, issues?: ReadonlyArray<{ diagnostics: string }> } | undefined
   if (answer.statusCode < 300 && read?.data !== undefined) return read.data
-  if (typeof read?.message !== 'string') throw new Error(`what answers at the control plane's URL is no control plane (status ${answer.statusCode}); check CONTROL_URL`)
+  if (typeof read?.message !== 'string') throw new Error(`the server at the control plane's URL is not a control plane (status ${answer.statusCode}); check CONTROL_URL`)
   throw new ControlRefused('invalid', [read.message, ...(read.issues ?? []).map(issue => `  - ${issue.diagnostics}`)].join('\n'))
 }
 
@@ -55,6 +55,6 @@ async function ask (url: string, options: Parameters<typeof request>[1]) {
   try {
     return await request(url, { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, ...options })
   } catch (error) {
-    throw new Error(`the control plane does not answer (${(error as NodeJS.ErrnoException).code ?? 'no connection'}); check CONTROL_URL and whether it runs`)
+    throw new Error(`the control plane does not respond (${(error as NodeJS.ErrnoException).code ?? 'no connection'}); check CONTROL_URL and that the control plane is running`)
   }
 }

@@ -20,8 +20,8 @@ import { addValidate } from './validate/command.js'
 export async function run (args: readonly string[], surroundings: Surroundings): Promise<number> {
   const program = new Command('clinigate')
     .version(version)
-    .description('Organizations and keys of a clinigate gateway, and checks of records. Works while the gateway runs, which follows within a second.')
-    .option('--control-url <url>', 'manage the control plane there with the token in CONTROL_TOKEN (default: CONTROL_URL, or else the database that the configuration names)')
+    .description('Runs and manages clinigate. A running gateway applies changes within a second.')
+    .option('--control-url <url>', 'manage the control plane at this URL with the token in CONTROL_TOKEN (default: CONTROL_URL, or else the configured database)')
     .configureOutput({ writeOut: surroundings.out, writeErr: surroundings.err })
     .exitOverride()
   const control = controlIn(surroundings, () => program.opts<{ controlUrl?: string }>().controlUrl)

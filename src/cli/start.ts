@@ -4,9 +4,9 @@ import type { Surroundings } from './surroundings.js'
 
 /** Adds the command that runs the service, as `npm start` does. */
 export function addStart (program: Command, { environment, out }: Surroundings): void {
-  program.command('start').description('run the gateway, the control plane or both until the process is asked to end')
-    .addOption(new Option('--role <role>', 'in place of CLINIGATE_ROLE').choices(['all', 'gateway', 'control']))
-    .option('--config <file>', 'the configuration file, in place of CLINIGATE_CONFIG')
+  program.command('start').description('run the gateway, the control plane or both until the process is stopped')
+    .addOption(new Option('--role <role>', 'role of the process; overrides CLINIGATE_ROLE').choices(['all', 'gateway', 'control']))
+    .option('--config <file>', 'configuration file; overrides CLINIGATE_CONFIG')
     .action(async (options: StartOptions) => {
       // The other commands need not wait for all that the service is made of.
       const { startProcess } = await import('../service/process.js')

@@ -59,10 +59,10 @@ export function controlIn (surroundings: Surroundings, urlOption: () => string |
 }
 
 function placeOf (url: string, { CONTROL_TOKEN: token }: Surroundings['environment']): RemotePlace {
-  if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) throw new ControlRefused('invalid', 'The URL of the control plane is one such as https://control.example.org.')
+  if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) throw new ControlRefused('invalid', 'The URL of the control plane must have the form https://control.example.org.')
   const { protocol, hostname } = new URL(url)
-  if (protocol === 'http:' && !loopback.has(hostname)) throw new ControlRefused('invalid', 'The token would go over the network in the clear; use https.')
-  if (!token) throw new ControlRefused('invalid', 'Put a management token into the variable CONTROL_TOKEN; an operator makes one in the dashboard or with clinigate tokens create.')
+  if (protocol === 'http:' && !loopback.has(hostname)) throw new ControlRefused('invalid', 'The token would travel unencrypted. Use https.')
+  if (!token) throw new ControlRefused('invalid', 'Set the variable CONTROL_TOKEN to a management token. An operator creates one in the dashboard or with clinigate tokens create.')
   return { url: url.replace(/\/+$/, ''), token }
 }
 

@@ -9,7 +9,7 @@ export function parseTime (text: string): Date {
   const time = new Date(text)
   // The engine reads 30 February as 2 March.
   const isDay = !Number.isNaN(day.getTime()) && text.startsWith(day.toISOString().slice(0, 10))
-  if (!isDay || Number.isNaN(time.getTime())) throw new InvalidArgumentError('Write a time as 2030-01-31T00:00:00Z.')
+  if (!isDay || Number.isNaN(time.getTime())) throw new InvalidArgumentError('Use the form 2030-01-31T00:00:00Z for a time.')
   return time
 }
 
@@ -17,7 +17,7 @@ const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600
 
 /** A month such as `2030-01`. */
 export function parseMonth (text: string): string {
-  if (!isMonth(text)) throw new InvalidArgumentError('Write a month as 2030-01.')
+  if (!isMonth(text)) throw new InvalidArgumentError('Use the form 2030-01 for a month.')
   return text
 }
 
@@ -25,6 +25,6 @@ export function parseMonth (text: string): string {
 export function parseDuration (text: string): number {
   const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
   if (text === '0') return 0
-  if (amount === undefined || unit === undefined) throw new InvalidArgumentError('Write a time as 30m, 1h or 7d, or 0 for none.')
+  if (amount === undefined || unit === undefined) throw new InvalidArgumentError('Use a duration such as 30m, 1h or 7d, or 0 for none.')
   return Number(amount) * (unitMs[unit] ?? NaN)
 }

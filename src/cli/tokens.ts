@@ -7,10 +7,10 @@ interface TokenOptions { readonly role: TokenRole, readonly name: string, readon
 
 /** Adds the commands on tokens, and on the gateways that follow the control plane by one. */
 export function addTokens (program: Command, { print }: Control): void {
-  const tokens = program.command('tokens').description('tokens of programs that manage the control plane, and of gateways that follow it')
-  tokens.command('create').description('make a token and print its secret, which is never shown again')
-    .addOption(new Option('--role <role>', 'what it may do; gateway: follow the changes').choices(tokenRoles).makeOptionMandatory())
-    .requiredOption('--name <name>', 'what it is for')
+  const tokens = program.command('tokens').description('manage the tokens of programs that manage the control plane, and of gateways that connect to it')
+  tokens.command('create').description('create a token and print its secret, which is shown only once')
+    .addOption(new Option('--role <role>', 'role of the token; gateway only follows the change feed').choices(tokenRoles).makeOptionMandatory())
+    .requiredOption('--name <name>', 'name of the token')
     .option('--tenant <tenantId>', 'the organization of an admin\'s or viewer\'s token')
     .option('--expires <time>', 'ISO 8601, such as 2030-01-31T00:00:00Z (default: never)', parseTime)
     .action(({ role, name, tenant: tenantId, expires: expiresAt }: TokenOptions) => print(async desk => {
@@ -18,11 +18,11 @@ export function addTokens (program: Command, { print }: Control): void {
       return { tokenId, secret }
     }))
   tokens.command('list').description('print tokens, without secrets')
-    .option('--tenant <tenantId>', 'whose (default: those of operators and gateways)')
+    .option('--tenant <tenantId>', 'only those of an organization (default: those of operators and gateways)')
     .action(({ tenant }: { tenant?: string }) => print(desk => desk.listTokens(tenant)))
-  tokens.command('revoke').description('make a token invalid at once and for ever')
+  tokens.command('revoke').description('revoke a token immediately and permanently')
     .argument('<tokenId>')
     .action((tokenId: string) => print(desk => desk.revokeToken(tokenId)))
-  program.command('gateways').description('print the gateways as they last spoke of themselves')
+  program.command('gateways').description('print the gateways with their last reported state')
     .action(() => print(desk => desk.listGateways()))
 }

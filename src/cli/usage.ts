@@ -13,15 +13,15 @@ interface RecomputeOptions { readonly month: string, readonly ledger?: readonly 
 
 /** Adds the commands on what was used and what it costs. */
 export function addUsage (program: Command, control: Control, surroundings: Surroundings): void {
-  const usage = program.command('usage').description('what organizations used, and what it costs')
-  usage.command('bill').description('print the bill of a month, down to the hour')
-    .requiredOption('--tenant <tenantId>', 'whose')
+  const usage = program.command('usage').description('show what organizations used and what it costs')
+  usage.command('bill').description('print the bill of a month, by hour')
+    .requiredOption('--tenant <tenantId>', 'the organization')
     .requiredOption('--month <month>', 'such as 2030-01, in UTC', parseMonth)
-    .option('--csv', 'for a spreadsheet, in place of JSON')
+    .option('--csv', 'print CSV for a spreadsheet instead of JSON')
     .action(({ tenant, month, csv }: BillOptions) => csv
       ? control.work(async desk => surroundings.out(billCsv(await desk.bill(tenant, month))))
       : control.print(desk => desk.bill(tenant, month)))
-  usage.command('recompute').description('rebuild a month from the ledgers of the gateways, and compare it with what the control plane has')
+  usage.command('recompute').description('recompute a month from the gateways\' ledgers, and compare it with the control plane')
     .requiredOption('--month <month>', 'such as 2030-01, in UTC', parseMonth)
     .option('--ledger <file...>', 'the ledgers of all gateways (default: usage.db in the data directory)')
     .action(async ({ month, ledger }: RecomputeOptions) => {

@@ -30,11 +30,11 @@ t.test('records are adopted by type, by search and all, and the summary says wha
     err: '',
     out: `2 records would be adopted for ${tenantId}.
 
-type         adopted  of others
-Observation        1          0
-Patient            1          1
+type         adopted  other tenants'
+Observation        1               0
+Patient            1               1
 
-1 of their references lead to what is not this tenant's, so an update of such a record is refused. clinigate audit live lists them after the adoption.
+1 of their references point outside this tenant, so updates of these records are refused. clinigate audit live lists them after the adoption.
 `
   })
   t.match(await adopt('--search', 'Patient?gender=female', '--json'), { code: 0, out: /"types":\{\}/ })
@@ -56,7 +56,7 @@ t.test('a record that could not be adopted ends with 1 and the reason', async t 
   t.same([code, err], [1, ''])
   t.same(await server.read('Observation', broken!.id), broken)
   t.match(out, /^1 records were adopted/)
-  t.match(out, /Not adopted, and why:\n {2}1 {2}the datastore refused it \(400\)\n/)
+  t.match(out, /Not adopted:\n {2}1 {2}the datastore refused it \(400\)\n/)
 })
 
 t.test('what was not understood, an unknown tenant or a datastore that fails ends with 2 and writes nothing', async t => {
@@ -66,13 +66,13 @@ t.test('what was not understood, an unknown tenant or a datastore that fails end
   const cases: Array<[RegExp, ...string[]]> = [
     [/no organization with this tenant id.*CLINIGATE_DATA/, 'adopt', 'live', '--tenant', 'org-x', '--type', 'Patient'],
     [/--tenant/, 'adopt', 'live', '--type', 'Patient'],
-    [/say which records/, ...live],
-    [/say which records/, ...live, '--type', 'Patient', '--all-types'],
+    [/select records/, ...live],
+    [/select records/, ...live, '--type', 'Patient', '--all-types'],
     [/did you mean Patient/, ...live, '--type', 'Patient,Pateint'],
     [/Type\?name=value/, ...live, '--search', 'name=x'],
-    [/does not take this search. \(status 400\)/, ...live, '--search', 'Patient?nmae=x'],
+    [/rejected this search. \(status 400\)/, ...live, '--search', 'Patient?nmae=x'],
     [/from 1 to 64/, ...live, '--type', 'Patient', '--parallel', '0'],
-    [/no datastore with this name/, 'adopt', 'liv', '--tenant', tenantId, '--type', 'Patient']
+    [/no datastore has this name/, 'adopt', 'liv', '--tenant', tenantId, '--type', 'Patient']
   ]
   for (const [line, ...args] of cases) {
     const { code, out, err } = await command(environment, ...args)

@@ -17,7 +17,7 @@ t.test('a clean datastore ends with 0 and says so', async t => {
   await server.send('PUT', 'ValueSet/v', { resourceType: 'ValueSet', id: 'v', status: 'draft' })
   const { code, out } = await command(environment, 'audit', 'live')
   t.equal(code, 0)
-  t.equal(out, '1 records were read; no findings.\n\ntype     records\nPatient        1\n\nNot looked at, as these types cannot belong to one tenant: ValueSet 1.\n')
+  t.equal(out, '1 records were read; no findings.\n\ntype     records\nPatient        1\n\nNot checked, because these types cannot belong to one tenant: ValueSet 1.\n')
 })
 
 t.test('findings end with 1, as a table and the first of them, or all as lines of JSON', async t => {
@@ -33,7 +33,7 @@ type         records  no-tag  foreign-reference
 Observation        1       0                  1
 Patient            3       1                  0
 
-Not looked at, as these types cannot belong to one tenant: ValueSet 1.
+Not checked, because these types cannot belong to one tenant: ValueSet 1.
 
 Findings:
   no-tag              Patient/${untagged.id}
@@ -68,14 +68,14 @@ t.test('what was not understood, or a datastore that fails, ends with 2 and one 
   const cases: Array<[RegExp, ...string[]]> = [
     [/name a datastore, or a server with --url/, 'audit'],
     [/name a datastore, or a server with --url/, 'audit', 'live', '--url', sandbox.url],
-    [/no datastore with this name; did you mean live\? The configuration has: live, test/, 'audit', 'lvie'],
-    [/its sandbox holds nothing yet; is CLINIGATE_DATA/, 'audit', 'test'],
-    [/must be http or https/, 'audit', '--url', 'ftp://x.example'],
-    [/does not answer; check its URL/, 'audit', '--url', 'http://127.0.0.1:1/fhir'],
-    [/cannot use. \(status 404, the datastore shows no CapabilityStatement\)/, 'audit', '--url', sandbox.url + '/x'],
+    [/no datastore has this name; did you mean live\? The configuration has: live, test/, 'audit', 'lvie'],
+    [/its sandbox is empty; is CLINIGATE_DATA/, 'audit', 'test'],
+    [/must use http or https/, 'audit', '--url', 'ftp://x.example'],
+    [/does not answer\. Check its URL/, 'audit', '--url', 'http://127.0.0.1:1/fhir'],
+    [/cannot use the datastore's response. \(status 404, the datastore shows no CapabilityStatement\)/, 'audit', '--url', sandbox.url + '/x'],
     [/no such resource type; did you mean Patient\?/, 'audit', 'live', '--type', 'Pateint'],
     [/ValueSet cannot belong to one tenant/, 'audit', 'live', '--type', 'ValueSet'],
-    [/Write a whole number/, 'audit', 'live', '--limit', 'many'],
+    [/Use a whole number/, 'audit', 'live', '--limit', 'many'],
     [/unknown option/, 'audit', 'live', '--fix']
   ]
   for (const [line, ...args] of cases) {

@@ -192,7 +192,7 @@ test('a key that is wrong, revoked or missing is told before anything is sent, a
     t.same([code, out], [2, ''], args.join(' '))
     t.ok(err.length > 10 && !err.includes(wrong.slice(10)), err)
     t.match(await command({ ...env, CLINIGATE_API_KEY: '' }, 'bulk', ...args), { code: 2, out: '', err: /CLINIGATE_API_KEY/ })
-    t.match(await command({ ...env, CLINIGATE_API_KEY: 'a\nb' }, 'bulk', ...args), { code: 2, out: '', err: /holds no key/ })
+    t.match(await command({ ...env, CLINIGATE_API_KEY: 'a\nb' }, 'bulk', ...args), { code: 2, out: '', err: /does not contain a key/ })
   }
 })
 
@@ -201,11 +201,11 @@ test('what is not understood, or no gateway, ends with 2', async t => {
   const elsewhere = await faultyProxy(t, gateway.url, () => ({ status: 404, body: '<html>' }))
   const cases: Array<[RegExp, ...string[]]> = [
     [/https/, 'jobs', '--url', 'http://api.example.org'],
-    [/such as https/, 'jobs', '--url', 'ftp://x'],
-    [/no gateway \(status 404\)/, 'jobs', '--url', elsewhere.url],
-    [/id of a job/, 'jobs', '../keys'],
-    [/which file/, 'import'],
-    [/none with this name/, 'import', join(directory, 'missing')],
+    [/the form https/, 'jobs', '--url', 'ftp://x'],
+    [/not a gateway \(status 404\)/, 'jobs', '--url', elsewhere.url],
+    [/A job id/, 'jobs', '../keys'],
+    [/Name the file/, 'import'],
+    [/does not exist/, 'import', join(directory, 'missing')],
     [/directory/, 'import', directory],
     [/at least one line/, 'import', '/dev/null'],
     [/resourceTypes\[0\]/, 'export', '--types', 'dragons', '--to', join(directory, 'out')],
@@ -217,7 +217,7 @@ test('what is not understood, or no gateway, ends with 2', async t => {
     t.same([code, out], [2, ''], args.join(' '))
     t.match(err, text)
   }
-  t.match(await command({ ...env, CLINIGATE_URL: 'http://127.0.0.1:1' }, 'bulk', 'jobs'), { code: 2, err: /does not answer \(ECONNREFUSED\)/ })
+  t.match(await command({ ...env, CLINIGATE_URL: 'http://127.0.0.1:1' }, 'bulk', 'jobs'), { code: 2, err: /does not respond \(ECONNREFUSED\)/ })
 })
 
 test('an interrupted command leaves its job to go on, or cancels it where that is wanted', { timeout: 300_000 }, async t => {
@@ -229,14 +229,14 @@ test('an interrupted command leaves its job to go on, or cancels it where that i
   writeFileSync(file, patients(2_000))
   const interrupted = async (...args: string[]): Promise<Ended> => {
     const { child, ended } = start({ ...env, CLINIGATE_URL: proxy.url }, 'bulk', 'import', file, '--type', 'patients', ...args)
-    child.stderr!.on('data', text => { if (/is the job/.test(text)) child.kill('SIGINT') })
+    child.stderr!.on('data', text => { if (/is running as job/.test(text)) child.kill('SIGINT') })
     return await ended
   }
   const left = await interrupted()
-  t.match(left, { code: 130, out: '', err: /goes on/ })
+  t.match(left, { code: 130, out: '', err: /keeps running/ })
   const jobId = jobIn(left.err)
   const cancelled = await interrupted('--cancel-on-interrupt')
-  t.match(cancelled, { code: 130, out: '', err: /The job is cancelled|had ended before/ })
+  t.match(cancelled, { code: 130, out: '', err: /The job was cancelled|had already ended/ })
   isHeld = false
   const results = `${file}.results.ndjson`
   t.match(left.err, `clinigate bulk import --job ${jobId} --results ${results}`)
@@ -252,7 +252,7 @@ test('an import that is interrupted while its lines are sent ends at once, and s
   child.stdin!.write(patient(1))
   await until(() => proxy.seen.some(({ method }) => method === 'POST'))
   child.kill('SIGINT')
-  t.match(await ended, { code: 130, out: '', err: /^The lines were not all sent\. Nothing was imported\.\n$/ })
+  t.match(await ended, { code: 130, out: '', err: /^Not all lines were sent\. Nothing was imported\.\n$/ })
   t.equal((await bulk('jobs')).out, 'No jobs.\n')
 })
 
@@ -265,15 +265,15 @@ test('jobs are listed and shown, and a job that has ended is not cancelled', asy
   t.match(await bulk('jobs'), { code: 0, out: new RegExp(`^${job.id}  import  completed   +3 records  +0 failed`) })
   t.match(await bulk('jobs', job.id), { code: 0, out: /3 records in all/ })
   t.match(JSON.parse((await bulk('jobs', job.id, '--json')).out), { id: job.id })
-  t.match(await bulk('cancel', job.id), { code: 1, err: /had ended before: completed/ })
+  t.match(await bulk('cancel', job.id), { code: 1, err: /had already ended with status completed/ })
   t.match(await bulk('cancel', `job-${'a'.repeat(26)}`), { code: 2, out: '' })
-  t.match(await bulk('export', '--job', job.id, '--to', join(directory, 'x')), { code: 2, err: /job of an import/ })
+  t.match(await bulk('export', '--job', job.id, '--to', join(directory, 'x')), { code: 2, err: /job is an import/ })
 })
 
 test('a file that a gateway names by a way out of the directory is not written', async t => {
   const { bulk, directory, gateway } = await open(t, t.testdir())
   const job = { id: `job-${'a'.repeat(26)}`, type: 'export', status: 'completed', processedRecords: 1, failedRecords: 0, errors: [], createdAt: '', expiresAt: '', files: [{ resourceType: 'Patient', count: 1, url: `${gateway.url}/v1/x/files/..%2F..%2Fevil.ndjson` }] }
   const proxy = await faultyProxy(t, gateway.url, ({ method }) => ({ status: 200, body: JSON.stringify({ data: method === 'POST' ? { jobId: job.id } : job }) }))
-  t.match(await bulk('export', '--to', join(directory, 'out'), '--url', proxy.url), { code: 2, err: /names a file/ })
+  t.match(await bulk('export', '--to', join(directory, 'out'), '--url', proxy.url), { code: 2, err: /used a file name/ })
   t.same(readdirSync(join(directory, 'out')), ['export.json'])
 })

@@ -67,12 +67,12 @@ t.test('a result is JSON on standard output: one thing on one line', async t => 
 t.test('what is not possible ends with 1 and one line that says what to do', async t => {
   const { clinigate, tenantId } = await withOrganization(t)
   const cases: Array<[RegExp, ...string[]]> = [
-    [/no plan with this name; use one of: .*enterprise/, 'orgs', 'create', '--name', 'x', '--plan', 'gold'],
+    [/no plan with this name\. Use one of: .*enterprise/, 'orgs', 'create', '--name', 'x', '--plan', 'gold'],
     [/no organization with this tenant id.*CLINIGATE_DATA/, 'keys', 'create', '--tenant', 'org-x', '--mode', 'test'],
     [/no organization with this tenant id/, 'keys', 'list', '--tenant', 'org-x'],
     [/no key with this id/, 'keys', 'revoke', 'key-x'],
-    [/scopes of a key are/, 'keys', 'create', '--tenant', tenantId, '--mode', 'test', '--scopes', 'admin'],
-    [/moment in the future/, 'keys', 'create', '--tenant', tenantId, '--mode', 'test', '--expires', '2020-01-01T00:00:00Z']
+    [/scopes of a key must be/, 'keys', 'create', '--tenant', tenantId, '--mode', 'test', '--scopes', 'admin'],
+    [/time in the future/, 'keys', 'create', '--tenant', tenantId, '--mode', 'test', '--expires', '2020-01-01T00:00:00Z']
   ]
   for (const [line, ...args] of cases) {
     const { code, out, err } = await clinigate(...args)
@@ -115,8 +115,8 @@ t.test('a data directory is made for its owner alone', async t => {
 
 t.test('a data directory that can\'t be used, or a bad configuration, is one clear error', async t => {
   const directory = t.testdir({ file: 'x', broken: { 'control.db': 'this is no database, but a text that is long enough for one' } })
-  t.match(await cliOn(join(directory, 'file'))('orgs', 'list'), { code: 1, err: /^clinigate: [^\n]* is needed as a directory, but is a file[^\n]*\n$/ })
-  t.match(await cliOn(join(directory, 'broken'))('orgs', 'list'), { code: 1, err: /^clinigate: control.db[^\n]*no database[^\n]*\n$/ })
+  t.match(await cliOn(join(directory, 'file'))('orgs', 'list'), { code: 1, err: /^clinigate: [^\n]* must be a directory, but is a file[^\n]*\n$/ })
+  t.match(await cliOn(join(directory, 'broken'))('orgs', 'list'), { code: 1, err: /^clinigate: control.db[^\n]*not a database[^\n]*\n$/ })
   t.match(await cliOn(directory, { PORT: 'many' })('orgs', 'list'), { code: 1, err: /PORT: must be integer/ })
 })
 

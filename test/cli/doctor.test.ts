@@ -14,7 +14,7 @@ t.test('a person reads what works, what does not, what the gateway does then and
   t.strictSame([code, err], [0, ''])
   t.match(out, /^Datastore live, clinigate sandbox, FHIR 4\.0\.1\n\nworks {5}The server answers/)
   t.match(out, /\ndegraded {2}A search says how many records match {2}\[totals\]\n {10}seen: {4}.+\n {10}gateway: .+\n {10}change: {2}.+\n/)
-  t.match(out, /\nThe gateway can do its work on this server\. \d+ work, 7 degraded\.\nThe \d+ records of the examination were deleted\.\n$/)
+  t.match(out, /\nThe gateway can work with this server\. \d+ work, 7 degraded\.\nThe \d+ test records were deleted\.\n$/)
 })
 
 t.test('a program reads one line of JSON', async t => {
@@ -26,7 +26,7 @@ t.test('a program reads one line of JSON', async t => {
 
 t.test('what is in the way ends with 1, a command that was not understood with 2', async t => {
   const away = await command(environment, 'doctor', '--url', 'http://127.0.0.1:1/fhir')
-  t.match(away, { code: 1, out: /\nblocks {4}The server answers.+\n {10}seen: {4}it does not answer.*\n[\s\S]+\nThe gateway cannot do its work on this server\. 1 in the way\.\n$/ })
+  t.match(away, { code: 1, out: /\nblocks {4}The server answers.+\n {10}seen: {4}it does not answer.*\n[\s\S]+\nThe gateway cannot work with this server\. 1 blocking\.\n$/ })
   t.match(await command(environment, 'doctor', '--url', `${server.url}/x`), { code: 1, out: /no CapabilityStatement|status 404/ })
   t.match(await command(environment, 'doctor'), { code: 2, err: /name a datastore, or a server with --url/ })
   t.match(await command(environment, 'doctor', 'lvie'), { code: 2, err: /did you mean live\?/ })

@@ -34,10 +34,10 @@ t.test('commands do at a control plane elsewhere what they do beside it, as far 
 t.test('a place that can\'t be managed is told, and the token stays out of it', async t => {
   const CONTROL_TOKEN = 'cg_control_x'
   const cases: Array<[string, RegExp, Record<string, string>?]> = [
-    ['http://127.0.0.1:1', /does not answer/],
-    ['http://control.example.org', /use https/],
-    ['ftp://127.0.0.1', /one such as https/],
-    ['http://user:password@127.0.0.1', /one such as https/],
+    ['http://127.0.0.1:1', /does not respond/],
+    ['http://control.example.org', /Use https/],
+    ['ftp://127.0.0.1', /the form https/],
+    ['http://user:password@127.0.0.1', /the form https/],
     ['http://127.0.0.1:1', /CONTROL_TOKEN/, {}]
   ]
   for (const [url, says, environment = { CONTROL_TOKEN }] of cases) {

@@ -30,14 +30,14 @@ export async function download (gateway: Gateway, wanted: Download): Promise<num
   const version = await patiently(gateway, () => versionOf(gateway, path))
   if (!isForced && await sizeOf(to) !== undefined) {
     if (await sizeOf(to) === version.bytes && await linesIn(to) === count) return version.bytes
-    throw new Trouble(`A file that the export would write is there and is another one: ${to}. Choose another directory, or --force.`)
+    throw new Trouble(`A different file exists where the export would write: ${to}. Choose another directory, or use --force.`)
   }
   // Its name says of which version it is a part, so that a part of another one is never gone on with.
   const part = `${to}.${createHash('sha256').update(version.etag).digest('hex').slice(0, 16)}.part`
   await fill(gateway, { ...wanted, part, version })
   if (await linesIn(part) !== count) {
     await rm(part)
-    throw new Trouble('A file did not have as many lines as the gateway says; it was thrown away.')
+    throw new Trouble('A file did not have as many lines as the gateway reported, so it was discarded.')
   }
   await rename(part, to)
   return version.bytes
@@ -48,7 +48,7 @@ async function versionOf (gateway: Gateway, path: string): Promise<Version> {
   await body.dump()
   const { etag, 'content-length': length, 'retry-after': after } = headers
   if (statusCode === 200 && typeof etag === 'string' && typeof length === 'string') return { etag, bytes: Number(length) }
-  const text = statusCode === 404 ? 'The files of the job are gone; they are kept for a day.' : `A file of the job can't be read (status ${statusCode}).`
+  const text = statusCode === 404 ? 'The files of the job no longer exist. They are kept for a day.' : `A file of the job cannot be read (status ${statusCode}).`
   throw new Refused(text, statusCode, typeof after === 'string' && /^\d{1,9}$/.test(after) ? Number(after) * 1_000 : undefined)
 }
 
@@ -67,24 +67,24 @@ async function fill (gateway: Gateway, filling: Filling): Promise<void> {
   }
   if (await sizeOf(part) === bytes) return
   await rm(part)
-  throw new Trouble('A file was longer than the gateway says; it was thrown away.')
+  throw new Trouble('A file was longer than the gateway reported, so it was discarded.')
 }
 
-/** Writes what one answer has. @returns the place where the next one begins; rejects only when nothing came */
+/** Writes what one answer has. @returns the place where the next one begins; rejects only when no data arrived */
 async function more (gateway: Gateway, { path, version: { etag, bytes }, handle, place, onBytes }: Filling & { readonly handle: FileHandle, readonly place: number }): Promise<number> {
   const headers: Record<string, string> = place === 0 ? { 'accept-encoding': 'gzip' } : { 'accept-encoding': 'identity', range: `bytes=${place}-`, 'if-range': etag }
   const answer = await gateway.attempt(path, { headers: { accept: '*/*', ...headers } })
   if (answer.statusCode !== 200 && answer.statusCode !== 206) throw await refusalOf(answer)
   if (place > 0 && answer.statusCode === 200) {
     await handle.truncate(0)
-    if (answer.headers.etag !== etag) throw new Trouble('The file changed while it was read; run the command once more.')
+    if (answer.headers.etag !== etag) throw new Trouble('The file changed while it was read. Run the command again.')
   }
   const start = answer.statusCode === 206 ? place : 0
   let end = start
   try {
     // Written piece by piece and waited for, so that after a break it is known what is on the disk.
     for await (const chunk of plain(answer.body, answer.headers['content-encoding'])) {
-      if (end + chunk.length > bytes) throw new Trouble('A file was longer than the gateway says.')
+      if (end + chunk.length > bytes) throw new Trouble('A file was longer than the gateway reported.')
       await handle.write(chunk, 0, chunk.length, end)
       end += chunk.length
       onBytes(end, bytes)
@@ -92,7 +92,7 @@ async function more (gateway: Gateway, { path, version: { etag, bytes }, handle,
   } catch (error) {
     if (error instanceof Trouble || isOfDisk(error) || end === start) throw error
   }
-  if (end === start) throw new Error('nothing came')
+  if (end === start) throw new Error('no data arrived')
   return end
 }
 
@@ -114,7 +114,7 @@ export async function patiently<T> (gateway: Gateway, act: () => Promise<T>): Pr
       const isFinal = (error instanceof Trouble && !(error instanceof Refused)) || isOfDisk(error)
       const ms = isFinal ? undefined : pauseAfter(error, { tries, isSafe: true })
       if (ms === undefined) throw error
-      if (performance.now() + ms > end) throw error instanceof Trouble ? error : new Trouble('The connection broke again and again.')
+      if (performance.now() + ms > end) throw error instanceof Trouble ? error : new Trouble('The connection broke repeatedly.')
       await gateway.pause(ms)
     }
   }

@@ -51,7 +51,7 @@ async function requireFree (directory: string, jobId: string | undefined): Promi
   const names = await readdir(directory)
   if (!names.some(name => name === noteFile || name.endsWith('.ndjson'))) return
   if (jobId !== undefined && await jobOf(directory) === jobId) return
-  throw new Trouble(`The directory ${directory} has an export already. Choose an empty one, or --force to overwrite it.`)
+  throw new Trouble(`The directory ${directory} already contains an export. Choose an empty one, or use --force to overwrite it.`)
 }
 
 async function jobOf (directory: string): Promise<string | undefined> {
@@ -71,7 +71,7 @@ const note = async (directory: string, content: Note): Promise<void> =>
 async function start ({ gateway, err }: Session, { types, since, format }: ExportWish): Promise<string> {
   const body = { ...types && { resourceTypes: types }, ...since && { since: since.toISOString() }, ...format && { format } }
   const { jobId } = await gateway.ask<{ readonly jobId: string }>('/bulk/export', { method: 'POST', body })
-  err(`The export is the job ${jobId}.\n`)
+  err(`The export is running as job ${jobId}.\n`)
   return jobId
 }
 
@@ -81,7 +81,7 @@ async function finish (session: Session, job: BulkJob, wish: ExportWish): Promis
   const { to: directory } = wish
   if (status !== 'completed') {
     if (isJson) out(`${JSON.stringify({ jobId, status, directory, ...failure && { failure } })}\n`)
-    err(`The job ended: ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`)
+    err(`The job ended with status ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`)
     throw new FaultsFound()
   }
   const files: Fetched[] = []
@@ -97,7 +97,7 @@ interface Wanted { readonly file: BulkJob['files'][number], readonly jobId: stri
 async function fetched ({ gateway, streams }: Session, { file: { resourceType, count, url }, jobId, wish }: Wanted): Promise<Fetched> {
   // The name alone: the URL may be one that only others reach, and the key is for the place that it was given for.
   const name = /\/([A-Za-z0-9][A-Za-z0-9_-]{0,99}\.ndjson)$/.exec(url)?.[1]
-  if (name === undefined) throw new Trouble('The gateway names a file in a way that this version does not know.')
+  if (name === undefined) throw new Trouble('The gateway used a file name that this version does not understand.')
   const meter = meterOn(streams.stderr)
   let standing: ReturnType<typeof transfer> | undefined
   try {

@@ -19,7 +19,7 @@ const longestPauseMs = 5_000
 /** @throws {Trouble} where there is no such job, or it is one of the other command */
 export async function requireKind ({ gateway }: Session, jobId: string, kind: BulkJob['type']): Promise<void> {
   const { type } = await gateway.ask<BulkJob>(`/bulk/jobs/${jobId}`)
-  if (type !== kind) throw new Trouble(`This is the job of an ${type}; use clinigate bulk ${type} --job.`)
+  if (type !== kind) throw new Trouble(`This job is an ${type}. Use clinigate bulk ${type} --job.`)
 }
 
 /** Asks for a job until it has ended, less often the longer it takes, and shows how far it is. */
@@ -45,8 +45,8 @@ export async function following (session: Session, { jobId, again, cancelOnInter
   } catch (error) {
     if (error instanceof FaultsFound) throw error
     if (signal.aborted && cancelOnInterrupt) await cancelled(session, jobId)
-    else if (signal.aborted) err(`The job goes on without this command. Go on with it by:\n  ${again}\n`)
-    else if (!(error instanceof Refused && error.status === 404)) err(`What was done so far is kept. Go on by:\n  ${again}\n`)
+    else if (signal.aborted) err(`The job keeps running without this command. To resume, run:\n  ${again}\n`)
+    else if (!(error instanceof Refused && error.status === 404)) err(`The progress so far is kept. To resume, run:\n  ${again}\n`)
     throw signal.aborted ? new Interrupted() : error
   }
 }
@@ -54,10 +54,10 @@ export async function following (session: Session, { jobId, again, cancelOnInter
 async function cancelled ({ afterwards, err }: Session, jobId: string): Promise<void> {
   try {
     const { status } = await afterwards.ask<BulkJob>(`/bulk/jobs/${jobId}`, { method: 'DELETE' })
-    err(status === 'cancelled' ? 'The job is cancelled.\n' : `The job had ended before: ${status}.\n`)
+    err(status === 'cancelled' ? 'The job was cancelled.\n' : `The job had already ended with status ${status}.\n`)
   } catch (error) {
     const reason = error instanceof Trouble ? `: ${error.message}` : ''
-    err(`The job could not be cancelled${reason}\nTry it again by:\n  clinigate bulk cancel ${jobId}\n`)
+    err(`The job could not be cancelled${reason}\nTo try again, run:\n  clinigate bulk cancel ${jobId}\n`)
   }
 }
 

@@ -49,12 +49,12 @@ const standing = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CON
 
 /** @throws {Trouble} where the key would not be safe or is missing */
 export function placeOf (url: string, key: string | undefined): Place {
-  if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) throw new Trouble('The URL of the gateway is one such as https://api.example.org.')
+  if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) throw new Trouble('The URL of the gateway must have the form https://api.example.org.')
   const { protocol, hostname } = new URL(url)
-  if (protocol === 'http:' && !loopback.has(hostname)) throw new Trouble('The key and the records would go over the network in the clear; use https.')
-  if (!key) throw new Trouble('Put the key into the variable CLINIGATE_API_KEY; an operator makes one with clinigate keys create.')
+  if (protocol === 'http:' && !loopback.has(hostname)) throw new Trouble('The key and the records would travel unencrypted. Use https.')
+  if (!key) throw new Trouble('Set the variable CLINIGATE_API_KEY to a key. An operator creates one with clinigate keys create.')
   // Anything else would be an error of the library, which might repeat it.
-  if (!/^[\x21-\x7e]{1,200}$/.test(key)) throw new Trouble('The variable CLINIGATE_API_KEY holds no key.')
+  if (!/^[\x21-\x7e]{1,200}$/.test(key)) throw new Trouble('The variable CLINIGATE_API_KEY does not contain a key.')
   return { url: url.replace(/\/+$/, ''), key }
 }
 
@@ -81,7 +81,7 @@ export function gatewayAt ({ url, key }: Place, { signal, notice = () => {} }: G
           signal?.throwIfAborted()
           const ms = pauseAfter(error, { tries, isSafe: asked.method !== 'POST' })
           if (ms === undefined || performance.now() + ms > end) throw inWords(error)
-          if (tries === 3) notice('The gateway does not answer as it should; trying again.')
+          if (tries === 3) notice('The gateway does not respond correctly; trying again.')
           await wait(ms)
         }
       }
@@ -116,7 +116,7 @@ export async function refusalOf (answer: Dispatcher.ResponseData): Promise<Refus
 }
 
 const notAGateway = (answer: Dispatcher.ResponseData): Refused =>
-  new Refused(`What answers at the URL is no gateway (status ${answer.statusCode}); check --url.`, answer.statusCode, retryAfterOf(answer))
+  new Refused(`The server at the URL is not a gateway (status ${answer.statusCode}). Check --url.`, answer.statusCode, retryAfterOf(answer))
 
 function retryAfterOf ({ headers }: Dispatcher.ResponseData): number | undefined {
   const header = headers['retry-after']
@@ -126,5 +126,5 @@ function retryAfterOf ({ headers }: Dispatcher.ResponseData): number | undefined
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'no connection'
 
 function inWords (error: unknown): Trouble {
-  return error instanceof Trouble ? error : new Trouble(`The gateway does not answer (${codeOf(error)}); check --url and whether it runs.`)
+  return error instanceof Trouble ? error : new Trouble(`The gateway does not respond (${codeOf(error)}). Check --url and that the gateway is running.`)
 }

@@ -25,9 +25,9 @@ export interface ImportWish {
 /** Imports the lines of a file or, for `-`, of standard input; with a job, goes on with what an earlier run began. */
 export async function runImport (session: Session, file: string | undefined, wish: ImportWish): Promise<void> {
   const { job: begun, force } = wish
-  if ((begun === undefined) === (file === undefined)) throw new Trouble('Say which file is to be imported, or with --job which import to go on with.')
+  if ((begun === undefined) === (file === undefined)) throw new Trouble('Name the file to import, or the import to resume with --job.')
   const results = wish.results ?? `${file === undefined || file === '-' ? 'import' : file}.results.ndjson`
-  if (force !== true && existsSync(results)) throw new Trouble(`The file for the results is there: ${results}. Choose another one with --results, or --force to overwrite it.`)
+  if (force !== true && existsSync(results)) throw new Trouble(`The results file already exists: ${results}. Choose another one with --results, or use --force to overwrite it.`)
   if (begun !== undefined) await requireKind(session, begun, 'import')
   const jobId = begun ?? await start(session, file!, wish)
   const place = wish.url === undefined ? '' : ` --url ${quoted(wish.url)}`
@@ -48,11 +48,11 @@ async function start ({ gateway, signal, streams, err }: Session, file: string, 
   try {
     const jobId = await upload(gateway, source, { query: query === '' ? '' : `?${query}`, onBytes: bytes => meter.show(standing(bytes)) })
     meter.end()
-    err(`The import is the job ${jobId}.\n`)
+    err(`The import is running as job ${jobId}.\n`)
     return jobId
   } catch (error) {
     meter.end()
-    if (signal.aborted) err(`${error instanceof Trouble ? error.message : 'The lines were not all sent. Nothing was imported.'}\n`)
+    if (signal.aborted) err(`${error instanceof Trouble ? error.message : 'Not all lines were sent. Nothing was imported.'}\n`)
     throw error
   }
 }
@@ -64,8 +64,8 @@ function report ({ out, err, isJson }: Session, { job, outcome: { lines, counts,
   const isWhole = status === 'completed' && lines === totalRecords
   if (isJson) out(`${JSON.stringify({ jobId, status, lines, counts, failures, results, ...failure && { failure } })}\n`)
   else out(forPeople(lines, counts, failures) + `The results of all lines are in ${results}\n`)
-  if (status !== 'completed') err(`The job ended: ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`)
-  else if (!isWhole) err('There are not as many results as lines.\n')
+  if (status !== 'completed') err(`The job ended with status ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`)
+  else if (!isWhole) err('The number of results differs from the number of lines.\n')
   const good = ['created', 'updated', 'unchanged', 'valid'].reduce((sum, word) => sum + (counts[word] ?? 0), 0)
   if (!isWhole || good !== lines) throw new FaultsFound()
 }

@@ -47,7 +47,7 @@ export async function cancelJob ({ gateway, out, err, isJson }: Session, id: str
   const job = await gateway.ask<BulkJob>(`/bulk/jobs/${id}`, { method: 'DELETE' })
   out(isJson ? `${JSON.stringify(job)}\n` : lineOf(job))
   if (job.status === 'cancelled') return
-  err(`The job had ended before: ${job.status}.\n`)
+  err(`The job had already ended with status ${job.status}.\n`)
   throw new FaultsFound()
 }
 

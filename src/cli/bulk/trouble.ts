@@ -16,12 +16,12 @@ export async function settling (command: Command, work: () => Promise<void>): Pr
 
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'a file or directory is missing',
-  EACCES: 'you have no right to read or write a file',
-  EISDIR: 'a directory stands where a file is to be',
-  ENOTDIR: 'a file stands where a directory is to be',
-  EEXIST: 'a file stands in the way',
+  EACCES: 'you do not have permission to read or write a file',
+  EISDIR: 'a directory exists where a file is expected',
+  ENOTDIR: 'a file exists where a directory is expected',
+  EEXIST: 'a file already exists',
   ENOSPC: 'the disk is full',
-  EROFS: 'the disk can\'t be written'
+  EROFS: 'the disk is read-only'
 }
 
 function explain (error: unknown): string {

@@ -29,15 +29,15 @@ const stallMs = 120_000
 /** The file, or standard input for `-`. @throws {Trouble} */
 export async function sourceOf (file: string, stdin: Readable): Promise<Source> {
   if (file === '-') return { open: () => stdin, isRepeatable: false, isZipped: false }
-  const facts = await stat(file).catch((error: NodeJS.ErrnoException) => { throw new Trouble(`The file can't be read: ${reasons[error.code ?? ''] ?? error.code}.`) })
-  if (facts.isDirectory()) throw new Trouble('The file can\'t be read: it is a directory.')
+  const facts = await stat(file).catch((error: NodeJS.ErrnoException) => { throw new Trouble(`The file cannot be read: ${reasons[error.code ?? ''] ?? error.code}.`) })
+  if (facts.isDirectory()) throw new Trouble('The file cannot be read: it is a directory.')
   const isZipped = /\.gz$/i.test(file)
   if (!facts.isFile()) return { open: () => createReadStream(file), isRepeatable: false, isZipped }
   // What is appended meanwhile is not of this import.
   return { open: () => createReadStream(file, { highWaterMark: pieceBytes, ...facts.size > 0 && { end: facts.size - 1 } }), size: facts.size, isRepeatable: true, isZipped }
 }
 
-const reasons: Readonly<Record<string, string>> = { ENOENT: 'there is none with this name', EACCES: 'you have no right to', ENOTDIR: 'there is none with this name' }
+const reasons: Readonly<Record<string, string>> = { ENOENT: 'it does not exist', EACCES: 'you do not have permission', ENOTDIR: 'it does not exist' }
 
 /**
  * Sends the lines and resolves with the id of the job. The gateway makes a job only once it has all of them, so an upload that
@@ -52,12 +52,12 @@ export async function upload (gateway: Gateway, source: Source, uploading: Uploa
     } catch (error) {
       // An answer that refuses says that no job was made.
       const isSafe = error instanceof Refused || !sent.isWhole
-      if (!isSafe) throw new Trouble('The connection broke after everything was sent. See with clinigate bulk jobs whether the import has begun; if so, go on with --job.')
+      if (!isSafe) throw new Trouble('The connection broke after everything was sent. Check with clinigate bulk jobs whether the import has started; if so, resume it with --job.')
       // Rejects when the person has ended the command.
       await gateway.pause(0)
       const ms = error instanceof Trouble && !(error instanceof Refused) ? undefined : pauseAfter(error, { tries, isSafe })
       if (ms === undefined) throw error
-      if (!source.isRepeatable || tries >= mostTries) throw error instanceof Trouble ? error : new Trouble('The connection broke while the lines were sent. Nothing was imported; run the command once more.')
+      if (!source.isRepeatable || tries >= mostTries) throw error instanceof Trouble ? error : new Trouble('The connection broke while the lines were sent. Nothing was imported. Run the command again.')
       await gateway.pause(ms)
     }
   }
@@ -79,7 +79,7 @@ async function once (gateway: Gateway, source: Source, { query, onBytes, sent }:
     const answer = await gateway.attempt(`/bulk/import${query}`, { method: 'POST', headers, body: counter, headersTimeout: 0, signal: stalled.signal })
     return (await dataOf<{ readonly jobId: string }>(answer)).jobId
   } catch (error) {
-    if (faults.length > 0) throw new Trouble('The input can\'t be read to its end. Nothing was imported.')
+    if (faults.length > 0) throw new Trouble('The input could not be read completely. Nothing was imported.')
     throw error
   } finally {
     sent.isWhole = counter.readableEnded

@@ -11,10 +11,10 @@ import { validate, type Input } from './run.js'
 interface Options { readonly json?: true, readonly ndjson?: true }
 
 const help = `
-Each record is checked as POST /v1/<resource> does before it asks the datastore; whether the records that it refers to
-exist is not known here. The input is one JSON object, over as many lines as it likes, or NDJSON: an object a line.
+Checks each record with the same rules as POST /v1/<resource>, but not whether the records that it refers to exist.
+The input is one JSON object over any number of lines, or NDJSON, one object per line.
 
-Ends with 0 when all are valid, 1 when any is faulty or there is none, 2 when the command was not understood.
+Exit codes: 0 all records are valid, 1 a record is invalid or there are no records, 2 invalid command.
 
   clinigate validate patients patients.ndjson
   jq -c '.[]' list.json | clinigate validate observations - --json`
@@ -22,10 +22,10 @@ Ends with 0 when all are valid, 1 when any is faulty or there is none, 2 when th
 /** Adds the command that checks records before they are sent; it needs no configuration, no data directory and no datastore. */
 export function addValidate (program: Command, { streams, now }: Surroundings): void {
   const command = program.command('validate').description('check records in the simple form, without a gateway')
-    .argument('<resource>', 'the name in the URL, such as patients', mappingOf)
+    .argument('<resource>', 'resource name as in the URL, such as patients', mappingOf)
     .argument('<file>', 'a JSON or NDJSON file, or - for standard input')
-    .option('--json', 'print each faulty record as one line of JSON')
-    .option('--ndjson', 'take every line for a record, whatever the first one looks like')
+    .option('--json', 'print each invalid record as one line of JSON')
+    .option('--ndjson', 'treat every line as a record, even if the first line looks different')
     .addHelpText('after', help)
   command.action(async (mapping: Mapping, file: string, options: Options) => {
     const input = await inputFrom(file, streams.stdin, command)
@@ -42,10 +42,10 @@ function mappingOf (path: string): Mapping {
   const mapping = mappings.find(mapping => mapping.path === path)
   if (mapping !== undefined) return mapping
   const meant = nearest(path, mappings.map(mapping => mapping.path))
-  throw new InvalidArgumentError(`There is no such resource${meant === undefined ? '' : `; the nearest is ${meant}`}.`)
+  throw new InvalidArgumentError(`No such resource${meant === undefined ? '' : `; the nearest is ${meant}`}.`)
 }
 
-const reasons: Readonly<Record<string, string>> = { ENOENT: 'there is none with this name', EACCES: 'you have no right to', EISDIR: 'it is a directory' }
+const reasons: Readonly<Record<string, string>> = { ENOENT: 'it does not exist', EACCES: 'you do not have permission', EISDIR: 'it is a directory' }
 
 async function inputFrom (file: string, stdin: AsyncIterable<Uint8Array>, command: Command): Promise<Input> {
   if (file === '-') return { chunks: stdin }
@@ -54,7 +54,7 @@ async function inputFrom (file: string, stdin: AsyncIterable<Uint8Array>, comman
     return { chunks: handle.createReadStream(), size: await sizeOf(handle) }
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
-    return command.error(`error: the file can't be read: ${reasons[code] ?? code}`, { exitCode: 2 })
+    return command.error(`error: the file cannot be read: ${reasons[code] ?? code}`, { exitCode: 2 })
   }
 }
 

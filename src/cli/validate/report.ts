@@ -14,8 +14,8 @@ export const asJson = (fault: Fault): string => `${JSON.stringify(fault)}\n`
 
 /** The last line of a report. */
 export function summary ({ values, faulty }: Tally): string {
-  if (values === 0) return 'There is no record in it.\n'
-  return `${counted(values, 'record')} checked, ${faulty === 0 ? 'none' : faulty} faulty.\n`
+  if (values === 0) return 'The input contains no records.\n'
+  return `${counted(values, 'record')} checked, ${faulty === 0 ? 'none' : faulty} invalid.\n`
 }
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
