@@ -24,7 +24,7 @@ export interface Bill extends Charge {
 
 /** The bill of a month; test traffic is never on it. @throws {ControlRefused} for a month that is none */
 export async function billOf (db: Kysely<Tables>, tenantId: string, month: string): Promise<Bill> {
-  if (!isMonth(month)) throw new ControlRefused('invalid', 'Write a month as 2030-01.')
+  if (!isMonth(month)) throw new ControlRefused('invalid', 'Use the form 2030-01 for a month.')
   const rows = await db.selectFrom('usageHours')
     .where('tenantId', '=', tenantId).where('mode', '=', 'live').where('isCounted', '=', 1)
     .where('hour', '>=', month).where('hour', '<', `${month}-99`)

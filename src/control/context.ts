@@ -29,14 +29,14 @@ export interface MadeOnce {
 /** The id of what a wish makes. Where the wish is to be fulfilled once, the same wish of the same organization gets the same id, and no other one does. */
 export function idFor (newId: NewId, prefix: IdPrefix, { tenantId = '', once }: MadeOnce): string {
   if (once === undefined) return newId(prefix)
-  if (!/^[a-z0-9]{26}$/.test(once)) throw new ControlRefused('invalid', 'What marks a wish as one is 26 small letters and digits.')
+  if (!/^[a-z0-9]{26}$/.test(once)) throw new ControlRefused('invalid', 'The value of once must be 26 lowercase letters and digits.')
   const digest = createHash('sha256').update(`${prefix} ${tenantId} ${once}`).digest()
   return `${prefix}-${Array.from(digest.subarray(0, 26), byte => base32[byte % base32.length]).join('')}`
 }
 
 /** Refuses a wish whose id is taken already: it was sent twice. */
 export function requireFirst (inserted: { readonly numInsertedOrUpdatedRows?: bigint }): void {
-  if (inserted.numInsertedOrUpdatedRows !== 1n) throw new ControlRefused('conflict', 'This was sent before, and what it makes is there already; begin anew to make another one.')
+  if (inserted.numInsertedOrUpdatedRows !== 1n) throw new ControlRefused('conflict', 'This request was already sent, and what it creates already exists. Start again to create another one.')
 }
 
 /** A new text for {@link MadeOnce}. */

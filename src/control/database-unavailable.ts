@@ -9,7 +9,7 @@ const retryAfterSeconds = 5
 export class DatabaseUnavailable extends Failure {
   constructor (readonly remedy: string) {
     super('BACKEND_UNAVAILABLE', {
-      message: 'The control plane can\'t reach its database. Wait for the seconds in Retry-After and try again.',
+      message: 'The control plane cannot reach its database. Try again after the time in Retry-After.',
       headers: { 'retry-after': String(retryAfterSeconds) },
       cause: new Error(remedy)
     })

@@ -63,7 +63,7 @@ export function keyState (row: KeyRow): KeyState {
 /** What a draft says, as columns, once it is found good. */
 export function draftColumns (draft: KeyDraft, now: Date): Pick<KeyRow, 'tenantId' | 'name' | 'mode' | 'scopes' | 'expiresAt'> {
   const { tenantId, mode, name, scopes = ['*'], expiresAt } = draft
-  if (!modes.includes(mode)) throw new ControlRefused('invalid', 'The mode of a key is test or live.')
+  if (!modes.includes(mode)) throw new ControlRefused('invalid', 'The mode of a key must be test or live.')
   return {
     tenantId,
     name: goodName(name),
@@ -75,24 +75,24 @@ export function draftColumns (draft: KeyDraft, now: Date): Pick<KeyRow, 'tenantI
 
 /** A moment to come, as ISO 8601. */
 export function goodExpiry (expiresAt: Date, now: Date): string {
-  if (!(expiresAt > now)) throw new ControlRefused('invalid', 'An expiry must be a moment in the future, such as 2030-01-31T00:00:00Z.')
+  if (!(expiresAt > now)) throw new ControlRefused('invalid', 'The expiry must be a time in the future, such as 2030-01-31T00:00:00Z.')
   return expiresAt.toISOString()
 }
 
 /** Refuses a key that no longer opens anything, since nothing revives one. */
 export function requireGood (row: KeyRow, now: Date): void {
-  if (row.revokedAt !== null) throw new ControlRefused('conflict', 'This key was revoked; make a new one.')
-  if (row.expiresAt !== null && new Date(row.expiresAt) <= now) throw new ControlRefused('conflict', 'This key has expired; make a new one.')
+  if (row.revokedAt !== null) throw new ControlRefused('conflict', 'This key was revoked. Create a new one.')
+  if (row.expiresAt !== null && new Date(row.expiresAt) <= now) throw new ControlRefused('conflict', 'This key has expired. Create a new one.')
 }
 
 /** Refuses a key that has a successor: a form that is sent twice must not make two. */
 export function requireNotRolled (row: KeyRow): void {
-  if (row.successor !== null) throw new ControlRefused('conflict', 'This key was rolled before; roll the key that followed it.')
+  if (row.successor !== null) throw new ControlRefused('conflict', 'This key was already rolled. Roll its successor instead.')
 }
 
 /** How a key that is rolled ends: after the overlap, or sooner where it expires sooner; by revocation when there is no overlap. */
 export function endOfOverlap (row: KeyRow, overlapMs: number, now: Date): Partial<Pick<KeyRow, 'expiresAt' | 'revokedAt'>> {
-  if (!(overlapMs >= 0)) throw new ControlRefused('invalid', 'An overlap is a time from 0 on.')
+  if (!(overlapMs >= 0)) throw new ControlRefused('invalid', 'The overlap must not be negative.')
   if (overlapMs === 0) return { revokedAt: now.toISOString() }
   const end = Math.min(now.getTime() + overlapMs, Date.parse(row.expiresAt ?? '9999-12-31'))
   return { expiresAt: new Date(end).toISOString() }
@@ -116,6 +116,6 @@ function toScopes (row: KeyRow): Scope[] {
 
 function goodScopes (wished: readonly Scope[]): Scope[] {
   const isGood = wished.length > 0 && wished.every(scope => knownScopes.includes(scope))
-  if (!isGood) throw new ControlRefused('invalid', 'The scopes of a key are read, write, both with a comma between, or *.')
+  if (!isGood) throw new ControlRefused('invalid', 'The scopes of a key must be read, write, both separated by a comma, or *.')
   return wished.includes('*') ? ['*'] : knownScopes.filter(scope => wished.includes(scope))
 }

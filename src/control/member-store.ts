@@ -102,16 +102,16 @@ export class MemberStore {
   async changePassword (memberId: string, { current, wanted }: { readonly current: string, readonly wanted: string }, keepSession?: string): Promise<void> {
     const { db } = this.#context
     const { passwordHash } = await memberRow(db, memberId)
-    if (passwordHash === null) throw new ControlRefused('conflict', 'Your password is kept by your organization\'s sign-in; change it there.')
-    if (!await isPassword(current, passwordHash)) throw new ControlRefused('invalid', 'This is not your present password.')
-    if (wanted === current) throw new ControlRefused('invalid', 'Choose another password than the present one.')
+    if (passwordHash === null) throw new ControlRefused('conflict', 'Your organization\'s sign-in manages your password. Change it there.')
+    if (!await isPassword(current, passwordHash)) throw new ControlRefused('invalid', 'This is not your current password.')
+    if (wanted === current) throw new ControlRefused('invalid', 'Choose a password that differs from the current one.')
     await this.#setPassword(memberId, { password: goodPassword(wanted), mustChange: false, by: undefined, keepSession })
   }
 
   /** Gives a member who lost the password one for the next sign-in; it is known only here, and every session of the member ends. */
   async resetPassword (memberId: string, by: string): Promise<{ readonly password: string }> {
     const { passwordHash } = await memberRow(this.#context.db, memberId)
-    if (passwordHash === null) throw new ControlRefused('conflict', 'This person signs in at the organization\'s own provider.')
+    if (passwordHash === null) throw new ControlRefused('conflict', 'This person signs in with the organization\'s own provider.')
     const password = oneTimePassword()
     await this.#setPassword(memberId, { password, mustChange: true, by })
     return { password }
@@ -220,7 +220,7 @@ async function memberRow (db: Kysely<Tables>, memberId: string): Promise<MemberR
 
 async function requireAnotherOperator (trx: Transaction<Tables>, memberId: string): Promise<void> {
   const other = await trx.selectFrom('members').select('memberId').where('role', '=', 'operator').where('memberId', '!=', memberId).executeTakeFirst()
-  if (other === undefined) throw new ControlRefused('conflict', 'This is the last operator; invite another one first.')
+  if (other === undefined) throw new ControlRefused('conflict', 'This is the last operator. Invite another one first.')
 }
 
 async function endSessions (trx: Transaction<Tables>, memberId: string, keep?: string): Promise<void> {

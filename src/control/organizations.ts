@@ -39,8 +39,8 @@ export type OrganizationChanges = Partial<Omit<OrganizationDraft, 'once'>>
 /** The row of an organization, once its name and plan are found good. Whether it switched overage off is kept on every plan. */
 export function organizationRow (organization: Organization, { plans }: KnownPlans): OrganizationRow {
   const { tenantId, plan, overage, createdAt, datastore } = organization
-  if (!plans.includes(plan)) throw new ControlRefused('invalid', `There is no plan with this name; use one of: ${plans.join(', ')}.`)
-  if (datastore !== undefined && !/^[\w.-]{1,64}$/.test(datastore)) throw new ControlRefused('invalid', 'The name of a datastore has 1 to 64 letters, digits, dots, hyphens and underscores, as in the gateways\' configuration.')
+  if (!plans.includes(plan)) throw new ControlRefused('invalid', `There is no plan with this name. Use one of: ${plans.join(', ')}.`)
+  if (datastore !== undefined && !/^[\w.-]{1,64}$/.test(datastore)) throw new ControlRefused('invalid', 'The name of a datastore must have 1 to 64 letters, digits, dots, hyphens and underscores, as in the gateways\' configuration.')
   return { tenantId, name: goodName(organization.name), plan, overage: Number(overage), createdAt, datastore: datastore ?? null }
 }
 
@@ -53,7 +53,7 @@ export function toOrganization (row: OrganizationRow, { plansWithoutOverage = []
 /** @throws {ControlRefused} where overage is wished on a plan that has none */
 export function demandOverage (isWished: boolean | undefined, plan: string, { plansWithoutOverage = [] }: KnownPlans): void {
   if (isWished === true && plansWithoutOverage.includes(plan)) {
-    throw new ControlRefused('invalid', 'This plan has no overage: past its allowance nothing is served. Leave overage out, or choose a plan that has it.')
+    throw new ControlRefused('invalid', 'This plan has no overage: requests beyond its quota are refused. Leave overage out, or choose a plan that has it.')
   }
 }
 
@@ -66,7 +66,7 @@ export function organizationState ({ tenantId, plan, overage, datastore }: Organ
 export function goodName (name: string): string {
   const trimmed = name.trim()
   if (trimmed === '' || trimmed.length > 200 || /\p{C}/u.test(trimmed)) {
-    throw new ControlRefused('invalid', 'A name has 1 to 200 characters and none that can\'t be seen.')
+    throw new ControlRefused('invalid', 'A name must have 1 to 200 characters, all of them visible.')
   }
   return trimmed
 }

@@ -32,7 +32,7 @@ export async function isPassword (password: string, stored: string | null | unde
  * @throws {ControlRefused} invalid
  */
 export function goodPassword (password: string): string {
-  if (password.length < 12 || password.length > 200) throw new ControlRefused('invalid', 'A password has 12 to 200 characters; a sentence does well.')
+  if (password.length < 12 || password.length > 200) throw new ControlRefused('invalid', 'A password must have 12 to 200 characters. A sentence works well.')
   return password
 }
 
@@ -46,7 +46,7 @@ const decoy = ['scrypt', cost.N, cost.r, cost.p, Buffer.alloc(16).toString('base
 async function derive (password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {
   // Twice what the algorithm takes, since the engine refuses at the very number.
   const maxmem = 256 * options.N! * options.r!
-  if (inTurns.pendingCount >= mostWaiting) throw new ControlRefused('conflict', 'Too many people sign in at this moment; try again in a minute.')
+  if (inTurns.pendingCount >= mostWaiting) throw new ControlRefused('conflict', 'Too many people are signing in at the moment. Try again in a minute.')
   return inTurns(() => new Promise((resolve, reject) => {
     scrypt(password.normalize('NFC'), salt, keyLength, { ...options, maxmem }, (error, hash) => error ? reject(error) : resolve(hash))
   }))

@@ -25,10 +25,10 @@ export function requireSees (actor: Actor, tenantId: string | undefined, thing: 
 
 /** Operators and admins may change something; whether it is theirs is asked before. */
 export function requireAdmin (actor: Actor): void {
-  if (actor.role === 'viewer') throw new ControlRefused('forbidden', 'Your role lets you look and change nothing; ask an admin of your organization.')
+  if (actor.role === 'viewer') throw new ControlRefused('forbidden', 'Your role allows you to view but not to change anything. Ask an admin of your organization.')
 }
 
 /** What concerns the service as a whole. */
 export function requireOperator (actor: Actor): void {
-  if (actor.role !== 'operator') throw new ControlRefused('forbidden', 'Only operators of the service may do this.')
+  if (actor.role !== 'operator') throw new ControlRefused('forbidden', 'Only operators of the service can do this.')
 }

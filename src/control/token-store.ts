@@ -47,7 +47,7 @@ export class TokenStore {
   /** Makes a token, whose secret is known only here. */
   create (draft: TokenDraft, by: string): Promise<Token & { readonly secret: string }> {
     const { tenantId, role, expiresAt } = draft
-    if (!tokenRoles.includes(role)) throw new ControlRefused('invalid', `The role of a token is one of: ${tokenRoles.join(', ')}.`)
+    if (!tokenRoles.includes(role)) throw new ControlRefused('invalid', `The role of a token must be one of: ${tokenRoles.join(', ')}.`)
     goodRole(role === 'gateway' ? 'operator' : role, tenantId)
     const name = goodName(draft.name)
     const secret = newToken(role === 'gateway' ? 'gateway' : 'control')
@@ -112,7 +112,7 @@ export function tokenActor ({ tokenId, role, tenantId }: Token): Actor | undefin
   const name = `token:${tokenId}`
   if (role === 'gateway') return undefined
   if (role === 'operator') return { name, role }
-  if (tenantId === undefined) throw new Error('a token that is no operator\'s belongs to no organization')
+  if (tenantId === undefined) throw new Error('a token that is not an operator\'s must belong to an organization')
   return { name, role, tenantId }
 }
 

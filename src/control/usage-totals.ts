@@ -77,12 +77,12 @@ const hourMs = 3_600_000
 
 /** When each period of the time begins, as hours are written. */
 function periodBegins ({ from, to, by }: UsageQuestion): string[] {
-  if (!(from < to)) throw new ControlRefused('invalid', 'Ask for a time that begins before it ends.')
+  if (!(from < to)) throw new ControlRefused('invalid', 'The start of the time range must be before its end.')
   if (by === undefined) return [hourText(periodOf(from, 'hour'))]
   const begins: string[] = []
   for (let begin = periodOf(from, by); begin < to; begin = periodOf(new Date(begin.getTime() + longest[by]), by)) {
     begins.push(hourText(begin))
-    if (begins.length > mostPeriods) throw new ControlRefused('invalid', `Ask for a shorter time: at most ${mostPeriods} periods are told at once.`)
+    if (begins.length > mostPeriods) throw new ControlRefused('invalid', `Request a shorter time range; at most ${mostPeriods} periods are returned at once.`)
   }
   return begins
 }

@@ -24,7 +24,7 @@ export async function * messagesIn (bytes: AsyncIterable<Uint8Array>): AsyncGene
   })
   for await (const chunk of bytes) {
     parser.feed(decoded(decoder, chunk))
-    if (isBroken) throw new LinkFailed('what the control plane sends is no stream of changes; check control.url and what is between')
+    if (isBroken) throw new LinkFailed('the control plane\'s response is not a change feed; check control.url and any proxy in between')
     yield * messages.splice(0)
   }
 }

@@ -90,7 +90,7 @@ const isBatch = checkOnUse(batch)
 const isReceipt = checkOnUse(receipt)
 
 /** What is said of an answer that is not what it should be. */
-export const notUnderstood = 'the control plane sent what this gateway does not understand; use the same version of both, and upgrade gateways first'
+export const notUnderstood = 'the control plane sent something that this gateway does not understand; run the same version of both, and upgrade gateways first'
 
 /**
  * The batch in a message from a control plane.

@@ -41,7 +41,7 @@ const alone = ({ tenantId, mode }: JobScope): JobScope => ({ tenantId, mode })
 
 function unreachable (cause: unknown): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {
-    message: 'The control plane, which keeps the bulk jobs, can\'t be reached. Wait for the seconds in Retry-After and try again; all other requests are served meanwhile.',
+    message: 'The control plane, which stores the bulk jobs, cannot be reached. Try again after the time in Retry-After. All other requests are served meanwhile.',
     headers: { 'retry-after': retryAfterSeconds },
     cause
   })

@@ -80,7 +80,7 @@ class RemoteLink implements ControlLink {
     let text = ''
     for await (const chunk of body.setEncoding('utf8')) {
       text += chunk
-      if (text.length > longest) throw new LinkFailed('the answer of the control plane is too long')
+      if (text.length > longest) throw new LinkFailed('the control plane\'s response is too long')
     }
     return text
   }
@@ -106,12 +106,12 @@ const longestAnswer = 1_000_000
 /** A page of a hundred jobs, each with its errors and files. */
 const longestJobs = 16_777_216
 
-const silent = () => new LinkFailed('nothing was heard from the control plane for too long; the connection is opened anew')
+const silent = () => new LinkFailed('the control plane was silent for too long; reconnecting')
 
-const refused = 'the control plane refuses this gateway\'s token: make one there and give it to this gateway as CLINIGATE_GATEWAY_TOKEN or control.gatewayTokenFile'
+const refused = 'the control plane rejected this gateway\'s token; create one there and set CLINIGATE_GATEWAY_TOKEN or control.gatewayTokenFile'
 
 const refusals: Readonly<Record<number, string>> = {
   401: `${refused} (401)`,
   403: `${refused} (403)`,
-  404: 'there is no control plane of this version at this address; check control.url (404)'
+  404: 'no control plane of this version was found at this address (404); check control.url'
 }

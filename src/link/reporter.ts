@@ -45,10 +45,10 @@ export class Reporter {
     const { report, log } = this.#parts
     try {
       await report(stopping)
-      if (this.#isFailing) log.info('the control plane takes reports again')
+      if (this.#isFailing) log.info('the control plane accepts reports again')
       this.#isFailing = false
     } catch (error) {
-      if (!this.#isFailing && !stopping.aborted) log.warn({ err: error }, 'the control plane takes no report; requests are served all the same')
+      if (!this.#isFailing && !stopping.aborted) log.warn({ err: error }, 'the control plane does not accept reports; requests are still served')
       this.#isFailing = true
     }
   }

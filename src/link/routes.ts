@@ -53,10 +53,10 @@ function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30
     const stream = endedWith(reply, { isGood: async () => await gatewayWith(token) !== undefined, recheckMs })
     const { log, gatewayName: gateway } = request
     streams.add(stream)
-    log.info({ gateway }, 'a gateway follows the changes')
+    log.info({ gateway }, 'a gateway connected to the change feed')
     reply.raw.once('close', () => {
       streams.delete(stream)
-      log.info({ gateway }, 'a gateway no longer follows the changes')
+      log.info({ gateway }, 'a gateway disconnected from the change feed')
     })
     // Proxies that gather an answer before they pass it on leave this one alone.
     reply.type('text/event-stream').header('x-accel-buffering', 'no')
@@ -68,7 +68,7 @@ async function requireGateway (request: FastifyRequest, { gatewayWith }: LinkOpt
   const token = bearerToken(request.raw.rawHeaders)
   const name = token && await gatewayWith(token)
   if (name !== undefined) return name
-  throw new Failure('UNAUTHORIZED', { message: 'Send the token of a gateway in the header Authorization, after Bearer.', headers: { 'www-authenticate': 'Bearer' } })
+  throw new Failure('UNAUTHORIZED', { message: 'Send a gateway token in the header Authorization: Bearer <token>.', headers: { 'www-authenticate': 'Bearer' } })
 }
 
 /** What ends a stream: its client has gone, or its token is no longer good. */

@@ -13,7 +13,7 @@ export const withDesk = fp<{ readonly control: ControlStore }>(async (app, { con
     const actor = token && tokenActor(token)
     if (actor === undefined) {
       throw new Failure('UNAUTHORIZED', {
-        message: 'Send a management token that is neither expired nor revoked in the header Authorization: Bearer <token>.',
+        message: 'Send a valid management token in the header Authorization: Bearer <token>.',
         headers: { 'www-authenticate': 'Bearer realm="control"' }
       })
     }

@@ -21,7 +21,7 @@ export function managementDocument ({ version, url }: { readonly version: string
     security: [{ token: [] }],
     paths: pathsOf(),
     components: {
-      securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'A token of the dashboard: `cg_control_…`' } },
+      securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'A management token from the dashboard: `cg_control_…`' } },
       headers: { 'Retry-After': headerComponents['Retry-After'] },
       responses: failures,
       schemas: { Meta, Issue, Failure }
@@ -29,9 +29,9 @@ export function managementDocument ({ version, url }: { readonly version: string
   }
 }
 
-const description = `Organizations, keys, people, tokens, the audit trail and gateways, for programs: what the dashboard does, with the same rights.
+const description = `Manage organizations, keys, people, tokens and gateways, and read the audit trail: what the dashboard does, with the same permissions.
 
-A token speaks for an operator, or for an admin or viewer of one organization. What belongs to another organization is not found. Secrets are in the answer that makes them and nowhere else.`
+A token acts as an operator, or as an admin or viewer of one organization. Data of other organizations is not found. A secret is shown only in the response that creates it.`
 
 function pathsOf (): JsonSchema {
   const paths: Record<string, Record<string, JsonSchema>> = {}

@@ -15,7 +15,7 @@ export function bodyCheck (schema: TSchema | undefined): (body: unknown) => unkn
   return body => {
     if (schema === undefined) {
       if (body === undefined || isEmptyObject(body)) return undefined
-      throw new Failure('VALIDATION_ERROR', { message: 'This request takes no body.' })
+      throw new Failure('VALIDATION_ERROR', { message: 'Send this request without a body.' })
     }
     validate ??= bodies.compile(schema)
     if (validate(body)) return body
@@ -33,7 +33,7 @@ export function queryCheck (schema: TSchema = { type: 'object', additionalProper
     const isRepeated = pairs.length !== Object.keys(query).length
     if (!isRepeated && validate(query)) return query
     throw new Failure('BAD_REQUEST', {
-      message: isRepeated ? 'Send each parameter once.' : 'Correct the parameters in issues.',
+      message: isRepeated ? 'Send each parameter once.' : 'Correct the parameters listed in issues.',
       issues: isRepeated ? [] : issuesOf(validate, 'query')
     })
   }
@@ -50,7 +50,7 @@ function issuesOf (validate: ValidateFunction, whole: string): Issue[] {
 
 function unknownField ({ params, parentSchema }: ErrorObject, path: string): Issue {
   const meant = nearest(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))
-  return fieldIssue(join(path, printable(params.additionalProperty)), `there is no such field${meant ? `; did you mean ${meant}?` : ''}`)
+  return fieldIssue(join(path, printable(params.additionalProperty)), `no such field${meant ? `; did you mean ${meant}?` : ''}`)
 }
 
 function demand ({ keyword, params, message, parentSchema }: ErrorObject): string {

@@ -19,7 +19,7 @@ export const keyOperations: readonly Operation[] = [
     id: 'createKey',
     method: 'POST',
     path: '/organizations/:tenantId/keys',
-    summary: 'Make a key; its secret is in this answer and nowhere else. It works on every connected gateway within a second.',
+    summary: 'Create a key. Its secret is shown only in this response. The key works on every connected gateway within a second.',
     body: schemas.keyDraft,
     answer: schemas.newKey,
     run: (desk, { ids, body: { expiresAt, ...draft } }) => desk.createKey({ ...draft, tenantId: ids.tenantId!, expiresAt: dateOf(expiresAt) })
@@ -36,7 +36,7 @@ export const keyOperations: readonly Operation[] = [
     id: 'expireKey',
     method: 'PATCH',
     path: '/keys/:keyId',
-    summary: 'Set the moment from which a key is no longer valid.',
+    summary: 'Set the time when a key expires.',
     body: schemas.keyChanges,
     answer: schemas.key,
     run: (desk, { ids, body }) => desk.expireKey(ids.keyId!, new Date(body.expiresAt))
@@ -45,7 +45,7 @@ export const keyOperations: readonly Operation[] = [
     id: 'rollKey',
     method: 'POST',
     path: '/keys/:keyId/roll',
-    summary: 'Make a key that follows another one, which goes on for the overlap.',
+    summary: 'Create a successor of a key. The old key stays valid for the overlap.',
     body: schemas.overlap,
     answer: schemas.rolledKey,
     run: (desk, { ids, body }) => desk.rollKey(ids.keyId!, body.overlapSeconds * 1_000)
@@ -54,7 +54,7 @@ export const keyOperations: readonly Operation[] = [
     id: 'revokeKey',
     method: 'POST',
     path: '/keys/:keyId/revoke',
-    summary: 'Revoke a key at once and for ever.',
+    summary: 'Revoke a key immediately and permanently.',
     answer: schemas.key,
     run: (desk, { ids }) => desk.revokeKey(ids.keyId!)
   }),
@@ -62,7 +62,7 @@ export const keyOperations: readonly Operation[] = [
     id: 'readKeyReach',
     method: 'GET',
     path: '/keys/:keyId/reach',
-    summary: 'On which gateways the latest change of a key is in force.',
+    summary: 'Which gateways have applied the latest change of a key.',
     answer: schemas.reach,
     run: (desk, { ids }) => desk.reachOfKey(ids.keyId!)
   })

@@ -9,7 +9,7 @@ const organizations: readonly Operation[] = [
     id: 'whoAmI',
     method: 'GET',
     path: '/me',
-    summary: 'Whom the token speaks for.',
+    summary: 'Whom the token represents.',
     answer: schemas.actor,
     run: async ({ actor }) => actor
   }),
@@ -17,7 +17,7 @@ const organizations: readonly Operation[] = [
     id: 'listOrganizations',
     method: 'GET',
     path: '/organizations',
-    summary: 'All organizations for an operator, the own one for all others; oldest first.',
+    summary: 'All organizations for an operator, otherwise only the caller\'s own; oldest first.',
     answer: Type.Array(schemas.organization),
     run: desk => desk.listOrganizations()
   }),
@@ -25,7 +25,7 @@ const organizations: readonly Operation[] = [
     id: 'createOrganization',
     method: 'POST',
     path: '/organizations',
-    summary: 'Make an organization, a tenant of its own. For operators.',
+    summary: 'Create an organization, which is a separate tenant. For operators.',
     body: schemas.organizationDraft,
     answer: schemas.organization,
     run: (desk, { body }) => desk.createOrganization(body)
@@ -42,7 +42,7 @@ const organizations: readonly Operation[] = [
     id: 'changeOrganization',
     method: 'PATCH',
     path: '/organizations/:tenantId',
-    summary: 'Change what is named. An admin of the organization may switch overage; all else is the operator\'s.',
+    summary: 'Change the given fields. An admin of the organization can change only overage; an operator can change all.',
     body: schemas.organizationChanges,
     answer: schemas.organization,
     run: (desk, { ids, body }) => desk.changeOrganization(ids.tenantId!, body)
@@ -72,7 +72,7 @@ const records: readonly Operation[] = [
     id: 'readUsage',
     method: 'GET',
     path: '/organizations/:tenantId/usage',
-    summary: 'What an organization used, by hour, day or month, for each key, resource or interaction where that is wished.',
+    summary: 'Usage of an organization by hour, day or month, optionally grouped by key, resource or interaction.',
     query: schemas.usageQuery,
     answer: schemas.usage,
     run: (desk, { ids, query: { from, to, ...question } }) => desk.usage({ ...question, tenantId: ids.tenantId!, from: new Date(from), to: new Date(to) })
@@ -81,7 +81,7 @@ const records: readonly Operation[] = [
     id: 'readBill',
     method: 'GET',
     path: '/organizations/:tenantId/bills/:month',
-    summary: 'What an organization owes for a month such as 2030-01, down to the hour.',
+    summary: 'The bill of an organization for a month such as 2030-01, by hour.',
     answer: schemas.bill,
     run: (desk, { ids }) => desk.bill(ids.tenantId!, ids.month!)
   }),
@@ -89,7 +89,7 @@ const records: readonly Operation[] = [
     id: 'listGateways',
     method: 'GET',
     path: '/gateways',
-    summary: 'All gateways as they last spoke of themselves. For operators.',
+    summary: 'All gateways with their last reported state. For operators.',
     answer: Type.Array(schemas.gateway),
     run: desk => desk.listGateways()
   })

@@ -31,7 +31,7 @@ function listsOf (place: 'organization' | 'operators'): readonly Operation[] {
       id: `invite${suffix}`,
       method: 'POST',
       path: `${prefix}/invitations`,
-      summary: `Invite a person; give the link with the token to that person yourself.${note}`,
+      summary: `Invite a person. You must deliver the link with the token yourself.${note}`,
       body: schemas.invitationDraft,
       answer: schemas.newInvitation,
       run: (desk, { ids, body }) => desk.invite({ ...body, tenantId: ids.tenantId })
@@ -48,7 +48,7 @@ function listsOf (place: 'organization' | 'operators'): readonly Operation[] {
       id: `createToken${suffix}`,
       method: 'POST',
       path: `${prefix}/tokens`,
-      summary: `Make a token for a program${place === 'operators' ? ' or a gateway' : ''}; its secret is in this answer and nowhere else.${note}`,
+      summary: `Create a token for a program${place === 'operators' ? ' or a gateway' : ''}. Its secret is shown only in this response.${note}`,
       body: schemas.tokenDraft,
       answer: schemas.newToken,
       run: (desk, { ids, body: { expiresAt, ...draft } }) => desk.createToken({ ...draft, tenantId: ids.tenantId, expiresAt: dateOf(expiresAt) })
@@ -72,7 +72,7 @@ export const peopleOperations: readonly Operation[] = [
     id: 'changeMember',
     method: 'PATCH',
     path: '/members/:memberId',
-    summary: 'Change what a person may do; the sessions of the person end.',
+    summary: 'Change a person\'s role. This ends the person\'s sessions.',
     body: schemas.memberChanges,
     answer: schemas.member,
     run: (desk, { ids, body }) => desk.changeMemberRole(ids.memberId!, body.role)
@@ -81,7 +81,7 @@ export const peopleOperations: readonly Operation[] = [
     id: 'removeMember',
     method: 'DELETE',
     path: '/members/:memberId',
-    summary: 'Remove a person, whose sessions end; never the last operator.',
+    summary: 'Remove a person and end that person\'s sessions. The last operator cannot be removed.',
     answer: schemas.member,
     run: (desk, { ids }) => desk.removeMember(ids.memberId!)
   }),
@@ -89,7 +89,7 @@ export const peopleOperations: readonly Operation[] = [
     id: 'resetPassword',
     method: 'POST',
     path: '/members/:memberId/reset-password',
-    summary: 'Give a person who lost the password one for the next sign-in.',
+    summary: 'Reset a person\'s password to a temporary one for the next sign-in.',
     answer: schemas.oneTimePassword,
     run: (desk, { ids }) => desk.resetPassword(ids.memberId!)
   }),
@@ -97,7 +97,7 @@ export const peopleOperations: readonly Operation[] = [
     id: 'withdrawInvitation',
     method: 'DELETE',
     path: '/invitations/:invitationId',
-    summary: 'Take an invitation back.',
+    summary: 'Withdraw an invitation.',
     answer: schemas.invitation,
     run: (desk, { ids }) => desk.withdrawInvitation(ids.invitationId!)
   }),
@@ -105,7 +105,7 @@ export const peopleOperations: readonly Operation[] = [
     id: 'revokeToken',
     method: 'POST',
     path: '/tokens/:tokenId/revoke',
-    summary: 'Revoke a token at once and for ever.',
+    summary: 'Revoke a token immediately and permanently.',
     answer: schemas.token,
     run: (desk, { ids }) => desk.revokeToken(ids.tokenId!)
   })

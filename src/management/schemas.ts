@@ -14,62 +14,62 @@ const time = (description: string) => Type.String({ format: 'date-time', descrip
 const text = (description: string, maxLength = 200) => Type.String({ description, minLength: 1, maxLength })
 const maybe = Type.Optional
 
-const tenantId = Type.String({ description: 'The organization, as its records\' tag says', maxLength: 64 })
-const mode = Type.Enum(modes, { description: 'Which data the key opens' })
-const scopes = Type.Array(Type.Enum(keyScopes), { description: 'What the key may do', minItems: 1, maxItems: 3 })
-const role = Type.Enum(roles, { description: 'Operators do everything, admins everything in their organization, viewers only look' })
-const tokenRole = Type.Enum(tokenRoles, { description: 'As a person\'s, or `gateway`: to follow the changes and nothing else' })
-const overage = Type.Boolean({ description: 'Whether live requests past the month\'s allowance are served and billed; never on a plan that has no overage' })
+const tenantId = Type.String({ description: 'Tenant id of the organization, as in the tag of its records', maxLength: 64 })
+const mode = Type.Enum(modes, { description: 'Which data the key gives access to' })
+const scopes = Type.Array(Type.Enum(keyScopes), { description: 'What the key is allowed to do', minItems: 1, maxItems: 3 })
+const role = Type.Enum(roles, { description: 'Operators can do everything, admins everything in their organization, viewers only read' })
+const tokenRole = Type.Enum(tokenRoles, { description: 'A person\'s role, or `gateway`, which only follows the change feed' })
+const overage = Type.Boolean({ description: 'Whether live requests beyond the monthly quota are served and billed; never on a plan without overage' })
 const isoTime = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$'
-const expiresAt = Type.String({ description: 'When it ends, ISO 8601 with the zone, such as 2030-01-31T00:00:00Z', pattern: isoTime })
+const expiresAt = Type.String({ description: 'When it expires, in ISO 8601 with a time zone, such as 2030-01-31T00:00:00Z', pattern: isoTime })
 
 export const organization = strict({
   tenantId,
-  name: text('For people'),
-  plan: text('A plan of the configuration'),
+  name: text('Display name'),
+  plan: text('A plan from the configuration'),
   overage,
-  datastore: maybe(text('The datastore of its own that holds its live data, on the plan enterprise', 64)),
-  createdAt: time('When it was made')
+  datastore: maybe(text('The organization\'s own datastore for live data, on the plan enterprise', 64)),
+  createdAt: time('When it was created')
 })
 
-export const organizationDraft = strict({ name: text('For people'), plan: text('A plan of the configuration'), overage: maybe(overage), datastore: maybe(text('The name of a datastore of its own', 64)) })
+export const organizationDraft = strict({ name: text('Display name'), plan: text('A plan from the configuration'), overage: maybe(overage), datastore: maybe(text('The name of the organization\'s own datastore', 64)) })
 
 export const organizationChanges = strict({
-  name: maybe(text('For people')),
-  plan: maybe(text('A plan of the configuration')),
+  name: maybe(text('Display name')),
+  plan: maybe(text('A plan from the configuration')),
   overage: maybe(overage),
-  datastore: maybe(Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'The name of a datastore of its own; null takes it back', maxLength: 64 }))
+  datastore: maybe(Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'The name of the organization\'s own datastore; null removes it', maxLength: 64 }))
 }, { minProperties: 1 })
 
 const keyFacts = {
   keyId: Type.String(),
   tenantId,
-  name: text('What it is for'),
+  name: text('Its purpose'),
   mode,
   scopes,
   hint: Type.String({ description: 'The last four characters of the secret' }),
-  createdAt: time('When it was made'),
-  createdBy: Type.String({ description: 'Who made it' }),
-  expiresAt: maybe(time('When it ends, if ever')),
+  createdAt: time('When it was created'),
+  createdBy: Type.String({ description: 'Who created it' }),
+  expiresAt: maybe(time('When it expires; absent if never')),
   revokedAt: maybe(time('When it was revoked')),
-  successor: maybe(Type.String({ description: 'The key that it was rolled to' })),
-  lastUsedAt: maybe(time('When a gateway last saw it; some seconds late'))
+  successor: maybe(Type.String({ description: 'The key that replaced it' })),
+  lastUsedAt: maybe(time('When a gateway last saw it, delayed by some seconds'))
 }
 
 export const key = strict(keyFacts)
-export const keyDraft = strict({ name: text('What it is for'), mode, scopes: maybe(scopes), expiresAt: maybe(expiresAt) })
-export const newKey = strict({ keyId: Type.String(), secret: Type.String({ description: 'Shown here and never again' }), expiresAt: maybe(time('When it ends, if ever')) })
+export const keyDraft = strict({ name: text('Its purpose'), mode, scopes: maybe(scopes), expiresAt: maybe(expiresAt) })
+export const newKey = strict({ keyId: Type.String(), secret: Type.String({ description: 'Shown only once' }), expiresAt: maybe(time('When it expires; absent if never')) })
 export const rolledKey = strict({ ...newKey.properties, previous: key })
 export const keyChanges = strict({ expiresAt })
-export const overlap = strict({ overlapSeconds: Type.Integer({ description: 'How long the old key goes on; 0 revokes it at once', minimum: 0, maximum: 31_536_000 }) })
+export const overlap = strict({ overlapSeconds: Type.Integer({ description: 'How long the old key stays valid; 0 revokes it immediately', minimum: 0, maximum: 31_536_000 }) })
 
 export const reach = strict({
-  changedAt: time('When the latest change of the key was made'),
+  changedAt: time('When the key was last changed'),
   gateways: Type.Array(strict({
     name: Type.String(),
-    isConnected: Type.Boolean({ description: 'Whether it said something in the last seconds' }),
-    isReached: Type.Boolean({ description: 'Whether the change is in force there' }),
-    afterMs: maybe(Type.Integer({ description: 'How long that took, in ms; known while no later change came' }))
+    isConnected: Type.Boolean({ description: 'Whether it reported within the last few seconds' }),
+    isReached: Type.Boolean({ description: 'Whether the gateway has applied the change' }),
+    afterMs: maybe(Type.Integer({ description: 'How long that took, in ms; absent once a later change was made' }))
   }))
 })
 
@@ -82,20 +82,20 @@ export const member = strict({
   name: Type.String(),
   role,
   mustChangePassword: Type.Boolean(),
-  isFromProvider: Type.Boolean({ description: 'Whether the person signs in at an OpenID provider' }),
+  isFromProvider: Type.Boolean({ description: 'Whether the person signs in with an OpenID provider' }),
   createdAt: time('When the person became a member'),
   createdBy: Type.String(),
   lastSignInAt: maybe(time('When the person last signed in'))
 })
 
 export const memberChanges = strict({ role })
-export const oneTimePassword = strict({ password: Type.String({ description: 'For one sign-in, shown here and never again' }) })
+export const oneTimePassword = strict({ password: Type.String({ description: 'For one sign-in; shown only once' }) })
 
-const invitationFacts = { invitationId: Type.String(), tenantId: maybe(tenantId), email: Type.String(), role, createdAt: time('When it was made'), createdBy: Type.String(), expiresAt: time('Until when its link works') }
+const invitationFacts = { invitationId: Type.String(), tenantId: maybe(tenantId), email: Type.String(), role, createdAt: time('When it was created'), createdBy: Type.String(), expiresAt: time('When its link expires') }
 
 export const invitation = strict(invitationFacts)
-export const newInvitation = strict({ ...invitationFacts, token: Type.String({ description: 'Ends the link /dashboard/invitations/<token>; shown here and never again' }) })
-export const invitationDraft = strict({ email: text('Whom', 254), role })
+export const newInvitation = strict({ ...invitationFacts, token: Type.String({ description: 'Completes the link /dashboard/invitations/<token>; shown only once' }) })
+export const invitationDraft = strict({ email: text('Email address of the person', 254), role })
 
 const tokenFacts = {
   tokenId: Type.String(),
@@ -103,24 +103,24 @@ const tokenFacts = {
   name: Type.String(),
   role: tokenRole,
   hint: Type.String({ description: 'The last four characters of the secret' }),
-  createdAt: time('When it was made'),
+  createdAt: time('When it was created'),
   createdBy: Type.String(),
-  expiresAt: maybe(time('When it ends, if ever')),
+  expiresAt: maybe(time('When it expires; absent if never')),
   revokedAt: maybe(time('When it was revoked'))
 }
 
 export const token = strict(tokenFacts)
-export const newToken = strict({ ...tokenFacts, secret: Type.String({ description: 'Shown here and never again' }) })
-export const tokenDraft = strict({ name: text('What it is for'), role: tokenRole, expiresAt: maybe(expiresAt) })
+export const newToken = strict({ ...tokenFacts, secret: Type.String({ description: 'Shown only once' }) })
+export const tokenDraft = strict({ name: text('Its purpose'), role: tokenRole, expiresAt: maybe(expiresAt) })
 
 export const auditEntry = strict({
-  seq: Type.Integer({ description: 'Its place; pass the last one as `before` for the lines before it' }),
-  at: time('When'),
-  actor: Type.String({ description: 'Who' }),
-  action: Type.String({ description: 'What' }),
+  seq: Type.Integer({ description: 'Position of the line; pass the last one as `before` to get earlier lines' }),
+  at: time('When it was done'),
+  actor: Type.String({ description: 'Who did it' }),
+  action: Type.String({ description: 'What was done' }),
   entity: Type.String({ description: 'The id of what was changed' }),
   tenantId: maybe(tenantId),
-  detail: Type.Unknown({ description: 'What of it was set, without secrets' })
+  detail: Type.Unknown({ description: 'The fields that were set, without secrets' })
 })
 
 export const gateway = strict({
@@ -128,21 +128,21 @@ export const gateway = strict({
   name: Type.String(),
   version: Type.String(),
   startedAt: time('When the process started'),
-  seenAt: time('When it last said something'),
+  seenAt: time('When it last reported'),
   isConnected: Type.Boolean(),
-  changesBehind: maybe(Type.Integer({ description: 'How many changes its copy has still to take; absent where it follows another control plane' })),
-  reachedAt: time('When it reached its latest change'),
-  checks: Type.Record(Type.String(), Type.Enum(['ok', 'degraded']), { description: 'How what it needs is' })
+  changesBehind: maybe(Type.Integer({ description: 'How many changes its copy still has to apply; absent if it follows another control plane' })),
+  reachedAt: time('When it applied its latest change'),
+  checks: Type.Record(Type.String(), Type.Enum(['ok', 'degraded']), { description: 'The state of what it depends on' })
 })
 
-export const actor = strict({ name: Type.String({ description: 'As the audit trail names it' }), role, tenantId: maybe(tenantId) })
-export const auditQuery = strict({ entity: maybe(text('Only what was done to this id', 64)), before: maybe(Type.Integer({ description: 'Only lines before this place', minimum: 1 })), limit: Type.Integer({ description: 'How many lines', minimum: 1, maximum: 1000, default: 100 }) })
+export const actor = strict({ name: Type.String({ description: 'The action, as named in the audit trail' }), role, tenantId: maybe(tenantId) })
+export const auditQuery = strict({ entity: maybe(text('Only changes of this id', 64)), before: maybe(Type.Integer({ description: 'Only lines before this position', minimum: 1 })), limit: Type.Integer({ description: 'Maximum number of lines', minimum: 1, maximum: 1000, default: 100 }) })
 
 const count = Type.Integer({ minimum: 0 })
 const charge = {
-  counted: Type.Integer({ description: 'Live requests that counted' }),
-  overage: Type.Integer({ description: 'Those of them that came past the allowance' }),
-  amount: Type.String({ description: 'What they cost, an exact decimal such as 12.345' })
+  counted: Type.Integer({ description: 'Billable live requests' }),
+  overage: Type.Integer({ description: 'Of these, the ones beyond the monthly quota' }),
+  amount: Type.String({ description: 'Their cost, an exact decimal such as 12.345' })
 }
 
 export const bill = strict({
@@ -154,12 +154,12 @@ export const bill = strict({
 })
 
 export const usageQuery = strict({
-  from: Type.String({ description: 'The period with this moment is the first, ISO 8601 with the zone', pattern: isoTime }),
-  to: Type.String({ description: 'The period with the moment before this one is the last', pattern: isoTime }),
-  by: maybe(Type.Enum(usagePeriods, { description: 'Absent: all of the time is added up' })),
+  from: Type.String({ description: 'Time in the first period, in ISO 8601 with a time zone', pattern: isoTime }),
+  to: Type.String({ description: 'End of the time range, exclusive; the last period contains the moment before it', pattern: isoTime }),
+  by: maybe(Type.Enum(usagePeriods, { description: 'If absent, one total for the whole time range' })),
   mode: maybe(mode),
   keyId: maybe(Type.String({ maxLength: 64 })),
-  per: maybe(Type.Enum(usageBreakdowns, { description: 'A total of its own for each' }))
+  per: maybe(Type.Enum(usageBreakdowns, { description: 'A separate total for each' }))
 })
 
 export const usage = strict({
@@ -168,11 +168,11 @@ export const usage = strict({
     of: maybe(Type.String({ description: 'Which key, resource or interaction' })),
     requests: count,
     ok: count,
-    errors: Type.Integer({ minimum: 0, description: 'What the client has to correct' }),
-    refused: Type.Integer({ minimum: 0, description: 'By scope, limit or quota' }),
-    failed: Type.Integer({ minimum: 0, description: 'By a fault of the gateway or the datastore' }),
-    counted: Type.Integer({ minimum: 0, description: 'Those that count against the month\'s allowance' }),
-    overage: Type.Integer({ minimum: 0, description: 'Those of them that came past it' })
+    errors: Type.Integer({ minimum: 0, description: 'Client errors' }),
+    refused: Type.Integer({ minimum: 0, description: 'Refused because of scope, rate limit or quota' }),
+    failed: Type.Integer({ minimum: 0, description: 'Failed because of the gateway or the datastore' }),
+    counted: Type.Integer({ minimum: 0, description: 'Those that count against the monthly quota' }),
+    overage: Type.Integer({ minimum: 0, description: 'Of these, the ones beyond the quota' })
   })),
-  isWhole: Type.Boolean({ description: 'Whether nothing had to be left out' })
+  isWhole: Type.Boolean({ description: 'Whether the list is complete' })
 })

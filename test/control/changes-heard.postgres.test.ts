@@ -158,7 +158,7 @@ t.test('a copy goes on when the server was stopped and started again, and the pr
   const { tenantId } = await there.createOrganization({ name: 'Clinic', plan: 'pro' }, 'ann')
   await copy.reached(1)
   await server.stop()
-  await t.rejects(there.changeOrganization(tenantId, { overage: false }, 'ann'), { name: 'DatabaseUnavailable', cause: { message: /can't be reached/ } })
+  await t.rejects(there.changeOrganization(tenantId, { overage: false }, 'ann'), { name: 'DatabaseUnavailable', cause: { message: /cannot be reached/ } })
   while (copy.follower.isConnected) await pause(10)
   t.pass('the copy knows that it is cut off, before it would have asked again')
   await server.start()

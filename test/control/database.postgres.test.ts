@@ -75,16 +75,16 @@ t.test('a database that can\'t be had is named with what to do, and nothing of i
   const url = await server.createDatabase()
   await server.ask(`CREATE ROLE stranger LOGIN PASSWORD '${password}'`)
   const cases: ReadonlyArray<readonly [string, RegExp]> = [
-    [changed(url, url => { url.port = '1' }), /can't be reached.*host and port.*ECONNREFUSED/],
-    [changed(url, url => { url.hostname = 'no-such-host.invalid' }), /host.*isn't known/],
-    [changed(url, url => { url.password = 'wrong-tops3cret' }), /refuses this user or password.*28P01/],
-    [changed(url, url => { url.password = '' }), /refuses this user or password/],
-    [changed(url, url => { url.username = 'stranger' }), /may not do this.*owner.*42501/],
+    [changed(url, url => { url.port = '1' }), /cannot be reached.*host and port.*ECONNREFUSED/],
+    [changed(url, url => { url.hostname = 'no-such-host.invalid' }), /host.*is unknown/],
+    [changed(url, url => { url.password = 'wrong-tops3cret' }), /rejected the user or password.*28P01/],
+    [changed(url, url => { url.password = '' }), /rejected the user or password/],
+    [changed(url, url => { url.username = 'stranger' }), /lacks a permission.*owner.*42501/],
     [server.urlOf('nowhere_to_be_found'), /no such database.*3D000/],
     [`${url}?sslmode=require`, /certificate.*sslrootcert/],
-    [`${url}?sslmode=verify-full&sslrootcert=/nowhere/ca.pem`, /A file.*sslrootcert, can't be read/],
-    ...['prefer', 'allow', 'no-verify', 'anything'].map(mode => [`${url}?sslmode=${mode}`, /sslmode alone/] as const),
-    ...['ssl=true', 'ssl=no-verify', 'sslmode=require&uselibpqcompat=true'].map(query => [`${url}?${query}`, /sslmode alone/] as const)
+    [`${url}?sslmode=verify-full&sslrootcert=/nowhere/ca.pem`, /A file.*sslrootcert, cannot be read/],
+    ...['prefer', 'allow', 'no-verify', 'anything'].map(mode => [`${url}?sslmode=${mode}`, /only sslmode/] as const),
+    ...['ssl=true', 'ssl=no-verify', 'sslmode=require&uselibpqcompat=true'].map(query => [`${url}?${query}`, /only sslmode/] as const)
   ]
   for (const [wrong, words] of cases) {
     const error = await openDatabase({ file, url: wrong }).then(() => { throw new Error('it was opened') }, error => error)
@@ -99,7 +99,7 @@ t.test('a command says the same, and fails', async t => {
   const environment = { CLINIGATE_DATA: t.testdir(), CONTROL_DATABASE_URL: changed(server.urlOf('postgres'), url => { url.port = '1' }) }
   const surroundings = { environment, user: 'ann', now, out: () => {}, err: (text: string) => { said += text }, streams: process }
   t.equal(await run(['orgs', 'list'], surroundings), 1)
-  t.match(said, /^clinigate: PostgreSQL can't be reached\. Check that it runs, .*CONTROL_DATABASE_URL/)
+  t.match(said, /^clinigate: PostgreSQL cannot be reached\. Check that it is running, .*CONTROL_DATABASE_URL/)
   t.notOk(said.includes(user))
 })
 

@@ -137,7 +137,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     t.match((await states(store)).get(keyId), { expiresAt: '2030-01-01T01:00:00.000Z' })
     t.match((await store.listKeys(tenantId)).find(key => key.keyId === successor.keyId), { name: 'app', mode: 'live', scopes: ['read'], expiresAt: undefined })
     t.same(readSecret(successor.secret), { mode: 'live' })
-    await t.rejects(store.rollKey(keyId, hourMs, 'ann'), { name: 'ControlRefused', reason: 'conflict', message: /rolled before/ })
+    await t.rejects(store.rollKey(keyId, hourMs, 'ann'), { name: 'ControlRefused', reason: 'conflict', message: /already rolled/ })
   })
 
   await t.test('an overlap never makes a key last longer than it would have, and none ends it at once', async t => {

@@ -140,7 +140,7 @@ test('a secret is copied by its button, and neither a reload nor another window 
   await page.waitForFunction(`navigator.clipboard.readText().then(text => text === ${JSON.stringify(secret)})`)
   t.equal(await page.evaluate('navigator.clipboard.readText()'), secret)
   await page.reload()
-  t.match(await page.locator('main').innerText(), /This was sent before/)
+  t.match(await page.locator('main').innerText(), /already sent/)
   t.notMatch(await page.content(), secret)
   t.equal((await gateway.control.listKeys(tenantId)).length, 1)
 })

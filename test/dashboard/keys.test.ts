@@ -70,7 +70,7 @@ test('a form that is sent twice makes one key, token, invitation or organization
     t.same(answers.map(({ status }) => status).sort(), [answers.find(({ status }) => status < 400)!.status, 409].sort(), to)
     const late = await operator.send(to, form)
     t.equal(late.status, 409)
-    t.match(late.text, /This was sent before/)
+    t.match(late.text, /already sent/)
     t.notMatch(late.html, secretForm)
   }
   t.equal((await gateway.control.listKeys(tenantId)).length, 1)
@@ -91,7 +91,7 @@ test('a form that can\'t be fulfilled is shown again with what was typed and wha
   const gateway = await startGateway(t)
   const { admin, tenantId, path } = await adminOf(gateway)
   const typed = { name: 'typed before' }
-  for (const [wrong, words] of [[{ name: ' ' }, /A name has 1 to 200 characters/], [{ mode: 'prod' }, /mode of a key is test or live/], [{ scopes: 'all' }, /scopes of a key are/], [{ lastDay: '2020-01-01' }, /moment in the future/], [{ lastDay: 'soon' }, /Write the last day as/]] as const) {
+  for (const [wrong, words] of [[{ name: ' ' }, /A name must have 1 to 200 characters/], [{ mode: 'prod' }, /mode of a key must be test or live/], [{ scopes: 'all' }, /scopes of a key must be/], [{ lastDay: '2020-01-01' }, /time in the future/], [{ lastDay: 'soon' }, /Write the last day as/]] as const) {
     const answer = await admin.post(path, { ...good, ...typed, ...wrong, once: newOnce() })
     t.equal(answer.status, 422)
     t.match(answer.text, words)
@@ -125,7 +125,7 @@ test('rolling keeps the old key for the overlap that was chosen, and now means a
     t.equal(await open(secretOn(rolled)), 200, 'the new one')
     const twice = await admin.post(`/dashboard/keys/${old.keyId}/roll`, { overlap })
     t.equal(twice.status, 409)
-    t.match(twice.text, overlap === 'now' ? /was revoked; make a new one/ : /was rolled before/)
+    t.match(twice.text, overlap === 'now' ? /was revoked\. Create a new one/ : /was already rolled/)
   }
   const { keyId } = await gateway.createKey({ tenantId })
   t.equal((await admin.post(`/dashboard/keys/${keyId}/roll`, { overlap: '1y' })).status, 422)

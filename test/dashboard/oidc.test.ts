@@ -132,7 +132,7 @@ test('an address that has a password here is not taken over by a provider', asyn
   const browser = visitor(gateway)
   const answer = await browser.get(await journey(browser, provider, { ...ann, role: 'operator' }))
   t.equal(answer.status, 403)
-  t.match(answer.text, /is a member already/)
+  t.match(answer.text, /is already a member/)
   t.equal((await gateway.control.members.list()).length, 1)
 })
 

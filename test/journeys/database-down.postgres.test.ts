@@ -25,7 +25,7 @@ t.test('while the control plane\'s database is down, keys are good as before and
   t.equal(page.statusCode, 200, 'the page that asks for no data is there')
   while (await stateOf() === 'ok') await pause(100)
   const log = JSON.stringify(gateway.logged())
-  t.match(log, /PostgreSQL can't be reached\. Check that it runs/)
+  t.match(log, /PostgreSQL cannot be reached\. Check that it is running/)
   for (const hidden of [user, password, encodeURIComponent(password)]) t.notOk([log, refused.payload, page.payload].some(text => text.includes(hidden)))
 
   await server.start()

@@ -79,7 +79,7 @@ t.test('a control plane that can\'t be reached, or answers what is no answer, is
   for (const url of urls) {
     const jobs = linkTo(t, url)
     for (const ask of questions) {
-      await t.rejects(ask(jobs), { code: 'BACKEND_UNAVAILABLE', status: 503, headers: { 'retry-after': '5' }, message: /^The control plane, which keeps the bulk jobs, can't be reached/ })
+      await t.rejects(ask(jobs), { code: 'BACKEND_UNAVAILABLE', status: 503, headers: { 'retry-after': '5' }, message: /^The control plane, which stores the bulk jobs, cannot be reached/ })
     }
   }
 })
@@ -107,7 +107,7 @@ t.test('a gateway without its control plane answers for bulk jobs with 503 and w
   await control.close()
   for (const url of ['bulk/jobs', job, `${job}/files/Patient.ndjson`]) {
     const answer = await ask(url)
-    t.match([answer.statusCode, answer.json(), answer.headers['retry-after']], [503, { code: 'BACKEND_UNAVAILABLE', data: null, message: /^The control plane, which keeps the bulk jobs/ }, '5'], url)
+    t.match([answer.statusCode, answer.json(), answer.headers['retry-after']], [503, { code: 'BACKEND_UNAVAILABLE', data: null, message: /^The control plane, which stores the bulk jobs/ }, '5'], url)
   }
   t.equal((await ask('bulk/jobs/nonsense')).statusCode, 404, 'what can\'t be a job needs no look-up')
   t.equal((await ask('patients?count=1')).statusCode, 200)

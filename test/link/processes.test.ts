@@ -46,7 +46,7 @@ t.test('each role says what it is, has only what it needs, and keeps no secret',
 
   t.match(control.said.out, /control plane.* listens on .*\nThe dashboard is at [^]*password [^]*svc_test_\w+/, 'the operator and the demo organization are the control plane\'s')
   t.notMatch(gateway.said.out, /svc_test|First start|dashboard/)
-  t.match(gateway.said.out, /gateway.* listens on .*\n.*keys come from the control plane at http:/)
+  t.match(gateway.said.out, /gateway.* listens on .*\n.*keys from the control plane at http:/)
   t.same(readdirSync(control.data).filter(file => !/^control\.db|secret|^dashboard/.test(file)), [], 'no datastore, no copy, no /v1')
   t.notMatch(readdirSync(gateway.data).join(), /control\.db/)
   t.equal((await fetch(`${control.url}/v1/patients`, { headers: { 'x-api-key': secret } })).status, 404)
@@ -98,8 +98,8 @@ t.test('a gateway serves on while the control plane is dead, says how old its ke
   const back = performance.now()
   await Promise.all([restarted, fresh].map(gateway => until(async () => await statusAt(gateway, secret) === 401)))
   t.ok(performance.now() - back < 60_000, 'sooner than the cache would have let go of it')
-  await until(() => restarted.said.err.includes('the feed of key changes is back'))
-  t.match(JSON.parse(fresh.said.err.split('\n').find(line => line.includes('feed of key changes failed'))!), { err: { code: 'ECONNREFUSED' } })
+  await until(() => restarted.said.err.includes('the key change feed works again'))
+  t.match(JSON.parse(fresh.said.err.split('\n').find(line => line.includes('key change feed failed'))!), { err: { code: 'ECONNREFUSED' } })
 })
 
 t.test('a gateway that is killed in the middle of applying comes back whole', { timeout: 300_000 }, async t => {

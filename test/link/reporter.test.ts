@@ -52,7 +52,7 @@ t.test('reports that fail are told of once, do no harm, and go on', async t => {
   const { lines } = reporting(t, async () => { if (++sent < 5) throw new Error('no route') }, { everyMs: 1 })
   await until(() => sent > 10)
   t.equal(lines.filter(line => line.includes('no route')).length, 1)
-  t.equal(lines.filter(line => line.includes('takes reports again')).length, 1)
+  t.equal(lines.filter(line => line.includes('accepts reports again')).length, 1)
 })
 
 t.test('a reporter that closes breaks off what is under way, and nothing of it goes on afterwards', async t => {

@@ -142,7 +142,7 @@ t.test('what is not understood is refused with every field that is wrong, and no
   t.match(JSON.stringify(wrong.body), /did you mean scopes/)
   t.notMatch(JSON.stringify(wrong.body), /sw0rdfish/)
   t.match(await operator.send('POST', keys, { name: 'x', mode: 'test', expiresAt: '2001-01-01T00:00:00Z' }), { status: 422, body: { message: /future/ } })
-  t.match(await operator.send('POST', `keys/${one.ids.keyId}/revoke`, { reason: 'x' }), { status: 422, body: { message: /no body/ } })
+  t.match(await operator.send('POST', `keys/${one.ids.keyId}/revoke`, { reason: 'x' }), { status: 422, body: { message: /without a body/ } })
   t.match(await operator.send('POST', `keys/${one.ids.keyId}/revoke`, {}), { status: 200 }, 'an empty object is no body')
   t.match(await operator.send('GET', 'audit?limit=0'), { status: 400 })
   t.match(await operator.send('GET', 'audit?limit=1&limit=2'), { status: 400 })

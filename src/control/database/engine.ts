@@ -13,7 +13,7 @@ export interface Engine {
 export async function migrate (db: Kysely<any>): Promise<void> {
   const { error } = await new Migrator({ db, provider: migrations }).migrateToLatest()
   if (/^corrupted migrations: previously executed migration .* is missing/.test((error as Error | undefined)?.message ?? '')) {
-    throw new Error('a newer version of clinigate made or upgraded the control database; start that version, or restore the backup from before the upgrade', { cause: error })
+    throw new Error('a newer version of clinigate created or upgraded the control database; start that version, or restore the backup from before the upgrade', { cause: error })
   }
   if (error !== undefined) throw error
 }

@@ -19,7 +19,7 @@ export function verifyingUrl (url: string): string {
   if (wished === null && !parameters.has('ssl') && !parameters.has('uselibpqcompat')) return url
   const mode = modes[wished ?? '']
   if (mode === undefined || parameters.has('ssl') || parameters.has('uselibpqcompat')) {
-    throw new DatabaseUnavailable('Say in CONTROL_DATABASE_URL with sslmode alone whether the connection uses TLS: verify-full, or disable within a network that you trust.')
+    throw new DatabaseUnavailable('In CONTROL_DATABASE_URL, use only sslmode to set whether the connection uses TLS: verify-full, or disable within a trusted network.')
   }
   parameters.set('sslmode', mode)
   return parsed.href

@@ -63,6 +63,6 @@ function told<T> (ask: () => T): T {
     return ask()
   } catch (error) {
     const { code = '' } = error as { code?: string }
-    throw /^SQLITE_(FULL|IOERR)/.test(code) ? new DatabaseUnavailable(`The disk of the control database is full or fails: make room in the data directory. (${code})`) : error
+    throw /^SQLITE_(FULL|IOERR)/.test(code) ? new DatabaseUnavailable(`The disk of the control database is full or failing. Free space in the data directory. (${code})`) : error
   }
 }

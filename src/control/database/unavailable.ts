@@ -3,20 +3,20 @@ import { DatabaseUnavailable } from '../database-unavailable.js'
 
 /** By the code of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html), of Node's network or of TLS; the first that fits counts. */
 const remedies: ReadonlyArray<readonly [RegExp, string]> = [
-  [/^28|^password missing$/, 'PostgreSQL refuses this user or password. Check both in CONTROL_DATABASE_URL, and what its pg_hba.conf allows.'],
+  [/^28|^password missing$/, 'PostgreSQL rejected the user or password. Check both in CONTROL_DATABASE_URL, and what pg_hba.conf allows.'],
   [/^3D000$/, 'The PostgreSQL server has no such database. Create it, or correct the name at the end of CONTROL_DATABASE_URL.'],
-  [/^42501$/, 'The user in CONTROL_DATABASE_URL may not do this in the control database. Make it the owner of the database.'],
-  [/^53300$/, 'PostgreSQL has no connection left. Raise its max_connections, or let fewer processes use it.'],
+  [/^42501$/, 'The user in CONTROL_DATABASE_URL lacks a permission in the control database. Make it the owner of the database.'],
+  [/^53300$/, 'PostgreSQL has no free connections. Raise max_connections, or let fewer processes use it.'],
   [/^53/, 'PostgreSQL has run out of memory or disk space.'],
   [/^57P0[1-3]$/, 'PostgreSQL is starting or stopping. Try again in a moment.'],
-  [/^57014$|^55P03$|^25P03$|^busy$/, 'The control database takes too long to answer. Try again, and look at what it is busy with.'],
-  [/^25006$/, 'This PostgreSQL server can only be read. Name the primary one in CONTROL_DATABASE_URL.'],
-  [/^no TLS$/, 'This PostgreSQL server speaks no TLS. Switch it on there; only within a network that you trust, use sslmode=disable in CONTROL_DATABASE_URL.'],
-  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, 'The certificate of PostgreSQL has expired, or is not valid yet. Renew it there, or correct the clock of this machine.'],
-  [/CERT|^ERR_TLS|^ERR_SSL|SIGNATURE/, 'The certificate of PostgreSQL can\'t be verified. Name its authority in CONTROL_DATABASE_URL with sslrootcert=<file>, and a host that the certificate is for.'],
-  [/^ENOTFOUND$|^EAI_AGAIN$/, 'The host in CONTROL_DATABASE_URL isn\'t known. Check its name.'],
-  [/^file missing$/, 'A file that CONTROL_DATABASE_URL names, such as sslrootcert, can\'t be read.'],
-  [/^/, 'PostgreSQL can\'t be reached. Check that it runs, and the host and port in CONTROL_DATABASE_URL.']
+  [/^57014$|^55P03$|^25P03$|^busy$/, 'The control database takes too long to answer. Try again, and check what it is busy with.'],
+  [/^25006$/, 'This PostgreSQL server is read-only. Set CONTROL_DATABASE_URL to the primary server.'],
+  [/^no TLS$/, 'This PostgreSQL server does not support TLS. Turn TLS on there. Use sslmode=disable in CONTROL_DATABASE_URL only within a trusted network.'],
+  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, 'The PostgreSQL server\'s certificate has expired, or is not valid yet. Renew it there, or correct this machine\'s clock.'],
+  [/CERT|^ERR_TLS|^ERR_SSL|SIGNATURE/, 'The PostgreSQL server\'s certificate cannot be verified. In CONTROL_DATABASE_URL, name its certificate authority with sslrootcert=<file>, and use a host that the certificate covers.'],
+  [/^ENOTFOUND$|^EAI_AGAIN$/, 'The host in CONTROL_DATABASE_URL is unknown. Check its name.'],
+  [/^file missing$/, 'A file that CONTROL_DATABASE_URL names, such as sslrootcert, cannot be read.'],
+  [/^/, 'PostgreSQL cannot be reached. Check that it is running, and check the host and port in CONTROL_DATABASE_URL.']
 ]
 
 /** What is to be done about a failure of the connection. */
