@@ -49,7 +49,7 @@ const datastore = Type.Object({
     valueFile: Type.Optional(Type.String({ description: 'File with the value, read at startup', minLength: 1, examples: ['/run/secrets/fhir-subscription-key'] }))
   }, { additionalProperties: false }), { default: {} }),
   auth: datastoreAuth,
-  import: Type.Enum(['transactions', 'own'], { description: 'How bulk imports write to this server: with transactions, or, for new records, with the server\'s own `$import`, which fetches them from `bulk.importUrl`', default: 'transactions', examples: ['own'] }),
+  import: Type.Enum(['transactions', 'own'], { description: 'How bulk imports write to this server: with transactions, or (`own`), for new records, with the server\'s native `$import`, which fetches them from `bulk.importUrl`', default: 'transactions', examples: ['own'] }),
   connectTimeoutMs: Type.Integer({ description: 'Maximum wait for a connection', unit: 'ms', minimum: 1, default: 5_000, examples: [5_000] }),
   headersTimeoutMs: Type.Integer({ description: 'Maximum wait for the start of a response', unit: 'ms', minimum: 1, default: 30_000, examples: [30_000] }),
   bodyTimeoutMs: Type.Integer({ description: 'Maximum pause within a response', unit: 'ms', minimum: 1, default: 15_000, examples: [15_000] }),

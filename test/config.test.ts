@@ -52,9 +52,9 @@ t.test('without file and variables the shipped defaults and plans hold', async t
 t.test('a process that is only the gateway needs to know where the control plane is, and no other one does', async t => {
   const gateway = { CLINIGATE_ROLE: 'gateway', CONTROL_URL: 'https://control.example.org', CLINIGATE_GATEWAY_TOKEN: 'x' }
   t.match(loadConfig(gateway), { role: 'gateway', control: { url: 'https://control.example.org' } })
-  t.match(mistakesOf({ CLINIGATE_ROLE: 'gateway' }), [/^control.url .*needs it/, /^control.gatewayTokenFile .*needs it/])
+  t.match(mistakesOf({ CLINIGATE_ROLE: 'gateway' }), [/^control.url .*is required/, /^control.gatewayTokenFile .*is required/])
   t.match(mistakesOf({ ...gateway, CLINIGATE_ROLE: 'control' }), [/^control.url .*only the role gateway/])
-  t.match(mistakesOf({ ...gateway, CONTROL_DATABASE_URL: 'postgres://user:pass@db/control' }), [/no database/])
+  t.match(mistakesOf({ ...gateway, CONTROL_DATABASE_URL: 'postgres://user:pass@db/control' }), [/no control plane database/])
 })
 
 t.test('the database URL comes from its variable or its file, and never into the configuration', async t => {
@@ -128,33 +128,33 @@ t.test('all mistakes are told at once, each with its setting and never with its 
   })
   const mistakes = mistakesOf({ CLINIGATE_CONFIG, PORT: '80 80', LOG_LEVEL: 's3cret', TENANT_SYSTEM: 'a|b', CLINIGATE_PLAN: 'x', CLINIGATE_PLANS: '/nowhere' })
   t.strictSame([...mistakes].sort(), [
-    'CLINIGATE_PLAN: there is no such variable; did you mean CLINIGATE_PLANS?',
+    'CLINIGATE_PLAN: no such variable; did you mean CLINIGATE_PLANS?',
     'LOG_LEVEL: must be one of trace, debug, info, warn, error, fatal, silent',
     'PORT: must be integer',
-    'TENANT_SYSTEM: must not hold spaces or any of | , $ \\',
-    'datastores.a.headersTimoutMs: there is no such setting; did you mean datastores.a.headersTimeoutMs?',
-    'datastores.a.url: must be an http or https URL without user, query and fragment',
+    'TENANT_SYSTEM: must not contain spaces or any of | , $ \\',
+    'datastores.a.headersTimoutMs: no such setting; did you mean datastores.a.headersTimeoutMs?',
+    'datastores.a.url: must be an http or https URL without user, query or fragment',
     'datastores.b.url: is missing',
     'host: must not be empty',
     'keys.maxStalenessMinutes: must be > 0',
     'limits.bodyBytes: must be integer',
     'plansFile: the file cannot be read',
-    'prot: there is no such setting; did you mean port?'
+    'prot: no such setting; did you mean port?'
   ])
   t.notMatch(mistakes.join(), 's3cret')
 })
 
 t.test('a base URL holds no user, password, query or fragment', async t => {
   for (const url of ['http://u:p@h', 'http://u@h', 'http://h?x=1', 'http://h#f', 'h:80', '/fhir', 'http://']) {
-    t.strictSame(mistakesOf({ FHIR_LIVE_URL: url }), ['FHIR_LIVE_URL: must be an http or https URL without user, query and fragment'], url)
+    t.strictSame(mistakesOf({ FHIR_LIVE_URL: url }), ['FHIR_LIVE_URL: must be an http or https URL without user, query or fragment'], url)
   }
 })
 
 t.test('a route to a datastore that is not there is a mistake, for a dedicated one too', async t => {
   const CLINIGATE_CONFIG = file(t, { datastores: { hospital: { url: 'http://h' } }, routing: { live: 'shared', dedicated: { t1: 'hopsital', t2: 'hospital' } } })
   t.strictSame(mistakesOf({ CLINIGATE_CONFIG }), [
-    'routing.dedicated.t1: names no entry of datastores; did you mean hospital?',
-    'routing.live: names no entry of datastores'
+    'routing.dedicated.t1: names no entry in datastores; did you mean hospital?',
+    'routing.live: names no entry in datastores'
   ])
 })
 
@@ -166,7 +166,7 @@ t.test('AuditEvents need the log of which they are made', async t => {
 t.test('a file that is missing, not JSON or no object is a mistake, not an empty configuration', async t => {
   t.strictSame(mistakesOf({ CLINIGATE_CONFIG: '/nowhere' }), ['CLINIGATE_CONFIG: the file cannot be read'])
   t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '{') }), ['CLINIGATE_CONFIG: the file is not JSON'])
-  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '[]') }), ['CLINIGATE_CONFIG: the file must hold one JSON object'])
+  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '[]') }), ['CLINIGATE_CONFIG: the file must contain one JSON object'])
   t.strictSame(mistakesOf({ CLINIGATE_PLANS: file(t, { pro: { requestsPerMinute: 0, requestsPerMonth: null } }) }),
     ['plans: pro.overage: is missing', 'plans: pro.requestsPerMinute: must be >= 1'])
 })
@@ -181,12 +181,12 @@ t.test('secrets are read from where the settings point, and a missing one stops 
   const mistake = (auth: object, environment = {}) =>
     mistakesOf({ ...environment, CLINIGATE_CONFIG: file(t, { datastores: { a: { url: 'http://h', auth } } }) })[0]?.replace('datastores.a.auth: ', '')
   t.equal(mistake({ type: 'basic', passwordEnv: 'P' }), 'basic needs username')
-  t.equal(mistake({ type: 'basic', username: 'a:b', passwordEnv: 'P' }), 'username must not hold a colon')
+  t.equal(mistake({ type: 'basic', username: 'a:b', passwordEnv: 'P' }), 'username must not contain a colon')
   t.equal(mistake({ type: 'basic', username: 'a', tokenEnv: 'P' }), 'tokenEnv does not belong to the type basic')
   t.equal(mistake({ type: 'bearer', tokenEnv: 'P', tokenFile }), 'needs either tokenEnv or tokenFile')
   t.equal(mistake({ type: 'bearer', tokenEnv: 'P' }), 'tokenEnv names a variable that is not set')
   t.equal(mistake({ type: 'bearer', tokenFile: '/nowhere' }), 'tokenFile cannot be read')
-  t.equal(mistake({ type: 'bearer', tokenEnv: 'P' }, { P: 'a\r\nx: y' }), 'the token is empty or holds a character that a header cannot carry')
+  t.equal(mistake({ type: 'bearer', tokenEnv: 'P' }, { P: 'a\r\nx: y' }), 'the token is empty or contains a character that is not valid in a header')
 })
 
 t.test('the secret of the cursors is made once, and nobody else may read it', async t => {
@@ -198,7 +198,7 @@ t.test('the secret of the cursors is made once, and nobody else may read it', as
   t.same(cursorSecret(config), secret)
   const configured = file(t, Buffer.alloc(32, 7).toString('base64'))
   t.same(cursorSecret(loadConfig({ CLINIGATE_CONFIG: file(t, { cursor: { secretFile: configured } }) })), Buffer.alloc(32, 7))
-  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, { cursor: { secretFile: file(t, 'short') } }) }), ['cursor.secretFile: the file must hold 32 bytes in base64'])
+  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, { cursor: { secretFile: file(t, 'short') } }) }), ['cursor.secretFile: the file must contain 32 bytes in base64'])
   writeFileSync(join(dataDirectory, 'cursor.secret'), 'damaged')
   t.throws(() => cursorSecret(config), /32 bytes/)
 })
@@ -226,7 +226,7 @@ t.test('a start warns of test keys on the server of live records, and of datasto
     t.notMatch(JSON.stringify(said), 'example.org')
     return said
   }
-  const sameServer = (live: string[]) => [{ live, message: /its test keys read and change its live records/ }]
+  const sameServer = (live: string[]) => [{ live, message: /its test keys can read and change its live records/ }]
   t.match(warningsOf({ datastores: { test: { url: one }, live: { url: 'http://FHIR.example.org:80/fhir/' } } }), sameServer(['live']))
   t.match(warningsOf({ datastores: { here: { url: one } }, routing: { test: 'here', live: 'here' } }), sameServer(['here']))
   t.match(warningsOf({ datastores: { test: { url: one }, hospital: { url: one } }, routing: { dedicated: { someone: 'hospital' } } }), sameServer(['hospital']))

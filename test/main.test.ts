@@ -49,7 +49,7 @@ t.test('the first start shows a test key and a live key that work at once, and n
   const keys = keysIn(first.said.out)
   t.match(keys, [/^svc_test_/, /^svc_live_/])
   t.equal(keys.length, 2)
-  t.match(first.said.out, /sandbox.*for trying out/)
+  t.match(first.said.out, /sandbox.*for evaluation only/)
   const [, password = ''] = /operator@\S+\n +password +(\S+)\n/.exec(first.said.out) ?? []
   t.ok(password.length > 10, 'and the password of an operator')
   t.match((await fetch(`${address}/dashboard`)).url, `${address}/dashboard/sign-in`)
@@ -109,14 +109,14 @@ t.test('a port that is taken stops the start with what to do, and 1', async t =>
   t.after(() => taken.close())
   const { said, ended } = start(t, { CLINIGATE_DATA: dataDirectory(t), PORT: String((taken.address() as AddressInfo).port) })
   t.equal(await ended, 1)
-  t.match(said.err, 'choose another one with PORT')
+  t.match(said.err, 'choose another port with PORT')
   t.strictSame(keysIn(said.out), [], 'no key is lost on a start that failed')
 })
 
 t.test('a gateway without a control plane, or with a database of its own, does not start', async t => {
   const wrong = [
-    [{}, [/CONTROL_URL.*the role gateway needs it/, /CLINIGATE_GATEWAY_TOKEN.*the role gateway needs it/]],
-    [{ CONTROL_URL: 'http://127.0.0.1:1', CLINIGATE_GATEWAY_TOKEN: 'x', CONTROL_DATABASE_URL: 'postgres://x@127.0.0.1/x' }, [/has no database of the control plane/]]
+    [{}, [/CONTROL_URL.*is required for the role gateway/, /CLINIGATE_GATEWAY_TOKEN.*is required for the role gateway/]],
+    [{ CONTROL_URL: 'http://127.0.0.1:1', CLINIGATE_GATEWAY_TOKEN: 'x', CONTROL_DATABASE_URL: 'postgres://x@127.0.0.1/x' }, [/has no control plane database/]]
   ] as const
   for (const [variables, said] of wrong) {
     const refused = start(t, { CLINIGATE_DATA: dataDirectory(t), ...variables }, '--role', 'gateway')
@@ -136,7 +136,7 @@ t.test('clinigate start is the same start, in every role', async t => {
   t.equal((await fetch(`${gatewayAddress}/v1/patients`, { headers: { 'x-api-key': keysIn(control.said.out)[0]! } })).status, 503, 'no key is taken while none is known')
   t.strictSame([(await fetch(`${gatewayAddress}/health/ready`)).status, (await fetch(`${gatewayAddress}/health`)).status], [503, 200], 'so no requests are to be sent there')
   t.equal((await fetch(`${address}/health/ready`)).status, 200)
-  while (!gateway.said.err.includes('refuses this gateway')) await new Promise(resolve => setTimeout(resolve, 50))
+  while (!gateway.said.err.includes('rejected this gateway')) await new Promise(resolve => setTimeout(resolve, 50))
   t.notMatch(gateway.said.err, 'not a token')
   t.strictSame([await gateway.stop(), await control.stop()], [0, 0])
   const wrong = startFile(t, 'cli/index.js', {}, ['start', '--role', 'both'])

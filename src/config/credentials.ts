@@ -64,7 +64,7 @@ const readers: Readonly<Record<Credentials['kind'], (datastore: Authenticated, e
 
   basic: ({ auth }, environment) => {
     if (auth.username === undefined) return { mistake: 'basic needs username' }
-    if (auth.username.includes(':')) return { mistake: 'username must not hold a colon' }
+    if (auth.username.includes(':')) return { mistake: 'username must not contain a colon' }
     const password = readSecret('password', { variable: auth.passwordEnv, file: auth.passwordFile }, environment)
     return isMistake(password) ? password : { kind: 'basic', user: auth.username, password }
   },
@@ -77,7 +77,7 @@ const readers: Readonly<Record<Credentials['kind'], (datastore: Authenticated, e
   oauth2: (datastore, environment) => {
     const { tokenUrl, clientId, scope, resource, audience } = datastore.auth
     if (tokenUrl === undefined || clientId === undefined) return { mistake: 'oauth2 needs tokenUrl and clientId' }
-    if (!isProtected(tokenUrl)) return { mistake: 'tokenUrl must begin with https, or the secret would go over the network in the clear' }
+    if (!isProtected(tokenUrl)) return { mistake: 'tokenUrl must begin with https; otherwise the secret would travel unencrypted' }
     const proof = readProof(datastore, environment)
     const ca = authoritiesOf(datastore.auth)
     if (isMistake(proof)) return proof
@@ -111,12 +111,12 @@ function readProof ({ auth, clientCertFile }: Authenticated, environment: Enviro
   const hasSecret = (clientSecretEnv ?? clientSecretFile) !== undefined
   const hasKey = (keyFile ?? keyId ?? auth.keyHash) !== undefined
   if (method === 'private_key_jwt') {
-    if (keyFile === undefined || hasSecret) return { mistake: 'private_key_jwt needs keyFile, and no client secret' }
-    return isPrivateKey(keyFile) ? { method, keyFile, keyId, hash: keyHash as SigningHash } : { mistake: 'keyFile must hold a private key of RSA or EC in PEM' }
+    if (keyFile === undefined || hasSecret) return { mistake: 'private_key_jwt needs keyFile and does not use a client secret' }
+    return isPrivateKey(keyFile) ? { method, keyFile, keyId, hash: keyHash as SigningHash } : { mistake: 'keyFile must contain an RSA or EC private key in PEM' }
   }
   if (hasKey) return { mistake: `keyFile, keyId and keyHash do not belong to ${method}` }
   if (method === 'tls_client_auth') {
-    return clientCertFile !== undefined && !hasSecret ? { method } : { mistake: 'tls_client_auth needs clientCertFile of the datastore, and no client secret' }
+    return clientCertFile !== undefined && !hasSecret ? { method } : { mistake: 'tls_client_auth needs the datastore\'s clientCertFile and does not use a client secret' }
   }
   const secret = readSecret('clientSecret', { variable: clientSecretEnv, file: clientSecretFile }, environment)
   return isMistake(secret) ? secret : { method: method as 'client_secret_basic', secret }

@@ -22,7 +22,7 @@ function bytesIn (text: string): Buffer | undefined {
 export function cursorSecret ({ cursor, dataDirectory }: Config): Buffer {
   const file = cursor.secretFile ?? generated(dataDirectory)
   const secret = bytesIn(readFileSync(file, 'utf8').trim())
-  if (!secret) throw new Error(`${cursor.secretFile ? 'cursor.secretFile' : 'the file cursor.secret in the data directory'} does not hold 32 bytes in base64${cursor.secretFile ? '' : '; restore it, or delete it, which ends the page links that were given out'}`)
+  if (!secret) throw new Error(`${cursor.secretFile ? 'cursor.secretFile' : 'the file cursor.secret in the data directory'} does not contain 32 bytes in base64${cursor.secretFile ? '' : '; restore it, or delete it, which invalidates all page links'}`)
   return secret
 }
 

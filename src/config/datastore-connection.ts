@@ -39,10 +39,10 @@ function readTls ({ url, caFile, clientCertFile, clientKeyFile }: DatastoreConfi
     return text
   }
   const [cert, key] = [read('clientCertFile', clientCertFile), read('clientKeyFile', clientKeyFile)]
-  if ((clientCertFile === undefined) !== (clientKeyFile === undefined)) mistakes.push('clientCertFile: needs clientKeyFile beside it, and the other way round')
+  if ((clientCertFile === undefined) !== (clientKeyFile === undefined)) mistakes.push('clientCertFile: clientCertFile and clientKeyFile must be set together')
   if (cert === undefined || key === undefined) return { ca, certificate: undefined }
-  if (!url.startsWith('https:')) mistakes.push('clientCertFile: needs a URL with https')
-  if (!isPair({ cert, key })) mistakes.push('clientCertFile: the certificate and the key must be in PEM, without a passphrase, and belong together')
+  if (!url.startsWith('https:')) mistakes.push('clientCertFile: needs an https URL')
+  if (!isPair({ cert, key })) mistakes.push('clientCertFile: the certificate and the key must match and be in PEM, without a passphrase')
   return { ca, certificate: { cert, key } }
 }
 
@@ -63,10 +63,10 @@ function readHeaders ({ headers }: DatastoreConfig, environment: Environment, mi
     const secret = value !== undefined && valueEnv === undefined && valueFile === undefined
       ? { text: value }
       : readSecret('value', { variable: valueEnv, file: valueFile }, environment)
-    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) mistakes.push(`${setting}: is no name of a header`)
-    else if (isReserved(lower)) mistakes.push(`${setting}: is not for settings, because the gateway or the connection decides it`)
-    else if (Object.hasOwn(read, lower)) mistakes.push(`${setting}: is there twice`)
-    else if (value !== undefined && (valueEnv ?? valueFile) !== undefined) mistakes.push(`${setting}: needs one of value, valueEnv and valueFile`)
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) mistakes.push(`${setting}: is not a valid header name`)
+    else if (isReserved(lower)) mistakes.push(`${setting}: cannot be configured, because the gateway or the connection sets this header`)
+    else if (Object.hasOwn(read, lower)) mistakes.push(`${setting}: is set twice`)
+    else if (value !== undefined && (valueEnv ?? valueFile) !== undefined) mistakes.push(`${setting}: needs exactly one of value, valueEnv and valueFile`)
     else if (isMistake(secret)) mistakes.push(`${setting}: ${secret.mistake}`)
     else read[lower] = secret.text
   }

@@ -48,10 +48,10 @@ export function defaultFile (): unknown {
 export function environmentExample (): string {
   const blocks = allSettings().flatMap(({ path, schema }) => [
     ...(schema.env ? [`# ${schema.description}.\n#${schema.env}=${schema.default ?? schema.examples?.[0]}`] : []),
-    ...(schema.secretEnv ? [`# What the file of ${path.join('.')} would hold; it wins over the file.\n#${schema.secretEnv}=`] : []),
+    ...(schema.secretEnv ? [`# Content of the file that ${path.join('.')} names; takes precedence over the file.\n#${schema.secretEnv}=`] : []),
     ...(schema.urlEnv ? [`# URL of the datastore that ${path.join('.')} names.\n#${schema.urlEnv}=https://fhir.example.org/fhir`] : [])
   ])
-  return ['# The configuration file; a variable below wins over it.\n#CLINIGATE_CONFIG=config/default.json', ...blocks].join('\n\n') + '\n'
+  return ['# The configuration file; the variables below take precedence over it.\n#CLINIGATE_CONFIG=config/default.json', ...blocks].join('\n\n') + '\n'
 }
 
 function variableOf ({ schema }: Setting): string {

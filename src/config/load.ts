@@ -42,7 +42,7 @@ function readSettings (file: string, mistakes: string[]): Settings {
   const settings = readJson(file, 'CLINIGATE_CONFIG', mistakes)
   if (settings === undefined) return {}
   if (settings !== null && typeof settings === 'object' && !Array.isArray(settings)) return settings as Settings
-  mistakes.push('CLINIGATE_CONFIG: the file must hold one JSON object')
+  mistakes.push('CLINIGATE_CONFIG: the file must contain one JSON object')
   return {}
 }
 
@@ -66,7 +66,7 @@ function misnamedVariables (environment: Environment): string[] {
     .filter(name => name.startsWith('CLINIGATE_') && !knownVariables.includes(name))
     .map(name => {
       const meant = nearest(name, knownVariables)
-      return `${name}: there is no such variable${meant ? `; did you mean ${meant}?` : ''}`
+      return `${name}: no such variable${meant ? `; did you mean ${meant}?` : ''}`
     })
 }
 
@@ -93,17 +93,17 @@ function routingMistakes ({ datastores, routing }: Config): string[] {
     .filter(([, name]) => !Object.hasOwn(datastores, name))
     .map(([setting, name]) => {
       const meant = nearest(name, Object.keys(datastores))
-      return `${setting}: names no entry of datastores${meant ? `; did you mean ${meant}?` : ''}`
+      return `${setting}: names no entry in datastores${meant ? `; did you mean ${meant}?` : ''}`
     })
 }
 
 function cursorMistakes ({ cursor }: Config): string[] {
   const isGood = cursor.secretFile === undefined || readSecretBytes(cursor.secretFile) !== undefined
-  return isGood ? [] : ['cursor.secretFile: the file must hold 32 bytes in base64']
+  return isGood ? [] : ['cursor.secretFile: the file must contain 32 bytes in base64']
 }
 
 function auditLogMistakes ({ auditLog: { file, auditEvents } }: Config): string[] {
-  return auditEvents && file === undefined ? ['auditLog.auditEvents: AuditEvents are made of the lines of auditLog.file, which is not set'] : []
+  return auditEvents && file === undefined ? ['auditLog.auditEvents: AuditEvents are created from the lines of auditLog.file, which is not set'] : []
 }
 
 function deepFreeze<T> (value: T): T {

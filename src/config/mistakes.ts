@@ -50,15 +50,15 @@ const demands: Readonly<Record<string, (params: Record<string, unknown>) => stri
   enum: ({ allowedValues }) => `must be one of ${(allowedValues as unknown[]).join(', ')}`,
   type: ({ type }) => `must be ${[type].flat().join(' or ')}`,
   format: ({ format }) => format === 'addresses'
-    ? 'must be IP addresses or networks such as 10.0.0.0/8, with commas between'
-    : 'must be an http or https URL without user, query and fragment',
-  pattern: () => 'must not hold spaces or any of | , $ \\',
+    ? 'must be comma-separated IP addresses or networks such as 10.0.0.0/8'
+    : 'must be an http or https URL without user, query or fragment',
+  pattern: () => 'must not contain spaces or any of | , $ \\',
   minLength: () => 'must not be empty'
 }
 
 function unknownName ({ params, parentSchema }: ErrorObject, path: string): string {
   const meant = nearest(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))
-  return `${join(path, params.additionalProperty)}: there is no such setting${meant ? `; did you mean ${join(path, meant)}?` : ''}`
+  return `${join(path, params.additionalProperty)}: no such setting${meant ? `; did you mean ${join(path, meant)}?` : ''}`
 }
 
 function join (path: string, name: string): string {

@@ -17,7 +17,7 @@ export function readSecret (name: string, { variable, file }: { readonly variabl
   const text = variable !== undefined ? environment[variable] : readText(file!)
   if (text === undefined) return { mistake: variable !== undefined ? `${name}Env names a variable that is not set` : `${name}File cannot be read` }
   // Such a character would end the header that carries the secret.
-  if (!/^[\x20-\x7e]+$/.test(text)) return { mistake: `the ${name} is empty or holds a character that a header cannot carry` }
+  if (!/^[\x20-\x7e]+$/.test(text)) return { mistake: `the ${name} is empty or contains a character that is not valid in a header` }
   return { text, ...file !== undefined && { file } }
 }
 

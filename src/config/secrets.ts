@@ -27,15 +27,15 @@ export function secretMistakes (config: Config, environment: Environment): strin
   const { role, control, dashboard } = config
   const mistakes: string[] = []
   const isGateway = role === 'gateway'
-  if (isGateway && control.url === undefined) mistakes.push('control.url (or CONTROL_URL): the role gateway needs it')
-  if (isGateway && gatewayToken(config, environment) === undefined) mistakes.push('control.gatewayTokenFile (or CLINIGATE_GATEWAY_TOKEN): the role gateway needs it')
-  if (!isGateway && control.url !== undefined) mistakes.push('control.url (or CONTROL_URL): only the role gateway has a control plane elsewhere')
+  if (isGateway && control.url === undefined) mistakes.push('control.url (or CONTROL_URL): is required for the role gateway')
+  if (isGateway && gatewayToken(config, environment) === undefined) mistakes.push('control.gatewayTokenFile (or CLINIGATE_GATEWAY_TOKEN): is required for the role gateway')
+  if (!isGateway && control.url !== undefined) mistakes.push('control.url (or CONTROL_URL): only the role gateway uses a remote control plane')
   const databaseUrl = controlDatabaseUrl(config, environment)
   if (databaseUrl !== undefined && !isPostgresUrl(databaseUrl)) mistakes.push('control.databaseUrlFile (or CONTROL_DATABASE_URL): expected a URL such as postgres://user@host:5432/name')
-  if (isGateway && databaseUrl !== undefined) mistakes.push('control.databaseUrlFile (or CONTROL_DATABASE_URL): the role gateway has no database of the control plane')
+  if (isGateway && databaseUrl !== undefined) mistakes.push('control.databaseUrlFile (or CONTROL_DATABASE_URL): the role gateway has no control plane database')
   const countsUrl = redisUrl(config, environment)
   if (countsUrl !== undefined && !(URL.canParse(countsUrl) && /^rediss?:\/\//.test(countsUrl))) mistakes.push('limits.redisUrlFile (or REDIS_URL): expected a URL such as redis://host:6379')
-  if (!dashboard.localAccounts && dashboard.oidc === undefined) mistakes.push('dashboard.localAccounts: without local accounts, dashboard.oidc must say how people sign in')
+  if (!dashboard.localAccounts && dashboard.oidc === undefined) mistakes.push('dashboard.localAccounts: without local accounts, dashboard.oidc is required')
   for (const [setting, file] of Object.entries({ 'control.databaseUrlFile': control.databaseUrlFile, 'control.gatewayTokenFile': control.gatewayTokenFile, 'limits.redisUrlFile': config.limits.redisUrlFile, 'dashboard.oidc.clientSecretFile': dashboard.oidc?.clientSecretFile })) {
     if (file !== undefined && !readText(file)) mistakes.push(`${setting}: the file cannot be read or is empty`)
   }

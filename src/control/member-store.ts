@@ -209,7 +209,7 @@ export async function requireOrganization (db: Kysely<Tables>, tenantId: string)
 export async function requireNewAddress (trx: Transaction<Tables>, { tenantId, email, issuer }: Pick<MemberDraft, 'tenantId' | 'email' | 'issuer'>): Promise<void> {
   const taken = await trx.selectFrom('members').select('memberId').where(ofTenant(tenantId)).where('email', '=', email)
     .$if(issuer !== undefined, query => query.where('issuer', 'is', null)).executeTakeFirst()
-  if (taken !== undefined) throw new ControlRefused('conflict', 'Somebody with this address is a member already.')
+  if (taken !== undefined) throw new ControlRefused('conflict', 'Someone with this address is already a member.')
 }
 
 async function memberRow (db: Kysely<Tables>, memberId: string): Promise<MemberRow> {

@@ -40,6 +40,6 @@ function unlessLeft<T> (work: Promise<T>, leaving: AbortSignal): Promise<T | und
 
 function tell (datastore: string, { software, fhirVersion, hasExport }: Capabilities, log: FastifyBaseLogger): void {
   const said = { datastore, software, fhirVersion, hasExport }
-  if (/^4\.0\./.test(fhirVersion ?? '')) log.info(said, 'a datastore says what it can do; clinigate doctor tries it out')
-  else log.warn(said, 'a datastore does not say that it speaks FHIR 4.0; run clinigate doctor')
+  if (/^4\.0\./.test(fhirVersion ?? '')) log.info(said, 'a datastore reported its capabilities; clinigate doctor tests them')
+  else log.warn(said, 'a datastore does not report FHIR 4.0; run clinigate doctor')
 }

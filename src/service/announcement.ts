@@ -12,7 +12,7 @@ interface Start extends FirstStart {
 export function announcement ({ version, address, sandboxes, operator, demo }: Start, { dataDirectory, role, control }: Config): string {
   return [
     `clinigate ${version}${kinds[role]} listens on ${address}`,
-    role === 'gateway' ? `Its keys come from the control plane at ${control.url}; /health says how old they are.` : `The dashboard is at ${address}/dashboard`,
+    role === 'gateway' ? `It gets its keys from the control plane at ${control.url}. /health shows the age of its key copy.` : `The dashboard is at ${address}/dashboard`,
     ...aboutSandboxes(sandboxes, dataDirectory),
     ...aboutOperator(operator),
     ...aboutDemo(demo),
@@ -24,15 +24,15 @@ const kinds: Readonly<Record<Config['role'], string>> = { all: '', gateway: ' (g
 
 function aboutSandboxes (names: readonly string[], dataDirectory: string): string[] {
   if (names.length === 0) return []
-  return ['', `The datastore${names.length === 1 ? '' : 's'} ${names.join(' and ')}: an embedded sandbox in ${dataDirectory}. It is for trying out, never for real records;`, 'FHIR_TEST_URL and FHIR_LIVE_URL name servers in its place.']
+  return ['', `The datastore${names.length === 1 ? '' : 's'} ${names.join(' and ')}: an embedded sandbox in ${dataDirectory}, for evaluation only, never for real records.`, 'To use your own FHIR servers, set FHIR_TEST_URL and FHIR_LIVE_URL.']
 }
 
 function aboutOperator (operator: FirstStart['operator']): string[] {
   if (!operator) return []
-  return ['', 'First start: made an operator for the dashboard. The password is shown only now and is changed at the first sign-in:', `  email     ${operator.email}`, `  password  ${operator.password}`]
+  return ['', 'First start: created an operator for the dashboard. The password is shown only once and must be changed at the first sign-in:', `  email     ${operator.email}`, `  password  ${operator.password}`]
 }
 
 function aboutDemo (demo: FirstStart['demo']): string[] {
   if (!demo) return []
-  return ['', `First start: made the organization demo (${demo.tenantId}). Its keys are shown only now:`, `  test key  ${demo.testKey}`, `  live key  ${demo.liveKey}`]
+  return ['', `First start: created the organization demo (${demo.tenantId}). Its keys are shown only once:`, `  test key  ${demo.testKey}`, `  live key  ${demo.liveKey}`]
 }

@@ -52,7 +52,7 @@ export function exportParts ({ jobs, spool, openDoor, url, now, log }: Bulk): Ex
       try {
         await exportFor(job, log).end(checkpointOf(job)?.place)
       } catch (error) {
-        log.warn({ err: error }, 'the datastore could not be told that its export is not waited for')
+        log.warn({ err: error }, 'the datastore\'s native export could not be cancelled')
       }
     }
   }

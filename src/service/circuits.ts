@@ -11,7 +11,7 @@ export function openCircuits (backends: readonly Backend[], log: ServiceParts['l
   return Object.fromEntries(backends.map(backend => [backend.name, closers.add(new Breaker({
     probe: () => backend.probe(),
     onChange: state => {
-      if (state === 'open') log.error({ datastore: backend.name }, 'a datastore does not answer: its requests are refused until it does')
+      if (state === 'open') log.error({ datastore: backend.name }, 'a datastore does not answer; its requests are refused until it does')
       else log.info({ datastore: backend.name }, 'a datastore answers again')
     }
   }))]))

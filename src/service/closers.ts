@@ -16,6 +16,6 @@ export class Closers {
         failures.push(error)
       }
     }
-    if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed')
+    if (failures.length > 0) throw new AggregateError(failures, 'some resources could not be closed')
   }
 }

@@ -30,6 +30,6 @@ export async function openClient (name: string, datastore: DatastoreConfig, { en
 /** Tells while an older credential still serves, when there is time to do something. Names no datastore: anybody may ask. */
 export function credentialsCheck (authorizations: readonly Authorization[]): () => Promise<Check> {
   return async () => authorizations.some(({ isFailing }) => isFailing)
-    ? { status: 'degraded', reason: 'a credential of the gateway at a datastore cannot be renewed; the log says which' }
+    ? { status: 'degraded', reason: 'the gateway\'s credential for a datastore cannot be renewed; the log says which one' }
     : { status: 'ok' }
 }

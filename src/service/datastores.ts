@@ -37,7 +37,7 @@ interface DatastoreParts extends Omit<ClientParts, 'onAuthorization'> { readonly
 export async function openDatastores (config: Config, { log, isAcquainted = false, ...parts }: DatastoreParts & Pick<ServiceParts, 'log' | 'isAcquainted'>, closers: Closers): Promise<OpenDatastores> {
   const { test, live, dedicated } = config.routing
   const sandboxes = datastoreNames(config).filter(name => isSandbox(config, name))
-  if (sandboxes.length > 0) log.warn({ datastores: sandboxes }, 'these datastores are embedded sandboxes, for trying out and never for real records')
+  if (sandboxes.length > 0) log.warn({ datastores: sandboxes }, 'these datastores are embedded sandboxes, for evaluation only, never for real records')
   warnOfSettings(config, log)
   const backends: Record<string, Backend> = {}
   const authorizations: Authorization[] = []

@@ -42,7 +42,7 @@ export function doors (config: Config, { backendFor }: OpenDatastores, { url, no
     fhirBase: `${url}/v1/fhir`,
     ...accesses !== undefined && { onAccess: access => { accesses.push(access) } },
     onIncident: incident => {
-      log.error({ incident }, 'isolation incident: a datastore answered with what is not the tenant\'s')
+      log.error({ incident }, 'isolation incident: a datastore returned data that is not the tenant\'s')
       onIncident?.(incident)
     },
     onTrouble: ({ code, title, cause }) => log.error({ code, err: cause }, title)

@@ -52,7 +52,7 @@ async function run (environment: NodeJS.ProcessEnv, out: StartSurroundings['out'
   const drainMs = config.drainSeconds * 1_000
   closeWithGrace({ delay: drainMs + graceMs, logger: log }, async ({ err, signal }) => {
     service.leave()
-    if (err) log.fatal({ err }, 'closing after an error that nobody caught')
+    if (err) log.fatal({ err }, 'closing after an uncaught error')
     else log.info({ signal }, 'closing')
     if (!err) await pause(drainMs)
     await service.close()

@@ -8,7 +8,7 @@ import { remoteLink } from '../link/remote.js'
 /** The link to the control plane that the configuration of a gateway names; nothing is asked of it yet. */
 export function openRemoteControl (config: Config, { environment, log }: { readonly environment: Environment, readonly log: FastifyBaseLogger }): ControlLink {
   const url = config.control.url!
-  if (isInTheClear(url)) log.warn('control.url begins with http: whoever is between could read the token and add keys; use https beyond a network of your own')
+  if (isInTheClear(url)) log.warn('control.url uses http: anyone on the network path could read the token and add keys; use https except on a trusted network')
   return remoteLink({ url, token: gatewayToken(config, environment)! })
 }
 

@@ -6,5 +6,5 @@ const tooNew = 24
  * @throws {Error} whose message says to a person which one to use
  */
 export function requireSupportedNode (version: string = process.versions.node): void {
-  if (Number.parseInt(version) >= tooNew) throw new Error(`Node ${tooNew} and later end the process in its database driver; start it with Node 20 or 22`)
+  if (Number.parseInt(version) >= tooNew) throw new Error(`Node ${tooNew} and later crash in the database driver; use Node 20 or 22`)
 }

@@ -65,7 +65,7 @@ async function load () {
     ])
     return { api, otel, exporter, resources, sdk }
   } catch (error) {
-    throw new Error(`OTEL_* asks for traces, which need packages that are not here: npm install ${packages.join(' ')}; or set OTEL_SDK_DISABLED=true`, { cause: error })
+    throw new Error(`OTEL_* turns on traces, which need packages that are not installed; run npm install ${packages.join(' ')}, or set OTEL_SDK_DISABLED=true`, { cause: error })
   }
 }
 
