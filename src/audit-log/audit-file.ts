@@ -78,7 +78,7 @@ export class AuditFile {
   /** Two writers would each follow a chain of their own. */
   async #demandAlone (): Promise<void> {
     const { ino, size } = await stat(this.#options.file)
-    if (ino !== this.#inode || size !== this.#bytes) throw new Error('the access audit log was moved or written to by another process; give each process a file of its own, and restart this one')
+    if (ino !== this.#inode || size !== this.#bytes) throw new Error('another process moved or wrote to the access audit log; give each process its own file, and restart this one')
   }
 
   async #beginAnother (): Promise<void> {
@@ -125,7 +125,7 @@ async function lastLineOf (file: string): Promise<{ readonly text?: string, read
 
 function linkOf (text: string): Link {
   const read = readLine(text)
-  if (read === undefined) throw new Error('the last line of the access audit log is not as it was written; look at it with `clinigate audit-log verify`, and move the file away to begin another one')
+  if (read === undefined) throw new Error('the last line of the access audit log was changed after it was written; check the file with `clinigate audit-log verify`, and move it away to start a new one')
   return read.link
 }
 

@@ -47,7 +47,7 @@ export class AuditLog {
     return this.#isFailing
   }
 
-  /** Lines on the disk since the start, lines given up, and whether the disk fails. */
+  /** Lines on the disk since the start, lines given up, and whether the disk failed. */
   get counts (): { readonly lines: number, readonly lost: number, readonly isFailing: boolean } {
     return { lines: this.#lines, lost: this.#lost, isFailing: this.#isFailing }
   }
@@ -61,14 +61,14 @@ export class AuditLog {
       if (this.#waiting.length >= this.#options.mostWaiting) {
         this.#lost++
         this.#untold++
-        return reject(new Error('too many lines wait for the disk'))
+        return reject(new Error('too many lines are waiting for the disk'))
       }
       const written = (link: Link) => {
         resolve()
         onWritten(link)
       }
       this.#waiting.push({ entry, written, failed: reject })
-      if (this.#isFailing) reject(new Error('the disk fails'))
+      if (this.#isFailing) reject(new Error('the disk failed'))
       else this.#begin()
     })
   }
@@ -80,7 +80,7 @@ export class AuditLog {
     this.#begin()
     await this.#writing
     clearTimeout(this.#retry)
-    if (this.#waiting.length > 0) this.#options.log.error({ lines: this.#waiting.length }, 'the access audit log could not be written; what was in memory is lost')
+    if (this.#waiting.length > 0) this.#options.log.error({ lines: this.#waiting.length }, 'the access audit log could not be written; lines in memory are lost')
     await this.#file.close()
   }
 
@@ -114,7 +114,7 @@ export class AuditLog {
   }
 
   #succeed (batch: readonly Waiting[], links: readonly Link[]): void {
-    if (this.#isFailing) this.#options.log.info('the access audit log is written again')
+    if (this.#isFailing) this.#options.log.info('the access audit log can be written again')
     this.#isFailing = false
     this.#lines += batch.length
     this.#untold = 0
@@ -122,7 +122,7 @@ export class AuditLog {
   }
 
   #fail (error: unknown): void {
-    if (!this.#isFailing) this.#options.log.error({ err: error }, 'the access audit log can\'t be written')
+    if (!this.#isFailing) this.#options.log.error({ err: error }, 'the access audit log cannot be written')
     this.#isFailing = true
     for (const { failed } of this.#waiting) failed(error)
     this.#retry = setTimeout(() => this.#begin(), this.#options.retryMs).unref()

@@ -75,7 +75,7 @@ export class EventQueue {
     await Promise.all(partsOf(this.#waiting).map(part => this.#limit(async () => {
       if (!hasFailed && stopping?.aborted !== true) hasFailed = !await this.#send(part) || hasFailed
     })))
-    if (!hasFailed && this.#failures > 0) this.#parts.log.info({ datastore: this.#parts.datastore }, 'AuditEvents are stored again')
+    if (!hasFailed && this.#failures > 0) this.#parts.log.info({ datastore: this.#parts.datastore }, 'AuditEvents can be stored again')
     this.#failures = hasFailed ? this.#failures + 1 : 0
     onTurn()
     return hasFailed ? scatteredBackoff({ firstMs: pauseMs, longestMs: longestPauseMs }, this.#failures) : pauseMs
@@ -106,14 +106,14 @@ export class EventQueue {
     const ended = some.filter(one => this.#waiting.delete(one))
     if (ended.length === 0) return
     const { datastore, log, onEnded } = this.#parts
-    if (fate === 'refused') log.error({ datastore, events: ended.length }, 'a datastore does not accept AuditEvents of accesses')
+    if (fate === 'refused') log.error({ datastore, events: ended.length }, 'a datastore rejects the AuditEvents of accesses')
     onEnded(fate === 'stored' ? 'stored' : 'unsent', ended[0]!.owner, ended.length)
   }
 
   #tellTrouble (error: unknown): void {
     const { datastore, log } = this.#parts
     const { code, cause } = failureOf(error)
-    if (this.#failures === 0) log.warn({ datastore, code, err: cause, waiting: this.#waiting.size }, 'AuditEvents of accesses wait for a datastore')
+    if (this.#failures === 0) log.warn({ datastore, code, err: cause, waiting: this.#waiting.size }, 'AuditEvents of accesses are waiting for a datastore')
   }
 }
 

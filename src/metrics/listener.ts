@@ -19,7 +19,7 @@ export async function serveMetrics (metrics: Pick<PrometheusMetrics, 'text' | 'c
   // Nobody scrapes with more; a crowd of strangers is not served.
   server.maxConnections = 20
   server.listen(port, host)
-  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => { throw new Error(`metrics can't be served (${error.code}); choose another metrics.port or metrics.host`, { cause: error }) })
+  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => { throw new Error(`metrics cannot be served (${error.code}); choose another metrics.port or metrics.host`, { cause: error }) })
   const { address, family, port: taken } = server.address() as AddressInfo
   return {
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}/metrics`,

@@ -69,7 +69,7 @@ test('while a datastore takes no AuditEvents requests are served as ever, and wh
   const { gateway, lines } = await startEventful(t, { fhirUrl: server.url })
   const client = await clientOf(gateway)
   for (let i = 0; i < 3; i++) t.equal((await client.send('GET', 'patients/nobody')).status, 404)
-  await until(() => gateway.logged().some(({ msg }) => msg === 'AuditEvents of accesses wait for a datastore'))
+  await until(() => gateway.logged().some(({ msg }) => msg === 'AuditEvents of accesses are waiting for a datastore'))
   t.equal((await client.send('GET', 'patients/nobody')).status, 404)
   await gateway.close()
   const { tenantId } = client
