@@ -32,7 +32,7 @@ export async function downloads (scope: FastifyInstance, { jobs, spool }: Downlo
     exposeHeadRoute: false,
     config: { mediaTypes: ndjsonTypes, staysOpen: true },
     handler: async (request: WithName, reply) => {
-      if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Ask without parameters.' })
+      if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
       const job = await jobOf(jobs, request)
       const file = filesOf(job).find(({ name }) => name === request.params.name)
       if (file === undefined) throw new Failure('NOT_FOUND')
@@ -46,9 +46,9 @@ export async function downloads (scope: FastifyInstance, { jobs, spool }: Downlo
 export function requireHere ({ storeId }: Pick<Job, 'storeId'>, spool: Pick<Spool, 'storeId'>): void {
   if (storeId === spool.storeId) return
   throw new Failure('BACKEND_UNAVAILABLE', {
-    message: 'The files of this job are at another gateway, and this one can\'t reach them. Ask again, or tell the operator to give all gateways the same bulk.directory.',
+    message: 'The files of this job are on another gateway, and this one cannot reach them. Try again, or ask the operator to give all gateways the same bulk.directory.',
     headers: { 'retry-after': '1' },
-    cause: 'the job is in another store'
+    cause: 'the job\'s files are in another gateway\'s directory'
   })
 }
 
@@ -94,7 +94,7 @@ const ofFile = ['etag', 'last-modified', 'accept-ranges', 'content-disposition',
 /** A file that can't be read is answered with an error, of which nothing holds that was said of the file. */
 export function fileFor (reply: FastifyReply, file: Readable): Readable {
   return file.once('error', error => {
-    if (reply.raw.headersSent) return reply.log.error({ err: failureOf(error).cause }, 'a download breaks off')
+    if (reply.raw.headersSent) return reply.log.error({ err: failureOf(error).cause }, 'a download was cut off')
     for (const name of ofFile) {
       reply.removeHeader(name)
       reply.raw.removeHeader(name)

@@ -54,13 +54,13 @@ function missing (): never {
 }
 
 function refuseQuery ({ raw }: FastifyRequest): void {
-  if (queryOf(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Ask without parameters.' })
+  if (queryOf(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
 }
 
 function readPart ({ raw }: FastifyRequest): { readonly count: number, readonly before?: Pick<Job, 'id' | 'createdAt'> } {
   const given = new Map<string, string>()
   for (const [name, value] of pairsIn(queryOf(raw.url))) {
-    if (name !== 'count' && name !== 'cursor') throw refused(printable(name), 'jobs are listed with count and cursor alone')
+    if (name !== 'count' && name !== 'cursor') throw refused(printable(name), 'no such parameter; the list of jobs takes count and cursor')
     if (given.has(name)) throw refused(name, 'is given twice')
     given.set(name, value)
   }
@@ -70,7 +70,7 @@ function readPart ({ raw }: FastifyRequest): { readonly count: number, readonly 
 
 function readCount (text = String(defaultCount)): number {
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (count < 1 || count > mostCount) throw refused('count', `a number from 1 to ${mostCount}`)
+  if (count < 1 || count > mostCount) throw refused('count', `expected a number from 1 to ${mostCount}`)
   return count
 }
 

@@ -77,11 +77,11 @@ export class JobRunner {
     if (this.#running.size >= jobsAtOnce) return lookMs
     try {
       const isTaken = await this.#take(stopping)
-      if (this.#failures > 0) log.info('bulk jobs can be asked for again')
+      if (this.#failures > 0) log.info('the job queue can be reached again')
       this.#failures = 0
       return isTaken ? 0 : lookMs
     } catch (error) {
-      if (this.#failures === 0) log.warn({ err: error }, 'no bulk job can be asked for')
+      if (this.#failures === 0) log.warn({ err: error }, 'the job queue cannot be reached')
       return scatteredBackoff({ firstMs: lookMs, longestMs: longestPauseMs }, this.#failures++)
     }
   }

@@ -73,9 +73,9 @@ export class RunningJob {
     try {
       await this.#work()
       await this.#save({ end: { status: 'completed' } })
-      this.#log.info({ kind: this.#claimed.job.request.kind }, 'a bulk job is completed')
+      this.#log.info({ kind: this.#claimed.job.request.kind }, 'a bulk job completed')
     } catch (error) {
-      await this.#leftBecauseOf(error).catch(cause => this.#log.warn({ err: cause }, 'a bulk job could not be let go of; its lease runs out'))
+      await this.#leftBecauseOf(error).catch(cause => this.#log.warn({ err: cause }, 'a bulk job could not be released; its lease will expire'))
     } finally {
       clearTimeout(this.#deadline)
     }
@@ -154,14 +154,14 @@ export class RunningJob {
   async #leftBecauseOf (error: unknown): Promise<void> {
     const { jobs } = this.#parts
     const { lease } = this.#claimed
-    if (this.#left === 'revoked') return await this.#fail(new Failure('KEY_REVOKED', { message: 'The key that started this job was revoked, so the job was stopped. Start it again with a key that is good.' }))
-    if (this.#left !== undefined) this.#log.info({ why: this.#left }, 'a bulk job is left')
+    if (this.#left === 'revoked') return await this.#fail(new Failure('KEY_REVOKED', { message: 'The job was stopped because the key that started it was revoked. Start it again with a valid key.' }))
+    if (this.#left !== undefined) this.#log.info({ why: this.#left }, 'work on a bulk job stopped')
     if (this.#left === 'lost') return
     if (this.#left !== undefined) return await jobs.release(lease)
     const failure = failureOf(error)
     if (failure.status < 500 || failure instanceof FinalFailure || this.#failures + 1 >= mostFailures) return await this.#fail(failure)
     const afterMs = backoff(pauses, this.#failures)
-    this.#log.warn({ code: failure.code, err: failure.cause ?? failure, afterMs }, 'a bulk job is in trouble and is tried again later')
+    this.#log.warn({ code: failure.code, err: failure.cause ?? failure, afterMs }, 'a bulk job had a temporary failure and will be retried')
     await jobs.release(lease, { afterMs })
   }
 

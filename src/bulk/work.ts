@@ -63,7 +63,7 @@ export interface Work {
 /** Work is left before its end: nobody wants it any more, somebody else has it, or the gateway stops. */
 export class WorkLeft extends Error {
   constructor (readonly why: 'cancelled' | 'revoked' | 'lost' | 'stopping') {
-    super(`the work is left: ${why}`)
+    super(`work on the job stopped: ${why}`)
     this.name = 'WorkLeft'
   }
 }

@@ -87,7 +87,7 @@ function filesOn (disk: Map<string, Buffer>, step: () => void): JobFiles {
   return {
     write: async (name, from = 0) => {
       const before = disk.get(name) ?? Buffer.alloc(0)
-      if (before.length < from) throw new Error('a file of a job is shorter than the place to go on from')
+      if (before.length < from) throw new Error('a job file is shorter than the position to continue from')
       let kept = before.subarray(0, from)
       let pending = Buffer.alloc(0)
       disk.set(name, kept)

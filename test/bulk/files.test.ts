@@ -9,7 +9,7 @@ import type { FileState, JobFiles, ReadRange } from '../../src/bulk/work.js'
 
 /** Of 64 KiB, and its tag. */
 const slot = 65_552
-const isDamaged = { code: 'INTERNAL_ERROR', message: /changed or cut/ }
+const isDamaged = { code: 'INTERNAL_ERROR', message: /changed or truncated/ }
 
 function spoolIn (t: Test, reserveBytes = 0) {
   const directory = join(mkdtempSync(join(tmpdir(), 'clinigate-spool-')), 'bulk')
@@ -65,7 +65,7 @@ t.test('a file is cut and goes on from any place, however often, and is read as 
     const [start, end] = [Math.floor(Math.random() * 100_000), 100_000 + Math.floor(Math.random() * 50_000)]
     t.ok((await read(files, 'a', { start, end })).equals(content.subarray(start, end)), `${start} to ${end}, from ${from}`)
   }
-  await t.rejects(files.write('a', 500_000), /shorter than the place/)
+  await t.rejects(files.write('a', 500_000), /shorter than the position/)
   await t.rejects(files.write('b', 5), { code: 'ENOENT' })
 })
 
@@ -129,7 +129,7 @@ t.test('no name leads out of the folder of the job', async t => {
   const { spool } = spoolIn(t)
   const { files } = await spool.begin()
   for (const name of ['', '.', '..', '../a', 'a/b', '/etc/passwd', 'a\0', '.hidden', 'a.pieces', 'x'.repeat(101)]) {
-    t.throws(() => files.path(name), /not a name/, name)
+    t.throws(() => files.path(name), /not a valid name/, name)
     await t.rejects(files.write(name))
   }
   for (const id of ['', '..', 'job-x', '../job-aaaaaaaaaaaaaaaaaaaaaaaaaa']) t.throws(() => spool.of({ id, fileKey: '' }))
@@ -319,7 +319,7 @@ t.test('whoever reads while a file is cut and written anew reads no byte with th
 t.test('a disk that is full is trouble of ours, and what was written before is there', async t => {
   const { spool } = spoolIn(t, Number.MAX_SAFE_INTEGER)
   const { files } = await spool.begin()
-  await t.rejects(files.write('a'), { code: 'BACKEND_UNAVAILABLE', status: 503, headers: { 'retry-after': '60' }, message: /no room/ })
+  await t.rejects(files.write('a'), { code: 'BACKEND_UNAVAILABLE', status: 503, headers: { 'retry-after': '60' }, message: /no disk space/ })
 })
 
 t.test('a writer waits for the disk: what it holds in memory has a bound', async t => {

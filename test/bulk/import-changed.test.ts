@@ -11,7 +11,7 @@ const observations = [...Array(300).keys()].map(at => ({ resourceType: 'Observat
 const lines = [...patients, ...observations]
 
 /** What an import says of files that are not as the gateway left them. */
-const changed = { code: 'INTERNAL_ERROR', message: /^A file of this job was changed or cut/ }
+const changed = { code: 'INTERNAL_ERROR', message: /^Something other than the gateway changed or truncated a file/ }
 
 t.test('an import whose files were changed by somebody else than the gateway ends, and says so', async t => {
   const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })

@@ -40,7 +40,7 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
     t.same(results.map(({ status }) => status), ['created', 'created', 'created', 'created', 'failed', 'failed'])
     t.equal((await client.get(`/fhir/Patient/${results[2]!.id}`)).body.link[0].other.reference, `Patient/${results[0]!.id}`)
     t.equal((await client.get(`/fhir/Patient/${results[3]!.id}`)).body.link[0].other.reference, `Patient/${results[3]!.id}`)
-    t.match(results[5], { code: 'VALIDATION_ERROR', message: 'It refers to line 5 of this import, which failed.' })
+    t.match(results[5], { code: 'VALIDATION_ERROR', message: 'The record refers to line 5 of this import, which failed.' })
   })
 
   test(`${name}: a line with what R4 does not have, or in another form, fails by its place; the others are stored`, async t => {

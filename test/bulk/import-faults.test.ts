@@ -122,7 +122,7 @@ test('an import that is cancelled stops, and its results tell what was written',
   t.equal((await fetch(`${gateway.url}/v1/bulk/jobs/${jobId}`, { method: 'DELETE', headers: { 'x-api-key': client.secret } })).status, 200)
   t.equal((await client.ended(jobId)).status, 'cancelled')
   goOn()
-  while (gateway.logged().every(({ msg }) => msg !== 'a bulk job is left')) await pause(20)
+  while (gateway.logged().every(({ msg }) => msg !== 'work on a bulk job stopped')) await pause(20)
   const results = await client.results(jobId)
   const created = results.filter(({ status }) => status === 'created').length
   t.ok(created > 0 && created < 3_000, String(created))

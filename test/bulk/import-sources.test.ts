@@ -62,8 +62,8 @@ test('a source is fetched from the address that its name had once, its certifica
   const steady = { ...trial, resolve: async () => ['127.0.0.1'] }
   await t.rejects(textOf(`https://${host}/a`, { importHosts: [host], trial: { ...steady, loopback: false } }), says('the host has no public address'))
   await t.rejects(textOf(`https://${host}/a`, { importHosts: [host], trial: { ...steady, resolve: async () => ['127.0.0.1', '10.0.0.1'] } }), says('the host has no public address'))
-  await t.rejects(textOf(`https://${host}/moved`, { importHosts: [host], trial: steady }), says(/leads to another address/))
-  await t.rejects(textOf(`https://${host}/gone`, { importHosts: [host], trial: steady }), says('it was answered with 404'))
+  await t.rejects(textOf(`https://${host}/moved`, { importHosts: [host], trial: steady }), says(/redirects to another address/))
+  await t.rejects(textOf(`https://${host}/gone`, { importHosts: [host], trial: steady }), says('it answered with status 404'))
   await t.rejects(textOf(`https://${host}/a`, { importHosts: [host], sourceBytes: 4, trial: steady }), says('it is too large'))
   await t.rejects(textOf(`https://${host}/a`, { importHosts: [host], trial: { loopback: true, resolve: steady.resolve } }), { code: /CERT|SELF_SIGNED/ }, 'a certificate that nobody trusts')
   t.same([...new Set(asked)], ['/a?secret=1', '/moved', '/gone', '/a'])
@@ -128,7 +128,7 @@ test('an import that was broken off between its sources, and whose index is not 
   await t.rejects(scene.run(), { code: 'BAD_REQUEST', message: /^Source 2 could not be fetched/ })
   rmSync(scene.files.path(indexFile))
   isThere = true
-  await t.rejects(scene.run(), { code: 'INTERNAL_ERROR', message: /^A file of this job was changed or cut/ })
+  await t.rejects(scene.run(), { code: 'INTERNAL_ERROR', message: /^Something other than the gateway changed or truncated a file/ })
 })
 
 test('an import whose source leads elsewhere, or to an address that is not public, fails and writes nothing', async t => {
@@ -140,7 +140,7 @@ test('an import whose source leads elsewhere, or to an address that is not publi
   const { url: fhirUrl } = await startOwnDatastore(t, undefined)
   const good = { type: 'Patient', url: `https://${host}/good` }
   const refused = [
-    { path: '/moved', loopback: true, says: 'Source 2 could not be fetched: it leads to another address; give that one.' },
+    { path: '/moved', loopback: true, says: 'Source 2 could not be fetched: it redirects to another address; use that address.' },
     { path: '/private', loopback: false, says: 'Source 1 could not be fetched: the host has no public address.' }
   ]
   for (const { path, loopback, says } of refused) {

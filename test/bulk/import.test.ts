@@ -68,7 +68,7 @@ test('past the allowance of the month a line is not written, and what was writte
     const client = importer(gateway, secret)
     const lines = [...Array(40).keys()].map(at => ({ firstName: 'Ada', lastName: `N${at}` }))
     const started = await client.send(ndjson(lines), '?resourceType=patients')
-    while (gateway.logged().every(({ msg }) => msg !== 'a bulk job is completed')) await new Promise(resolve => setTimeout(resolve, 20))
+    while (gateway.logged().every(({ msg }) => msg !== 'a bulk job completed')) await new Promise(resolve => setTimeout(resolve, 20))
     const { secret: other } = await gateway.createKey({ plan: 'small', mode })
     t.equal((await fetch(`${gateway.url}/v1/bulk/jobs/${started.body.data.jobId}`, { headers: { 'x-api-key': other } })).status, 404)
     const answer = await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': secret } })

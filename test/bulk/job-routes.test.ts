@@ -198,7 +198,7 @@ t.test('a file that somebody changed on the disk is an error, or breaks off, and
     t.strictSame([answer.status, answer.headers.get('etag'), answer.headers.get('content-encoding'), answer.headers.get('content-range')], [500, null, null, null])
     t.match(await answer.json(), { code: 'INTERNAL_ERROR' })
   }
-  t.equal(logged().filter(line => JSON.stringify(line).includes('a frame of a file is missing or not the one that was written')).length, 6, 'the operator learns of each')
+  t.equal(logged().filter(line => JSON.stringify(line).includes('a frame of a file is missing or was changed')).length, 6, 'the operator learns of each')
 })
 
 t.test('a download costs no more memory than its client takes, and a client that leaves lets go of the file', async t => {

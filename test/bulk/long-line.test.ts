@@ -45,5 +45,5 @@ test('a line of 50 MB fails with the longest there may be, and those around it a
   const job = await client.ended((await answer.json() as { data: { jobId: string } }).data.jobId)
   t.match(job, { status: 'completed', totalRecords: 3, processedRecords: 3, failedRecords: 1 })
   const results = await client.results(job.id)
-  t.match(results, [{ line: 1, status: 'created' }, { line: 2, status: 'failed', code: 'PAYLOAD_TOO_LARGE', message: `A line may have ${longest} bytes.` }, { line: 3, status: 'created' }])
+  t.match(results, [{ line: 1, status: 'created' }, { line: 2, status: 'failed', code: 'PAYLOAD_TOO_LARGE', message: `A line can have at most ${longest} bytes.` }, { line: 3, status: 'created' }])
 })

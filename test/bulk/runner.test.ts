@@ -123,7 +123,7 @@ t.test('a job whose files somebody changed is stopped for good, and both its cli
   appendFileSync(join(directory, id, 'input'), 'x')
   run(async ({ files }) => { await text(files.read('input')) })
   await until(async () => await statusOf(id) === 'failed')
-  t.match(await jobs.find(id, owner), { failure: { code: 'INTERNAL_ERROR', message: /changed or cut.*bulk\.directory/ } })
+  t.match(await jobs.find(id, owner), { failure: { code: 'INTERNAL_ERROR', message: /changed or truncated.*bulk\.directory/ } })
   t.match(lines.join(''), /a frame of a file/)
 })
 
@@ -154,7 +154,7 @@ t.test('trouble of a datastore lets the job be taken up later, after growing pau
   }
   await until(async () => await statusOf(id) === 'completed')
   t.strictSame(begun, [undefined, { at: 5 }, { at: 5 }, { at: 5 }])
-  t.match(lines.join(''), /tried again later/)
+  t.match(lines.join(''), /will be retried/)
   t.match(await jobs.find(id, owner), { status: 'completed' })
 })
 
@@ -364,7 +364,7 @@ t.test('a control plane that can\'t be asked is said once in the log, and asked 
   })
   const runner = run(async () => {}, { jobs: absent, lookMs: 10 })
   await until(async () => await statusOf(id) === 'completed')
-  t.equal(lines.filter(line => line.includes('no bulk job can be asked for')).length, 1)
-  t.match(lines.join(''), /can be asked for again/)
+  t.equal(lines.filter(line => line.includes('the job queue cannot be reached')).length, 1)
+  t.match(lines.join(''), /can be reached again/)
   t.equal(runner.failures, 0)
 })

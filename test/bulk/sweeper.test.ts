@@ -76,5 +76,5 @@ t.test('while jobs can\'t be asked for nothing is deleted, which is said once', 
     }
   })
   await until(() => !isThere(orphan.id))
-  t.equal(lines.filter(line => line.includes('can\'t be deleted now')).length, 1)
+  t.equal(lines.filter(line => line.includes('cannot be deleted')).length, 1)
 })

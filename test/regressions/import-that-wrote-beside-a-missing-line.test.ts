@@ -16,6 +16,6 @@ t.test('an import that is taken up with an index that lacks a line writes nothin
   db.prepare('DELETE FROM lines WHERE line = 400').run()
   db.close()
   const before = scene.written()
-  await t.rejects(scene.run(), { code: 'INTERNAL_ERROR', message: /^A file of this job was changed or cut/ })
+  await t.rejects(scene.run(), { code: 'INTERNAL_ERROR', message: /^Something other than the gateway changed or truncated a file/ })
   t.equal(scene.written(), before)
 })

@@ -14,16 +14,16 @@ const time = /^\d{4}-(?:0\d|1[0-2])-[0-3]\d(?:T[0-2]\d:[0-5]\d:[0-6]\d(?:\.\d{1,
  * @throws {Failure} VALIDATION_ERROR with every failing field
  */
 export function readAsked (body: unknown, mappings: readonly Mapping[]): Wish {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object, {} for all records.' })
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object; {} exports all records.' })
   const { resourceTypes: named, since, format = 'fhir', ...others } = body as Record<string, unknown>
   const isSimple = format === 'simple'
   const possible = isSimple ? mappings.map(({ type }) => type) : [...resourceTypes].filter(isTenantType)
   const types = named === undefined ? possible : typesNamed(named, mappings)
   const issues: Issue[] = [
-    ...Object.keys(others).map(name => fieldIssue(printable(name), `there is no such field; an export takes ${fields.join(', ')}`)),
+    ...Object.keys(others).map(name => fieldIssue(printable(name), `no such field; an export takes ${fields.join(', ')}`)),
     ...format === 'fhir' || isSimple ? [] : [fieldIssue('format', 'expected simple or fhir')],
-    ...since === undefined || isTime(since) ? [] : [fieldIssue('since', 'expected a time with its zone, such as 2026-03-14T09:30:00Z, or a date')],
-    ...types === undefined ? [fieldIssue('resourceTypes', 'expected a list of one or more names')] : issuesOf(types, possible, isSimple)
+    ...since === undefined || isTime(since) ? [] : [fieldIssue('since', 'expected a time with a time zone, such as 2026-03-14T09:30:00Z, or a date')],
+    ...types === undefined ? [fieldIssue('resourceTypes', 'expected a list of at least one name')] : issuesOf(types, possible, isSimple)
   ]
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
   return { types: [...new Set(types as string[])], format: isSimple ? 'simple' : 'fhir', ...since !== undefined && { since: inUtc(since as string) } }
@@ -38,8 +38,8 @@ function typesNamed (named: unknown, mappings: readonly Mapping[]): Array<string
 function issuesOf (types: ReadonlyArray<string | undefined>, possible: readonly string[], isSimple: boolean): Issue[] {
   return types.flatMap((type, at) => {
     const field = `resourceTypes[${at}]`
-    if (type === undefined) return [fieldIssue(field, 'expected a resource of this gateway, such as patients, or a type of R4, such as Patient')]
-    return possible.includes(type) || !isSimple ? [] : [fieldIssue(field, 'has no simple form; ask with the format fhir', 'invariant')]
+    if (type === undefined) return [fieldIssue(field, 'expected a resource of this API, such as patients, or an R4 type, such as Patient')]
+    return possible.includes(type) || !isSimple ? [] : [fieldIssue(field, 'has no simple form; use the format fhir', 'invariant')]
   })
 }
 

@@ -32,7 +32,7 @@ export function doExport ({ exportFor, mappings, saveEveryMs = usualSaveEveryMs 
     } catch (error) {
       throw await run.leaving(error)
     } finally {
-      await run.output.close().catch(error => work.log.warn({ err: error }, 'a file of an export could not be closed'))
+      await run.output.close().catch(error => work.log.warn({ err: error }, 'an export file could not be closed'))
     }
   }
 }
@@ -52,7 +52,7 @@ async function opened (work: Work, given: Omit<RunParts, 'output' | 'request'>):
   const before = checkpointOf(job)
   const output = new Output(files, before?.written ?? [])
   if (await output.isThere()) return new Run(work, { ...parts, output, place: before?.place })
-  work.log.warn('files of an export are not what they were, and it begins anew')
+  work.log.warn('the files of an export have changed; the export starts again')
   return new Run(work, { ...parts, output: new Output(files, []) })
 }
 
@@ -120,13 +120,13 @@ class Run {
   async leaving (error: unknown): Promise<unknown> {
     const { signal, log, save } = this.#work
     const isUnwanted = signal.aborted && signal.reason instanceof WorkLeft && ['cancelled', 'revoked'].includes(signal.reason.why)
-    if (isUnwanted || error instanceof ForeignRecord) await this.#store.end(this.#place).catch(cause => log.warn({ err: cause }, 'the datastore could not be told that its export is not waited for'))
+    if (isUnwanted || error instanceof ForeignRecord) await this.#store.end(this.#place).catch(cause => log.warn({ err: cause }, 'the datastore\'s native export could not be cancelled'))
     if (error instanceof ForeignRecord) {
       await this.output.clear()
       await save({ ...this.#place !== undefined && this.#state(), files: [], progress: { processed: 0, failed: 0 } })
       return new FinalFailure(error.code, { message: error.message, cause: error.cause })
     }
-    if (error instanceof Failure && error.code === 'NOT_FOUND') return new Failure('BAD_REQUEST', { message: 'The group of this export is not there any more.' })
+    if (error instanceof Failure && error.code === 'NOT_FOUND') return new Failure('BAD_REQUEST', { message: 'The group of this export no longer exists.' })
     return error
   }
 }

@@ -15,10 +15,10 @@ interface ExportRouteOptions extends ExportStart {
 /** `POST /v1/bulk/export`: reads, whatever its method is. */
 export async function exportRoute (scope: FastifyInstance, { mappings, url, ...start }: ExportRouteOptions): Promise<void> {
   scope.post('/bulk/export', { config: { effect: 'read' } }, async (request, reply) => {
-    if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Say in the body what is to be exported.' })
+    if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send a request body that says what to export.' })
     const wish = readAsked(request.body, mappings)
     const { id, status } = await beginExport(start, request.caller, { kind: 'export', level: 'system', url: `${url}/v1/bulk/export`, ...wish })
     reply.code(202)
-    return { jobId: id, status, message: `The export has begun. Ask for it at /v1/bulk/jobs/${id}.` }
+    return { jobId: id, status, message: `The export has started. Its status is at /v1/bulk/jobs/${id}.` }
   })
 }

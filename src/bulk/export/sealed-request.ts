@@ -42,7 +42,7 @@ async function sealedPart (files: Pick<JobFiles, 'read'>, state: NonNullable<Exp
   try {
     return await json(files.read(requestFile, { end: state.bytes, state })) as SealedPart
   } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? damaged('what an export was asked for is missing') : error
+    throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? damaged('the request of an export is missing') : error
   }
 }
 

@@ -13,7 +13,7 @@ const freeBytes = 16 * 1024 * 1024
 export async function * inflated (stream: Readable, encoding = 'identity'): AsyncGenerator<Buffer> {
   const name = encoding.trim().toLowerCase()
   if (name === 'identity' || name === '') return yield * stream as AsyncIterable<Buffer>
-  if (name !== 'gzip' && name !== 'x-gzip') throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the lines as they are, or with Content-Encoding: gzip.' })
+  if (name !== 'gzip' && name !== 'x-gzip') throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the lines uncompressed or with Content-Encoding: gzip.' })
   let sent = 0
   let received = 0
   stream.on('data', (chunk: Buffer) => { received += chunk.length })
@@ -21,11 +21,11 @@ export async function * inflated (stream: Readable, encoding = 'identity'): Asyn
   try {
     for await (const chunk of plain as AsyncIterable<Buffer>) {
       sent += chunk.length
-      if (sent > freeBytes + received * mostTimes) throw new Failure('PAYLOAD_TOO_LARGE', { message: 'What was compressed becomes too large. Send it as it is.' })
+      if (sent > freeBytes + received * mostTimes) throw new Failure('PAYLOAD_TOO_LARGE', { message: 'The decompressed content is too large. Send it uncompressed.' })
       yield chunk
     }
   } catch (error) {
-    if (/^Z_|^ERR_/.test((error as NodeJS.ErrnoException).code ?? '') && !stream.errored) throw new Failure('BAD_REQUEST', { message: 'The content is not whole gzip.' })
+    if (/^Z_|^ERR_/.test((error as NodeJS.ErrnoException).code ?? '') && !stream.errored) throw new Failure('BAD_REQUEST', { message: 'The content is not complete gzip data.' })
     throw error
   }
 }

@@ -30,10 +30,10 @@ export class SourceRefused extends Error {
 
 /** The URL of a source as far as it may be fetched at all. @throws {SourceRefused} */
 export function sourceUrl (text: string, { importHosts }: SourceRules): URL {
-  if (!URL.canParse(text)) throw new SourceRefused('the URL is none')
+  if (!URL.canParse(text)) throw new SourceRefused('the URL is not valid')
   const url = new URL(text)
   if (url.protocol !== 'https:') throw new SourceRefused('the URL must begin with https')
-  if (url.username !== '' || url.password !== '') throw new SourceRefused('the URL must hold no credentials')
+  if (url.username !== '' || url.password !== '') throw new SourceRefused('the URL must not contain credentials')
   if (!importHosts.some(host => host.toLowerCase() === url.host)) throw new SourceRefused('the operator has not allowed this host')
   return url
 }
@@ -66,9 +66,9 @@ export async function * fetched (text: string, rules: SourceRules, leaving: Abor
 
 function demandContent (status: number): void {
   if (status === 200) return
-  if (status >= 300 && status < 400) throw new SourceRefused('it leads to another address; give that one')
-  if (status === 429 || status >= 500) throw new Error('the source is in trouble', { cause: { status } })
-  throw new SourceRefused(`it was answered with ${status}`)
+  if (status >= 300 && status < 400) throw new SourceRefused('it redirects to another address; use that address')
+  if (status === 429 || status >= 500) throw new Error('the source failed', { cause: { status } })
+  throw new SourceRefused(`it answered with status ${status}`)
 }
 
 /** One address for the whole of an exchange: a name that leads elsewhere a moment later changes nothing. */

@@ -38,7 +38,7 @@ export async function fetchSources (fetching: Fetching, rules: SourceRules): Pro
     await save({ checkpoint: { input: input!, parts: list.length } satisfies ImportCheckpoint })
     await files.remove(sourcesFile)
   }
-  if (input === undefined) throw damaged('it is not known what the input of an import was')
+  if (input === undefined) throw damaged('the input of an import is unknown')
   return input
 }
 
@@ -57,7 +57,7 @@ async function fetchOne (fetching: Fetching, rules: SourceRules, place: Place): 
       if (error instanceof Failure) throw error
       // Words of the network may hold the address.
       log.warn({ source: place.number + 1, code: (error as NodeJS.ErrnoException).code }, 'a source of an import could not be fetched')
-      if (tries === mostTries) throw refusal(place, 'it can\'t be reached')
+      if (tries === mostTries) throw refusal(place, 'it cannot be reached')
       await pause(firstPauseMs * 2 ** (tries - 1), undefined, { signal })
     }
   }

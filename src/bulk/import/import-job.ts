@@ -39,7 +39,7 @@ const mostErrors = 100
 export function importJobs (options: ImportJobOptions): DoJob {
   return async work => {
     const { job: { request, owner, fileKey, id }, log } = work
-    if (request.kind !== 'import') throw new Error('this job is no import')
+    if (request.kind !== 'import') throw new Error('this job is not an import')
     const identities = new Identities(await options.jobs.identityKey(owner))
     const index = new IndexFile(work.files.path(indexFile))
     const left = new AbortController()
@@ -69,13 +69,13 @@ function requireAllOf (job: Job, index: IndexFile): void {
   const { total, processed } = job.progress
   const isBehind = index.counts.processed < processed || (total !== undefined && (index.counts.total !== total || !index.has('read')))
   const { parts = 0 } = checkpointOf(job)
-  if (isBehind || index.parts().length < parts) throw damaged('the index of an import is older than what was told of it')
+  if (isBehind || index.parts().length < parts) throw damaged('the index of an import is older than its reported progress')
   requireNoneMissing(index)
 }
 
 /** @throws {Failure} INTERNAL_ERROR when a line was taken out that had been read */
 function requireNoneMissing (index: IndexFile): void {
-  if (index.last !== index.counts.total) throw damaged('lines are missing in the index of an import')
+  if (index.last !== index.counts.total) throw damaged('lines are missing from the index of an import')
 }
 
 async function steps (errand: Errand, options: ImportJobOptions): Promise<void> {

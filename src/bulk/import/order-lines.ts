@@ -46,7 +46,7 @@ async function orderAll (errand: Errand): Promise<void> {
     if (waiting.length === 0) return
     const tooDeep = index.together(() => placeSome(waiting, errand, places))
     if (tooDeep === undefined) after = waiting.at(-1)!
-    else fail(errand, tooDeep, 'The lines that it refers to lead on to too many others.')
+    else fail(errand, tooDeep, 'The line\'s references lead through too many other lines.')
     await breathe()
     signal.throwIfAborted()
   }
@@ -83,7 +83,7 @@ class Places {
   }
 
   add (lines: Together): void {
-    if (lines.length > mostInCircle) return fail(this.#errand, lines, `It refers in a circle to more than ${mostInCircle} lines.`)
+    if (lines.length > mostInCircle) return fail(this.#errand, lines, `The line is part of a reference cycle of more than ${mostInCircle} lines.`)
     const circle = lines.length > 1 ? lines[0]! : null
     for (const line of lines) this.#next.set(line, { place: this.#place++, circle })
     if (this.#next.size >= together) this.note()

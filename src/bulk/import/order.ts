@@ -17,7 +17,7 @@ const deepest = 20_000
 /** References that lead on and on, so that no order can be found in bounded memory. */
 export class TooDeep extends Error {
   constructor (readonly lines: readonly number[]) {
-    super('references of an import lead on too far')
+    super('the reference chains of an import are too long')
     this.name = 'TooDeep'
   }
 }

@@ -77,7 +77,7 @@ class Part {
 
   #read ({ line, at, content }: Pick<RawLine, 'line' | 'at' | 'content'>): LineRecord {
     const { fhirBase, lineBytes } = this.#errand
-    if (content === undefined) throw new Failure('PAYLOAD_TOO_LARGE', { message: `A line may have ${lineBytes} bytes.` })
+    if (content === undefined) throw new Failure('PAYLOAD_TOO_LARGE', { message: `A line can have at most ${lineBytes} bytes.` })
     if (isBlank(content)) throw new EmptyLine()
     return readRecord(withoutMark(line, content), { type: typeAt(this.#errand, at), fhirBase })
   }
@@ -119,10 +119,10 @@ class Part {
 /** A line with nothing on it, which has a result so that there is one a line, but is no record. */
 class EmptyLine extends Failure {
   constructor () {
-    super('INVALID_JSON', { message: 'The line is empty; leave it out.' })
+    super('INVALID_JSON', { message: 'The line is empty. Remove it.' })
   }
 }
 
 function doubled (): Failure {
-  return new Failure('VALIDATION_ERROR', { issues: [fieldIssue('id', 'a line before has the same one', 'duplicate')] })
+  return new Failure('VALIDATION_ERROR', { issues: [fieldIssue('id', 'an earlier line has the same id', 'duplicate')] })
 }

@@ -33,14 +33,14 @@ export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): L
   const body = parseBody(content)
   if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Each line must be one JSON object.' })
   const own = body.resourceType === undefined ? type : ownType(body.resourceType)
-  if (own === undefined) throw invalid('resourceType', 'say it on the line, or for the whole import')
-  if (!isTenantType(own)) throw invalid('resourceType', 'is no type of R4 that an organization can have records of')
+  if (own === undefined) throw invalid('resourceType', 'is required, either on the line or for the whole import')
+  if (!isTenantType(own)) throw invalid('resourceType', 'is not an R4 type whose records can belong to one organization')
   const named = nameOf(body.id)
   const mapping = body.resourceType === undefined || isShown(body) ? mappings.find(mapping => mapping.type === own) : undefined
   if (mapping !== undefined) return { type: own, ...named, mapping, body: sentOf(mapping, body) }
   if (body.resourceType === undefined) throw invalid('resourceType', 'records of this type have no simple form; send FHIR, with resourceType')
   // It would replace the whole one.
-  if (isSubsetted(body)) throw invalid('meta.tag', 'by its tag SUBSETTED this is a part of a record; send the whole record')
+  if (isSubsetted(body)) throw invalid('meta.tag', 'the tag SUBSETTED marks an incomplete record; send the whole record')
   const { id: _, ...resource } = body
   return { type: own, ...named, body: withOwnReferences(resource, fhirBase) }
 }
@@ -53,13 +53,13 @@ export function newContent ({ mapping, body }: LineRecord, occasion: Occasion): 
 }
 
 function ownType (type: unknown): string {
-  if (typeof type !== 'string') throw invalid('resourceType', 'expected a type of R4')
+  if (typeof type !== 'string') throw invalid('resourceType', 'expected an R4 type')
   return type
 }
 
 function nameOf (id: unknown): { readonly name?: string } {
   if (id === undefined) return {}
-  if (!isId(id)) throw invalid('id', 'expected 1 to 64 of the characters A-Z a-z 0-9 - .')
+  if (!isId(id)) throw invalid('id', 'expected 1 to 64 letters, digits, hyphens and dots')
   return { name: id }
 }
 

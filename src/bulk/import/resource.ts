@@ -38,7 +38,7 @@ export async function prepared (errand: Errand, { line, record: { type, mapping,
 interface Change { readonly before: StoredResource, readonly body: Fields, readonly targets: Targets }
 
 async function changed (errand: Errand, mapping: Mapping, { before, body, targets }: Change): Promise<Prepared> {
-  if (mapping.appendOnly === true) throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type are never changed.' })
+  if (mapping.appendOnly === true) throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot be changed.' })
   const changes = mapping.named(body)
   demandNone(checkChange(mapping, changes, mapping.present(before)))
   const fields = await complete(errand, mapping, withTargetsInFields(mapping, changes, targets))

@@ -71,7 +71,7 @@ export class Seal {
   /** @throws {Failure} INTERNAL_ERROR for a line that was not read so */
   require (line: ReadSpan & Pick<IndexedLine, 'seal'>): void {
     const given = Buffer.from(String(line.seal), 'hex')
-    if (given.length !== tagBytes || !timingSafeEqual(given, Buffer.from(this.ofLine(line), 'hex'))) throw damaged('a line is not where it was read')
+    if (given.length !== tagBytes || !timingSafeEqual(given, Buffer.from(this.ofLine(line), 'hex'))) throw damaged('a line is not where it was when it was read')
   }
 
   close (line: number, result: Result): Buffer {
@@ -89,7 +89,7 @@ export class Seal {
       const plain = decipher.update(sealed.subarray(nonceBytes, -tagBytes))
       return JSON.parse(Buffer.concat([plain, decipher.final()]).toString()) as Result
     } catch {
-      throw damaged('the result of a line is not the one that was noted')
+      throw damaged('the result of a line is not the one that was stored')
     }
   }
 }

@@ -27,7 +27,7 @@ export async function results (scope: FastifyInstance, { jobs, spool }: Download
     exposeHeadRoute: false,
     config: { mediaTypes: ndjsonTypes, staysOpen: true },
     handler: async (request: WithId, reply) => {
-      if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Ask without parameters.' })
+      if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
       const job = await jobOf(jobs, request)
       if (job.request.kind !== 'import') throw new Failure('NOT_FOUND')
       requireHere(job, spool)

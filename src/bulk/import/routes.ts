@@ -21,7 +21,7 @@ export async function importRoute (scope: FastifyInstance, options: ImportRouteO
   scope.post('/bulk/import', { bodyLimit: options.bodyBytes, config: { isStreamed: true, bodyTypes: ['application/x-ndjson', 'application/fhir+ndjson', 'application/json'] } }, async (request, reply) => {
     const job = await startImport(options, request.caller, isLines(request.body) ? streamed(request, request.body) : inJson(request, options))
     reply.code(202)
-    return { jobId: job.id, status: job.status, message: `The import has begun. Ask for it at /v1/bulk/jobs/${job.id}.` }
+    return { jobId: job.id, status: job.status, message: `The import has started. Its status is at /v1/bulk/jobs/${job.id}.` }
   })
 }
 
@@ -37,10 +37,10 @@ function streamed (request: FastifyRequest, input: AsyncIterable<Buffer>): Asked
 function inJson (request: FastifyRequest, { rules }: ImportRouteOptions): Asked {
   refuseEncoded(request)
   const { body } = request
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object with resourceType and data, or with sources.' })
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object with data and its resourceType, or with sources.' })
   const { data, sources, ...wish } = body as Record<string, unknown>
-  if ((data === undefined) === (sources === undefined)) throw invalid('data', 'send data or sources, one of the two')
-  if (data !== undefined && typeof data !== 'string') throw invalid('data', 'expected NDJSON as a text: one record a line')
+  if ((data === undefined) === (sources === undefined)) throw invalid('data', 'send either data or sources')
+  if (data !== undefined && typeof data !== 'string') throw invalid('data', 'expected NDJSON as a string, with one record per line')
   return { wish: wishOf({ ...queryIn(request), ...wish }), input: data ?? sourcesIn(sources, rules) }
 }
 
@@ -56,7 +56,7 @@ function queryIn ({ raw }: FastifyRequest): Readonly<Record<string, unknown>> {
 
 function wishOf ({ resourceType, dryRun = false, ...more }: Readonly<Record<string, unknown>>): Wish {
   const [unknown] = Object.keys(more)
-  if (unknown !== undefined) throw refused(printable(unknown), 'an import takes resourceType and dryRun, and in JSON data or sources')
+  if (unknown !== undefined) throw refused(printable(unknown), 'no such parameter; an import takes resourceType and dryRun, and in a JSON body also data or sources')
   if (typeof dryRun !== 'boolean') throw invalid('dryRun', 'expected true or false')
   return { ...resourceType !== undefined && { type: typeNamed(resourceType) }, dryRun }
 }

@@ -69,7 +69,7 @@ export function invalid (field: string, says: string, code?: string): Failure {
 export function typeNamed (name: unknown, field = 'resourceType'): string {
   const type = mappings.find(({ path }) => path === name)?.type ?? name
   if (typeof type === 'string' && isTenantType(type)) return type
-  throw invalid(field, 'expected a resource of this gateway, such as patients, or a type of R4, such as Patient')
+  throw invalid(field, 'expected a resource of this API, such as patients, or an R4 type, such as Patient')
 }
 
 /** The sources that a client names. @throws {Failure} VALIDATION_ERROR */
@@ -80,7 +80,7 @@ export function sourcesIn (list: unknown, rules: SourceRules, name = 'sources'):
 
 function sourceOf (item: unknown, { field, rules }: { readonly field: string, readonly rules: SourceRules }): Source {
   const { resourceType, url, ...more } = (item ?? {}) as Record<string, unknown>
-  if (typeof url !== 'string' || Object.keys(more).length > 0) throw invalid(field, 'expected url and, where the lines do not say it, resourceType')
+  if (typeof url !== 'string' || Object.keys(more).length > 0) throw invalid(field, 'expected an object with url, and with resourceType if the lines do not have it')
   try {
     sourceUrl(url, rules)
   } catch (error) {

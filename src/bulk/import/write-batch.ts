@@ -151,7 +151,7 @@ function targetsIn ({ index, seal, identities }: Errand, { line }: ReadLine, { f
   }
   const storedAs = (identity: Identity, name: string): string | undefined => {
     const id = others.get(identity)
-    if (id !== undefined && id !== idOf(identity) && id !== name) throw damaged('a line is called what another one was')
+    if (id !== undefined && id !== idOf(identity) && id !== name) throw damaged('a line has the name of another line')
     return id
   }
   return {

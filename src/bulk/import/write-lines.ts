@@ -73,7 +73,7 @@ class Batches {
 /** What stood in the way of the line that this one refers to stands in its way as well, when it is nothing about the line. */
 function failureOfDoomed ({ seal }: Errand, { because: { line, result } }: Chosen['doomed'][number]): Failure {
   const { code } = seal.open(line, result!)
-  const says = `It refers to line ${line} of this import, which failed.`
+  const says = `The record refers to line ${line} of this import, which failed.`
   if (code === 'MONTHLY_QUOTA_EXCEEDED' || code === 'SANDBOX_QUOTA_EXCEEDED') return new Failure(code)
   return new Failure('VALIDATION_ERROR', { message: says })
 }

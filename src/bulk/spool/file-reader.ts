@@ -32,7 +32,7 @@ export async function * bytesOf ({ path, listPath, secret }: ReaderOptions, { st
         yield chunk
         place += chunk.length
       }
-      if (isEnd && place < end && end < Infinity) throw damaged('a file ends too soon')
+      if (isEnd && place < end && end < Infinity) throw damaged('a file is truncated')
       if (isEnd) return
     }
   } finally {
@@ -62,7 +62,7 @@ class FrameReader {
       const run = await this.#runFrom(place, end)
       const frames = run === undefined ? undefined : this.#framesIn(run, place, end)
       if (frames !== undefined) return frames
-      if (!await this.list.learn()) throw damaged('a frame of a file is missing or not the one that was written')
+      if (!await this.list.learn()) throw damaged('a frame of a file is missing or was changed')
     }
   }
 

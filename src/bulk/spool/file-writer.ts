@@ -43,7 +43,7 @@ export async function openWriter (options: WriterOptions): Promise<FileWriter> {
       const list = await PieceList.read(listPath, secret)
       if (mark !== undefined) list.require({ bytes: from, mark })
       const offset = endOfFrameBefore(from, list.pieces, (await file.stat()).size)
-      if (offset === undefined) throw new Error('a file of a job is shorter than the place to go on from')
+      if (offset === undefined) throw new Error('a job file is shorter than the position to continue from')
       await file.truncate(offset)
       await file.datasync()
       const writer = new SealingWriter({ file, list, offset }, options)

@@ -74,7 +74,7 @@ export class Spool {
   }
 
   #folder (id: string): string {
-    if (!isJobId(id)) throw new Error('this is not the id of a job')
+    if (!isJobId(id)) throw new Error('this is not a job id')
     return join(this.#options.directory, id)
   }
 }
@@ -82,12 +82,12 @@ export class Spool {
 function storeIdIn (directory: string): string {
   const id = readFileSync(madeOnce(join(directory, 'store.id'), () => `store-${randomText(base32, 26)}`), 'utf8').trim()
   if (/^store-[a-z2-7]{26}$/.test(id)) return id
-  throw new Error('the file store.id in the directory for bulk jobs holds no id; delete it when no job is left')
+  throw new Error('the file store.id in the directory for bulk jobs contains no id; delete it once no jobs are left')
 }
 
 function goodName (name: string): string {
   if (fileName.test(name) && !name.endsWith(listSuffix)) return name
-  throw new Error('this is not a name that a file of a job may have')
+  throw new Error('this is not a valid name for a job file')
 }
 
 async function sizeOf ({ path, listPath, secret }: ReaderOptions): Promise<number | undefined> {

@@ -48,7 +48,7 @@ export class PieceList {
 
   /** @throws {Failure} when the bytes before a place are not those that were there when it was noted */
   require ({ bytes, mark }: FileState): void {
-    if (bytes > 0 && pieceBefore(bytes, this.pieces).piece?.mark !== mark) throw damaged('a file is not in the state that was noted')
+    if (bytes > 0 && pieceBefore(bytes, this.pieces).piece?.mark !== mark) throw damaged('a file is not in the recorded state')
   }
 
   /** A piece that follows, with a salt that was never used. It is nothing before it is noted. */
@@ -126,7 +126,7 @@ function wholeList (bytes: Buffer, key: Buffer): Buffer {
     if (length <= 0) return bytes.subarray(0, 0)
     if (isWhole(bytes.subarray(0, length), key)) return bytes.subarray(0, length)
   }
-  throw damaged('the list of pieces of a file is not the one that was written')
+  throw damaged('the list of a file\'s pieces was changed')
 }
 
 /** The last mark is over all that is before it. */

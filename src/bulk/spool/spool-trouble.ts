@@ -6,7 +6,7 @@ const retryAfterSeconds = '60'
 /** There is no room for files of bulk jobs: ours to mend, so a job waits and a client tries again. */
 export function noRoom (cause: unknown): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {
-    message: 'The gateway has no room for the files of bulk jobs at the moment. Wait for the seconds in Retry-After and try again; jobs that were started go on by themselves.',
+    message: 'The gateway has no disk space for bulk jobs at the moment. Try again after the time in Retry-After. Jobs that have started continue automatically.',
     headers: { 'retry-after': retryAfterSeconds },
     cause
   })
@@ -15,7 +15,7 @@ export function noRoom (cause: unknown): Failure {
 /** A file is not as the gateway left it, so that nothing of it can be believed: it ends the job, or the download. */
 export function damaged (how: string): FinalFailure {
   return new FinalFailure('INTERNAL_ERROR', {
-    message: 'A file of this job was changed or cut by something other than the gateway, so it is not used. Start the job again, and tell the operator to see who else can write to bulk.directory.',
+    message: 'Something other than the gateway changed or truncated a file of this job, so the gateway does not use it. Start the job again, and ask the operator to check who else can write to bulk.directory.',
     cause: new Error(how)
   })
 }

@@ -38,7 +38,7 @@ export class Sweeper {
       await this.#sweepOrphans()
       this.#isFailing = false
     } catch (error) {
-      if (!this.#isFailing) log.warn({ err: error }, 'files of old bulk jobs can\'t be deleted now')
+      if (!this.#isFailing) log.warn({ err: error }, 'files of old bulk jobs cannot be deleted at the moment')
       this.#isFailing = true
     }
     return everyMs
@@ -50,7 +50,7 @@ export class Sweeper {
     for (const id of ids) await spool.delete(id)
     if (ids.length === 0) return
     await jobs.forget(ids)
-    log.info({ jobs: ids.length }, 'old bulk jobs and their files are deleted')
+    log.info({ jobs: ids.length }, 'old bulk jobs and their files were deleted')
   }
 
   async #sweepOrphans (): Promise<void> {
@@ -60,6 +60,6 @@ export class Sweeper {
     const known = new Set(await jobs.existing(quiet))
     const orphans = quiet.filter(id => !known.has(id))
     for (const id of orphans) await spool.delete(id)
-    if (orphans.length > 0) log.info({ folders: orphans.length }, 'files that belong to no bulk job are deleted')
+    if (orphans.length > 0) log.info({ folders: orphans.length }, 'files that belong to no bulk job were deleted')
   }
 }

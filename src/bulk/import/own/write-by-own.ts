@@ -174,7 +174,7 @@ class OwnRun {
     for (;;) {
       if (await patiently(this.#errand, this.#pace, () => this.#way.store.hasEnded(job))) return
       const passed = performance.now() - begunAt
-      if (passed > longestMs) return log.warn('the import of a datastore does not end, and its lines are written the usual way')
+      if (passed > longestMs) return log.warn('a datastore\'s native import did not finish; its lines are written with transactions')
       await pause(Math.min(Math.max(passed * partOfTheTime, shortestPauseMs), longestPauseMs), undefined, { signal })
     }
   }
