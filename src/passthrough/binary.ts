@@ -48,7 +48,7 @@ export function isContent ({ method, headers }: FastifyRequest, path: FhirReques
 /** The Binary of a body that is its content; the header X-Security-Context names whose it is, and is checked as any reference. */
 export function binaryOf ({ headers }: FastifyRequest, content: Buffer, fhirBase: string): FhirResource {
   const context = headers['x-security-context']
-  if (Array.isArray(context)) throw new Failure('BAD_REQUEST', { message: 'Send one X-Security-Context.' })
+  if (Array.isArray(context)) throw new Failure('BAD_REQUEST', { message: 'Send one X-Security-Context header.' })
   const reference = context?.startsWith(`${fhirBase}/`) ? context.slice(fhirBase.length + 1) : context
   return {
     resourceType: 'Binary',

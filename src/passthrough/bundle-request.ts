@@ -37,7 +37,7 @@ export function readBundle (request: FhirRequest, readRequest: ReadRequest): Bat
 /** @returns the entries themselves */
 function withFewJoins<E extends Batch['entries'][number]> (entries: readonly E[]): readonly E[] {
   const searches = entries.map(entry => 'interaction' in entry && entry.interaction.kind === 'search' ? furtherSearches(entry.interaction) : 0)
-  if (searches.reduce((sum, each) => sum + each, 0) > mostJoined) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected at most ${mostJoined} chains and _has in all searches together; a chain counts for each type that its reference may lead to, unless it names one, and a compartment for each way into it but the first.` })
+  if (searches.reduce((sum, each) => sum + each, 0) > mostJoined) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected at most ${mostJoined} chains and _has parameters in all searches together. A chain counts once for each type that its reference can point to, unless it names one. A compartment counts once for each search parameter that links to it, except the first.` })
   return entries
 }
 
@@ -70,7 +70,7 @@ function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, read
     showsWritten,
     fhirBase
   })
-  if (interaction.kind === 'batch' || interaction.kind === 'transaction' || !mayBeEntry(interaction) || (method === 'POST' && !('resource' in interaction))) throw new Failure('METHOD_NOT_ALLOWED', { message: 'An entry may be a read, a search or a write.' })
+  if (interaction.kind === 'batch' || interaction.kind === 'transaction' || !mayBeEntry(interaction) || (method === 'POST' && !('resource' in interaction))) throw new Failure('METHOD_NOT_ALLOWED', { message: 'An entry can be a read, a search or a write.' })
   return typeof fullUrl === 'string' && /^urn:(?:uuid|oid):[A-Za-z0-9.-]{1,80}$/.test(fullUrl) ? { fullUrl, interaction } : { interaction }
 }
 
@@ -90,7 +90,7 @@ function methodOf (method: string): string {
 /** Below this gateway's base, with a slash before it; an absolute URL is taken only when it is here. */
 function localUrl (url: string, fhirBase: string): string {
   const local = url.startsWith(`${fhirBase}/`) ? url.slice(fhirBase.length + 1) : url
-  if (/^[a-z][a-z0-9+.-]*:|^\/\//i.test(local)) throw new Failure('BAD_REQUEST', { message: 'request.url: expected an address relative to the base of this server.' })
+  if (/^[a-z][a-z0-9+.-]*:|^\/\//i.test(local)) throw new Failure('BAD_REQUEST', { message: 'request.url: expected a URL relative to the base URL of this server.' })
   return local.startsWith('/') ? local : `/${local}`
 }
 
@@ -98,13 +98,13 @@ function localUrl (url: string, fhirBase: string): string {
 function patchIn (resource: unknown): unknown {
   const { resourceType, contentType, data } = isObject(resource) ? resource : refuse()
   if (resourceType !== 'Binary' || contentType !== 'application/json-patch+json' || typeof data !== 'string') {
-    throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'A patch in a Bundle is a Binary of contentType application/json-patch+json, with the JSON Patch in data.' })
+    throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send a patch in a Bundle as a Binary with contentType application/json-patch+json and the JSON Patch in data.' })
   }
   return parseBody(Buffer.from(data, 'base64'))
 }
 
 function refuse (): never {
-  throw new Failure('BAD_REQUEST', { message: 'Each entry needs request with method and url, and resource where it writes one; nothing else of it is understood here.' })
+  throw new Failure('BAD_REQUEST', { message: 'Each entry needs a request with method and url, and a resource if it writes one. Other content is not supported.' })
 }
 
 function demandDistinctUrls (entries: readonly BundleEntry[]): void {
@@ -119,7 +119,7 @@ function criteriaInReferences (entries: readonly BundleEntry[], fhirBase: string
     const [type = '', query] = splitOnce(text, '?')
     return query === undefined || !resourceTypes.has(type) ? [] : [{ text, type, query }]
   })
-  if (searched.length > mostSearchedReferences) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected at most ${mostSearchedReferences} different references by criteria, such as Patient?identifier=…; send the others in another transaction.` })
+  if (searched.length > mostSearchedReferences) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected at most ${mostSearchedReferences} different conditional references, such as Patient?identifier=…; send the others in another transaction.` })
   return new Map(searched.map(({ text, type, query }) => [text, criteriaOf(type, pairsIn(query), fhirBase)]))
 }
 

@@ -95,11 +95,11 @@ async function textOf (passage: Passage, stream: Readable): Promise<string> {
     throw error instanceof Failure ? error : passage.broken(error as Error)
   }
   const bytes = Buffer.concat(chunks)
-  if (!isUtf8(bytes)) throw new Failure('BACKEND_ERROR', { cause: { reason: 'the answer is not UTF-8' } })
+  if (!isUtf8(bytes)) throw new Failure('BACKEND_ERROR', { cause: { reason: 'the response is not UTF-8' } })
   return bytes.toString()
 }
 
 function tooLarge (): Failure {
-  const message = 'The answer is too large. Narrow the question with filter, or ask for a part with offset and count.'
+  const message = 'The response is too large. Narrow the request with filter, or request a part with offset and count.'
   return new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
 }

@@ -12,7 +12,7 @@ import { readSearch } from './search-request.js'
 export function searchWithin (request: FhirRequest, { type, id }: { readonly type: string, readonly id: string }): FhirSearch {
   const holder = request.path[0]!
   const parameters = parametersInto(holder, type)
-  if (parameters === undefined) throw new Failure('METHOD_NOT_ALLOWED', { message: `R4 has no ${type} in the compartment of a record of type ${holder}.`, headers: { allow: '' } })
-  if (request.query.some(([name]) => name === '_cursor')) throw refused('_cursor', 'is taken at the address that the link next names')
+  if (parameters === undefined) throw new Failure('METHOD_NOT_ALLOWED', { message: `In R4, the ${holder} compartment contains no ${type} resources.`, headers: { allow: '' } })
+  if (request.query.some(([name]) => name === '_cursor')) throw refused('_cursor', 'is supported only in the URL of the next link')
   return { ...readSearch(type, request), within: { type: holder, id, parameters } }
 }

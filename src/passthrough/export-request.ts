@@ -61,15 +61,15 @@ export function exportOf (level: ExportLevel, request: FhirRequest, groupId?: st
 function pairsOf ({ method, body }: FhirRequest): QueryPair[] {
   if (method !== 'POST' || body === undefined) return []
   const { resourceType, parameter = [] } = (body ?? {}) as FhirElement
-  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send the parameters of an export in the URL, or as a resource of type Parameters.' })
+  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send the export parameters in the URL or as a Parameters resource.' })
   return parameter.map((item: FhirElement | null) => {
     const { name, ...others } = item ?? {}
     const [value, ...more] = Object.entries(others).filter(([member]) => member.startsWith('value'))
-    if (typeof name !== 'string' || value === undefined || more.length > 0) throw refused('parameter', 'expected a name and a value of each')
+    if (typeof name !== 'string' || value === undefined || more.length > 0) throw refused('parameter', 'expected parameters with one name and one value each')
     const [, text] = value
     if (typeof text === 'string') return [name, text]
     // Of a type that no parameter here has: the name alone decides what becomes of it.
-    if (known.has(name)) throw refused(name, 'expected a text')
+    if (known.has(name)) throw refused(name, 'expected a string')
     return [name, '']
   })
 }
@@ -95,7 +95,7 @@ function typesIn (level: ExportLevel, values: readonly string[], isLenient: bool
   if (values.length === 0) return possible
   const named = values.flatMap(value => value.split(','))
   const unknown = named.filter(type => !possible.includes(type))
-  if (unknown.length > 0 && !isLenient) throw refused('_type', level === 'system' ? 'expected types of R4 whose records can belong to one organization, joined by commas' : 'expected types of the compartment of a patient, joined by commas')
+  if (unknown.length > 0 && !isLenient) throw refused('_type', level === 'system' ? 'expected comma-separated R4 types whose records can belong to one organization' : 'expected comma-separated types of the Patient compartment')
   return [...new Set(named.filter(type => possible.includes(type)))]
 }
 
@@ -110,7 +110,7 @@ function filtersIn (values: readonly string[], types: readonly string[], { isLen
     const [, type, query] = /^([A-Za-z]+)\?(.+)$/s.exec(text) ?? []
     if (type === undefined || query === undefined) throw refused('_typeFilter', 'expected a search, such as Observation?status=final')
     const isAsked = types.includes(type)
-    if (!isAsked && !isLenient) throw refused('_typeFilter', 'expected searches of the types that are exported')
+    if (!isAsked && !isLenient) throw refused('_typeFilter', 'expected searches for the exported types')
     // A filter that is left out would export more than was asked for, so what it says is never left out.
     if (isAsked) (filters[type] ??= []).push(conditionsIn(type, query, fhirBase))
   }
@@ -120,7 +120,7 @@ function filtersIn (values: readonly string[], types: readonly string[], { isLen
 
 function conditionsIn (type: string, query: string, fhirBase: string): SearchParameter[] {
   const pairs = pairsIn(query, longestValue)
-  if (pairs.some(([name]) => name.startsWith('_lastUpdated'))) throw refused('_typeFilter', 'takes no _lastUpdated; ask with _since')
+  if (pairs.some(([name]) => name.startsWith('_lastUpdated'))) throw refused('_typeFilter', 'does not support _lastUpdated; use _since')
   if (pairs.some(([name]) => name.length > longestName) || pairs.length > mostFilters) throw refused('_typeFilter', 'is too long')
   return [...criteriaOf(type, pairs, fhirBase).parameters]
 }
@@ -132,6 +132,6 @@ function elementsIn (values: readonly string[], isLenient: boolean): string[] {
     return more.length === 0 && (type === undefined ? [...resourceTypes].some(each => hasElement(each, name)) : isTenantType(type) && hasElement(type, name))
   }
   const unknown = named.filter(element => !isKnown(element))
-  if (unknown.length > 0 && !isLenient) throw refused('_elements', 'expected elements at the top of a resource, as birthDate or Patient.birthDate, joined by commas')
+  if (unknown.length > 0 && !isLenient) throw refused('_elements', 'expected comma-separated top-level elements, such as birthDate or Patient.birthDate')
   return [...new Set(named.filter(isKnown))]
 }

@@ -28,10 +28,10 @@ export interface Exports {
 export async function kickOff (reply: FastifyReply, interaction: Export, { exports, store, url }: { readonly exports: Exports, readonly store: GuardedStore, readonly url: string }): Promise<FastifyReply> {
   const { request } = reply
   if (request.method === 'HEAD') throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, POST' } })
-  if (!readPreferences(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async; an export is gathered first and fetched then.' })
+  if (!readPreferences(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async. An export runs as a job whose files are downloaded afterwards.' })
   await store.demandExportable(interaction)
   const job = await exports.begin(request, { ...interaction.asked, url: `${url}${request.raw.url!}` })
-  return reply.code(202).type(fhirType).header('content-location', `${url}/v1/fhir/_export/${job.id}`).send(JSON.stringify(successOutcome('The export has begun. Ask at the address in Content-Location how far it is.')))
+  return reply.code(202).type(fhirType).header('content-location', `${url}/v1/fhir/_export/${job.id}`).send(JSON.stringify(successOutcome('The export has started. Poll its status at the URL in Content-Location.')))
 }
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
@@ -39,7 +39,7 @@ type WithId = FastifyRequest<{ Params: { id: string } }>
 /** `/v1/fhir/_export/<id>`: how far an export is, its manifest, and its end. */
 export async function exportRoutes (scope: FastifyInstance, { exports, now }: { readonly exports: Exports, readonly now: () => Date }): Promise<void> {
   const found = async (request: WithId): Promise<Job> => {
-    if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Ask without parameters.' })
+    if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
     return await exports.find(request, request.params.id) ?? missing()
   }
   scope.get('/_export/:id', stillOpen, async (request: WithId, reply) => {
@@ -52,7 +52,7 @@ export async function exportRoutes (scope: FastifyInstance, { exports, now }: { 
     requireScope(request.caller, 'read')
     const job = await found(request)
     await exports.discard(request, job.id)
-    return reply.code(202).type(fhirType).send(JSON.stringify(successOutcome('The export is ended, and its files are deleted.')))
+    return reply.code(202).type(fhirType).send(JSON.stringify(successOutcome('The export was ended and its files were deleted.')))
   })
 }
 

@@ -61,7 +61,7 @@ const formats = new Set(['json', 'application/json', 'application/fhir+json', 'a
  */
 export function withoutFormat (query: readonly QueryPair[]): readonly QueryPair[] {
   const wanted = query.filter(([name]) => name === '_format')
-  if (!wanted.every(([, value]) => formats.has(value.split(';', 1)[0]!.trim()))) throw new Failure('NOT_ACCEPTABLE', { message: 'Ask for application/fhir+json.' })
+  if (!wanted.every(([, value]) => formats.has(value.split(';', 1)[0]!.trim()))) throw new Failure('NOT_ACCEPTABLE', { message: 'Request application/fhir+json.' })
   return query.filter(([name]) => name !== '_format' && name !== '_pretty')
 }
 
@@ -81,7 +81,7 @@ export function requireNoQuery ({ query }: FhirRequest): void {
  */
 export function resourceIn ({ body }: Pick<FhirRequest, 'body'>, type: string): FhirResource {
   const isResource = typeof body === 'object' && body !== null && !Array.isArray(body)
-  if (!isResource || (body as FhirResource).resourceType !== type) throw new Failure('BAD_REQUEST', { message: `Send a resource of type ${type}, with resourceType.` })
+  if (!isResource || (body as FhirResource).resourceType !== type) throw new Failure('BAD_REQUEST', { message: `Send a resource with the resourceType ${type}.` })
   return body as FhirResource
 }
 

@@ -39,10 +39,10 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
     requireScope(request.caller, 'write')
     requireNoQuery(request)
     refuseIdempotencyKey(request)
-    if (!readPreferences(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async; an import is worked on after the answer.' })
+    if (!readPreferences(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async. An import runs as a job after the response.' })
     const job = await imports.begin(request, inputsIn(request.body))
     reply.header('content-location', `${url}/v1/fhir/_import/${job.id}`)
-    return told(reply.code(202), 'The import has begun. Ask at the address in Content-Location how far it is.')
+    return told(reply.code(202), 'The import has started. Poll its status at the URL in Content-Location.')
   })
   const found = async (request: WithId): Promise<Job> => {
     requireScope(request.caller, 'write')
@@ -56,14 +56,14 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
   })
   scope.delete('/_import/:id', stillOpen, async (request: WithId, reply) => {
     await imports.discard(request, (await found(request)).id)
-    return told(reply.code(202), 'The import is ended. What it wrote stays.')
+    return told(reply.code(202), 'The import was ended. Records that it wrote are kept.')
   })
 }
 
 const told = (reply: FastifyReply, diagnostics: string): FastifyReply => reply.type(fhirType).send(JSON.stringify(successOutcome(diagnostics)))
 
 function requireNoQuery ({ raw }: FastifyRequest): void {
-  if (queryOf(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Ask without parameters.' })
+  if (queryOf(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
 }
 
 function missing (): never {
@@ -77,7 +77,7 @@ const known = new Set<unknown>(['inputFormat', 'inputSource', 'storageDetail', '
 
 function inputsIn (body: unknown): readonly ImportInput[] {
   const { resourceType, parameter } = (Buffer.isBuffer(body) && body.length > 0 ? parseBody(body) : {}) as FhirElement
-  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send Parameters with inputFormat and input, as HAPI takes them.' })
+  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send a Parameters resource with inputFormat and input, as for HAPI.' })
   const parameters = parameter as readonly FhirElement[]
   if (!parameters.every(item => typeof item === 'object' && item !== null && known.has(item.name))) throw refused('parameter', `expected ${[...known].join(', ')}`)
   const [format] = parameters.filter(({ name }) => name === 'inputFormat')
@@ -88,7 +88,7 @@ function inputsIn (body: unknown): readonly ImportInput[] {
 
 function demandPlainStorage (part: unknown): void {
   const parts = Array.isArray(part) ? part as readonly FhirElement[] : []
-  if (parts.some(({ name }) => typeof name === 'string' && name.startsWith('credential'))) throw refused('storageDetail', 'credentials are not sent to sources; use URLs that need none')
+  if (parts.some(({ name }) => typeof name === 'string' && name.startsWith('credential'))) throw refused('storageDetail', 'credentials are not sent to sources; use URLs that need no credentials')
   if (parts.some(({ name, valueCode }) => name === 'type' && valueCode !== 'https')) throw refused('storageDetail', 'expected the type https')
 }
 

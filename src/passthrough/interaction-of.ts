@@ -73,7 +73,7 @@ function methodsAt ({ methods }: Route, { path }: FhirRequest): string[] {
 }
 
 function notOffered (methods: readonly string[]): Failure {
-  return new Failure('METHOD_NOT_ALLOWED', { message: 'This gateway does not offer this interaction; its CapabilityStatement says which it does.', headers: { allow: methods.join(', ') } })
+  return new Failure('METHOD_NOT_ALLOWED', { message: 'This gateway does not support this interaction. Its CapabilityStatement lists those that it supports.', headers: { allow: methods.join(', ') } })
 }
 
 function matches (pattern: readonly string[], path: readonly string[]): boolean {
@@ -91,7 +91,7 @@ function namedIn (pattern: readonly string[], path: readonly string[]): Named {
 }
 
 function notAmongOthers (): never {
-  throw new Failure('METHOD_NOT_ALLOWED', { message: 'An import is a request of its own.', headers: { allow: '' } })
+  throw new Failure('METHOD_NOT_ALLOWED', { message: 'An import must be sent as a separate request.', headers: { allow: '' } })
 }
 
 function search (request: FhirRequest, { type }: Named): FhirInteraction {
@@ -121,7 +121,7 @@ function everything ({ query }: FhirRequest, { id }: Named): FhirInteraction {
   const given = singles(query, ['_count', '_cursor', '_since', '_type', 'start', 'end'])
   const parameters = [...given].filter(([name]) => name !== '_count' && name !== '_cursor')
   for (const [name, value] of parameters) {
-    if (!/^[A-Za-z0-9,:.+-]{1,1000}$/.test(value)) throw refused(name, 'expected a value as the operation has it')
+    if (!/^[A-Za-z0-9,:.+-]{1,1000}$/.test(value)) throw refused(name, 'expected a value of the type that the operation defines')
   }
   return { kind: 'everything', type: 'Patient', id, parameters, ...paging(given) }
 }
@@ -139,14 +139,14 @@ function create (request: FhirRequest, { type }: Named): FhirInteraction {
  */
 function wholeIn (request: FhirRequest, type: string): FhirResource {
   const resource = resourceIn(request, type)
-  if (isSubsetted(resource)) throw new Failure('VALIDATION_ERROR', { message: 'By its tag SUBSETTED this is a part of a record: the rest would be lost. Read the whole record and change that, or patch it; where it is whole, leave the tag out.' })
+  if (isSubsetted(resource)) throw new Failure('VALIDATION_ERROR', { message: 'The tag SUBSETTED marks an incomplete record, so the rest would be lost. Read the whole record and change that, or send a patch. If the record is complete, remove the tag.' })
   return resource
 }
 
 function update (request: FhirRequest, { type, id }: Named): FhirInteraction {
   requireNoQuery(request)
   const resource = wholeIn(request, type)
-  if (resource.id !== undefined && resource.id !== id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id in the URL, or none.' })
+  if (resource.id !== undefined && resource.id !== id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id in the URL, or no id.' })
   return { kind: 'update', type, id, resource, ...versionIn(request) }
 }
 
@@ -192,10 +192,10 @@ function versionIn ({ ifMatch }: FhirRequest): { readonly version?: string } {
 function singles (query: FhirRequest['query'], known: readonly string[]): ReadonlyMap<string, string> {
   const given = new Map<string, string>()
   for (const [name, value] of query) {
-    if (!known.includes(name)) throw refused('query', `this request takes ${known.join(', ')} and nothing else`)
+    if (!known.includes(name)) throw refused('query', `this request supports only ${known.join(', ')}`)
     addSingle(given, name, value)
   }
-  if (given.has('_cursor') && given.size > 1) throw refused('_cursor', 'goes alone: it holds the whole request')
+  if (given.has('_cursor') && given.size > 1) throw refused('_cursor', 'must be the only parameter, because it contains the whole request')
   return given
 }
 

@@ -45,9 +45,9 @@ export function readSearch (type: string, { query, isLenient, fhirBase }: Asking
       if (!(isLenient && error instanceof Failure && error.code === 'UNKNOWN_FILTER')) throw error
     }
   }
-  if (parts.single.has('_cursor') && query.length > 1) throw refused('_cursor', 'goes alone: it holds the whole search')
+  if (parts.single.has('_cursor') && query.length > 1) throw refused('_cursor', 'must be the only parameter, because it contains the whole search')
   demandFew(parts.includes)
-  if (joinedBy(parts.joins) > mostJoined) throw refused('_has', `at most ${mostJoined} chains and _has in one search; a chain over a reference that may lead to several types counts for each, unless it names one, as reference:Type.parameter`)
+  if (joinedBy(parts.joins) > mostJoined) throw refused('_has', `at most ${mostJoined} chains and _has parameters in one search; a chain counts once for each type that its reference can point to, unless it names one, as in reference:Type.parameter`)
   demandBounded(parts)
   return searchOf(type, parts)
 }
@@ -85,7 +85,7 @@ export function criteriaOf (type: string, query: FhirRequest['query'], fhirBase:
 export function readShape (single: ReadonlyMap<string, string>): Shape | undefined {
   const elements = single.get('_elements')
   const summary = single.get('_summary')
-  if (elements !== undefined && !/^[A-Za-z]{1,64}(?:,[A-Za-z]{1,64}){0,99}$/.test(elements)) throw refused('_elements', 'expected names of elements, joined by commas')
+  if (elements !== undefined && !/^[A-Za-z]{1,64}(?:,[A-Za-z]{1,64}){0,99}$/.test(elements)) throw refused('_elements', 'expected comma-separated names of elements')
   if (summary !== undefined && !['true', 'false', 'text', 'data', 'count'].includes(summary)) throw refused('_summary', 'expected true, false, text, data or count')
   const isShaped = summary !== undefined && summary !== 'count'
   if (elements === undefined && !isShaped) return undefined
@@ -114,19 +114,19 @@ function demandKnown (type: string, name: string): string {
   const [plain = ''] = name.split(':', 1)
   if (parameterOf(type, plain) !== undefined) return name
   const near = nearest(plain, [...parameterNames(type), ...commonParameterNames])
-  const says = `no search parameter of ${type} in R4 that is offered here${near === undefined ? '' : `; the nearest is ${near}`}`
+  const says = `not a supported R4 search parameter of ${type}${near === undefined ? '' : `; the nearest is ${near}`}`
   throw new Failure('UNKNOWN_FILTER', { message: `${printable(name)}: ${says}`, issues: [{ severity: 'error', code: 'not-supported', diagnostics: `${printable(name)}: ${says}` }] })
 }
 
 /** `subject:Patient.name`, `patient.name`. */
 function readChain (type: string, name: string, value: string): Join {
   const [, reference = '', target, condition = ''] = /^([a-z][A-Za-z0-9_-]*)(?::([A-Za-z]+))?\.(.+)$/.exec(name) ?? []
-  if (condition.includes('.')) throw refused(printable(name), 'chains go over one reference; search in two steps')
+  if (condition.includes('.')) throw refused(printable(name), 'a chain can follow only one reference; search in two steps')
   if (followedBy(type, reference) === undefined) throw unknownReference(type, name)
   const [plain = ''] = condition.split(':', 1)
   const possible = target === undefined ? parameterOf(type, reference)?.targets ?? [] : [target]
   const types = possible.filter(candidate => isTenantType(candidate) && parameterOf(candidate, plain) !== undefined)
-  if (types.length === 0 || types.length > mostTargets) throw refused(printable(name), `name one type that the reference leads to, as ${reference || 'reference'}:Type.parameter, and one of its search parameters`)
+  if (types.length === 0 || types.length > mostTargets) throw refused(printable(name), `name one type that the reference can point to, as in ${reference || 'reference'}:Type.parameter, and one of its search parameters`)
   return { direction: 'chain', types, reference, condition: [condition, value] }
 }
 
@@ -136,10 +136,10 @@ const mostTargets = 5
 function readHas (type: string, name: string, value: string): Join {
   const [, from = '', reference = '', ...rest] = name.split(':')
   const condition = rest.join(':')
-  if (/^_has(?::|$)/.test(condition) || condition.includes('.')) throw refused('_has', 'goes over one reference; search in two steps')
+  if (/^_has(?::|$)/.test(condition) || condition.includes('.')) throw refused('_has', 'can follow only one reference; search in two steps')
   const targets = parameterOf(from, reference)?.targets
   const leadsHere = followedBy(from, reference) !== undefined && (targets === undefined || targets.includes(type))
-  if (!isTenantType(from) || !leadsHere) throw refused('_has', `expected _has:Type:parameter:condition, with a search parameter of R4 that leads from that type to ${type}`)
+  if (!isTenantType(from) || !leadsHere) throw refused('_has', `expected _has:Type:parameter:condition, with an R4 search parameter of that type that refers to ${type}`)
   demandKnown(from, condition)
   return { direction: 'has', types: [from], reference, condition: [condition, value] }
 }
@@ -151,7 +151,7 @@ function readInclude (type: string, name: string, value: string): Following {
   const iterate = modifier === 'iterate'
   const isFromHere = direction === 'revinclude' || iterate || from === type
   const isKnown = isTenantType(from) && followedBy(from, parameter) !== undefined && (target === undefined || isTenantType(target))
-  if (more.length > 0 || !isFromHere || !isKnown || (modifier !== undefined && !iterate)) throw refused(`_${direction}`, 'expected Type:parameter or Type:parameter:Target, with a search parameter of R4 that is a reference; the only modifier is :iterate')
+  if (more.length > 0 || !isFromHere || !isKnown || (modifier !== undefined && !iterate)) throw refused(`_${direction}`, 'expected Type:parameter or Type:parameter:Target, with an R4 reference search parameter; the only modifier is :iterate')
   return { direction, type: from, parameter, ...target !== undefined && { target }, ...iterate && { iterate } }
 }
 
@@ -168,8 +168,8 @@ function demandFew (includes: readonly Following[]): void {
 function demandBounded ({ parameters, joins }: Parts): void {
   const lists = [...parameters, ...joins.map(({ condition }) => condition)].map(([name, value]) => ({ name, values: splitUnescaped(value, ',').length }))
   const conditions = lists.reduce((sum, { name, values }) => sum + (name === '_sort' ? values : 1), 0)
-  if (conditions > mostConditions) throw refused('query', `at most ${mostConditions} search parameters, and keys in _sort, in one search`)
-  if (lists.reduce((sum, { values }) => sum + values, 0) > mostValues) throw refused('query', `at most ${mostValues} values, those between commas counted, in one search`)
+  if (conditions > mostConditions) throw refused('query', `at most ${mostConditions} search parameters and _sort keys in one search`)
+  if (lists.reduce((sum, { values }) => sum + values, 0) > mostValues) throw refused('query', `at most ${mostValues} values in one search, counting each comma-separated value`)
 }
 
 function readSort (type: string, value: string): string {
@@ -188,7 +188,7 @@ function readTotal (text: string): NonNullable<FhirSearch['total']> {
 }
 
 function unknownReference (type: string, name: string): Failure {
-  return new Failure('UNKNOWN_FILTER', { message: `${printable(name)}: expected a chain over a search parameter of ${type} in R4 that is a reference` })
+  return new Failure('UNKNOWN_FILTER', { message: `${printable(name)}: expected a chain over an R4 reference search parameter of ${type}` })
 }
 
 /** A reference to a record here as the datastore knows it: the URL of this gateway is not the datastore's. */
@@ -198,7 +198,7 @@ function relative ([name, value]: QueryPair, type: string, fhirBase: string): Se
   // After :identifier comes the system of an identifier, and after a chain a condition of the other record.
   if (definition?.kind !== 'reference' || (target !== undefined && !isTenantType(target))) return [name, value]
   const local = value.replaceAll(`${fhirBase}/`, '')
-  if (/(?:^|,)[a-z][a-z0-9+.-]*:\/\//i.test(local) && !leadsToCanonicals(definition.expression)) throw refused(printable(name), 'expected Type/id, of a record of this gateway')
+  if (/(?:^|,)[a-z][a-z0-9+.-]*:\/\//i.test(local) && !leadsToCanonicals(definition.expression)) throw refused(printable(name), 'expected Type/id of a record on this gateway')
   return [name, local]
 }
 

@@ -84,8 +84,8 @@ const offeredAmong = (samples: Readonly<Record<string, Sample>>): string[] => Ob
 export function fhirRest (hasOperation: HasOperation): unknown {
   return {
     mode: 'server',
-    documentation: 'Raw FHIR R4. Every record carries the tag of the organization whose key is sent; others\' records are not found, and a reference must lead to an existing record of the same organization.',
-    security: { description: 'A secret key in the header x-api-key' },
+    documentation: 'Raw FHIR R4. Every record has the tag of the organization that owns the key. Records of other organizations are not found, and a reference must point to an existing record of the same organization.',
+    security: { description: 'A secret key in the x-api-key header' },
     resource: [...resourceTypes].map(type => resourceOf(type, hasOperation)).filter(resource => resource !== undefined),
     ...filled({ interaction: offeredAmong(onSystem).map(code => ({ code })), operation: offeredAmong(bulkOnSystem).map(name => ({ name, definition: bulkDefinition(name) })) }),
     compartment: compartments.map(holder => `http://hl7.org/fhir/CompartmentDefinition/${holder.toLowerCase()}`),
@@ -94,8 +94,8 @@ export function fhirRest (hasOperation: HasOperation): unknown {
 }
 
 const aboutCommon: Readonly<Record<string, string>> = {
-  _tag: 'As system|code, of other systems than the one that tells organizations apart',
-  _source: 'What the datastore wrote there; a meta.source that is sent is not stored'
+  _tag: 'As system|code, with any system except the gateway\'s own tag system',
+  _source: 'The value that the datastore set; a meta.source in a request is not stored'
 }
 
 /** The members that hold something, since FHIR has no empty lists. */
@@ -121,7 +121,7 @@ function definitionOf (type: string, name: string): string {
   return `http://hl7.org/fhir/OperationDefinition/${name === 'validate' ? 'Resource' : type}-${name}`
 }
 
-const aboutBinary = 'Content is sent and read as it is under its own media type, and as the resource under application/fhir+json. X-Security-Context is stored as securityContext.'
+const aboutBinary = 'Raw content is sent and read with its own media type, and the resource with application/fhir+json. X-Security-Context is stored as securityContext.'
 
 function storing (type: string) {
   const conditionals = offeredAmong(conditional(type))

@@ -15,7 +15,7 @@ export function terminology (request: FhirRequest): Terminology {
   const [type, operation] = request.path as [Terminology['type'], string]
   const { parameters: forms, needed } = terminologyOperations[`${type}/${operation}`]!
   const parameters = (request.method === 'POST' ? givenInBody(request) : givenInQuery(request)).map(given => read(given, forms))
-  if (needed !== undefined && !parameters.some(({ name }) => name === needed)) throw refused(needed, 'is needed: the canonical URL of what the operator of the datastore loaded')
+  if (needed !== undefined && !parameters.some(({ name }) => name === needed)) throw refused(needed, 'is required: the canonical URL of a resource that the datastore\'s operator loaded')
   return { kind: 'terminology', type, operation, parameters }
 }
 
@@ -24,9 +24,9 @@ function givenInQuery ({ query }: FhirRequest): readonly Given[] {
 }
 
 function givenInBody ({ query, body }: FhirRequest): readonly Given[] {
-  if (query.length > 0) throw refused('query', 'goes into the body, as Parameters')
+  if (query.length > 0) throw refused('query', 'must be sent in a Parameters resource in the request body')
   const { resourceType, parameter } = isObject(body) ? body : {}
-  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send Parameters, as the operation has them.' })
+  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send a Parameters resource as the operation defines it.' })
   return parameter.map(givenIn)
 }
 
@@ -34,14 +34,14 @@ function givenInBody ({ query, body }: FhirRequest): readonly Given[] {
 function givenIn (part: unknown): Given {
   const { name, ...content } = isObject(part) ? part : {}
   const [[member, value] = [], ...more] = Object.entries(content)
-  if (typeof name !== 'string' || more.length > 0 || !/^value[A-Z]/.test(member ?? '')) throw refused('parameter', 'expected a name and one value[x], in each part')
+  if (typeof name !== 'string' || more.length > 0 || !/^value[A-Z]/.test(member ?? '')) throw refused('parameter', 'expected parts with a name and one value[x] each')
   if (!isObject(value) && !['string', 'boolean', 'number'].includes(typeof value)) throw refused(printable(name), 'expected one value')
   return { name, value: isObject(value) ? value : String(value) }
 }
 
 function read ({ name, value }: Given, forms: Readonly<Record<string, ParameterForm>>): Given {
   const form = Object.hasOwn(forms, name) ? forms[name] : undefined
-  if (form === undefined) throw refused(printable(name), `no parameter that this operation takes here; it takes ${Object.keys(forms).join(', ')}`)
+  if (form === undefined) throw refused(printable(name), `not supported by this operation; it takes ${Object.keys(forms).join(', ')}`)
   return { name, value: readers[form](name, value) }
 }
 
@@ -64,7 +64,7 @@ const readers: Readonly<Record<ParameterForm, Reader>> = {
   code: text('a code', /^[^\s\p{Cc}]+(?: [^\s\p{Cc}]+)*$/u),
   string: text('text', plain),
   boolean: text('true or false', /^(?:true|false)$/),
-  integer: text('a whole number from 0', /^\d{1,6}$/),
+  integer: text('a whole number of 0 or more', /^\d{1,6}$/),
   dateTime: text('a date or time', /^\d{4}(?:-\d\d(?:-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?)?)?$/),
   Coding: (name, value) => codingOf(name, value),
   CodeableConcept: (name, value) => conceptOf(name, value)
@@ -74,15 +74,15 @@ const codingMembers: Readonly<Record<string, Reader>> = { system: canonical, ver
 
 /** Of a Coding what tells which code it is. */
 function codingOf (name: string, value: unknown): FhirElement {
-  if (!isObject(value)) throw refused(name, 'expected a Coding, in Parameters')
+  if (!isObject(value)) throw refused(name, 'expected a Coding, in a Parameters resource')
   const members = Object.entries(value).filter(([member]) => member !== 'userSelected' && member !== 'id')
-  if (!members.every(([member]) => Object.hasOwn(codingMembers, member))) throw refused(name, 'expected a Coding of system, version, code and display')
+  if (!members.every(([member]) => Object.hasOwn(codingMembers, member))) throw refused(name, 'expected a Coding with system, version, code and display')
   return Object.fromEntries(members.map(([member, item]) => [member, codingMembers[member]!(name, item as Given['value'])]))
 }
 
 function conceptOf (name: string, value: unknown): FhirElement {
   const { coding = [], text: words, ...more } = isObject(value) ? value : {}
-  if (!isObject(value) || !Array.isArray(coding) || Object.keys(more).some(member => member !== 'id')) throw refused(name, 'expected a CodeableConcept of coding and text, in Parameters')
+  if (!isObject(value) || !Array.isArray(coding) || Object.keys(more).some(member => member !== 'id')) throw refused(name, 'expected a CodeableConcept with coding and text, in a Parameters resource')
   return { coding: coding.map(item => codingOf(name, item)), ...words !== undefined && { text: text('text', plain)(name, words as Given['value']) } }
 }
 

@@ -33,10 +33,10 @@ const textOf = (value: unknown): string => typeof value === 'string' ? value : '
 const modes = new Set(['create', 'update'])
 
 function demandKnown ([name, value]: QueryPair): void {
-  if (name !== 'mode') throw refused('parameter', 'this operation takes resource and mode; validation is against R4 itself')
+  if (name !== 'mode') throw refused('parameter', 'this operation takes resource and mode; it validates against base R4')
   if (!modes.has(value)) throw refused('mode', 'expected create or update')
 }
 
 function refuse (): never {
-  throw new Failure('BAD_REQUEST', { message: 'Send the resource itself, or Parameters with one parameter that is called resource.' })
+  throw new Failure('BAD_REQUEST', { message: 'Send the resource itself, or a Parameters resource with one parameter named resource.' })
 }

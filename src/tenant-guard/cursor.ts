@@ -46,7 +46,7 @@ const longestCursor = 12_288
 
 /** Cursors sealed by AES-256-GCM, in base64url. */
 export function sealedCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions): Cursors {
-  if (key.length !== 32) throw new Error('the key of the cursors must have 32 bytes')
+  if (key.length !== 32) throw new Error('the cursor key must have 32 bytes')
   return {
     seal (contents, place) {
       const nonce = randomBytes(nonceBytes)
@@ -66,7 +66,7 @@ export function sealedCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions
 
 /** Some servers link to the next page with the whole search, which here may be longer than the client's: a chain becomes a list of ids. */
 function tooLong (): Failure {
-  const message = 'The result has more than one page, and the search is too long to be continued. Narrow it, or ask for more records a page.'
+  const message = 'The result has more than one page, but the search is too long for a cursor. Narrow the search, or request more records per page.'
   return new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
 }
 

@@ -58,5 +58,5 @@ export function decide (interaction: Interaction | FhirInteraction): void {
  * @throws {Failure} METHOD_NOT_ALLOWED
  */
 export function demandChangeable (type: string, id: unknown): void {
-  if (isAccessEvent(type, id)) throw new Failure('METHOD_NOT_ALLOWED', { message: 'The gateway keeps this record of an access; it can be read, and neither changed nor deleted.', headers: { allow: 'GET, HEAD' } })
+  if (isAccessEvent(type, id)) throw new Failure('METHOD_NOT_ALLOWED', { message: 'The gateway wrote this record of an access. It can be read, but not changed or deleted.', headers: { allow: 'GET, HEAD' } })
 }

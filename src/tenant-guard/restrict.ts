@@ -86,8 +86,8 @@ function demandHarmless ([name, value]: SearchParameter, tenant: Tenant): void {
   if (base === undefined || base === azurePage || (base.startsWith('_') && !harmlessControls.has(base))) throw unknownFilter()
   if (modifier !== undefined && (base.startsWith('_') || !(harmlessModifiers.has(modifier) || resourceTypes.has(modifier)))) throw unknownFilter()
   // An empty value would be passed over, and a filter that is passed over shows too much.
-  if (/^[\s,]*$/.test(value) || value.includes('\0') || !value.isWellFormed()) throw refused('A filter has no value, or one that is not text.')
-  if (base === '_sort' && !/^-?\w[\w-]*(,-?\w[\w-]*)*$/.test(value)) throw refused('_sort takes names of filters, joined by commas.')
+  if (/^[\s,]*$/.test(value) || value.includes('\0') || !value.isWellFormed()) throw refused('A filter has no value, or a value that is not text.')
+  if (base === '_sort' && !/^-?\w[\w-]*(,-?\w[\w-]*)*$/.test(value)) throw refused('_sort takes comma-separated names of filters.')
   if (base === '_tag') demandOtherTag(value, tenant)
 }
 
@@ -105,7 +105,7 @@ function demandOtherTag (value: string, tenant: Tenant): void {
     const [system, ...code] = splitUnescaped(token, '|')
     // Whatever a server might take for an escape is one here, and not only those of FHIR.
     const named = system!.replace(/\\(.)/gs, '$1')
-    if (code.length !== 1 || named.trim() === '' || namesTenantSystem(named, tenant)) throw refused('_tag takes tags as system|code, of other systems than the gateway\'s own.')
+    if (code.length !== 1 || named.trim() === '' || namesTenantSystem(named, tenant)) throw refused('_tag takes tags as system|code, with any system except the gateway\'s own tag system.')
   }
 }
 

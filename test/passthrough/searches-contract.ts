@@ -174,5 +174,5 @@ async function long (t: Test, { fhir: join, server }: World): Promise<void> {
   t.strictSame(await pages(await byOne(100)), both, 'page by page')
   // A server whose links hold the whole search lets it be too long for a second page; that is said on the first.
   if (server === 'hapi') t.strictSame(await pages(await byOne(300)), both, 'page by page, longer than any URL')
-  else isRefused(t, await byOne(300), { status: 400, code: 'too-costly' }, 'too long to be continued')
+  else isRefused(t, await byOne(300), { status: 400, code: 'too-costly' }, 'too long for a cursor')
 }

@@ -54,7 +54,7 @@ t.test('a transaction in which that happens is a conflict, and tells what was do
   const { store, accesses, families } = disturbed(({ path }) => path === '', [another('Other')])
   const made = { resourceType: 'Patient', name: [{ family: 'Made' }] }
   const failure = await failureOf(store.perform({ kind: 'transaction', type: 'Bundle', entries: [{ interaction: { kind: 'create', type: 'Patient', resource: made } }, { interaction: update('Own') }], references: new Map(), showsWritten: false }))
-  t.match(failure, { code: 'CONFLICT', message: /^All was done but/ })
+  t.match(failure, { code: 'CONFLICT', message: /^Everything was done except/ })
   t.strictSame((await families()).sort(), ['Made', 'Other'])
   t.match(accesses, [{ kind: 'create', id: /./, failure: undefined }, { kind: 'conditional-update', id: /./, shown: [], failure: 'CONFLICT' }, { kind: 'transaction', failure: 'CONFLICT' }])
 })

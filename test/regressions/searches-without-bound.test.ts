@@ -40,7 +40,7 @@ t.test('a transaction may hold a thousand different references by criteria', asy
   t.equal(sizeOf(...times(1_000, reference)), 1_000)
   const two = entry('POST', 'Observation', observation('Patient?identifier=a', { focus: [{ reference: 'Patient?identifier=b' }] }))
   t.equal(sizeOf(...times(998, reference), two), 1_000)
-  t.throws(() => sizeOf(...times(999, reference), two), { code: 'BAD_REQUEST', message: /at most 1000 different references/ })
+  t.throws(() => sizeOf(...times(999, reference), two), { code: 'BAD_REQUEST', message: /at most 1000 different conditional references/ })
 })
 
 t.test('of the searches that a request becomes eight are under way at once, and no other is begun when one fails', async t => {

@@ -59,7 +59,7 @@ t.test('on a server unlike HAPI what is less is told, with what the gateway does
   })
   t.ok(examination.findings.every(({ state, gateway, change }) => state === 'works' || (gateway && change)))
   t.match(examination.findings.find(({ name }) => name === 'tags-on-update')?.detail, /are removed/)
-  t.match(examination.findings.find(({ name }) => name === 'pages')?.detail, /told by a token/)
+  t.match(examination.findings.find(({ name }) => name === 'pages')?.detail, /identified by a token/)
   t.strictSame(await countsOf(server), [0, 0, 0])
 })
 
@@ -108,7 +108,7 @@ t.test('on a server that passes over tags in searches, nothing but what the exam
 t.test('a server that refuses the credential, or does not answer, ends the examination at once', async t => {
   const { examined } = await ward(t)
   for (const [failure, detail] of [
-    [new Failure('BACKEND_ERROR', { cause: { status: 401, reason: 'our credential was refused' } }), /the credential was refused with status 401/],
+    [new Failure('BACKEND_ERROR', { cause: { status: 401, reason: 'the gateway\'s credential was rejected' } }), /the credential was refused with status 401/],
     [new Failure('BACKEND_UNAVAILABLE', { cause: new Error('x') }), /it does not answer/]
   ] as const) {
     const { findings, stored, left } = await examined(() => async () => { throw failure })

@@ -127,7 +127,7 @@ t.test('the answer to a write that is not the tenant\'s record is not shown but 
     server.behave(json(status, body))
     const failure = await failureOf(act())
     t.equal(failure.code, 'INTERNAL_ERROR')
-    t.match(failure.message, /may have been made/)
+    t.match(failure.message, /check whether it was made/)
     t.equal(gateway.incidents.length, 1)
   }
 })

@@ -60,7 +60,7 @@ function toUpdate (door: Door, { type, id, resource, version }: Updating): Write
 async function toUpdateOrCreate (door: Door, { type, resource, criteria, version }: ConditionalUpdate): Promise<Write> {
   const found = await soleChangeable(door, criteria)
   if (found !== undefined) {
-    if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the record that meets the criteria, or none.' })
+    if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the matching record, or no id.' })
     if (version !== undefined && version !== found.meta.versionId) throw new Failure('PRECONDITION_FAILED')
     return toUpdate(door, { type, id: found.id, resource, version })
   }

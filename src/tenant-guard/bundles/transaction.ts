@@ -47,7 +47,7 @@ interface Done { readonly at: number, readonly entry: BundleEntry, readonly writ
 
 /** An update by criteria that none met, for which the datastore found one that came in the meantime: it is as it came. */
 const isLost = ({ write: { isUpdate = false }, answer: { status } }: Done): boolean => isUpdate && status === 200
-const lost = 'All was done but updates by criteria for which another write made the record at the same time. Read before you repeat anything, and send those updates alone.'
+const lost = 'Everything was done except conditional updates whose record another write created at the same time. Check the records before you repeat anything, and send those updates separately.'
 
 /** What criteria led to is known by the write that they became. */
 function accessBy (done: Done): Access {
@@ -102,7 +102,7 @@ function demandDistinct (writes: Placed): void {
     const name = meantBy(write)
     return name !== undefined && seen.size === seen.add(name).size
   })
-  if (again.length > 0) throw inEntries(new Failure('BAD_REQUEST', { message: 'A transaction writes each record once at most.' }), again.map(([at]) => at))
+  if (again.length > 0) throw inEntries(new Failure('BAD_REQUEST', { message: 'A transaction can write each record only once.' }), again.map(([at]) => at))
 }
 
 /** One record and no other; undefined where nobody knows which. */
@@ -130,9 +130,9 @@ function wholeRefusalOf (answer: Parameters<typeof causeOf>[0], writes: Placed):
   const cause = causeOf(answer)
   if (answer.status === 409 || answer.status === 412) {
     if (writes.some(([, { isVersioned }]) => isVersioned)) return new Failure('PRECONDITION_FAILED', { cause })
-    return new Failure('CONFLICT', { message: 'Nothing was done: a record that is to be deleted is still referred to, a record was changed meanwhile, several records meet the criteria of an entry, or one that should be made does not meet its own.', cause })
+    return new Failure('CONFLICT', { message: 'Nothing was done: other records still refer to a record that would be deleted, a record was changed meanwhile, several records match the criteria of an entry, or a record that would be created does not match its own criteria.', cause })
   }
-  if ([400, 404, 410, 422].includes(answer.status)) return new Failure('VALIDATION_ERROR', { message: 'Nothing was done: the datastore does not accept one of these resources as valid FHIR R4.', cause })
+  if ([400, 404, 410, 422].includes(answer.status)) return new Failure('VALIDATION_ERROR', { message: 'Nothing was done: the datastore rejected one of these resources as invalid FHIR R4.', cause })
   return unexpected(answer, 'a transaction was not answered')
 }
 

@@ -7,37 +7,37 @@ import { observation, patient } from './write-checks.js'
 export const bundleChecks: readonly Check[] = [
   {
     name: 'transaction',
-    title: 'A transaction stores all its entries, and leads its references to them',
+    title: 'A transaction stores all its entries and resolves the references between them',
     otherwise: 'degraded',
     gateway: 'Transactions below /v1/fhir and bulk imports fail.',
-    change: 'Turn transactions on. Azure: the FHIR service of Health Data Services has them, the older API for FHIR has not.',
+    change: 'Turn on transactions. Azure: the FHIR service of Health Data Services supports them, the older API for FHIR does not.',
     examine: async trial => await together(trial)
   },
   {
     name: 'transaction-whole',
-    title: 'A transaction with an entry that cannot be done does nothing',
+    title: 'A transaction with a failing entry changes nothing',
     otherwise: 'blocks',
-    gateway: 'It tells clients that nothing was done though something was.',
-    change: 'Let the server perform transactions wholly or not at all.',
+    gateway: 'It tells clients that nothing was done, although something was.',
+    change: 'Make the server perform transactions completely or not at all.',
     examine: async trial => {
       const { id } = await trial.store(patient)
       const before = (await trial.search('Observation', [], { count: 0, total: 'accurate' }))?.total
       const stale = { resource: trial.tagged({ ...patient, id, gender: 'other' } as Draft), request: { method: 'PUT', url: `Patient/${id}`, ifMatch: 'W/"clinigate-never"' } }
       const answer = await trial.bundle('transaction', [{ ...created(trial, observation()), fullUrl: `urn:uuid:${trial.newId()}` }, stale])
-      if (answer.status === 404 || answer.status === 405 || answer.status === 501) return fails('transactions are not offered', 'degraded')
+      if (answer.status === 404 || answer.status === 405 || answer.status === 501) return fails('transactions are not supported', 'degraded')
       const after = (await trial.search('Observation', [], { count: 0, total: 'accurate' }))?.total
-      return seenAs(answer.status >= 400 && before === after, `it was answered with ${statusOf(answer)}, or a part of it was done`)
+      return seenAs(answer.status >= 400 && before === after, `it was answered with ${statusOf(answer)}, or part of it was done`)
     }
   },
   {
     name: 'batch',
     title: 'Batches are performed',
     otherwise: 'degraded',
-    gateway: 'It performs batches itself, entry by entry, on every server.',
-    change: 'Nothing: clients do not notice.',
+    gateway: 'It always performs batches itself, entry by entry.',
+    change: 'Nothing. Clients do not notice.',
     examine: async trial => {
       const answer = await trial.bundle('batch', [{ request: { method: 'GET', url: 'Patient/clinigate-probe' } }])
-      return holds(entriesIn(answer).length === 1 ? undefined : 'by the gateway: the server has none')
+      return holds(entriesIn(answer).length === 1 ? undefined : 'by the gateway, because the server does not support them')
     }
   }
 ]
@@ -52,5 +52,5 @@ async function together (trial: Trial): Promise<Seen> {
   const subject = second?.resource?.id ?? placeIn(second?.response?.location, { type: 'Patient' })?.id
   if (id === undefined || subject === undefined) return fails(`it was answered with ${statusOf(answer)}`)
   const { reference } = ((await trial.read('Observation', id)).subject ?? {}) as { reference?: string }
-  return seenAs(reference === `Patient/${subject}`, 'the reference of an entry to another does not lead to it')
+  return seenAs(reference === `Patient/${subject}`, 'a reference between entries was not resolved')
 }

@@ -54,7 +54,7 @@ export async function examine ({ pause = pauseFor, signal, onFinding = () => {},
 
 /** What a person must know when records of an examination stay. */
 export const leftText = (left: readonly string[]): string =>
-  `These records of the examination could not be deleted; delete them by hand, or run it again, which tries once more: ${left.join(', ')}.`
+  `These test records could not be deleted. Delete them manually, or run the command again to retry: ${left.join(', ')}.`
 
 async function found (check: Check, trial: Trial): Promise<Finding> {
   const { name, title, otherwise, gateway, change } = check

@@ -7,9 +7,9 @@ import { capabilitiesIn } from '../capabilities.js'
 export const integrityChecks: readonly Check[] = [
   {
     name: 'references-checked',
-    title: 'A reference to what does not exist is refused',
+    title: 'A reference to a record that does not exist is refused',
     otherwise: 'degraded',
-    gateway: 'It checks each reference itself before it writes; one to a record that is deleted in that moment, or through another gateway, is stored and leads nowhere.',
+    gateway: 'It checks each reference itself before it writes. If the target is deleted at the same moment or through another gateway, the reference is stored and points to nothing.',
     change: 'HAPI: enforce_referential_integrity_on_write. Azure has no such setting.',
     examine: async trial => {
       const answer = await trial.post(observation(`Patient/${trial.newId()}`))
@@ -18,33 +18,33 @@ export const integrityChecks: readonly Check[] = [
   },
   {
     name: 'referred-to-kept',
-    title: 'A record that others refer to is not deleted',
+    title: 'A record that other records refer to is not deleted',
     otherwise: 'degraded',
-    gateway: 'A delete that it would answer with 409 is done, and references to the record lead nowhere.',
+    gateway: 'Deletes that should get 409 are performed, and references to the record point to nothing.',
     change: 'HAPI: enforce_referential_integrity_on_delete. Azure has no such setting.',
     examine: async trial => {
       const { subject } = await referred(trial)
       const answer = await trial.ask({ method: 'DELETE', path: `Patient/${subject}` })
-      return seenAs(await trial.isThere('Patient', subject), `the delete was answered with ${statusOf(answer)} and done`)
+      return seenAs(await trial.isThere('Patient', subject), `the delete was performed and answered with ${statusOf(answer)}`)
     }
   },
   {
     name: 'no-cascade',
-    title: 'No parameter makes a delete take other records with it',
+    title: 'No parameter makes a delete remove other records too',
     otherwise: 'unsafe',
-    gateway: 'It never sends the parameter, and refuses it from clients.',
+    gateway: 'It never sends the parameter and refuses it from clients.',
     change: 'HAPI: allow_cascading_deletes false.',
     examine: async trial => {
       const { subject, referrer } = await referred(trial)
       await trial.ask({ method: 'DELETE', path: `Patient/${subject}?_cascade=delete` })
-      return seenAs(await trial.isThere('Observation', referrer), 'a record that referred to a deleted one was deleted with it')
+      return seenAs(await trial.isThere('Observation', referrer), 'a record that referred to the deleted one was deleted too')
     }
   },
   {
     name: 'no-search-in-references',
-    title: 'A search in place of a reference is not followed',
+    title: 'A search instead of a reference is not followed',
     otherwise: 'unsafe',
-    gateway: 'It refuses such references, since the server would search the records of all organizations.',
+    gateway: 'It refuses such references, because the server would search the records of all organizations.',
     change: 'HAPI: allow_inline_match_url_references false.',
     examine: async trial => {
       const value = trial.newId()
@@ -56,9 +56,9 @@ export const integrityChecks: readonly Check[] = [
   },
   {
     name: 'no-expunge',
-    title: 'Nobody can wipe out a record with its versions',
+    title: 'Nobody can expunge a record with its versions',
     otherwise: 'unsafe',
-    gateway: 'It never sends _expunge or $expunge, and refuses them from clients.',
+    gateway: 'It never sends _expunge or $expunge and refuses them from clients.',
     change: 'HAPI: expunge_enabled false, delete_expunge_enabled false.',
     examine: async trial => {
       const { id } = await trial.store(patient)
@@ -68,40 +68,40 @@ export const integrityChecks: readonly Check[] = [
       const parameters = { resourceType: 'Parameters', parameter: [{ name: 'expungeDeletedResources', valueBoolean: true }, { name: 'limit', valueInteger: 1 }] }
       const operation = await trial.ask({ method: 'POST', path: `Patient/${id}/$expunge`, body: JSON.stringify(parameters) })
       if (operation.status === 200) return fails('$expunge is performed')
-      return seenAs(deleted.status >= 400 || history.status !== 404, 'the parameter _expunge of a delete is obeyed')
+      return seenAs(deleted.status >= 400 || history.status !== 404, 'a delete obeys the parameter _expunge')
     }
   },
   {
     name: 'no-mass-delete',
-    title: 'One request deletes one record at most',
+    title: 'One request deletes at most one record',
     otherwise: 'unsafe',
-    gateway: 'It deletes by id alone.',
+    gateway: 'It deletes only by id.',
     change: 'HAPI: allow_multiple_delete false.',
     // Not tried: on a server that passes over the condition it would delete what is not ours.
     examine: async trial => {
       const deletesMany = capabilitiesIn(await trial.ask({ method: 'GET', path: 'metadata' }))?.deletesMany
-      return deletesMany === true ? fails('the CapabilityStatement says that a conditional delete may take several; HAPI says so however it is set, and it was not tried', 'unclear') : holds()
+      return deletesMany === true ? fails('the CapabilityStatement says that a conditional delete can delete several records; HAPI always says so, and it was not tested', 'unclear') : holds()
     }
   },
   {
     name: 'no-subscriptions',
     title: 'Subscriptions are not evaluated',
     otherwise: 'unsafe',
-    gateway: 'It refuses them: a Subscription sees the records of all organizations, and sends them where it says.',
-    change: 'HAPI: all of subscription.*_enabled false. Elsewhere: give nobody the right to write Subscription.',
+    gateway: 'It refuses them, because a Subscription sees the records of all organizations and sends them to its endpoint.',
+    change: 'HAPI: all subscription.*_enabled false. Other servers: give nobody permission to write Subscription.',
     examine: async trial => await unsubscribed(trial)
   },
   {
     name: 'history',
     title: 'Earlier versions of a record can be read',
     otherwise: 'degraded',
-    gateway: 'Reads of a version and _history fail, and it may not know an Idempotency-Key\'s first answer to a change.',
-    change: 'Turn the history of all types on.',
+    gateway: 'Version reads and _history fail, and the first response of a change with an Idempotency-Key may be unavailable.',
+    change: 'Turn on history for all types.',
     examine: async trial => {
       const { id, meta } = await trial.store(patient)
       await trial.put({ ...patient, id, active: true } as Draft & { id: string })
       const version = await trial.ask({ method: 'GET', path: `Patient/${id}/_history/${meta.versionId}` })
-      return seenAs(resourceIn(version)?.meta.versionId === meta.versionId, `a version was answered with ${statusOf(version)}`)
+      return seenAs(resourceIn(version)?.meta.versionId === meta.versionId, `a version read was answered with ${statusOf(version)}`)
     }
   }
 ]
@@ -127,7 +127,7 @@ async function unsubscribed (trial: Trial): Promise<ReturnType<typeof holds>> {
     if (resourceIn(await trial.ask({ method: 'GET', path: `Subscription/${id}` }))?.status === 'active') return fails('one became active')
     await trial.pause(lookMs)
   }
-  return holds('one was stored and stayed without effect')
+  return holds('one was stored but had no effect')
 }
 
 const looks = 6

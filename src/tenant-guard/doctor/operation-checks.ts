@@ -12,24 +12,24 @@ import { observation, patient } from './write-checks.js'
 export const operationChecks: readonly Check[] = [
   {
     name: 'everything',
-    title: '$everything brings a patient and what is about it',
+    title: '$everything returns a patient and the patient\'s records',
     otherwise: 'degraded',
     gateway: 'Patient/<id>/$everything is answered with 400.',
-    change: 'Turn the operation on, if clients need it.',
+    change: 'Turn on the operation if clients need it.',
     examine: async trial => {
       const { id } = await trial.store(patient)
       const about = await trial.store(observation(`Patient/${id}`))
       const answer = await trial.ask({ method: 'GET', path: `Patient/${id}/$everything?_count=100`, headers: { 'cache-control': 'no-cache' } })
       const { matches = [], included = [] } = searchsetIn(answer) ?? {}
-      return seenAs([...matches, ...included].some(resource => (resource as { id?: unknown }).id === about.id), answer.status === 200 ? 'what is about the patient did not come' : `it was answered with ${statusOf(answer)}`)
+      return seenAs([...matches, ...included].some(resource => (resource as { id?: unknown }).id === about.id), answer.status === 200 ? 'the patient\'s records are missing' : `it was answered with ${statusOf(answer)}`)
     }
   },
   {
     name: 'validate',
-    title: '$validate says whether a resource is valid',
+    title: '$validate checks a resource',
     otherwise: 'degraded',
     gateway: 'POST <type>/$validate is answered with 501.',
-    change: 'Turn the operation on, if clients need it.',
+    change: 'Turn on the operation if clients need it.',
     examine: async trial => {
       const answer = await trial.ask({ method: 'POST', path: 'Patient/$validate', body: JSON.stringify(trial.tagged(patient)) })
       const { resourceType, issue } = (jsonIn(answer) ?? {}) as { resourceType?: unknown, issue?: readonly GivenIssue[] }
@@ -38,10 +38,10 @@ export const operationChecks: readonly Check[] = [
   },
   {
     name: 'export',
-    title: 'The server\'s own $export gives the records with a tag, and no others',
+    title: 'The server\'s native $export returns the records with a tag and no others',
     otherwise: 'degraded',
-    gateway: 'Bulk exports walk over tagged searches: they take longer, and give the same records.',
-    change: 'Turn bulk export on, with files below the base URL. Azure writes them to a storage account, so the gateway walks there.',
+    gateway: 'Bulk exports use tagged searches instead, which take longer but return the same records.',
+    change: 'Turn on bulk export, with files below the base URL. Azure writes them to a storage account, so the gateway uses searches there.',
     examine: async trial => await exported(trial)
   }
 ]
@@ -58,11 +58,11 @@ async function exported (trial: Trial): Promise<Seen> {
   const begun = await trial.ask({ method: 'POST', path: '$export', headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
   const job = below(trial, begun.headers['content-location'])
   if (begun.status !== 202) return fails(`it was answered with ${statusOf(begun)}`)
-  if (job === undefined) return fails('it tells of itself at another address than the base URL')
+  if (job === undefined) return fails('its status URL is not below the base URL')
   const done = await ended(trial, job)
   if (done === undefined) {
     await trial.ask({ method: 'DELETE', path: job })
-    return fails(`it was not done after ${looks * lookMs / 1_000} s, and was cancelled; the gateway waits for it`, 'unclear')
+    return fails(`it was not done after ${looks * lookMs / 1_000} s and was cancelled; the gateway would wait for it`, 'unclear')
   }
   if (done.status !== 200) return fails(`it ended with ${statusOf(done)}`)
   return await taken(trial, done, wanted)
@@ -88,8 +88,8 @@ async function taken (trial: Trial, manifest: BackendAnswer, wanted: number): Pr
   if (files.includes(undefined)) return fails('its files are not below the base URL')
   const texts = (await Promise.all(files.map(file => textOf(trial, file!)))).join('\n').split('\n').filter(line => line.trim() !== '')
   const own = texts.filter(text => ownRecord(JSON.parse(text), { tenant: trial.tenant, type: 'Patient' }) !== undefined)
-  if (own.length < texts.length) return fails('it holds records without the tag: exports of organizations will fail', 'blocks')
-  return seenAs(own.length === wanted, `of ${wanted} records ${own.length} came`)
+  if (own.length < texts.length) return fails('it contains records without the tag, so exports of organizations will fail', 'blocks')
+  return seenAs(own.length === wanted, `it returned ${own.length} of ${wanted} records`)
 }
 
 /** More than a trial has is not read: it would be everybody's. */

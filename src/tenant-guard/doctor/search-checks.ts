@@ -9,32 +9,32 @@ import { observation, patient } from './write-checks.js'
 export const searchChecks: readonly Check[] = [
   {
     name: 'tag-search',
-    title: 'A search by tag finds the records with just that system and code',
+    title: 'A search by tag finds only records with exactly that system and code',
     otherwise: 'blocks',
-    gateway: 'Each record is still checked before it is shown, so nothing leaks; but counts and pages are wrong, and the log fills with isolation incidents.',
-    change: 'Let the server index meta.tag, and compare systems and codes with case.',
+    gateway: 'Each record is still checked before it is returned, so nothing leaks. But counts and pages are wrong, and the log fills with isolation incidents.',
+    change: 'Make the server index meta.tag, and compare systems and codes case-sensitively.',
     examine: async trial => await foundByTag(trial)
   },
   {
     name: 'search-after-write',
-    title: 'A record is found as soon as its create was answered',
+    title: 'A record is found as soon as its create has been answered',
     otherwise: 'degraded',
-    gateway: 'Clients do not find what they have just stored, and a reference to it may be refused for a while.',
-    change: 'HAPI: no search cache beyond Cache-Control: no-cache. Elsewhere: no read replica or index that lags behind.',
+    gateway: 'Clients do not find records that they have just stored, and references to them may be refused for a while.',
+    change: 'HAPI: no search cache that ignores Cache-Control: no-cache. Other servers: no read replica or index that lags behind.',
     examine: async trial => {
       for (let round = 1; round <= 3; round++) {
         const { id } = await trial.store(patient)
-        if (!idsOf(await trial.search('Patient', [['_id', id]])).includes(id)) return fails('it was not found at once')
+        if (!idsOf(await trial.search('Patient', [['_id', id]])).includes(id)) return fails('it was not found immediately')
       }
       return holds()
     }
   },
   {
     name: 'id-search',
-    title: 'Several records are found by their ids, with their tags alone',
+    title: 'Several records are found by id, with only their tags',
     otherwise: 'blocks',
-    gateway: 'It cannot look up whose the records are that a new one refers to, and refuses it.',
-    change: 'Let the server take _id with several values, _tag beside it, and _elements.',
+    gateway: 'It cannot look up who owns the records that a new record refers to, and refuses the new record.',
+    change: 'Make the server support _id with several values, _tag together with it, and _elements.',
     examine: async trial => {
       const ids = [(await trial.store(patient)).id, (await trial.store(patient)).id]
       const { path } = restrict({ type: 'Patient', parameters: [['_id', ids.join(',')]], count: 2 }, trial.tenant)
@@ -45,59 +45,59 @@ export const searchChecks: readonly Check[] = [
   },
   {
     name: 'pages',
-    title: 'Pages are linked below the base URL, and each record is on one of them',
+    title: 'Page links are below the base URL, and each record is on one page',
     otherwise: 'blocks',
-    gateway: 'Searches of more than one page are answered with 502: it follows no link to elsewhere.',
-    change: 'Tell the server the address that stands in datastores.<name>.url, or write there the one that the server gives its links. HAPI: server_address, or a proxy that passes Host on.',
+    gateway: 'Searches with more than one page get 502, because it does not follow links to other addresses.',
+    change: 'Configure the server with the address in datastores.<name>.url, or use there the address in the server\'s links. HAPI: server_address, or a proxy that forwards Host.',
     examine: async trial => await paged(trial)
   },
   {
     name: 'totals',
     title: 'A search says how many records match',
     otherwise: 'degraded',
-    gateway: 'It asks for the number apart: one call more for the first page of a search that has more than one.',
-    change: 'Let the server obey _total=accurate.',
+    gateway: 'It requests the number separately: one more call for the first page of a search with several pages.',
+    change: 'Make the server obey _total=accurate.',
     examine: async trial => {
       await trial.store(observation())
       await trial.store(observation())
       if ((await trial.search('Observation', [], { count: 1, total: 'accurate' }))?.total !== undefined) return holds()
       const { path } = restrict({ type: 'Observation', parameters: [], count: 1 }, trial.tenant)
       const apart = searchsetIn(await trial.ask({ method: 'GET', path: `${path}&_summary=count`, headers: { 'cache-control': 'no-cache' } }))
-      return fails(apart?.total === undefined ? 'neither _total=accurate nor _summary=count is obeyed: lists of more than one page have no total' : '_total=accurate is passed over, _summary=count is not')
+      return fails(apart?.total === undefined ? 'neither _total=accurate nor _summary=count is obeyed, so lists with several pages have no total' : '_total=accurate is ignored, _summary=count is not')
     }
   },
   {
     name: 'order',
-    title: 'A search is sorted and bounded by the time of the last change',
+    title: 'A search can be sorted and limited by the time of the last change',
     otherwise: 'degraded',
-    gateway: 'Bulk exports that walk over the records fail, and so do clinigate audit and adopt.',
-    change: 'Let the server take _sort=_lastUpdated and _lastUpdated=ge….',
+    gateway: 'Bulk exports by search fail, and so do clinigate audit and adopt.',
+    change: 'Make the server support _sort=_lastUpdated and _lastUpdated=ge….',
     examine: async trial => {
       const [first, second] = [await trial.store(observation()), await trial.store(observation())]
       const found = idsOf(await trial.search('Observation', [['_lastUpdated', `ge${first.meta.lastUpdated}`], ['_sort', '_lastUpdated']]))
-      return seenAs(found.includes(first.id) && found.indexOf(first.id) < found.indexOf(second.id), 'the records did not come in that order')
+      return seenAs(found.includes(first.id) && found.indexOf(first.id) < found.indexOf(second.id), 'the records were not in that order')
     }
   },
   {
     name: 'form-search',
-    title: 'A search may be sent as a form',
+    title: 'A search can be sent as a form',
     otherwise: 'degraded',
-    gateway: 'Searches that are longer than a URL may be fail: those by hundreds of references or ids.',
-    change: 'Let the server take POST <type>/_search.',
+    gateway: 'Searches that are too long for a URL fail, such as those with hundreds of references or ids.',
+    change: 'Make the server support POST <type>/_search.',
     examine: async trial => {
       const { id } = await trial.store(patient)
       const own = encodeParameters([['_tag', tenantToken(trial.tenant)], ['_count', '50']])
       const answer = await trial.ask({ method: 'POST', path: `Patient/_search?${own}`, form: `_id=${id}`, headers: { 'cache-control': 'no-cache' } })
       const found = idsOf(searchsetIn(answer))
-      return seenAs(found.length === 1 && found[0] === id, answer.status === 200 ? 'the form or the URL was passed over' : `it was answered with ${statusOf(answer)}`)
+      return seenAs(found.length === 1 && found[0] === id, answer.status === 200 ? 'the form or the URL was ignored' : `it was answered with ${statusOf(answer)}`)
     }
   },
   {
     name: 'includes',
-    title: 'Records come along with those that refer to them, and the other way round',
+    title: 'A search can include referenced and referring records',
     otherwise: 'degraded',
     gateway: 'Reads with ?include= and searches with _include, _revinclude or _has find less, or are refused.',
-    change: 'Let the server take _include and _revinclude.',
+    change: 'Make the server support _include and _revinclude.',
     examine: async trial => {
       const subject = await trial.store(patient)
       const referrer = await trial.store(observation(`Patient/${subject.id}`))
@@ -107,19 +107,19 @@ export const searchChecks: readonly Check[] = [
       }
       const forth = await along('Observation', referrer.id, '_include=Observation:subject')
       const back = await along('Patient', subject.id, '_revinclude=Observation:subject')
-      return seenAs(forth.includes(subject.id) && back.includes(referrer.id), 'what should have come along did not')
+      return seenAs(forth.includes(subject.id) && back.includes(referrer.id), 'the included records are missing')
     }
   },
   {
     name: 'unknown-parameters',
     title: 'A search parameter that the server does not know is refused',
     otherwise: 'degraded',
-    gateway: 'It refuses what R4 does not know; a parameter of R4 that this server does not have is passed over, and more is found than was asked for, of the same organization.',
-    change: 'Let the server obey Prefer: handling=strict.',
+    gateway: 'It refuses parameters that R4 does not define. This server ignores R4 parameters that it does not support, so a search finds too many records, all of the same organization.',
+    change: 'Make the server obey Prefer: handling=strict.',
     examine: async trial => {
       const { path } = restrict({ type: 'Patient', parameters: [['clinigate-doctor', 'x']], count: 1 }, trial.tenant)
       const answer = await trial.ask({ method: 'GET', path, headers: strictly })
-      return seenAs(answer.status >= 400, 'it was passed over')
+      return seenAs(answer.status >= 400, 'it was ignored')
     }
   }
 ]
@@ -145,17 +145,17 @@ async function paged (trial: Trial): Promise<Seen> {
     seen.push(...idsOf(found))
     if (found?.next === undefined) break
     const link = pageLink(found.next, trial.backend.baseUrl, searchPaths('Observation'))
-    if (link === undefined) return fails(`the link to the next page leads to ${originOf(found.next)}`)
+    if (link === undefined) return fails(`the link to the next page points to ${originOf(found.next)}`)
     found = searchsetIn(await trial.ask({ method: 'GET', path: link }))
   }
   const isWhole = seen.length === stored.length && stored.every(id => seen.includes(id))
-  return seenAs(isWhole, `of ${stored.length} records, one a page, ${new Set(seen).size} came on ${seen.length} pages`, way)
+  return seenAs(isWhole, `of ${stored.length} records, one per page, ${new Set(seen).size} were found on ${seen.length} pages`, way)
 }
 
 function wayOf (next: string | undefined): string | undefined {
   if (next === undefined) return undefined
-  if (/[?&]_getpages=/.test(next)) return 'the server keeps the result of a search, and forgets it after a time'
-  return /[?&]_offset=/.test(next) ? 'pages are told by their offset' : 'pages are told by a token'
+  if (/[?&]_getpages=/.test(next)) return 'the server stores the result of a search and forgets it after some time'
+  return /[?&]_offset=/.test(next) ? 'pages are identified by offset' : 'pages are identified by a token'
 }
 
 function originOf (link: string): string {

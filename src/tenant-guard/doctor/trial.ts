@@ -108,7 +108,7 @@ export class Trial {
   async store (resource: Draft): Promise<StoredResource> {
     const answer = await this.post(resource)
     const id = resourceIn(answer)?.id ?? placeIn(answer.headers.location, { type: resource.resourceType })?.id
-    if (answer.status !== 201 || id === undefined) throw new Error(`a record for it was not stored (status ${answer.status})`)
+    if (answer.status !== 201 || id === undefined) throw new Error(`a test record was not stored (status ${answer.status})`)
     return await this.read(resource.resourceType, id)
   }
 
@@ -116,7 +116,7 @@ export class Trial {
   async read (type: string, id: string): Promise<StoredResource> {
     const answer = await this.ask({ method: 'GET', path: `${type}/${id}` })
     const resource = resourceIn(answer)
-    if (answer.status !== 200 || resource === undefined) throw new Error(`a record for it could not be read (status ${answer.status})`)
+    if (answer.status !== 200 || resource === undefined) throw new Error(`a test record could not be read (status ${answer.status})`)
     return resource
   }
 

@@ -12,7 +12,7 @@ import type { TypeSearch } from './searches.js'
 /** A datastore gave a record that is not the tenant's. Nothing of the export may be shown. */
 export class ForeignRecord extends Failure {
   constructor () {
-    super('BACKEND_ERROR', { message: 'The datastore exported what it should not, so the export was stopped. The operator has been told.', cause: { reason: 'a record of an export is not the tenant\'s' } })
+    super('BACKEND_ERROR', { message: 'The datastore exported records that it should not, so the export was stopped and the incident was logged.', cause: { reason: 'a record of an export is not the tenant\'s' } })
   }
 }
 

@@ -63,7 +63,7 @@ async function countOf (door: Door, { type, searches }: TypeSearch, since: strin
   let count = 0
   for (const conditions of searches) {
     const answer = await counted(door, type, { since, conditions })
-    if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: `The datastore does not take the search of an export among records of type ${type}; correct _typeFilter.`, cause: causeOf(answer) })
+    if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: `The datastore rejected the search for records of type ${type}. Correct _typeFilter.`, cause: causeOf(answer) })
     const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
     if (found === undefined) throw unexpected(answer, 'the records of an export were not counted')
     const total = found.total ?? await countApart(door, type, since === undefined ? conditions : [...conditions, ['_lastUpdated', `ge${since}`]])

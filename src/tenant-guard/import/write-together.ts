@@ -100,7 +100,7 @@ function requestOf ({ name, version }: StampedRecord) {
 
 function refusalOf (answer: Parameters<typeof causeOf>[0], [record, ...others]: readonly StampedRecord[]): Failure {
   const cause = causeOf(answer)
-  if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { message: 'Somebody else changed the record at the same time. Send it again.', cause })
+  if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { message: 'Another request changed the record at the same time. Send it again.', cause })
   if ([400, 404, 410, 413, 422].includes(answer.status)) return notAccepted(others.length === 0 ? parseStored(record!.text) as FhirResource : undefined, cause)
   return unexpected(answer, 'a transaction of an import was not answered')
 }

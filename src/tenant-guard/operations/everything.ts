@@ -38,8 +38,8 @@ async function firstPage (door: Door, path: string, { parameters, count }: Pick<
   const answer = await ask(door, { method: 'GET', path: `${path}?${encodeParameters([...parameters, ['_count', String(count)]])}`, headers })
   if (answer.status === 200) return answer
   const cause = causeOf(answer)
-  if (isNotOffered(answer, issuesIn(door, answer))) throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not offer this operation.', cause })
-  if (answer.status === 400 || answer.status === 422) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take the parameters of this operation.', cause })
+  if (isNotOffered(answer, issuesIn(door, answer))) throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not support this operation.', cause })
+  if (answer.status === 400 || answer.status === 422) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected the parameters of this operation.', cause })
   return answer
 }
 

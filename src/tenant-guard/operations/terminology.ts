@@ -89,7 +89,7 @@ function shown (door: Door, { type, operation }: Terminology, answer: BackendAns
   const failure = answerFailure(readOnly, answer) ?? refusal(door, answer)
   if (failure !== undefined) throw failure
   const { resourceType } = Object(checkedJsonOf(answer)) as { resourceType?: unknown }
-  if (resourceType !== terminologyOperations[`${type}/${operation}`]!.answer) throw unexpected(answer, 'a question about codes was not answered')
+  if (resourceType !== terminologyOperations[`${type}/${operation}`]!.answer) throw unexpected(answer, 'a terminology operation was not answered')
   return { status: 200, body: publicText(door, answer) }
 }
 
@@ -97,8 +97,8 @@ function refusal (door: Door, answer: BackendAnswer): Failure | undefined {
   const { status } = answer
   if (status === 200) return undefined
   const cause = causeOf(answer)
-  if (status === 404) return new Failure('NOT_FOUND', { message: 'The datastore has no such code, or no such code system, value set or concept map.', cause })
-  if (isNotOffered(answer, issuesIn(door, answer))) return new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not offer this operation.', cause })
-  if (status === 400 || status === 412 || status === 422) return new Failure('BAD_REQUEST', { message: 'The datastore does not answer this question as it was asked.', cause })
-  return unexpected(answer, 'a question about codes was not answered')
+  if (status === 404) return new Failure('NOT_FOUND', { message: 'The datastore has no such code, code system, value set or concept map.', cause })
+  if (isNotOffered(answer, issuesIn(door, answer))) return new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not support this operation.', cause })
+  if (status === 400 || status === 412 || status === 422) return new Failure('BAD_REQUEST', { message: 'The datastore rejected this request.', cause })
+  return unexpected(answer, 'a terminology operation was not answered')
 }

@@ -30,7 +30,7 @@ export async function conditionsWithin (door: Door, { type, within }: Pick<FhirS
 }
 
 const tooMany = ({ parameters }: Compartment): string =>
-  `Too many records are in this compartment in more than one way. Search the type instead, by each of these parameters: ${parameters.join(', ')}.`
+  `Too many records are in this compartment through more than one parameter. Search the type with each of these parameters instead: ${parameters.join(', ')}.`
 
 /** How many of the tenant's records match; one where the datastore does not say. */
 async function countOf (door: Door, type: string, condition: SearchParameter): Promise<number> {

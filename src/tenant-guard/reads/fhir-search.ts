@@ -31,7 +31,7 @@ export async function fhirSearch (door: Door, asked: FhirSearch): Promise<FhirAn
   const path = [request.path, encodeParameters([...asked.includes.map(written), ...shapeParameters(shapeOf(asked))])].filter(part => part !== '').join('&')
   // Else HAPI shows for a minute what it found earlier, without what was stored since.
   const answer = await ask(door, { ...request, path, headers: { 'cache-control': 'no-cache', ...strictly } })
-  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take a parameter of this search, or the value of one.', cause: causeOf(answer) })
+  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected a parameter of this search or its value.', cause: causeOf(answer) })
   const isCountWanted = asked.total === 'accurate' || count === 0
   const countAll = async () => isCountWanted ? await countApart(door, asked.type, conditions.filter(([name]) => name !== '_sort')) : undefined
   return await shownPage(door, asked, { answer, count, countAll })

@@ -31,7 +31,7 @@ export async function history (door: Door, asked: History): Promise<FhirAnswer> 
 async function firstPage (door: Door, path: string, { count, since }: { readonly count: number, readonly since?: string }): Promise<BackendAnswer> {
   const parameters: SearchParameter[] = [['_count', String(count)], ...since === undefined ? [] : [['_since', since] as const]]
   const answer = await ask(door, { method: 'GET', path: `${path}?${encodeParameters(parameters)}` })
-  if ([400, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take these parameters of a history.', cause: causeOf(answer) })
+  if ([400, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected these history parameters.', cause: causeOf(answer) })
   return answer
 }
 

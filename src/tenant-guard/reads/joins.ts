@@ -55,7 +55,7 @@ async function referring (door: Door, type: string, { types, reference, conditio
 
 async function answered (door: Door, search: ReturnType<typeof restrict>, cacheControl: string): Promise<Searchset> {
   const answer = await ask(door, { ...search, headers: { 'cache-control': cacheControl, ...strictly } })
-  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take the condition of a chain or _has.', cause: causeOf(answer) })
+  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected the condition of a chain or _has.', cause: causeOf(answer) })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
   if (found === undefined) throw unexpected(answer, 'the first phase of a joined search was not answered')
   demandFew(found.next === undefined ? found.matches.length : mostFound)
@@ -69,7 +69,7 @@ function idsAmong (door: Door, matches: readonly unknown[], type: string): strin
 }
 
 /** @throws {Failure} BAD_REQUEST, with what to do */
-export function demandFew (found: number, message = `A chain or _has may lead over at most ${mostFound - 1} records. Narrow its condition, or search in two steps.`): void {
+export function demandFew (found: number, message = `A chain or _has can match at most ${mostFound - 1} intermediate records. Narrow its condition, or search in two steps.`): void {
   if (found < mostFound) return
   throw new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
 }

@@ -27,7 +27,7 @@ export async function readRelated (door: Door, { type, id, includes }: RelatedRe
   const path = [search.path, ...includes.map(include => encodeParameters([written(include)]))].join('&')
   // With no-store HAPI would leave out what comes along; without either it shows for a minute what it found before.
   const answer = await ask(door, { method: 'GET', path, headers: { 'cache-control': 'no-cache' } })
-  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not follow one of these references.', cause: causeOf(answer) })
+  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not support following one of these references.', cause: causeOf(answer) })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
   if (found === undefined) throw unexpected(answer, 'a read with related records was not answered')
   const record = found.matches.map(match => ownRecordIn(door, match, { type, id })).find(match => match !== undefined)
@@ -39,7 +39,7 @@ function demandKnown (type: string, includes: readonly Include[]): void {
   const isKnown = (include: Include): boolean => isTenantType(include.type) && followedBy(include.type, include.parameter) !== undefined &&
     (include.direction === 'revinclude' || include.type === type) && (include.target === undefined || isTenantType(include.target))
   if (includes.length > mostIncludes || !includes.every(isKnown)) {
-    throw new Failure('BAD_REQUEST', { message: `Name at most ${mostIncludes} search parameters of R4 that are references, as Type:parameter.` })
+    throw new Failure('BAD_REQUEST', { message: `Name at most ${mostIncludes} R4 reference search parameters, as Type:parameter.` })
   }
 }
 

@@ -20,7 +20,7 @@ export async function search (door: Door, asked: Search): Promise<Page> {
   const request = restrict({ type: asked.type, parameters: asked.parameters, count, total: 'accurate' }, door.tenant)
   // Else HAPI shows for a minute what it found earlier, without what was stored since.
   const answer = await ask(door, { ...request, headers: { 'cache-control': 'no-cache', ...strictly } })
-  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take a filter, or the value of one.', cause: causeOf(answer) })
+  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected a filter or its value.', cause: causeOf(answer) })
   const countAll = () => countApart(door, asked.type, asked.parameters.filter(([name]) => name !== '_sort'))
   return await pageOf(door, asked, { answer, count, countAll })
 }

@@ -107,7 +107,7 @@ interface Page { readonly records: Records, readonly next: string | undefined }
 async function ask ({ send, baseUrl, type }: WalkPlace, request: BackendRequest, caching: string): Promise<Page> {
   // A server that passes over a condition which it does not know would show too much.
   const answer = await send({ ...request, headers: { 'cache-control': caching, prefer: 'handling=strict' } })
-  if (answer.status === 400) throw new Failure('BAD_REQUEST', { message: 'The datastore does not take this search.', cause: causeOf(answer) })
+  if (answer.status === 400) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: causeOf(answer) })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
   if (found === undefined) throw unexpected(answer, 'a search was not answered')
   if (!found.matches.every(match => isRecord(match, type))) throw unexpected(answer, 'a record has no id or no time of its last change')

@@ -16,9 +16,9 @@ const knownControls = new Set(['_id', '_profile', '_security', '_source', '_tag'
  */
 export function readCriteria (search: string): Wanted {
   const [type, query, ...rest] = search.split('?') as [string, ...string[]]
-  if (!isTenantType(type)) throw new CriteriaRefused('Write a search as Type?name=value, with a resource type that tenants can have records of.')
+  if (!isTenantType(type)) throw new CriteriaRefused('A search has the form Type?name=value, with a resource type whose records can belong to a tenant.')
   const criteria = [...new URLSearchParams(query ?? '')] as const
-  if (criteria.length === 0 || rest.length > 0) throw new CriteriaRefused('A search has one ? and at least one name=value after it; --type adopts all records of a type.')
+  if (criteria.length === 0 || rest.length > 0) throw new CriteriaRefused('A search has one ? followed by at least one name=value. To adopt all records of a type, use --type.')
   for (const [name, value] of criteria) demandCondition(name, value)
   return { type, criteria }
 }
@@ -26,8 +26,8 @@ export function readCriteria (search: string): Wanted {
 function demandCondition (name: string, value: string): void {
   const [base = ''] = name.split(/[:.]/)
   const isControl = name.startsWith('_') && !knownControls.has(base) && !name.startsWith('_has:')
-  if (isControl) throw new CriteriaRefused(`Of the parameters that begin with _, a search here takes ${[...knownControls].join(', ')} and _has.`)
-  if (!/^[a-z_]/i.test(name)) throw new CriteriaRefused('A search parameter has a name that begins with a letter.')
+  if (isControl) throw new CriteriaRefused(`Of the parameters that start with _, a search supports only ${[...knownControls].join(', ')} and _has.`)
+  if (!/^[a-z_]/i.test(name)) throw new CriteriaRefused('The name of a search parameter must start with a letter.')
   // An empty value would be passed over.
   if (/^[\s,]*$/.test(value)) throw new CriteriaRefused('Each search parameter needs a value.')
 }

@@ -15,7 +15,7 @@ import { isId } from '../resource-types.js'
 import { marked, stamp } from './stamp.js'
 
 export const wholeAnswer = { prefer: 'return=representation' }
-export const mayBeDone = 'Read before you repeat the change: it may have been made.'
+export const mayBeDone = 'Before you repeat the change, check whether it was made.'
 
 /** A record as it was stored, and the datastore's answer. */
 export interface Written { readonly record: StoredResource, readonly answer: BackendAnswer }
