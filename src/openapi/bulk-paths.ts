@@ -6,10 +6,10 @@ import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
 import { parameter } from './parameters.js'
 
 /** The tag of bulk jobs. */
-export const bulkTag = { name: 'bulk', description: 'Exports and imports of any size, as jobs that a client asks after. Their requests take no `Idempotency-Key`.' }
+export const bulkTag = { name: 'bulk', description: 'Exports and imports of any size, as jobs that a client polls. These requests do not support `Idempotency-Key`.' }
 
 const jobId: JsonSchema = { name: 'id', in: 'path', required: true, description: 'The id of the job.', schema: { type: 'string', pattern: jobIdForm } }
-const fileName: JsonSchema = { name: 'name', in: 'path', required: true, description: 'The name of the file, as the job lists it in its URL.', schema: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$' } }
+const fileName: JsonSchema = { name: 'name', in: 'path', required: true, description: 'The name of the file, as in the URL that the job lists.', schema: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$' } }
 const count = (description: string): JsonSchema => ({ type: 'integer', minimum: 0, description })
 const time = (description: string): JsonSchema => ({ type: 'string', format: 'date-time', description })
 const said = { code: { type: 'string', enum: Object.keys(catalog) }, message: { type: 'string' } }
@@ -20,7 +20,7 @@ export const bulkSchemas: Readonly<Record<string, JsonSchema>> = {
   BulkResource: {
     type: 'string',
     enum: [...mappings.map(({ path }) => path), ...[...resourceTypes].filter(isTenantType)],
-    description: 'A resource by its name here or in R4: `patients` or `Patient`.'
+    description: 'A resource by its path or R4 type: `patients` or `Patient`.'
   },
   BulkJob: {
     type: 'object',
@@ -29,18 +29,18 @@ export const bulkSchemas: Readonly<Record<string, JsonSchema>> = {
       type: { type: 'string', enum: jobKinds },
       status: { type: 'string', enum: jobStatuses },
       totalRecords: count('Absent until it is known.'),
-      processedRecords: count('Done so far, those that failed included.'),
-      failedRecords: count('Of them.'),
-      recordsPerSecond: { type: 'number', minimum: 0, description: 'Since the job was begun; absent until a record is done.' },
-      secondsLeft: count('At that rate; absent where it can\'t be told.'),
+      processedRecords: count('Records processed so far, including failed ones.'),
+      failedRecords: count('Of these, the records that failed.'),
+      recordsPerSecond: { type: 'number', minimum: 0, description: 'Average since the job started; absent until a record is processed.' },
+      secondsLeft: count('Estimated at that rate; absent if unknown.'),
       downloadUrl: { type: 'string', description: 'The results of an import, or the file of an export that has only one.' },
-      files: { type: 'array', items: file, description: 'What a completed export holds.' },
-      errors: { type: 'array', maxItems: 100, items: { type: 'object', properties: { line: count('Counts from 1.'), ...said }, required: ['line', 'code', 'message'] }, description: 'The first lines of an import that failed.' },
+      files: { type: 'array', items: file, description: 'The files of a completed export.' },
+      errors: { type: 'array', maxItems: 100, items: { type: 'object', properties: { line: count('Line number, from 1.'), ...said }, required: ['line', 'code', 'message'] }, description: 'The first failed lines of an import.' },
       failure: { type: 'object', properties: said, required: ['code', 'message'], description: 'Why the job as a whole failed.' },
-      createdAt: time('When it was asked for.'),
-      startedAt: time('When it was first worked on.'),
-      completedAt: time('When it ended, however it did.'),
-      expiresAt: time('When job and files are deleted.')
+      createdAt: time('When the job was requested.'),
+      startedAt: time('When the job started to run.'),
+      completedAt: time('When the job ended, with any status.'),
+      expiresAt: time('When the job and its files are deleted.')
     },
     required: ['id', 'type', 'status', 'processedRecords', 'failedRecords', 'files', 'errors', 'createdAt', 'expiresAt']
   }
@@ -48,14 +48,14 @@ export const bulkSchemas: Readonly<Record<string, JsonSchema>> = {
 
 const job = referTo('BulkJob')
 const tags = [bulkTag.name]
-const lines: JsonSchema = { schema: { type: 'string', description: 'A record a line.' } }
+const lines: JsonSchema = { schema: { type: 'string', description: 'One record per line.' } }
 const content: JsonSchema = { 'application/fhir+ndjson': lines, 'application/x-ndjson': lines, 'application/ndjson': lines }
 
 const exportBody: JsonSchema = {
   type: 'object',
   properties: {
-    resourceTypes: { type: 'array', minItems: 1, items: referTo('BulkResource'), description: 'Absent: all.', examples: [['patients', 'Observation']] },
-    since: { type: 'string', anyOf: [{ format: 'date-time' }, { format: 'date' }], description: 'Only records changed since: a time with its zone, or a date.', examples: ['2030-03-14T09:30:00Z'] },
+    resourceTypes: { type: 'array', minItems: 1, items: referTo('BulkResource'), description: 'If absent, all.', examples: [['patients', 'Observation']] },
+    since: { type: 'string', anyOf: [{ format: 'date-time' }, { format: 'date' }], description: 'Only records changed since this time (with a time zone) or date.', examples: ['2030-03-14T09:30:00Z'] },
     format: { type: 'string', enum: exportFormats, default: 'fhir', description: 'FHIR as it is stored, or the simple form.' }
   },
   additionalProperties: false
@@ -74,9 +74,9 @@ export const bulkPaths: Readonly<Record<string, JsonSchema>> = {
       operationId: 'beginBulkExport',
       tags,
       summary: 'Export records',
-      description: 'Of the key\'s organization and mode, as newline-delimited JSON: a file for each type, to be downloaded once the job is completed. It needs a key that may read.',
+      description: 'Exports the records of the key\'s organization and mode as newline-delimited JSON, one file per type, to download once the job is completed. The key needs the scope read.',
       requestBody: { required: true, content: { 'application/json': { schema: exportBody } } },
-      responses: answersOf({ status: 202, description: 'The export has begun.', data: begun }, [...everywhere, 'INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR'])
+      responses: answersOf({ status: 202, description: 'The export has started.', data: begun }, [...everywhere, 'INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR'])
     }
   },
   '/v1/bulk/jobs': {
@@ -84,7 +84,7 @@ export const bulkPaths: Readonly<Record<string, JsonSchema>> = {
       operationId: 'searchBulkJobs',
       tags,
       summary: 'List bulk jobs',
-      description: 'Those of the key\'s organization and mode that have not expired, newest first.',
+      description: 'The jobs of the key\'s organization and mode that have not expired, newest first.',
       parameters: [parameter('Count'), parameter('Cursor')],
       responses: answersOf({ status: 200, description: 'A page.', data: pageOf(job) }, [...everywhere, 'INVALID_CURSOR'])
     }
@@ -93,17 +93,17 @@ export const bulkPaths: Readonly<Record<string, JsonSchema>> = {
     get: {
       operationId: 'readBulkJob',
       tags,
-      summary: 'Ask after a bulk job',
+      summary: 'Read the status of a bulk job',
       parameters: [jobId],
-      responses: answersOf({ status: 200, description: 'The job as it stands.', data: job }, [...everywhere, 'NOT_FOUND'])
+      responses: answersOf({ status: 200, description: 'The current state of the job.', data: job }, [...everywhere, 'NOT_FOUND'])
     },
     delete: {
       operationId: 'cancelBulkJob',
       tags,
       summary: 'Cancel a bulk job',
-      description: 'One that has ended stays as it is. Records that an import has written are not taken back; its results tell which.',
+      description: 'A job that has ended does not change. Records that an import has written are kept; its results list them.',
       parameters: [jobId],
-      responses: answersOf({ status: 200, description: 'The job as it stands since.', data: job }, [...everywhere, 'NOT_FOUND'])
+      responses: answersOf({ status: 200, description: 'The job after the request.', data: job }, [...everywhere, 'NOT_FOUND'])
     }
   },
   '/v1/bulk/jobs/{id}/files/{name}': {
@@ -111,15 +111,15 @@ export const bulkPaths: Readonly<Record<string, JsonSchema>> = {
       operationId: 'downloadBulkFile',
       tags,
       summary: 'Download a file of a completed export',
-      description: 'Newline-delimited JSON, compressed for a client that takes gzip. A download that broke off goes on with `Range` and `If-Range`, uncompressed.',
+      description: 'Newline-delimited JSON, compressed if the client accepts gzip. To resume an interrupted download, send `Range` and `If-Range`; the rest is uncompressed.',
       parameters: [
         jobId, fileName, parameter('IfNoneMatch'),
         { name: 'Range', in: 'header', description: 'One part of the file, such as `bytes=1000-`.', schema: { type: 'string' } },
-        { name: 'If-Range', in: 'header', description: 'The ETag of the file of which a part is wanted.', schema: { type: 'string' } }
+        { name: 'If-Range', in: 'header', description: 'The ETag of the file to resume.', schema: { type: 'string' } }
       ],
       responses: {
         200: { description: 'The whole file.', headers: { ETag: header('ETag') }, content },
-        206: { description: 'The part that was asked for.', headers: { ETag: header('ETag') }, content },
+        206: { description: 'The requested part.', headers: { ETag: header('ETag') }, content },
         304: { $ref: '#/components/responses/NotModified' },
         ...failuresOf([...everywhere, 'NOT_FOUND', 'RANGE_NOT_SATISFIABLE'])
       }

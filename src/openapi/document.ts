@@ -41,11 +41,11 @@ export function openApiDocument (mappings: readonly Mapping[], { version, url }:
 
 const description = `Clinical records as simple JSON, stored as FHIR R4.
 
-Every request needs a secret key in \`x-api-key\`. Every answer is an envelope of \`data\` and \`meta\`, which has the request's id and how many requests are left (also in the headers \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`); a failure says with \`code\`, \`message\` and \`issues\` what to do.
+Every request needs a secret key in \`x-api-key\`. Every response is an envelope with \`data\` and \`meta\`. \`meta\` contains the request id and the rate limits, which are also in the headers \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`. Errors explain with \`code\`, \`message\` and \`issues\` what to do.
 
-A body that is not understood in full is refused with every failing field named. \`GET\` is answered to \`HEAD\` too, without the body.
+A body with any invalid or unknown field is rejected, and the error names every such field. Wherever \`GET\` is supported, \`HEAD\` is too.
 
-This page as a document for programs: [openapi.json](/openapi.json).`
+The machine-readable version of this page is [openapi.json](/openapi.json).`
 
 /** A path that is not in the document fails otherwise than those that are, and some codes are those of raw FHIR alone. */
 const documented = new Set((Object.keys(catalog) as FailureCode[]).filter(code => code !== 'METHOD_NOT_ALLOWED' && code !== 'NOT_IMPLEMENTED'))
@@ -62,7 +62,7 @@ function tagOf (mapping: Mapping): JsonSchema {
   const block = (value: unknown): string => `\`\`\`json\n${JSON.stringify(JSON.parse(printJson(value)), null, 2)}\n\`\`\``
   return {
     name: mapping.path,
-    description: [mapping.about, '**What you send**', block(exampleOf(mapping)), `**The FHIR ${mapping.type} that it becomes**`, block(exampleFhir(mapping))].join('\n\n')
+    description: [mapping.about, '**What you send**', block(exampleOf(mapping)), `**The resulting FHIR ${mapping.type}**`, block(exampleFhir(mapping))].join('\n\n')
   }
 }
 
@@ -72,7 +72,7 @@ const operation = (op: readonly string[], needed: JsonSchema = {}): JsonSchema =
   ({ type: 'object', properties: { op: { type: 'string', enum: op }, path: pointer, ...needed }, required: ['op', 'path', ...Object.keys(needed)] })
 
 const patchOperation: JsonSchema = {
-  description: 'One operation of RFC 6902 on the simple form.',
+  description: 'One JSON Patch operation (RFC 6902) on the simple form.',
   anyOf: [
     operation(['add', 'replace', 'test'], { value: { description: 'Any JSON value.' } }),
     operation(['move', 'copy'], { from: pointer }),

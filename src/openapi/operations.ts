@@ -65,7 +65,7 @@ function reads (mapping: Mapping, referrers: readonly Mapping[]): JsonSchema {
     summary: `Read ${aRecord(mapping)}`,
     parameters: [recordId, ...includes, parameter('Includes'), parameter('Revincludes'), parameter('IfNoneMatch')],
     responses: {
-      ...answersOf({ status: 200, description: 'The record; a Bundle when _include or _revinclude was sent.', data: { anyOf: [recordWith(mapping, referrers), referTo('Bundle')] }, headers: entityTag }, one()),
+      ...answersOf({ status: 200, description: 'The record, or a Bundle if _include or _revinclude was sent.', data: { anyOf: [recordWith(mapping, referrers), referTo('Bundle')] }, headers: entityTag }, one()),
       304: { $ref: '#/components/responses/NotModified' }
     }
   }
@@ -87,13 +87,13 @@ function updates (mapping: Mapping): JsonSchema {
     operationId: `update${noun}`,
     tags: [mapping.path],
     summary: `Change ${aRecord(mapping)}`,
-    description: 'The body tells the kind of change: an object is a merge (RFC 7396), an array is a JSON Patch (RFC 6902) on the simple form. What the simple form does not show stays. In a merge a field with the value that the record shows is no change, so the record that was read can be sent back whole, read-only fields included.',
+    description: 'The body determines the kind of change: an object is a merge (RFC 7396), an array is a JSON Patch (RFC 6902) on the simple form. Whatever the simple form does not show is kept. In a merge, a field with its current value is not a change, so a record can be sent back as it was read, including read-only fields.',
     parameters: [recordId, parameter('IfMatch'), parameter('IdempotencyKey')],
     requestBody: {
       required: true,
       content: { 'application/json': { schema: { anyOf: [merge.schema, patch.schema] } }, 'application/merge-patch+json': merge, 'application/json-patch+json': patch }
     },
-    responses: answersOf({ status: 200, description: 'The whole changed record.', data: referTo(noun), headers: { ...entityTag, ...replayed } }, one('PRECONDITION_FAILED', ...withBody, 'IDEMPOTENCY_KEY_REUSED'))
+    responses: answersOf({ status: 200, description: 'The complete changed record.', data: referTo(noun), headers: { ...entityTag, ...replayed } }, one('PRECONDITION_FAILED', ...withBody, 'IDEMPOTENCY_KEY_REUSED'))
   }
 }
 

@@ -30,21 +30,21 @@ const common: Readonly<Record<string, JsonSchema>> = {
   IdempotencyKey: {
     name: idempotencyKey.header,
     in: 'header',
-    description: `A new key for each request, such as a UUID. Sent again within ${idempotencyKey.lifetimeHours} hours, the same request with the same key does nothing and gets the first answer, marked \`${idempotencyKey.replayedHeader}: true\`; another request is 422, and one that comes while the first is under way is 409.`,
+    description: `A new key for each request, such as a UUID. If the same request is sent again with the same key within ${idempotencyKey.lifetimeHours} hours, it does nothing and gets the first response, marked \`${idempotencyKey.replayedHeader}: true\`. A different request with the same key gets 422, and a request that arrives while the first one is still being processed gets 409.`,
     schema: { type: 'string', pattern: idempotencyKey.form }
   },
   Includes: {
-    name: '_include', in: 'query', description: 'References of this record to follow, as FHIR has it: `Type:parameter`. The answer is a Bundle.', schema: listOf({ type: 'string', pattern: `^${path}$` })
+    name: '_include', in: 'query', description: 'References of this record to follow, as in FHIR: `Type:parameter`. The response is a Bundle.', schema: listOf({ type: 'string', pattern: `^${path}$` })
   },
   Revincludes: {
-    name: '_revinclude', in: 'query', description: 'Records that refer to this one, as FHIR has it: `Type:parameter`. The answer is a Bundle.', schema: listOf({ type: 'string', pattern: `^${path}$` })
+    name: '_revinclude', in: 'query', description: 'Records that refer to this one, as in FHIR: `Type:parameter`. The response is a Bundle.', schema: listOf({ type: 'string', pattern: `^${path}$` })
   },
-  Count: { name: 'count', in: 'query', description: 'Most records on a page.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
-  Cursor: { name: 'cursor', in: 'query', description: 'The cursor of the page before, for the next one. The rest of the search stays the same.', schema: { type: 'string', minLength: 1 } },
-  UpdatedSince: { name: 'updatedSince', in: 'query', description: 'Stored at this moment or later.', schema: referTo('FilterMoment') },
+  Count: { name: 'count', in: 'query', description: 'Maximum number of records on a page.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
+  Cursor: { name: 'cursor', in: 'query', description: 'The cursor from the previous page. Keep the other parameters the same.', schema: { type: 'string', minLength: 1 } },
+  UpdatedSince: { name: 'updatedSince', in: 'query', description: 'Records stored at this time or later.', schema: referTo('FilterMoment') },
   Ids: { name: 'id', in: 'query', description: 'Records with these ids.', ...joined, schema: referTo('FilterIds') },
-  IfMatch: { name: 'If-Match', in: 'header', description: 'The ETag of the version that you mean, such as `W/"1"`. When another one is stored, nothing changes and the answer is 412.', schema: entityTags },
-  IfNoneMatch: { name: 'If-None-Match', in: 'header', description: 'The ETag of the version that you have, such as `W/"1"`. While it is the one stored, the answer is 304 without a body.', schema: entityTags }
+  IfMatch: { name: 'If-Match', in: 'header', description: 'The ETag of the expected version, such as `W/"1"`. If the record has a different version, nothing changes and the response is 412.', schema: entityTags },
+  IfNoneMatch: { name: 'If-None-Match', in: 'header', description: 'The ETag of the version that you have, such as `W/"1"`. If the record still has this version, the response is 304 without a body.', schema: entityTags }
 }
 
 /** A reference to one of the {@link sharedParameters}. */
@@ -74,12 +74,12 @@ function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSche
   const one = {
     name,
     in: 'query',
-    description: [meanings[filter.kind], ...codes.length > 0 ? [`Known: ${codes.join(', ')}.`] : [], ...rivals.length > 0 ? [`Not together with ${rivals.join(' or ')}.`] : []].join(' '),
+    description: [meanings[filter.kind], ...codes.length > 0 ? [`Known codes: ${codes.join(', ')}.`] : [], ...rivals.length > 0 ? [`Cannot be combined with ${rivals.join(' or ')}.`] : []].join(' '),
     ...!takesOne.has(filter.kind) && filter.kind !== 'boolean' && joined,
     schema: schemaOf(filter)
   }
   if (!filter.hasText) return [one]
-  return [one, { name: `${name}:text`, in: 'query', description: 'Words of its text, from the beginning of one.', schema: referTo('FilterText') }]
+  return [one, { name: `${name}:text`, in: 'query', description: 'Words in its text, matched from the start of a word.', schema: referTo('FilterText') }]
 }
 
 /** The groups whose records come along with one that is read, each in a list under its name. */
@@ -87,23 +87,23 @@ export function includeParameter (names: readonly string[]): JsonSchema {
   return {
     name: 'include',
     in: 'query',
-    description: `Resources that refer to this one, each added to the record as a list of this name; \`${incompleteLists}\` names those that do not hold everything. Not together with _include and _revinclude.`,
+    description: `Resources that refer to this one, each added to the record as a list of this name. \`${incompleteLists}\` names the lists that are not complete. Cannot be combined with _include and _revinclude.`,
     ...joined,
     schema: listOf({ type: 'string', enum: names })
   }
 }
 
 const meanings: Readonly<Record<Filter['kind'], string>> = {
-  string: 'Text that begins so, in any case.',
-  token: 'Codes, or `system|code`; a comma within one is written `\\,`.',
+  string: 'Start of the text, case-insensitive.',
+  token: 'Codes, or `system|code`. Write a comma within a code as `\\,`.',
   boolean: 'true or false.',
-  date: 'A date, or a time with its zone.',
-  from: 'The first moment that counts.',
-  until: 'The last moment that counts; a date covers the whole day.',
+  date: 'A date, or a time with a time zone.',
+  from: 'Earliest date or time, inclusive.',
+  until: 'Latest date or time, inclusive; a date covers the whole day.',
   reference: 'Ids of the first type, or `Type/id`.',
-  quantity: 'Numbers; before each eq, ne, gt, lt, ge or le, and behind it `|system|code` for a unit, when wanted.',
-  number: 'Numbers; before each eq, ne, gt, lt, ge or le when wanted.',
-  uri: 'The whole URI.'
+  quantity: 'Numbers, each with an optional prefix eq, ne, gt, lt, ge or le, and an optional unit as `|system|code`.',
+  number: 'Numbers, each with an optional prefix eq, ne, gt, lt, ge or le.',
+  uri: 'The complete URI.'
 }
 
 function schemaOf ({ kind, types = [], canonicalOf, codes, aliases = {} }: Filter): JsonSchema {
@@ -148,7 +148,7 @@ function sortOf ({ filters }: Mapping): JsonSchema {
   return {
     name: 'sort',
     in: 'query',
-    description: 'Filters by whose values to sort, the first one first; - before one for descending.',
+    description: 'Filters to sort by, most significant first; prefix one with - for descending order.',
     ...joined,
     schema: listOf({ type: 'string', enum: names.flatMap(name => [name, `-${name}`]) })
   }

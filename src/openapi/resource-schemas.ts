@@ -61,9 +61,9 @@ function fieldsOf (mapping: Mapping, form: Form, components: Components): Record
 type Identity = Exclude<(typeof identityFields)[number], 'resourceType'>
 
 const identity: Readonly<Record<Identity, JsonSchema>> = {
-  id: { type: 'string', description: 'Given by the server; never reused.' },
-  versionId: { type: 'string', description: 'Changes with every change; also in the ETag.' },
-  createdAt: { type: 'string', format: 'date-time', description: 'Of a record that was never changed; the datastore does not tell when it made one that was.' },
+  id: { type: 'string', description: 'Assigned by the server and never reused.' },
+  versionId: { type: 'string', description: 'Changes with every update; also in the ETag.' },
+  createdAt: { type: 'string', format: 'date-time', description: 'Only present if the record was never changed, because the datastore does not report the creation time of a changed record.' },
   updatedAt: { type: 'string', format: 'date-time', description: 'When this version was stored.' }
 }
 
@@ -97,4 +97,4 @@ function withDefault ({ fields }: Mapping, name: string, schema: JsonSchema): Js
   return words === undefined ? schema : { ...schema, description: [schema.description, words].filter(part => part !== undefined).join(' ') }
 }
 
-const occasions = new Map<unknown, string>([[now, 'Absent: the time of the request.'], [newUrl, 'Absent: a new URL.']])
+const occasions = new Map<unknown, string>([[now, 'If absent, the time of the request.'], [newUrl, 'If absent, a new URL.']])

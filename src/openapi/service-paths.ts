@@ -2,7 +2,7 @@ import { anyone, enveloped, everywhere, failuresOf, type JsonSchema } from '../e
 import { modes } from '../mode.js'
 
 /** The tag of what concerns the gateway itself. */
-export const serviceTag = { name: 'service', description: 'How the gateway is, what it offers, and what of the month is used.' }
+export const serviceTag = { name: 'service', description: 'Health, capabilities and usage.' }
 
 const open = { tags: [serviceTag.name], security: [] }
 const json = (schema: JsonSchema): JsonSchema => ({ 'application/json': { schema } })
@@ -12,10 +12,10 @@ const check: JsonSchema = { type: 'object', properties: { status: { type: 'strin
 const health: JsonSchema = {
   type: 'object',
   properties: {
-    status: { type: 'string', enum: ['ok', 'degraded'], description: 'degraded: some requests will fail or work from old data.' },
+    status: { type: 'string', enum: ['ok', 'degraded'], description: 'degraded means that some requests will fail or use outdated data.' },
     version: { type: 'string' },
     uptimeSeconds: { type: 'integer', minimum: 0 },
-    checks: { type: 'object', description: 'What the gateway needs, by name.', additionalProperties: check }
+    checks: { type: 'object', description: 'The gateway\'s dependencies, by name.', additionalProperties: check }
   },
   required: ['status', 'version', 'uptimeSeconds', 'checks']
 }
@@ -37,11 +37,11 @@ const usage: JsonSchema = {
     month: { type: 'string', description: 'In UTC.', examples: ['2030-01'] },
     mode: { type: 'string', enum: modes },
     plan: { type: 'string' },
-    limit: { type: ['integer', 'null'], description: 'The allowance of the month; null is unlimited.' },
+    limit: { type: ['integer', 'null'], description: 'The monthly quota; null means unlimited.' },
     used: { type: 'integer', minimum: 0 },
     remaining: { type: ['integer', 'null'], minimum: 0 },
-    overage: { type: 'integer', minimum: 0, description: 'Live requests past the allowance.' },
-    overageAmount: { type: 'string', description: 'What they cost in USD, an exact decimal.', examples: ['0.003'] },
+    overage: { type: 'integer', minimum: 0, description: 'Live requests beyond the quota.' },
+    overageAmount: { type: 'string', description: 'Their cost in USD, an exact decimal.', examples: ['0.003'] },
     resetsAt: { type: 'string', format: 'date-time', description: 'When the next month begins.' }
   },
   required: ['month', 'mode', 'plan', 'limit', 'used', 'remaining', 'overage', 'overageAmount', 'resetsAt']
@@ -53,26 +53,26 @@ export const servicePaths: Readonly<Record<string, JsonSchema>> = {
     get: {
       operationId: 'readHealth',
       ...open,
-      summary: 'Tell whether the gateway works',
-      responses: { 200: { description: 'The gateway answers.', content: json(enveloped(health)) }, ...failuresOf(anyone) }
+      summary: 'Check whether the gateway works',
+      responses: { 200: { description: 'The state of the gateway.', content: json(enveloped(health)) }, ...failuresOf(anyone) }
     }
   },
   '/health/ready': {
     get: {
       operationId: 'readReadiness',
       ...open,
-      summary: 'Tell whether requests should be sent to this process',
+      summary: 'Check whether this process should receive requests',
       description: 'For load balancers.',
-      responses: { 200: { description: 'They should.', content: json(enveloped(ready)) }, ...failuresOf([...anyone, 'BACKEND_UNAVAILABLE']) }
+      responses: { 200: { description: 'The process is ready.', content: json(enveloped(ready)) }, ...failuresOf([...anyone, 'BACKEND_UNAVAILABLE']) }
     }
   },
   '/v1/metadata': {
     get: {
       operationId: 'readMetadata',
       ...open,
-      summary: 'Tell what a client can do, in FHIR',
+      summary: 'Read the FHIR CapabilityStatement',
       responses: {
-        200: { description: 'In the envelope, or bare for a client that would rather have FHIR.', content: { ...json(enveloped(capabilities)), 'application/fhir+json': { schema: capabilities } } },
+        200: { description: 'The CapabilityStatement, in the envelope, or without it if the client prefers FHIR.', content: { ...json(enveloped(capabilities)), 'application/fhir+json': { schema: capabilities } } },
         ...failuresOf([...anyone, 'NOT_ACCEPTABLE'])
       }
     }
@@ -81,9 +81,9 @@ export const servicePaths: Readonly<Record<string, JsonSchema>> = {
     get: {
       operationId: 'readUsage',
       tags: [serviceTag.name],
-      summary: 'Tell what of the month is used',
-      description: 'By the organization of the key, with all its keys of the same mode. Once the month is used up and nothing is served past it, this is still answered, as is what shows or ends a bulk job; none of that is counted then.',
-      responses: { 200: { description: 'The month so far.', content: json(enveloped(usage)) }, ...failuresOf(everywhere) }
+      summary: 'Read the usage of the current month',
+      description: 'The usage of the key\'s organization with all its keys of the same mode. When the quota is used up and there is no overage, this request still works, as do requests that show or cancel bulk jobs. They do not count then.',
+      responses: { 200: { description: 'The usage so far.', content: json(enveloped(usage)) }, ...failuresOf(everywhere) }
     }
   },
   '/openapi.json': {

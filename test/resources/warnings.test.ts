@@ -12,7 +12,7 @@ t.test('who writes an observation without a time is told in meta.warnings, and i
   const warnings = [{
     severity: 'warning',
     code: 'invariant',
-    diagnostics: 'effectiveDateTime: say when this was true of the patient, with this field or effectivePeriod (US Core)',
+    diagnostics: 'effectiveDateTime: give the clinically relevant time in this field or in effectivePeriod (US Core)',
     expression: ['effectiveDateTime']
   }]
   const { data: { id }, meta } = await send('POST', 'observations', pulse, { 'idempotency-key': 'a-first-pulse' })

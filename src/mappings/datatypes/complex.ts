@@ -39,5 +39,5 @@ const isOwn = (stored: FhirElement, systems: readonly string[]): boolean => type
 function otherSystem (systems: readonly string[]) {
   const element = uri('system')
   const escaped = systems.map(system => system.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'))
-  return { ...element, schema: { ...element.schema, pattern: `^(?!(?:${escaped.join('|')})$)`, 'x-expects': 'a system that has no field of its own' } }
+  return { ...element, schema: { ...element.schema, pattern: `^(?!(?:${escaped.join('|')})$)`, 'x-expects': 'a system that does not have its own field' } }
 }

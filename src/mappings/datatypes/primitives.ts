@@ -9,19 +9,19 @@ const longestText = 1024 * 1024
 
 /** A string element of at most `max` characters. */
 export const textUpTo = (max = longestText): Datatype<string> =>
-  formatted('text', `text${max < longestText ? ` of 1 to ${max} characters` : ''}, without spaces or line breaks at its ends`, 'string', { maxLength: max })
+  formatted('text', `text${max < longestText ? ` of 1 to ${max} characters` : ''}, without leading or trailing spaces or line breaks`, 'string', { maxLength: max })
 
 export const text = textUpTo()
 
 /** Words with one space between them, stored as one list item each where a mapping says so. */
-export const words = formatted('words', 'words with one space between them', 'string', { maxLength: 1000 })
+export const words = formatted('words', 'words separated by single spaces', 'string', { maxLength: 1000 })
 
 /** An element of type `code` that takes any code. */
-export const anyCode = formatted('words', 'a code, without spaces at its ends or two together', 'token', { maxLength: 1000 })
+export const anyCode = formatted('words', 'a code, without leading, trailing or double spaces', 'token', { maxLength: 1000 })
 
 export const date = formatted('date', 'a date such as 1990-03-14, 1990-03 or 1990', 'date')
-export const dateTime = formatted('fhir-dateTime', 'a time with its zone such as 2026-03-14T09:30:00Z, or a date', 'date')
-export const instant = formatted('fhir-instant', 'a time to the second with its zone, such as 2026-03-14T09:30:00Z', 'date')
+export const dateTime = formatted('fhir-dateTime', 'a time with a time zone such as 2026-03-14T09:30:00Z, or a date', 'date')
+export const instant = formatted('fhir-instant', 'a time with seconds and a time zone, such as 2026-03-14T09:30:00Z', 'date')
 export const time = formatted('fhir-time', 'a time of day such as 09:30:00', 'string')
 export const uri = formatted('uri-reference', 'a URI without spaces', 'uri')
 

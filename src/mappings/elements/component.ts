@@ -39,7 +39,7 @@ const value = choice<unknown>('value', [
   { suffix: 'Range', codec: range.codec, is: has('low', 'high') },
   { suffix: 'Ratio', codec: ratio.codec, is: has('numerator') },
   { suffix: 'CodeableConcept', codec: concept.codec, is: has('code', 'display') }
-], { about: 'A number with its unit beside it, a text, true or false, or an object: a coding, Quantity, Range, Ratio or Period.' })
+], { about: 'A number with its unit in unit, text, true or false, or an object: a coding, Quantity, Range, Ratio or Period.' })
 
 /** The unit of a number. A changed unit takes the stored code of the old one with it. */
 const unit: Element<string> = {

@@ -14,7 +14,7 @@ import { choice, isBoolean } from './choice.js'
 import { ofFirst } from './in-item.js'
 import { firstPlace, partOfItem } from './part-of-item.js'
 
-const length = datatype({ ...decimal.codec, schema: { ...decimal.codec.schema, minimum: 0, 'x-expects': 'a number from 0' } })
+const length = datatype({ ...decimal.codec, schema: { ...decimal.codec.schema, minimum: 0, 'x-expects': 'a number of 0 or more' } })
 
 /** A reason to take it says that it is taken as needed; it is kept as long as that is said. */
 const withReason: Codec<boolean> = { ...boolean.codec, read: stored => isElement(stored) ? true : undefined, write: () => undefined }
@@ -40,17 +40,17 @@ const instruction = backbone({
 })
 
 /** The first of the Dosages at a path in numbers and codes: 500 mg by mouth, 3 times in 1 d. What else it says is kept. */
-export const dosage = (path: string) => partOfItem(instruction.codec, path, firstPlace, { about: 'How much, how often and how, in numbers and codes.' })
+export const dosage = (path: string) => partOfItem(instruction.codec, path, firstPlace, { about: 'Dose, frequency and route as numbers and codes.' })
 
 /** The words of the first of the Dosages at a path. */
-export const dosageText = (path: string) => ofFirst(path, text('text', { about: 'How to take it, in words.' }))
+export const dosageText = (path: string) => ofFirst(path, text('text', { about: 'Instructions as text.' }))
 
 /** The invariants of Timing that a change of the dosage at a path can break. */
 export const dosageRules = (path: string): readonly Rule[] => [
   {
     key: 'tim-6',
     fields: ['dosage'],
-    says: 'period cannot be removed while a longest period is stored beside it',
+    says: 'period cannot be removed while a maximum period is stored',
     holds: resource => itemsAt(resource, path).map(item => isElement(item) ? at(item, 'timing.repeat') : undefined)
       .every(repeat => !isElement(repeat) || !exists(repeat, 'periodMax') || exists(repeat, 'period'))
   }

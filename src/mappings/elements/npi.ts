@@ -6,7 +6,7 @@ import { inItem } from './in-item.js'
 export const npiSystem = 'http://hl7.org/fhir/sid/us-npi'
 
 const digits = datatype<string>({
-  schema: { type: 'string', format: 'npi', 'x-expects': 'ten digits whose last is the check digit of the NPI' },
+  schema: { type: 'string', format: 'npi', 'x-expects': 'ten digits, the last of which is the NPI check digit' },
   kind: 'token',
   read: stored => typeof stored === 'string' ? stored : undefined,
   write: value => value

@@ -42,12 +42,12 @@ function expressionOf ({ instancePath, keyword, params }: ErrorObject): string {
 function reasonOf ({ keyword, params, parentSchema }: ErrorObject): string {
   const schema = parentSchema as Schema | undefined
   if (keyword === 'required') return 'is required here'
-  if (keyword === 'dependentRequired') return `is required beside ${params.property as string}`
+  if (keyword === 'dependentRequired') return `is required together with ${params.property as string}`
   if (keyword === 'additionalProperties') return unknownName(params.additionalProperty as string, Object.keys(schema?.properties ?? {}))
   if (keyword === 'maxLength') return `at most ${params.limit as number} characters`
   if (keyword === 'maxItems') return `at most ${params.limit as number} items`
-  if (keyword === 'minItems') return 'at least one item; leave the field out where there is none, or send null in a PATCH to remove it'
+  if (keyword === 'minItems') return 'at least one item; leave the field out if there is none, or send null in a PATCH to remove it'
   if (keyword === 'minimum') return `at least ${params.limit as number}`
   if (keyword === 'maximum') return `at most ${params.limit as number}`
-  return `expected ${schema?.['x-expects'] ?? 'another form; see the documentation'}`
+  return `expected ${schema?.['x-expects'] ?? 'a different form; see the documentation'}`
 }

@@ -97,7 +97,7 @@ function checkFields (mapping: Mapping, simple: SimpleForm, shown: SimpleForm = 
       if (element === undefined) return []
       if (element.options.readOnly === true) return [readOnlyField(name)]
       // A change has taken out by now what it removes.
-      if (simple[name] === null && element.options.required !== true) return [fieldIssue(name, 'leave it out; null removes a field of a record that is there')]
+      if (simple[name] === null && element.options.required !== true) return [fieldIssue(name, 'leave it out; null only removes a field of an existing record')]
       return checkValue(element, { name, value: simple[name], shown: shown[name] })
     })
   ]

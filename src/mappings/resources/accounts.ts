@@ -11,7 +11,7 @@ import { backbone } from '../kit/structure.js'
 export const accounts = mapping('Account', {
   path: 'accounts',
   operation: 'createAccount',
-  about: 'What charges are gathered under, and who pays for them.',
+  about: 'An account that collects charges, and who pays for them.',
   fields: {
     identifiers: identifiers(),
     status: code(['active', 'inactive', 'on-hold', 'entered-in-error', 'unknown'])('status', { required: true, filter: 'status' }),
@@ -21,7 +21,7 @@ export const accounts = mapping('Account', {
     servicePeriod: period('servicePeriod'),
     coverage: backbone({
       coverageId: reference('Coverage')('coverage', { required: true }),
-      priority: positiveInteger('priority', { about: 'In which order the coverages pay, from 1.' })
+      priority: positiveInteger('priority', { about: 'Order in which the coverages pay, from 1.' })
     }).list('coverage'),
     ownerId: reference('Organization')('owner', { filter: 'owner' }),
     description: textUpTo(2000)('description'),

@@ -15,12 +15,12 @@ const kind = conceptOf({ max: 200 })
 export const activityDefinitions = mapping('ActivityDefinition', {
   path: 'activity-definitions',
   operation: 'createActivityDefinition',
-  about: 'A template from which requests for one activity are made.',
+  about: 'A template for requests for one activity.',
   fields: {
     identifiers: identifiers(),
     status: code(publicationStatus)('status', { required: true, filter: 'status' }),
-    name: textUpTo(500)('name', { filter: 'name', about: 'A name for computers.' }),
-    title: textUpTo(500)('title', { filter: 'title', about: 'A name for people.' }),
+    name: textUpTo(500)('name', { filter: 'name', about: 'Computer-friendly name.' }),
+    title: textUpTo(500)('title', { filter: 'title', about: 'Human-friendly name.' }),
     description: textUpTo(5000)('description'),
     purpose: textUpTo(5000)('purpose'),
     usage: textUpTo(5000)('usage'),

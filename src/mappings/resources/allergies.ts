@@ -18,7 +18,7 @@ const activeUnlessMistaken = ({ simple }: Given) => simple.verificationStatus ==
 export const allergies = mapping('AllergyIntolerance', {
   path: 'allergies',
   operation: 'createAllergy',
-  about: 'What a patient must not meet, because it has harmed or would harm.',
+  about: 'A patient’s allergy or intolerance to a substance.',
   fields: {
     identifiers: identifiers(),
     patientId: reference('Patient')('patient', { required: true, filter: 'patient' }),
@@ -45,7 +45,7 @@ export const allergies = mapping('AllergyIntolerance', {
       severity: code(['mild', 'moderate', 'severe'])('severity'),
       exposureRoute: conceptOf({ max: 200 })('exposureRoute'),
       note: note('note', { max: 5000 })
-    }).list('reaction', { maxItems: 20, about: 'What happened when the patient met it.' })
+    }).list('reaction', { maxItems: 20, about: 'What happened when the patient was exposed to it.' })
   },
   rules: allergyRules
 })

@@ -21,7 +21,7 @@ export const appointmentResponses = mapping('AppointmentResponse', {
     participantStatus: code(participationStatus)('participantStatus', { required: true, filter: 'part-status' }),
     actorId: reference(actors)('actor', { required: true, filter: 'actor' }),
     participantType: concept.oneOrList('participantType'),
-    start: instant('start', { about: 'Another time that is asked for.' }),
+    start: instant('start', { about: 'A proposed alternative time.' }),
     end: instant('end'),
     comment: text('comment')
   },

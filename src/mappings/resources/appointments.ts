@@ -19,7 +19,7 @@ const actors = ['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson', 
 
 const participant = filled(backbone({
   actorId: typedReference(actors)('actor'),
-  status: code(participationStatus)('status', { about: 'accepted when left out.' }),
+  status: code(participationStatus)('status', { about: 'If absent, accepted.' }),
   required: code(['required', 'optional', 'information-only'])('required'),
   role: concept.first('type')
 }, { identity: ['actorId'] }), { status: 'accepted' })
@@ -36,7 +36,7 @@ const proposedUntilTimed = ({ simple }: Given) => simple.start === undefined && 
 export const appointments = mapping('Appointment', {
   path: 'appointments',
   operation: 'createAppointment',
-  about: 'A meeting that is planned, with those who are to come.',
+  about: 'A planned meeting and its participants.',
   fields: {
     identifiers: identifiers(),
     status: code(['proposed', 'pending', 'booked', 'arrived', 'fulfilled', 'cancelled', 'noshow', 'entered-in-error', 'checked-in', 'waitlist'])(
@@ -44,7 +44,7 @@ export const appointments = mapping('Appointment', {
     patientId: inItem('participant', first('Patient'), reference('Patient')('actor', { required: true, filter: 'patient', shortcutOf: 'participants' })),
     practitionerId: inItem('participant', first('Practitioner'), reference('Practitioner')('actor', { filter: 'practitioner', shortcutOf: 'participants' })),
     locationId: inItem('participant', first('Location'), reference('Location')('actor', { filter: 'location', shortcutOf: 'participants' })),
-    participants: participant.list('participant', { about: 'All who are to come, the patient and the place among them.' }),
+    participants: participant.list('participant', { about: 'All participants, including the patient and the location.' }),
     start: instant('start'),
     end: instant('end'),
     minutesDuration: positiveInteger('minutesDuration'),
@@ -56,7 +56,7 @@ export const appointments = mapping('Appointment', {
     description: text('description'),
     comment: text('comment'),
     patientInstruction: text('patientInstruction'),
-    priority: unsignedInteger('priority', { about: 'The lower, the more urgent; 0 for no priority.' }),
+    priority: unsignedInteger('priority', { about: 'Lower numbers are more urgent; 0 means no priority.' }),
     cancelationReason: concept('cancelationReason'),
     slotIds: reference('Slot').list('slot'),
     basedOnIds: reference('ServiceRequest').list('basedOn'),

@@ -16,7 +16,7 @@ const problems = ['Condition', 'AllergyIntolerance'] as const
 export const assessments = mapping('ClinicalImpression', {
   path: 'assessments',
   operation: 'createAssessment',
-  about: 'What a clinician makes of a patient’s state.',
+  about: 'A clinician’s assessment of a patient’s condition.',
   fields: {
     identifiers: identifiers(),
     status: code(['in-progress', 'completed', 'entered-in-error'])('status', { required: true, default: 'completed', filter: 'status' }),

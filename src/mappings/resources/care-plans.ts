@@ -35,7 +35,7 @@ const activity = backbone({
 export const carePlans = mapping('CarePlan', {
   path: 'care-plans',
   operation: 'createCarePlan',
-  about: 'What is to be done for a patient, by whom and to which ends.',
+  about: 'The planned care of a patient: what, by whom and with which goals.',
   fields: {
     identifiers: identifiers(),
     status: code(requestStatus)('status', { required: true, filter: 'status' }),
@@ -51,11 +51,11 @@ export const carePlans = mapping('CarePlan', {
     contributorIds: reference(authors).list('contributor', { maxItems: 20, about: 'Who else wrote it.' }),
     careTeamIds: reference('CareTeam').list('careTeam', { maxItems: 20, about: 'Who carries it out.' }),
     addressesIds: reference('Condition').list('addresses', { maxItems: 20, about: 'The conditions that it is about.' }),
-    goalIds: reference('Goal').list('goal', { maxItems: 20, about: 'What it is to reach.' }),
+    goalIds: reference('Goal').list('goal', { maxItems: 20, about: 'The goals of the plan.' }),
     note: note('note', { max: 5000 }),
     activity: activity.list('activity', { maxItems: 50, about: 'What is to be done: described here, or a request of its own.' }),
     basedOn: reference('CarePlan').list('basedOn', { maxItems: 10, about: 'The plans that it fulfils.' }),
-    replaces: reference('CarePlan').list('replaces', { maxItems: 10, about: 'The plans that it takes the place of.' }),
+    replaces: reference('CarePlan').list('replaces', { maxItems: 10, about: 'The plans that it replaces.' }),
     partOf: reference('CarePlan').list('partOf', { maxItems: 10, about: 'The plans that it is a part of.' })
   },
   rules: carePlanRules

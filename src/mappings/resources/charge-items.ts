@@ -34,7 +34,7 @@ export const chargeItems = mapping('ChargeItem', {
     requestingOrganizationId: reference('Organization')('requestingOrganization'),
     quantity: comparedAmount('quantity'),
     bodySite: conceptOf({ max: 500 }).list('bodysite', { maxItems: 10, about: 'Where in or on the body.' }),
-    priceOverride: money('priceOverride', { about: 'The price in place of the one in the list.' }),
+    priceOverride: money('priceOverride', { about: 'The price that replaces the list price.' }),
     overrideReason: textUpTo(2000)('overrideReason'),
     enteredDate: dateTime('enteredDate'),
     reason: conceptOf({ max: 500 }).list('reason', { maxItems: 10, about: 'Why the service was rendered.' }),

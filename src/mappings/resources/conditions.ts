@@ -15,7 +15,7 @@ const finding = conceptOf({ max: 500 })
 export const conditions = mapping('Condition', {
   path: 'conditions',
   operation: 'createCondition',
-  about: 'A diagnosis, a problem or another state of a patient that matters.',
+  about: 'A diagnosis, problem or other relevant state of a patient.',
   fields: {
     identifiers: identifiers(),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
@@ -34,11 +34,11 @@ export const conditions = mapping('Condition', {
     recordedDate: dateTime('recordedDate'),
     recorderId: reference(reporters)('recorder'),
     asserterId: reference(reporters)('asserter', { about: 'Who said so.' }),
-    stage: backbone({ summary: finding('summary'), type: conceptOf({ max: 200 })('type') }).list('stage', { maxItems: 10, about: 'How far it is, such as a stage of cancer.' }),
+    stage: backbone({ summary: finding('summary'), type: conceptOf({ max: 200 })('type') }).list('stage', { maxItems: 10, about: 'How advanced it is, such as a cancer stage.' }),
     evidence: backbone({
       code: finding.list('code', { maxItems: 10, about: 'The signs.' }),
       detailIds: anyReference.list('detail', { maxItems: 10, about: 'The records of the signs, as Type/id.' })
-    }).list('evidence', { maxItems: 20, about: 'What it was concluded from.' }),
+    }).list('evidence', { maxItems: 20, about: 'The evidence for it.' }),
     note: note('note', { max: 5000 })
   },
   rules: conditionRules

@@ -15,7 +15,7 @@ const payors = ['Organization', 'Patient', 'RelatedPerson'] as const
 export const coverages = mapping('Coverage', {
   path: 'coverages',
   operation: 'createCoverage',
-  about: 'A patient’s insurance, or the promise of somebody to pay.',
+  about: 'A patient’s insurance, or someone else’s promise to pay.',
   fields: {
     identifiers: identifiers(),
     status: code(financialStatus)('status', { required: true, filter: 'status' }),
@@ -24,15 +24,15 @@ export const coverages = mapping('Coverage', {
     subscriberId: textUpTo(200)('subscriberId', { about: 'The number that the insurer gave the subscriber.' }),
     subscriberRef: reference(['Patient', 'RelatedPerson'])('subscriber', { about: 'Who signed for the insurance.' }),
     policyHolderRef: reference(['Patient', 'RelatedPerson', 'Organization'])('policyHolder', { about: 'Who owns the policy.' }),
-    relationship: conceptOf({ max: 100 })('relationship', { about: 'What the patient is to the subscriber, such as self or child.' }),
+    relationship: conceptOf({ max: 100 })('relationship', { about: 'Relationship of the patient to the subscriber, such as self or child.' }),
     period: period('period'),
     payorIds: reference(payors).list('payor', { required: true, maxItems: 10 }),
     class: backbone({
       type: conceptOf({ max: 200 })('type', { required: true }),
       value: textUpTo(200)('value', { required: true }),
       name: textUpTo(500)('name')
-    }).list('class', { maxItems: 20, about: 'The group, plan and other classes that the insurer goes by.' }),
-    order: positiveInteger('order', { about: 'In which order the coverages of the patient pay, from 1.' }),
+    }).list('class', { maxItems: 20, about: 'The group, plan and other classes that the insurer uses.' }),
+    order: positiveInteger('order', { about: 'Order in which the patient’s coverages pay, from 1.' }),
     network: textUpTo(500)('network'),
     dependent: textUpTo(200)('dependent'),
     subrogation: boolean('subrogation')

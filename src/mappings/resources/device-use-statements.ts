@@ -11,7 +11,7 @@ import { mapping, now } from '../kit/mapping.js'
 export const deviceUseStatements = mapping('DeviceUseStatement', {
   path: 'device-use-statements',
   operation: 'createDeviceUseStatement',
-  about: 'That a patient uses a device, as somebody reports it.',
+  about: 'A report that a patient uses a device.',
   fields: {
     identifiers: identifiers(),
     status: code(['active', 'completed', 'entered-in-error', 'intended', 'stopped', 'on-hold'])('status', { required: true, default: 'active' }),

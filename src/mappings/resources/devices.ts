@@ -31,13 +31,13 @@ export const devices = mapping('Device', {
       carrierHRF: text('carrierHRF'),
       issuer: uri('issuer'),
       jurisdiction: uri('jurisdiction')
-    }).list('udiCarrier', { about: 'The Unique Device Identifier: its fixed part, the whole as people read it, and who issued it under which law.' }),
+    }).list('udiCarrier', { about: 'The Unique Device Identifier: its device identifier, its human-readable form, the issuer and the jurisdiction.' }),
     ownerId: reference('Organization')('owner', { filter: 'organization', about: 'Who is responsible for it.' }),
     locationId: reference('Location')('location', { filter: 'location' }),
     parentId: reference('Device')('parent', { about: 'The device that it is a part of.' }),
     url: uri('url', { about: 'Where it can be reached.' }),
     version: backbone({ value: text('value', { required: true }), type: concept('type') }).list('version', { about: 'The versions of its hardware and software.' }),
-    safety: concept.list('safety', { about: 'What to know to use it safely, such as that it contains latex.' }),
+    safety: concept.list('safety', { about: 'Safety information, such as that it contains latex.' }),
     note: note('note')
   },
   filters: { udi: byText('udi-di') }

@@ -57,7 +57,7 @@ export const documents = mapping('Composition', {
       mode: code(['personal', 'professional', 'legal', 'official'])('mode', { required: true }),
       time: dateTime('time'),
       partyId: reference(['Patient', 'RelatedPerson', 'Practitioner', 'PractitionerRole', 'Organization'])('party')
-    }, { identity: ['partyId'] }).list('attester', { about: 'Those who vouch for the document.' }),
+    }, { identity: ['partyId'] }).list('attester', { about: 'Who attests to the document.' }),
     custodianId: reference('Organization')('custodian'),
     relatesTo: backbone({
       code: code(documentRelations)('code', { required: true }),
@@ -67,7 +67,7 @@ export const documents = mapping('Composition', {
       code: concept.list('code'),
       period: period('period'),
       detailIds: anyReference.list('detail')
-    }).list('event', { about: 'The care that the document tells of.' })
+    }).list('event', { about: 'The care that the document describes.' })
   },
   filters: { dateFrom: from('date'), dateTo: until('date') },
   rules: compositionRules

@@ -15,7 +15,7 @@ const service = conceptOf({ max: 500 })
 export const eligibilityRequests = mapping('CoverageEligibilityRequest', {
   path: 'eligibility-requests',
   operation: 'createEligibilityRequest',
-  about: 'The question to an insurer what a patient’s coverage pays for.',
+  about: 'A question to an insurer about what a patient’s coverage pays for.',
   fields: {
     identifiers: identifiers(),
     status: code(financialStatus)('status', { required: true, filter: 'status' }),

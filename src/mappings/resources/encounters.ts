@@ -22,7 +22,7 @@ const startedNow = ({ now, simple }: Given) => simple.status === 'in-progress' |
 export const encounters = mapping('Encounter', {
   path: 'encounters',
   operation: 'createEncounter',
-  about: 'A visit or another meeting of a patient with those who care.',
+  about: 'A visit or other contact of a patient with care providers.',
   fields: {
     identifiers: identifiers(),
     status: code(['planned', 'arrived', 'triaged', 'in-progress', 'onleave', 'finished', 'cancelled', 'entered-in-error', 'unknown'])(
@@ -42,9 +42,9 @@ export const encounters = mapping('Encounter', {
     period: period('period', { default: startedNow }),
     lengthMinutes: duration.minutes('length'),
     locationId: inFirst('location', reference('Location', { named: true })('location', { filter: 'location' })),
-    location: inFirst('location', placeName('location', { about: 'The place by name, beside locationId or alone.' })),
+    location: inFirst('location', placeName('location', { about: 'The location by name, with or without locationId.' })),
     serviceProviderId: reference('Organization', { named: true })('serviceProvider', { filter: 'service-provider' }),
-    serviceProvider: display(200)('serviceProvider', { about: 'The provider by name, beside serviceProviderId or alone.' }),
+    serviceProvider: display(200)('serviceProvider', { about: 'The provider by name, with or without serviceProviderId.' }),
     appointmentId: reference('Appointment').first('appointment', { filter: 'appointment' }),
     diagnosis: backbone({
       conditionId: reference(['Condition', 'Procedure'])('condition', { required: true }),

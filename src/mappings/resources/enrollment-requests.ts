@@ -9,7 +9,7 @@ import { financialStatus } from '../value-sets.js'
 export const enrollmentRequests = mapping('EnrollmentRequest', {
   path: 'enrollment-requests',
   operation: 'createEnrollmentRequest',
-  about: 'A request to an insurer to take somebody into a coverage.',
+  about: 'A request to an insurer to enroll someone in a coverage.',
   fields: {
     identifiers: identifiers(),
     candidateId: reference('Patient')('candidate', { required: true, filter: 'patient', alias: 'patientId', about: 'Who is to be enrolled; may be sent as patientId.' }),

@@ -25,7 +25,7 @@ export const familyHistory = mapping('FamilyMemberHistory', {
     relationship: conceptOf({ max: 200 })('relationship', { required: true, filter: 'relationship' }),
     sex: conceptOf({ max: 50 })('sex'),
     bornDate: date('bornDate', { choice: 'born' }),
-    ageString: textUpTo(100)('ageString', { choice: 'age', about: 'In place of bornDate.' }),
+    ageString: textUpTo(100)('ageString', { choice: 'age', about: 'Instead of bornDate.' }),
     estimatedAge: boolean('estimatedAge', { about: 'Whether the age is an estimate.' }),
     deceasedBoolean: boolean('deceasedBoolean', { choice: 'deceased' }),
     deceasedDate: date('deceasedDate', { choice: 'deceased' }),

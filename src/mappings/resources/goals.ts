@@ -15,7 +15,7 @@ import { goalAchievement, goalCategories, goalPriority } from '../value-sets.js'
 export const goals = mapping('Goal', {
   path: 'goals',
   operation: 'createGoal',
-  about: 'What a patient’s care is to reach.',
+  about: 'A goal of a patient’s care.',
   fields: {
     identifiers: identifiers(),
     lifecycleStatus: code(['proposed', 'planned', 'accepted', 'active', 'on-hold', 'completed', 'cancelled', 'entered-in-error', 'rejected'])(
@@ -31,7 +31,7 @@ export const goals = mapping('Goal', {
       measure: concept('measure'),
       detail: goalDetail,
       dueDate: date('dueDate', { choice: 'due' })
-    }).list('target', { about: 'What is to be reached, and by when.' }),
+    }).list('target', { about: 'What should be reached, and by when.' }),
     statusDate: date('statusDate'),
     statusReason: text('statusReason'),
     expressedById: reference(['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson'])('expressedBy', { about: 'Whose goal it is.' }),

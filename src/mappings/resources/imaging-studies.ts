@@ -38,13 +38,13 @@ const coding = codingOf()
 export const imagingStudies = mapping('ImagingStudy', {
   path: 'imaging-studies',
   operation: 'createImagingStudy',
-  about: 'The images that were made of a patient in one examination.',
+  about: 'The images of one examination of a patient.',
   fields: {
     identifiers: identifiers(dicomSystem),
     status: code(['registered', 'available', 'cancelled', 'entered-in-error', 'unknown'])('status', { required: true, default: 'available', filter: 'status' }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     studyUid: studyUid({ about: 'The Study Instance UID of DICOM.', example: '1.2.840.113619.2.55.3.604688119' }),
-    modality: modality.list('modality', { filter: 'modality', about: 'All kinds of equipment; R4 finds a study by those of its series alone.' }),
+    modality: modality.list('modality', { filter: 'modality', about: 'All kinds of equipment. In R4, searches find a study only by the kinds in its series.' }),
     started: dateTime('started'),
     description: text('description'),
     encounterId: reference('Encounter')('encounter', { filter: 'encounter' }),
@@ -70,7 +70,7 @@ export const imagingStudies = mapping('ImagingStudy', {
         number: unsignedInteger('number'),
         title: text('title')
       }).list('instance')
-    }).list('series', { about: 'What each piece of equipment made in one go.' }),
+    }).list('series', { about: 'The images that one piece of equipment made in one run.' }),
     locationId: reference('Location')('location'),
     endpointIds: reference('Endpoint').list('endpoint', { about: 'Where the images can be fetched.' }),
     note: note('note')

@@ -41,7 +41,7 @@ export const measureReports = mapping('MeasureReport', {
     status: code(['complete', 'pending', 'error'])('status', { required: true, default: 'complete', filter: 'status' }),
     type: code(['individual', 'subject-list', 'summary', 'data-collection'])('type', { required: true }),
     measureId: canonical('Measure')('measure', { required: true, canonicalOf: 'Measure', filter: 'measure', about: 'The measure by its canonical URL or its id; shown by its URL.' }),
-    period: wholePeriod('period', { required: true, about: 'The time that was measured.' }),
+    period: wholePeriod('period', { required: true, about: 'The measured period.' }),
     patientId: reference(subjects)('subject', { about: 'Whom an individual report is about.' }),
     date: dateTime('date', { default: now, about: 'When the report was made.' }),
     reporterId: reference(['Practitioner', 'PractitionerRole', 'Location', 'Organization'])('reporter', { filter: 'reporter' }),
@@ -49,7 +49,7 @@ export const measureReports = mapping('MeasureReport', {
     group: backbone({
       code: concept('code'),
       ...counted,
-      stratifier: backbone({ code: concept.list('code'), stratum: stratum.list('stratum') }).list('stratifier', { about: 'The same apart for each value, such as by sex.' })
+      stratifier: backbone({ code: concept.list('code'), stratum: stratum.list('stratum') }).list('stratifier', { about: 'The results for each stratum, such as by sex.' })
     }).list('group', { about: 'The counts and scores.' }),
     evaluatedResourceIds: anyReference.list('evaluatedResource', { about: 'What was evaluated, as Type/id.' })
   },

@@ -19,7 +19,7 @@ const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'Patient
 export const medicationDispenses = mapping('MedicationDispense', {
   path: 'medication-dispenses',
   operation: 'createMedicationDispense',
-  about: 'A medicine handed over, or made ready to be.',
+  about: 'A medicine that was or will be handed over.',
   fields: {
     identifiers: identifiers(),
     status: code(['preparation', 'in-progress', 'cancelled', 'on-hold', 'completed', 'entered-in-error', 'stopped', 'declined', 'unknown'])(

@@ -12,13 +12,13 @@ import { backbone } from '../kit/structure.js'
 export const medicationKnowledge = mapping('MedicationKnowledge', {
   path: 'medication-knowledge',
   operation: 'createMedicationKnowledge',
-  about: 'What is known of a medicine apart from any patient.',
+  about: 'Knowledge about a medicine, independent of any patient.',
   fields: {
     code: concept('code', { required: true, filter: 'code' }),
     status: code(['active', 'inactive', 'entered-in-error'])('status', { default: 'active', filter: 'status' }),
     doseForm: concept('doseForm', { filter: 'doseform', about: 'Such as tablet or powder.' }),
     manufacturerId: reference('Organization', { named: true })('manufacturer', { filter: 'manufacturer' }),
-    manufacturer: display(200)('manufacturer', { about: 'The manufacturer by name, beside manufacturerId or alone.' }),
+    manufacturer: display(200)('manufacturer', { about: 'The manufacturer by name, with or without manufacturerId.' }),
     amount: simpleQuantity('amount', { about: 'How much of it is in a package.' }),
     synonym: text.list('synonym'),
     productType: concept.list('productType', { about: 'Such as branded or generic.' }),

@@ -16,7 +16,7 @@ const sources = ['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson',
 export const medicationStatements = mapping('MedicationStatement', {
   path: 'medication-statements',
   operation: 'createMedicationStatement',
-  about: 'That a patient takes a medicine, as somebody reports it.',
+  about: 'A report that a patient takes a medicine.',
   fields: {
     identifiers: identifiers(),
     status: code(['active', 'completed', 'entered-in-error', 'intended', 'stopped', 'on-hold', 'unknown', 'not-taken'])(

@@ -17,7 +17,7 @@ const instruction = textUpTo(2000)
 export const nutritionOrders = mapping('NutritionOrder', {
   path: 'nutrition-orders',
   operation: 'createNutritionOrder',
-  about: 'What a patient is to eat and drink, or is to be fed by a tube.',
+  about: 'A patient’s diet, supplements or tube feeding.',
   fields: {
     identifiers: identifiers(),
     status: code(requestStatus)('status', { required: true, filter: 'status' }),

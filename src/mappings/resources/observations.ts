@@ -25,7 +25,7 @@ export const observations = mapping('Observation', {
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
     category: conceptOf({ known: observationCategories }).oneOrList('category', { filter: 'category' }),
     component: component.list('component'),
-    effectiveDateTime: dateTime('effectiveDateTime', { choice: 'effective', about: 'The time at which it is true of the patient.' }),
+    effectiveDateTime: dateTime('effectiveDateTime', { choice: 'effective', about: 'The clinically relevant time of the observation.' }),
     effectivePeriod: period('effectivePeriod', { choice: 'effective' }),
     issued: instant('issued'),
     interpretation: conceptOf({ known: interpretations }).oneOrList('interpretation'),

@@ -15,7 +15,7 @@ const paymentStatus = wordsOf('http://terminology.hl7.org/CodeSystem/paymentstat
 export const paymentNotices = mapping('PaymentNotice', {
   path: 'payment-notices',
   operation: 'createPaymentNotice',
-  about: 'The word that a payment was made or has arrived.',
+  about: 'A notice that a payment was made or received.',
   fields: {
     identifiers: identifiers(),
     status: code(financialStatus)('status', { required: true, default: 'active', filter: 'status' }),
@@ -28,7 +28,7 @@ export const paymentNotices = mapping('PaymentNotice', {
     providerId: provider('provider', { filter: 'provider' }),
     payeeId: provider('payee', { about: 'Who was paid.' }),
     requestId: anyReference('request', { filter: 'request', about: 'What the payment is for, such as Claim/123.' }),
-    responseId: anyReference('response', { filter: 'response', about: 'The answer to that, such as ClaimResponse/123.' })
+    responseId: anyReference('response', { filter: 'response', about: 'The response to that, such as ClaimResponse/123.' })
   },
   filters: { createdFrom: from('created'), createdTo: until('created'), dateFrom: from('created'), dateTo: until('created') }
 })

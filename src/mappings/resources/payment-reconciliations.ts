@@ -17,7 +17,7 @@ const paymentTypes = wordsOf('http://terminology.hl7.org/CodeSystem/payment-type
 export const paymentReconciliations = mapping('PaymentReconciliation', {
   path: 'payment-reconciliations',
   operation: 'createPaymentReconciliation',
-  about: 'A payment of an insurer, laid out over the claims that it pays.',
+  about: 'An insurer’s payment, allocated to the claims that it covers.',
   fields: {
     identifiers: identifiers(),
     status: code(financialStatus)('status', { required: true, default: 'active', filter: 'status' }),

@@ -14,7 +14,7 @@ import { administrativeGender } from '../value-sets.js'
 export const persons = mapping('Person', {
   path: 'persons',
   operation: 'createPerson',
-  about: 'A human being apart from any role, which joins the records that are of the same one.',
+  about: 'A human being independent of any role, who links the records of the same person.',
   fields: {
     identifiers: identifiers(),
     firstName: firstName({ required: true, max: 100 }),
@@ -29,8 +29,8 @@ export const persons = mapping('Person', {
     active: boolean('active'),
     link: backbone({
       targetId: reference(['Patient', 'Practitioner', 'RelatedPerson', 'Person'])('target', { required: true }),
-      assurance: code(['level1', 'level2', 'level3', 'level4'])('assurance', { about: 'How sure it is that both are the same person.' })
-    }).list('link', { maxItems: 20, about: 'The records that are of this person.' })
+      assurance: code(['level1', 'level2', 'level3', 'level4'])('assurance', { about: 'How certain it is that both are the same person.' })
+    }).list('link', { maxItems: 20, about: 'The records of this person.' })
   },
   filters: { name: byText('name') }
 })

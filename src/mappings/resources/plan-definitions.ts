@@ -16,8 +16,8 @@ export const planDefinitions = mapping('PlanDefinition', {
   fields: {
     identifiers: identifiers(),
     status: code(publicationStatus)('status', { required: true, filter: 'status' }),
-    name: textUpTo(500)('name', { filter: 'name', about: 'A name for computers.' }),
-    title: textUpTo(500)('title', { filter: 'title', about: 'A name for people.' }),
+    name: textUpTo(500)('name', { filter: 'name', about: 'Computer-friendly name.' }),
+    title: textUpTo(500)('title', { filter: 'title', about: 'Human-friendly name.' }),
     type: kind('type', { filter: 'type' }),
     description: textUpTo(5000)('description'),
     purpose: textUpTo(5000)('purpose'),

@@ -13,7 +13,7 @@ const kind = conceptOf({ max: 200 })
 export const schedules = mapping('Schedule', {
   path: 'schedules',
   operation: 'createSchedule',
-  about: 'The calendar of those whose time can be booked, made of slots.',
+  about: 'The calendar of people or things whose time can be booked, made of slots.',
   fields: {
     identifiers: identifiers(),
     active: boolean('active', { filter: 'active' }),

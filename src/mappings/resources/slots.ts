@@ -12,7 +12,7 @@ const kind = conceptOf({ max: 200 })
 export const slots = mapping('Slot', {
   path: 'slots',
   operation: 'createSlot',
-  about: 'A stretch of a schedule that may be booked.',
+  about: 'A time in a schedule that can be booked.',
   fields: {
     identifiers: identifiers(),
     scheduleId: reference('Schedule')('schedule', { required: true, filter: 'schedule' }),

@@ -27,7 +27,7 @@ const parameter = backbone({
 export const tasks = mapping('Task', {
   path: 'tasks',
   operation: 'createTask',
-  about: 'Something to be done, and how far it is.',
+  about: 'Something to be done, and its progress.',
   fields: {
     identifiers: identifiers(),
     status: code(['draft', 'requested', 'received', 'accepted', 'rejected', 'ready', 'cancelled', 'in-progress', 'on-hold', 'failed', 'completed', 'entered-in-error'])(

@@ -20,13 +20,13 @@ export const compositionRules: readonly Rule[] = [
   {
     key: 'cmp-2',
     fields: ['sections'],
-    says: 'a section of which it is stored why it is empty cannot have resourceIds',
+    says: 'a section with a stored reason why it is empty cannot have resourceIds',
     holds: composition => sectionsIn(composition).every(section => !(exists(section, 'emptyReason') && exists(section, 'entry')))
   },
   {
     key: 'txt-1',
     fields: ['sections'],
-    says: 'XHTML must be well-formed, with elements and attributes of formatting alone and something to read',
+    says: 'XHTML must be well-formed, use only formatting elements and attributes, and contain visible content',
     holds: composition => sectionsIn(composition).map(section => at(section, 'text.div')).every(div => typeof div !== 'string' || isNarrative(div))
   }
 ]

@@ -5,7 +5,7 @@ export const deviceRequestRules: readonly Rule[] = [
   {
     key: 'code[x] 1..1',
     fields: ['code', 'deviceId'],
-    says: 'one of code and deviceId is needed',
+    says: 'code or deviceId is required',
     holds: request => exists(request, 'code[x]')
   }
 ]

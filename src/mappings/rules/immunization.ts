@@ -5,7 +5,7 @@ export const immunizationRules: readonly Rule[] = [
   {
     key: 'occurrence[x] 1..1',
     fields: ['occurrenceDateTime', 'occurrenceText'],
-    says: 'one of occurrenceDateTime and occurrenceText is needed',
+    says: 'occurrenceDateTime or occurrenceText is required',
     holds: immunization => exists(immunization, 'occurrence[x]')
   }
 ]

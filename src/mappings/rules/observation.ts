@@ -8,7 +8,7 @@ export const observationRules: readonly Rule[] = [
     key: 'US Core',
     severity: 'warning',
     fields: ['effectiveDateTime'],
-    says: 'say when this was true of the patient, with this field or effectivePeriod',
+    says: 'give the clinically relevant time in this field or in effectivePeriod',
     holds: observation => exists(observation, 'effective[x]')
   },
   {

@@ -13,13 +13,13 @@ export const organizationRules: readonly Rule[] = [
   {
     key: 'org-2',
     fields: ['address'],
-    says: 'the address of an organization cannot be of use home',
+    says: 'an organization cannot have an address with use home',
     holds: organization => !hasHome(organization, 'address')
   },
   {
     key: 'org-3',
     fields: ['phone', 'email'],
-    says: 'a telephone number or e-mail address of an organization cannot be of use home',
+    says: 'an organization cannot have a phone number or e-mail address with use home',
     holds: organization => !hasHome(organization, 'telecom')
   }
 ]
