@@ -28,12 +28,12 @@ interface Place { readonly holder: Holder, readonly token: string }
  */
 export function patched (body: readonly unknown[], value: unknown): unknown {
   if (body.length > mostOperations || !body.every(isOperation)) {
-    throw new Failure('BAD_REQUEST', { message: `Each JSON Patch operation needs op (${Object.keys(apply).join(', ')}) and path, and value or from where RFC 6902 has them; at most ${mostOperations}.` })
+    throw new Failure('BAD_REQUEST', { message: `Each JSON Patch operation needs op (${Object.keys(apply).join(', ')}) and path, and value or from where RFC 6902 requires them. At most ${mostOperations} operations are allowed.` })
   }
   const draft = { root: copyOf(value), copied: 0, shifted: 0 }
   const failed = body.findIndex(operation => !isApplied(draft, operation))
-  if (failed >= 0) throw refusal(failed, 'this operation cannot be applied to the record as it is now; read it again and correct path or test')
-  if (isDeeper(draft.root, maxDepth)) throw refusal(body.length - 1, `the patch leaves more than ${maxDepth} levels`)
+  if (failed >= 0) throw refusal(failed, 'this operation cannot be applied to the current version of the record; read it again and correct the path or the test')
+  if (isDeeper(draft.root, maxDepth)) throw refusal(body.length - 1, `the result is nested deeper than ${maxDepth} levels`)
   return draft.root
 }
 

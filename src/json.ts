@@ -40,7 +40,7 @@ export function parseStrict (body: Uint8Array): unknown {
   if (depth > maxDepth) throw new JsonRefused(`nested deeper than ${maxDepth} levels`)
   const value = parseOrRefuse(text, numbers)
   if (numbers.some(number => isOutOfRange(number.text))) throw new JsonRefused('a number is too large, too small or too long')
-  if (countMembers(value) < members) throw new JsonRefused('a name stands twice in one object')
+  if (countMembers(value) < members) throw new JsonRefused('an object has the same name twice')
   return value
 }
 
@@ -212,7 +212,7 @@ function unmarked (value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   const holder = value as Record<string, unknown>
   for (const key of Object.keys(holder)) {
-    if (key.startsWith(marker)) throw new SyntaxError('a number stands where a name should')
+    if (key.startsWith(marker)) throw new SyntaxError('a number is used as a name')
     const item = holder[key]
     if (typeof item === 'string' || typeof item === 'object') holder[key] = unmarked(item)
   }
@@ -237,8 +237,8 @@ function countMembers (value: unknown): number {
 }
 
 function refusePoison (text: string): void {
-  if (text.includes('\0')) throw new JsonRefused('text must not hold the character U+0000')
-  if (!text.isWellFormed()) throw new JsonRefused('text holds half of a surrogate pair')
+  if (text.includes('\0')) throw new JsonRefused('text must not contain the character U+0000')
+  if (!text.isWellFormed()) throw new JsonRefused('text contains half of a surrogate pair')
 }
 
 /** One level printed here, what is below it by the engine wherever it holds no such number. */

@@ -145,7 +145,7 @@ export class CircuitOpen extends Error {
   readonly code = 'CIRCUIT_OPEN'
 
   constructor () {
-    super('the datastore did not answer, and is asked again when it does')
+    super('the datastore did not answer; requests resume when it does')
   }
 }
 

@@ -51,14 +51,14 @@ class Collector implements Dispatcher.DispatchHandler {
   /** Gives up, be the request on its way or still waiting for a connection. */
   expire (): void {
     this.#expired = true
-    const late = new Error('the budget of time for this request is spent')
+    const late = new Error('the time limit of this request has passed')
     if (this.#controller === undefined) this.#fail('timeout', late)
     else this.#controller.abort(late)
   }
 
   onRequestStart (controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    if (this.#expired) controller.abort(new Error('the caller has gone'))
+    if (this.#expired) controller.abort(new Error('the client disconnected'))
   }
 
   onResponseStart (_: Dispatcher.DispatchController, status: number, headers: Headers): void {
@@ -73,7 +73,7 @@ class Collector implements Dispatcher.DispatchHandler {
   onResponseEnd (): void {
     clearTimeout(this.timer)
     const bytes = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)
-    if (!isUtf8(bytes)) return this.#fail('unreadable', new Error('the answer is not UTF-8'))
+    if (!isUtf8(bytes)) return this.#fail('unreadable', new Error('the response is not UTF-8'))
     this.resolve({ status: this.#status, headers: this.#headers, body: bytes.toString() })
   }
 

@@ -163,7 +163,7 @@ export class HttpBackend implements Backend {
   #rebuilt ({ method, path, headers = {}, body, form }: BackendRequest, authorization: string | undefined): Dispatcher.DispatchOptions {
     const sent: Record<string, string | undefined> = { ...this.#options.headers, accept: 'application/fhir+json', authorization }
     for (const name in headers) {
-      if (!mayBeSent.has(name)) throw new Error(`the header ${name} is not sent to a datastore`)
+      if (!mayBeSent.has(name)) throw new Error(`the header ${name} must not be sent to a datastore`)
       sent[name] = headers[name]
     }
     if (body !== undefined) sent['content-type'] = 'application/fhir+json; charset=utf-8'
@@ -223,7 +223,7 @@ function openPool (origin: string, options: HttpBackendOptions & typeof defaults
 function addressOf (baseUrl: string): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
   const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && url.username + url.password + url.search + url.hash === ''
-  if (!isPlain) throw new Error('the base URL of a datastore must be http or https, without credentials, query and fragment')
+  if (!isPlain) throw new Error('the base URL of a datastore must use http or https and have no credentials, query or fragment')
   return url
 }
 

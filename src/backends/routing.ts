@@ -30,7 +30,7 @@ export function routing (routes: Routes): (owner: Owner) => Backend {
   const datastores = new Map(Object.entries(routes.datastores))
   const dedicated = new Map(Object.entries(routes.dedicated ?? {}))
   const missing = [routes.test, routes.live, ...dedicated.values()].filter(name => !datastores.has(name))
-  if (missing.length > 0) throw new Error(`no datastore is configured with the name ${missing.join(', ')}`)
+  if (missing.length > 0) throw new Error(`no datastore is configured under the name ${missing.join(', ')}`)
   return owner => {
     const backend = datastores.get(nameFor(owner, routes, dedicated) ?? '')
     if (backend === undefined) throw unavailable()

@@ -28,7 +28,7 @@ function formFailure ({ status, headers }: Pick<BackendStream, 'status' | 'heade
   const type = String(headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase()
   const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity'
   if (status !== 200 || (isPlain && accept.includes(type))) return undefined
-  return new Failure('BACKEND_ERROR', { cause: { status, reason: 'the answer is not of a media type that was asked for' } })
+  return new Failure('BACKEND_ERROR', { cause: { status, reason: 'the response does not have a requested media type' } })
 }
 
 async function * nothing (): AsyncGenerator<Buffer> {}

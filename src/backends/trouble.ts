@@ -23,7 +23,7 @@ export function brokenFailure (request: BackendRequest, error: unknown): unknown
 export function answerFailure (request: BackendRequest, answer: BackendAnswer): Failure | undefined {
   const failure = statusFailure(request, answer)
   if (failure !== undefined || answer.status === 501 || isReadable(answer)) return failure
-  return uncertain(request, 'BACKEND_ERROR', { status: answer.status, reason: 'the answer is not plain JSON' })
+  return uncertain(request, 'BACKEND_ERROR', { status: answer.status, reason: 'the response is not plain JSON' })
 }
 
 /** The same of an answer whose body is not read. */
@@ -31,7 +31,7 @@ export function statusFailure (request: BackendRequest, answer: Omit<BackendAnsw
   const { status } = answer
   const cause = { status }
   if (status === 503 || status === 429) return unavailable(retryAfterSeconds(answer) ?? defaultRetryAfterSeconds, cause)
-  if (status === 401 || status === 403 || status === 407) return new Failure('BACKEND_ERROR', { cause: { status, reason: 'our credential was refused' } })
+  if (status === 401 || status === 403 || status === 407) return new Failure('BACKEND_ERROR', { cause: { status, reason: 'the gateway\'s credential was rejected' } })
   // No trouble of ours: what was asked is not offered there.
   if (status === 501) return undefined
   if (status >= 500) return uncertain(request, 'BACKEND_ERROR', cause)
@@ -58,6 +58,6 @@ function unavailable (seconds: number, cause: unknown): Failure {
 }
 
 function uncertain (request: BackendRequest, code: FailureCode, cause: unknown): Failure {
-  const message = isRead(request) ? 'Try again; if it stays, tell us the requestId.' : 'Read before you repeat the change: it may have been made.'
+  const message = isRead(request) ? 'Try again. If the error persists, report the requestId.' : 'Before you repeat the change, check whether it was made.'
   return new Failure(code, { message, cause })
 }

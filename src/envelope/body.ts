@@ -36,7 +36,7 @@ export function parseBody (body: Uint8Array): unknown {
 export function refuseEncoded ({ headers }: Pick<FastifyRequest, 'headers'>): void {
   const encoding = headers['content-encoding']
   if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return
-  throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the body without content encoding.' })
+  throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the body without Content-Encoding.' })
 }
 
 /** @throws {Failure} UNSUPPORTED_MEDIA_TYPE for a body that says of itself that it is in another encoding than UTF-8 */
@@ -57,5 +57,5 @@ const methodsWithBody = new Set(['POST', 'PUT', 'PATCH'])
 
 function requireBody ({ method, body }: FastifyRequest): void {
   if (body !== undefined || !methodsWithBody.has(method)) return
-  throw new Failure('INVALID_JSON', { message: 'Send a JSON value as the body, with the header Content-Type: application/json.' })
+  throw new Failure('INVALID_JSON', { message: 'Send a JSON value as the request body, with the header Content-Type: application/json.' })
 }

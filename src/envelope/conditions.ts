@@ -15,7 +15,7 @@ export function versionsIn (header: string | undefined, name: string): readonly 
   const text = header.trim()
   if (text === '*') return '*'
   const tags = text.split(/\s*,\s*/).map(tag => tagForm.exec(tag)?.[1])
-  if (tags.some(tag => tag === undefined)) throw new Failure('BAD_REQUEST', { message: `${name}: expected the ETag of an earlier answer, such as W/"1".` })
+  if (tags.some(tag => tag === undefined)) throw new Failure('BAD_REQUEST', { message: `${name}: expected the ETag of an earlier response, such as W/"1".` })
   return tags as string[]
 }
 
@@ -31,7 +31,7 @@ export const hasOtherPrecondition = (headers: Readonly<Record<string, unknown>>)
 
 /** Of a write whose sender counts on such a precondition: made all the same, it could replace what was to be kept. RFC 9110, section 13.1 */
 export const otherPrecondition = (): Failure =>
-  new Failure('BAD_REQUEST', { message: 'A write takes no If-None-Match and no If-Unmodified-Since: send If-Match with the ETag of the version that it is to replace, and If-None-Exist where a create of raw FHIR depends on what is there.' })
+  new Failure('BAD_REQUEST', { message: 'Writes do not support If-None-Match and If-Unmodified-Since. To replace a certain version, send If-Match with its ETag. To create raw FHIR only if no match exists, send If-None-Exist.' })
 
 /** Whether the client has the stored version already. */
 export function isKnown (header: string | undefined, version: string | undefined): boolean {

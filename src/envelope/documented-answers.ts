@@ -39,7 +39,7 @@ export function sharedAnswers (codes: ReadonlySet<FailureCode>): Record<string, 
   const statuses = [...new Set([...codes].map(code => catalog[code].status))].sort()
   const failures = statuses.map(status => [nameOf(status), failureOf([...codes].filter(code => catalog[code].status === status))])
   return {
-    NotModified: { description: 'The version that you have is the one stored.', headers: { ETag: header('ETag') } },
+    NotModified: { description: 'You have the current version.', headers: { ETag: header('ETag') } },
     Deleted: { description: 'Deleted.', content: { 'application/json': { schema: enveloped(referTo('Deleted')) } } },
     ...Object.fromEntries(failures)
   }
@@ -54,7 +54,7 @@ const exampleMeta = { requestId: '0199a3c4-7e2b-7c11-9d5f-3b0f6d0c8e21', timesta
 export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
   Meta: {
     type: 'object',
-    description: 'What every answer says about itself; the three limits are null where none applies.',
+    description: 'Metadata of the response. The three limits are null if none applies.',
     properties: {
       requestId: { type: 'string' },
       timestamp: { type: 'string', format: 'date-time' },
@@ -62,14 +62,14 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
       rateLimitTotal: { type: ['integer', 'null'] },
       rateLimitRemaining: { type: ['integer', 'null'] },
       rateLimitReset: { type: ['integer', 'null'], description: 'Seconds.' },
-      warnings: { type: 'array', items: referTo('Issue'), description: 'After a create or an update: what is not wrong with the record, but should be known. Absent when there is nothing.' }
+      warnings: { type: 'array', items: referTo('Issue'), description: 'Warnings about a created or updated record. Absent if there are none.' }
     },
     required: ['requestId', 'timestamp', 'status', 'rateLimitTotal', 'rateLimitRemaining', 'rateLimitReset'],
     examples: [{ ...exampleMeta, status: 200 }]
   },
   Issue: {
     type: 'object',
-    description: 'One thing to correct; expression names the fields.',
+    description: 'One problem to correct; `expression` names the fields.',
     properties: {
       severity: { type: 'string', enum: ['error', 'warning'] },
       code: { type: 'string' },
@@ -84,14 +84,14 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
       data: { type: 'null' },
       error: { type: 'string' },
       code: { type: 'string', enum: Object.keys(catalog) },
-      message: { type: 'string', description: 'What to do. Never holds a value that was sent or stored.' },
+      message: { type: 'string', description: 'What to do. Never contains a value that was sent or stored.' },
       issues: { type: 'array', items: referTo('Issue') },
       meta: referTo('Meta')
     },
     required: ['data', 'error', 'code', 'message', 'issues', 'meta']
   },
-  Total: { type: 'integer', minimum: 0, description: 'All matches of the search.', examples: [1] },
-  Cursor: { type: 'string', description: 'For the next page; absent on the last.' },
+  Total: { type: 'integer', minimum: 0, description: 'The total number of matches.', examples: [1] },
+  Cursor: { type: 'string', description: 'Cursor for the next page; absent on the last page.' },
   Deleted: {
     type: 'object',
     properties: { id: { type: 'string' }, deleted: { type: 'boolean', const: true } },
@@ -102,9 +102,9 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
 /** Headers that answers have, by their names. */
 export const headerComponents: Readonly<Record<string, JsonSchema>> = {
   ETag: { description: 'The version, for If-Match and If-None-Match.', schema: { type: 'string' } },
-  IdempotentReplayed: { description: 'There when an earlier request with the same Idempotency-Key did the work.', schema: { type: 'string', const: 'true' } },
+  IdempotentReplayed: { description: 'Present if an earlier request with the same Idempotency-Key did the work.', schema: { type: 'string', const: 'true' } },
   Location: { description: 'The path of the new record.', required: true, schema: { type: 'string' } },
-  'Retry-After': { description: 'Seconds to wait before the next try; there when one may succeed.', schema: { type: 'integer', minimum: 0 } }
+  'Retry-After': { description: 'Seconds to wait before a retry; present if a retry may succeed.', schema: { type: 'integer', minimum: 0 } }
 }
 
 /** A reference to one of {@link headerComponents}. */

@@ -23,7 +23,7 @@ function loggedFailure (error: unknown, request: FastifyRequest): Failure {
 function unsupportedBody (error: unknown, { routeOptions }: FastifyRequest): Failure | undefined {
   const { bodyTypes } = routeOptions.config
   if (bodyTypes === undefined || asFastifyError(error).code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return undefined
-  return new Failure('UNSUPPORTED_MEDIA_TYPE', { message: `Say in the header Content-Type what is sent: ${bodyTypes.join(' or ')}.` })
+  return new Failure('UNSUPPORTED_MEDIA_TYPE', { message: `Send the Content-Type header with the type of the body: ${bodyTypes.join(' or ')}.` })
 }
 
 /** Refuses a path that no route has. */

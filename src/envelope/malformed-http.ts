@@ -41,7 +41,7 @@ export function frameworkErrorHandler (now: () => Date) {
 
 const messages: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: 'Send fewer or shorter headers, and a shorter URL.',
-  ERR_HTTP_REQUEST_TIMEOUT: 'Send the whole request sooner.'
+  ERR_HTTP_REQUEST_TIMEOUT: 'Send the complete request faster.'
 }
 
 function failureOfParser ({ code = '' }: NodeJS.ErrnoException): Failure {

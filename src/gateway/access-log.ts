@@ -16,7 +16,7 @@ export const accessLog = fp(async app => {
         ms: Math.round(reply.elapsedTime * 10) / 10,
         keyId: caller?.keyId,
         tenantId: caller?.tenantId
-      }, isAnswered ? 'answered' : 'the client left before the whole answer')
+      }, isAnswered ? 'answered' : 'the client disconnected before the response was complete')
     })
     done()
   })

@@ -30,7 +30,7 @@ export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) 
   if (accounts === undefined) return
   app.decorateRequest('accesses')
   app.addHook('onRequest', async request => {
-    if (accounts.isRequired && accounts.isFailing()) throw unwritten('Nothing was done: accesses can\'t be written down at the moment, and must be. Try again after the seconds in Retry-After.')
+    if (accounts.isRequired && accounts.isFailing()) throw unwritten('Nothing was done, because the access audit log cannot be written at the moment. Try again after the time in Retry-After.')
     request.accesses = []
   })
   app.addHook('onSend', async (request, reply, payload) => {
@@ -52,7 +52,7 @@ export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) 
 }, { name: 'audit-accesses', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
 
 function unwritten (message: string, cause?: unknown): Failure {
-  return new Failure('BACKEND_UNAVAILABLE', { message, headers: { 'retry-after': '5' }, cause: cause ?? 'the access audit log can\'t be written' })
+  return new Failure('BACKEND_UNAVAILABLE', { message, headers: { 'retry-after': '5' }, cause: cause ?? 'the access audit log cannot be written' })
 }
 
 function entriesOf (request: FastifyRequest, { statusCode: status }: FastifyReply, accesses: readonly Access[], namesShown: boolean): AuditEntry[] {

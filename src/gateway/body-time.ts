@@ -12,7 +12,7 @@ export function boundBodyTime ({ raw, routeOptions }: FastifyRequest, ms = longe
   const hasBody = raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length'] ?? 0) > 0
   if (!hasBody || routeOptions.config.isStreamed === true) return
   const timer = setTimeout(() => {
-    const late = Object.assign(new Error('the body did not come in time'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+    const late = Object.assign(new Error('the request body did not arrive in time'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
     const { server } = raw.socket as typeof raw.socket & { readonly server?: NodeJS.EventEmitter }
     if (server?.emit('clientError', late, raw.socket) !== true) raw.destroy()
   }, ms).unref()

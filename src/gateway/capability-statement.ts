@@ -17,11 +17,11 @@ interface Statements {
 export function capabilityStatements (mappings: readonly Mapping[], facts: StatementFacts): Statements {
   const simple = () => ({
     mode: 'server',
-    documentation: 'Simple JSON below /v1: a route for each resource, described at /openapi.json.',
-    security: { description: 'A secret key in the header x-api-key' },
+    documentation: 'Simple JSON below /v1, with a route for each resource. See /openapi.json.',
+    security: { description: 'A secret key in the x-api-key header' },
     resource: mappings.map(mapping => resourceOf(mapping, mappings))
   })
-  const about = 'Clinical records of the organization whose key is sent'
+  const about = 'Clinical records of the organization that owns the key'
   return {
     whole: hasOperation => ({
       ...headOf(facts),

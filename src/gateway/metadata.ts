@@ -44,5 +44,5 @@ async function fhirMetadata (scope: FastifyInstance, { document }: { readonly do
 
 /** `mode` asks for other documents, which a client must not take this one for: http://hl7.org/fhir/R4/http.html#capabilities */
 function demandWholeStatement (query: ReadonlyArray<readonly [name: string, value: string]>): void {
-  if (query.some(([name, value]) => name === 'mode' && value !== 'full')) throw refused('mode', 'expected full; there is no other statement here')
+  if (query.some(([name, value]) => name === 'mode' && value !== 'full')) throw refused('mode', 'expected full; no other mode is supported')
 }

@@ -23,7 +23,7 @@ export interface OverloadOptions {
 /** How long after it begins to listen a process is not judged: a start delays everything once. */
 const settlingMs = 2_500
 
-/** Refuses the requests of its scope with 503 while the process has too much to do, before anything is done for them. */
+/** Refuses the requests of its scope with 503 while the process is overloaded, before anything is done for them. */
 export const overload = fp<OverloadOptions>(async (app, { overload, readiness }) => {
   await app.register(underPressure, {
     maxEventLoopDelay: overload.eventLoopDelayMs ?? 0,
@@ -38,8 +38,8 @@ export const overload = fp<OverloadOptions>(async (app, { overload, readiness })
 
 function tooMuch (): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {
-    message: 'The service has too much to do at the moment. Wait for the seconds in Retry-After and try again.',
+    message: 'The service is overloaded. Try again after the time in Retry-After.',
     headers: { 'retry-after': '2' },
-    cause: { reason: 'the process has too much to do' }
+    cause: { reason: 'the process is overloaded' }
   })
 }

@@ -14,12 +14,12 @@ export function readIdempotencyKey (rawHeaders: readonly string[]): string | und
   const [key] = keys
   if (key === undefined) return undefined
   if (keys.length === 1 && new RegExp(idempotencyKey.form).test(key)) return key
-  throw new Failure('BAD_REQUEST', { message: `${idempotencyKey.header}: send one key of 1 to 255 visible ASCII characters, new for each request, such as a UUID.` })
+  throw new Failure('BAD_REQUEST', { message: `${idempotencyKey.header}: expected one key of 1 to 255 visible ASCII characters, new for each request, such as a UUID.` })
 }
 
 /** Why a request is refused that has a key and takes none: its sender believes that it is done once. */
 export function takesNone (): Failure {
-  return new Failure('BAD_REQUEST', { message: `${idempotencyKey.header}: this request takes none, and is done each time it is sent. Leave the header out, and look at what is there before you send it again.` })
+  return new Failure('BAD_REQUEST', { message: `${idempotencyKey.header}: this request does not support the header, and takes effect each time it is sent. Leave the header out, and check the current state before you send the request again.` })
 }
 
 /**

@@ -152,7 +152,7 @@ function noted<T> (note: () => T): T {
   } catch (error) {
     if (!(error instanceof Database.SqliteError)) throw error
     throw new Failure('BACKEND_UNAVAILABLE', {
-      message: 'Nothing was done: the Idempotency-Key can\'t be written down at the moment. Send the request again after the seconds in Retry-After.',
+      message: 'Nothing was done, because the Idempotency-Key cannot be stored at the moment. Try again after the time in Retry-After.',
       headers: { 'retry-after': '5' },
       cause: error
     })
@@ -161,7 +161,7 @@ function noted<T> (note: () => T): T {
 
 function underWay (): Failure {
   return new Failure('CONFLICT', {
-    message: 'The first request with this Idempotency-Key is still under way. Send it again after the seconds in Retry-After.',
+    message: 'The first request with this Idempotency-Key is still being processed. Try again after the time in Retry-After.',
     headers: { 'retry-after': '1' }
   })
 }

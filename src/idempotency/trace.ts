@@ -39,7 +39,7 @@ async function madeBefore (place: TracePlace, before: StoredResource, { version,
   const next = await versionAfter(place, before, version)
   if (next !== undefined && claim.digestOf(contentOf(next)) === content) return next
   throw new Failure('CONFLICT', {
-    message: 'Whether this change was made earlier cannot be told any more, since the record was changed by others. Read it, and send what is still missing with a new Idempotency-Key.'
+    message: 'The gateway can no longer tell whether this change was made, because others have changed the record since. Read the record, and send what is missing with a new Idempotency-Key.'
   })
 }
 
@@ -66,5 +66,5 @@ export async function unlessGone<T> (reading: Promise<T>): Promise<T | undefined
 
 /** Why a create has no answer any more. */
 export function deletedSince (): Failure {
-  return new Failure('CONFLICT', { message: 'The record that this request made was deleted since. To make it again, use a new Idempotency-Key.' })
+  return new Failure('CONFLICT', { message: 'The record that this request created was deleted since. To create it again, use a new Idempotency-Key.' })
 }

@@ -52,9 +52,9 @@ export function isFresh (syncedAt: Date | undefined, now: Date, maxStalenessMinu
 function requireFresh (syncedAt: Date | undefined, now: Date, maxStalenessMinutes: number | null): void {
   if (isFresh(syncedAt, now, maxStalenessMinutes)) return
   throw new Failure('BACKEND_UNAVAILABLE', {
-    message: 'Keys can\'t be checked at the moment. Wait for the seconds in Retry-After and try again.',
+    message: 'Keys cannot be checked at the moment. Try again after the time in Retry-After.',
     headers: { 'retry-after': retryAfterSeconds },
-    cause: syncedAt === undefined ? 'the key copy is being built' : `the key copy is of ${syncedAt.toISOString()}`
+    cause: syncedAt === undefined ? 'the local key copy is still being built' : `the local key copy is too old: ${syncedAt.toISOString()}`
   })
 }
 

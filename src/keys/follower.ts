@@ -49,7 +49,7 @@ export class Follower {
     try {
       await this.#follow(stopping)
     } catch (error) {
-      if (!stopping.aborted) this.#parts.log.warn({ err: error, failures: this.#failures }, 'the feed of key changes failed; keys are validated from the copy')
+      if (!stopping.aborted) this.#parts.log.warn({ err: error, failures: this.#failures }, 'the key change feed failed; keys are validated against the local copy')
     }
     this.#isConnected = false
     return scatteredBackoff(pauses, this.#failures++)
@@ -60,7 +60,7 @@ export class Follower {
     for await (const batch of feed.follow(replica.position(), signal)) {
       cache.evict(replica.apply(batch, now()))
       if (batch.startsOver || batch.changes.length > 0) onApplied?.(batch)
-      if (this.#failures > 0) log.info('the feed of key changes is back')
+      if (this.#failures > 0) log.info('the key change feed works again')
       this.#failures = 0
       this.#isConnected = true
       if (batch.isLatest) this.#markCaughtUp()

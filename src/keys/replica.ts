@@ -94,7 +94,7 @@ export class Replica {
   #take (batch: Batch, now: Date): Changed {
     const held = batch.startsOver ? this.#empty() : this.#row()
     if (batch.after > held.seq || (!batch.startsOver && batch.feedId !== held.feed_id)) {
-      throw new Error(`the key copy stands at ${held.seq} and can't take changes after ${batch.after}`)
+      throw new Error(`the local key copy is at ${held.seq} and cannot apply changes after ${batch.after}`)
     }
     const hashes = new Set<string>()
     for (const change of batch.changes) {
@@ -206,7 +206,7 @@ function milliseconds (iso: string | undefined): number | null {
   if (iso === undefined) return null
   const time = Date.parse(iso)
   // SQLite stores NaN as NULL, and a key without an expiry never expires.
-  if (Number.isNaN(time)) throw new Error('a change holds a time that is not ISO 8601')
+  if (Number.isNaN(time)) throw new Error('a change contains a time that is not ISO 8601')
   return time
 }
 

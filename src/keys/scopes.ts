@@ -22,7 +22,7 @@ export function mayCall (granted: readonly Scope[], effect: Effect): boolean {
  */
 export function requireScope (caller: Caller, effect: Effect): void {
   if (mayCall(caller.scopes, effect)) return
-  throw new Failure('INSUFFICIENT_SCOPE', { message: `Use a key with the scope ${effect}; this request needs it.` })
+  throw new Failure('INSUFFICIENT_SCOPE', { message: `Use a key with the scope ${effect}, which this request needs.` })
 }
 
 /**

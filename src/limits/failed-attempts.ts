@@ -19,7 +19,7 @@ export async function failedAttempts (scope: FastifyInstance, { failedAttemptsPe
     const counted = await count(request)
     if (counted.isAllowed || !counted.isExceeded) return
     throw new Failure('RATE_LIMITED', {
-      message: 'Send a good key: too many requests without one came from this address. Wait for the seconds in Retry-After before you try others.',
+      message: 'Send a valid key. Too many requests without one came from this address; try other keys only after the time in Retry-After.',
       headers: { 'retry-after': String(counted.ttlInSeconds) }
     })
   }

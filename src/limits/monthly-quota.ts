@@ -66,7 +66,7 @@ export function isServedPast ({ mode, overage }: Pick<Caller, 'mode' | 'overage'
 /** The refusal of what comes past the allowance; it names the switch for overage only to who has one. */
 export function exceeded ({ mode }: Pick<Caller, 'mode'>, { overage }: Plan, headers: Readonly<Record<string, string>> = {}): Failure {
   if (mode === 'test') return new Failure('SANDBOX_QUOTA_EXCEEDED', { headers })
-  const message = overage ? 'Switch overage on in the dashboard, choose a larger plan or wait for the next month.' : 'Choose a larger plan or wait for the next month; this plan has no overage.'
+  const message = overage ? 'Turn on overage in the dashboard, choose a larger plan, or wait for the next month.' : 'This plan has no overage. Choose a larger plan, or wait for the next month.'
   return new Failure('MONTHLY_QUOTA_EXCEEDED', { message, headers })
 }
 

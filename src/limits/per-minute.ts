@@ -29,7 +29,7 @@ export const perMinute = fp<PerMinuteOptions>(async (app, { plans, shared, windo
     const isCrowded = request.place?.isAdmitted === false
     if (planNamed(plans, request.caller.plan).requestsPerMinute !== null) {
       const counted = await count(request, isCrowded ? { increment: false } : undefined)
-      if (counted.isAllowed) throw new Error('the limiter has no list of callers without a limit')
+      if (counted.isAllowed) throw new Error('the rate limiter has no allow list')
       request.rate = { limit: counted.max, remaining: counted.remaining, resetSeconds: counted.ttlInSeconds, windowSeconds }
       if (counted.isExceeded) throw new Failure('RATE_LIMITED', { headers: { 'retry-after': String(counted.ttlInSeconds) } })
     }
@@ -38,7 +38,7 @@ export const perMinute = fp<PerMinuteOptions>(async (app, { plans, shared, windo
 }, { name: 'per-minute', dependencies: ['authenticate'], fastify: '5.x' })
 
 const crowded = {
-  message: 'Wait for an answer before you send the next request: too many of your organization are being answered at the moment. This one took nothing of the minute or the month.',
+  message: 'Your organization has too many concurrent requests. Wait for a response before you send the next one. This request did not count against the rate limit or the monthly quota.',
   headers: { 'retry-after': '1' }
 }
 

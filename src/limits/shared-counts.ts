@@ -42,7 +42,7 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
   const succeeded = () => {
     // What was asked before a failure may be answered after it.
     if (!isDown || clock() < restsUntil) return
-    log.info('the shared counts are back; requests are counted over all gateways again')
+    log.info('the shared rate limit counts are available again; requests are counted across all gateways')
     isDown = false
   }
   redis.on('ready', () => {
@@ -50,7 +50,7 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
     succeeded()
   })
   const failed = (error: unknown) => {
-    if (!isDown) log.warn({ reason: reasonOf(error as NodeJS.ErrnoException) }, 'the shared counts can\'t be reached; each gateway counts for itself')
+    if (!isDown) log.warn({ reason: reasonOf(error as NodeJS.ErrnoException) }, 'the shared rate limit counts cannot be reached; each gateway counts alone')
     isDown = true
     restsUntil = clock() + restMs
   }

@@ -34,7 +34,7 @@ export async function usageRoute (scope: FastifyInstance, options: UsageRouteOpt
 }
 
 function monthSoFar ({ caller, arrivedAt, raw }: FastifyRequest, { plans, months }: UsageRouteOptions): MonthSoFar {
-  if (queryOf(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Ask without parameters.' })
+  if (queryOf(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
   const { mode, plan } = caller
   const limit = planNamed(plans, plan).requestsPerMonth
   const month = monthOf(arrivedAt)

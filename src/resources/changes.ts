@@ -14,7 +14,7 @@ export type Changes = Readonly<Record<string, unknown>>
  */
 export function changesOf (body: unknown, shown: Readonly<Record<string, unknown>>): Changes {
   if (Array.isArray(body)) return difference(shown, patched(body, shown))
-  if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Send an object of the fields to change, or an array of JSON Patch operations.' })
+  if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Send an object with the fields to change, or an array of JSON Patch operations.' })
   const merge = Object.entries(body).map(([name, value]) => [name, value === null ? null : merged(shown[name], value)] as const)
   // What is sent as it is shown is no change: so a record that was read can be sent back whole, with what is read-only.
   return Object.fromEntries(merge.filter(([name, value]) => !same(value, shown[name])))
@@ -31,7 +31,7 @@ function merged (before: unknown, change: unknown): unknown {
 }
 
 function difference (before: Readonly<Record<string, unknown>>, after: unknown): Changes {
-  if (!isElement(after)) throw new Failure('BAD_REQUEST', { message: 'A JSON Patch must leave an object.' })
+  if (!isElement(after)) throw new Failure('BAD_REQUEST', { message: 'The result of a JSON Patch must be an object.' })
   const names = new Set([...Object.keys(before), ...Object.keys(after)])
   return Object.fromEntries([...names].filter(name => !same(before[name], after[name])).map(name => [name, after[name] ?? null]))
 }

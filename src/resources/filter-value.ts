@@ -18,7 +18,7 @@ export function valueMistake (filter: Filter, modifier: string | undefined, valu
     case 'until': return isDate(value) ? undefined : dateMistake(value)
     case 'reference': return mistaken(part => isId(filter, part) || isCanonical(filter, part), expectedId(filter))
     case 'quantity':
-    case 'number': return mistaken(part => quantityForm.test(part), 'expected a number, with eq, ne, gt, lt, ge or le before it when wanted, and |system|code behind it for a unit')
+    case 'number': return mistaken(part => quantityForm.test(part), 'expected a number, optionally with the prefix eq, ne, gt, lt, ge or le, and for a unit followed by |system|code')
     case 'token': return mistaken(part => mayBeStored(filter, part), `expected ${filter.codes?.join(', ')}`)
     default: return undefined
   }

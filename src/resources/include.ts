@@ -23,7 +23,7 @@ export function readWish (mapping: Mapping, relationsOf: () => ReadonlyMap<strin
   const [[name, value] = ['', '']] = pairs
   if (name === 'include' && pairs.length === 1) return simpleWish(relationsOf(), value)
   if (pairs.every(([name]) => name === '_include' || name === '_revinclude')) return fhirWish(mapping, pairs)
-  throw refused('query', 'a read takes include once, or _include and _revinclude, and nothing else')
+  throw refused('query', 'a read supports include once, or _include and _revinclude, and no other parameters')
 }
 
 function simpleWish (relations: ReadonlyMap<string, Relation>, value: string): Wish {

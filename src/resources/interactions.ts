@@ -85,7 +85,7 @@ async function updateFrom ({ mapping, store }: Context, before: StoredResource, 
   if (resource === before) return before
   demandNone(checkRules(mapping, resource, Object.keys(complete), before))
   const version = before.meta.versionId
-  if (version === undefined) throw new Failure('BACKEND_ERROR', { cause: 'the datastore gave no version' })
+  if (version === undefined) throw new Failure('BACKEND_ERROR', { cause: 'the datastore returned no version' })
   const write = (): Promise<StoredResource> => store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version })
   return await namingFields(mapping, complete, () => trace.leave(resource, version, write))
 }

@@ -45,7 +45,7 @@ export function readSearch (mapping: Mapping, search: string): Query {
 export function readPairs (search: string, takesSeveral: (name: string) => boolean = () => false): ReadonlyMap<string, string> {
   const pairs = new Map<string, string>()
   for (const [name, value] of pairsIn(search)) {
-    if (pairs.has(name)) throw refused(printable(name), takesSeveral(name) ? 'is given twice; join its values by a comma, of which any may match' : 'is given twice; send it once, since it takes one value')
+    if (pairs.has(name)) throw refused(printable(name), takesSeveral(name) ? 'is given twice; send it once with its values separated by commas, any of which may match' : 'is given twice; it takes only one value')
     pairs.set(name, value)
   }
   return pairs
@@ -72,7 +72,7 @@ function readFilter (mapping: Mapping, name: string, value: string): SearchParam
 function refuseRivals ({ filters }: Mapping, given: ReadonlyMap<string, string>): void {
   for (const name of given.keys()) {
     const rivals = Object.hasOwn(filters, name) ? rivalsOf(filters, name).filter(other => given.has(other)) : []
-    if (rivals.length > 0) throw refused(name, `not together with ${rivals.join(' or ')}, since it bounds the same dates`)
+    if (rivals.length > 0) throw refused(name, `cannot be combined with ${rivals.join(' or ')}, because both limit the same dates`)
   }
 }
 
@@ -89,7 +89,7 @@ function filterNamed ({ filters }: Mapping, name: string): Filter | undefined {
 function unknownFilter (mapping: Mapping, plain: string, name: string): Failure {
   const names = [...Object.keys(mapping.filters), ...Object.keys(commonFilters), 'count', 'cursor', 'sort']
   const near = nearest(plain, names)
-  const says = near === undefined ? `no such filter; there are ${names.join(', ')}` : `no such filter; the nearest is ${near}`
+  const says = near === undefined ? `no such filter; the filters are ${names.join(', ')}` : `no such filter; the nearest is ${near}`
   return new Failure('UNKNOWN_FILTER', { message: `${printable(name)}: ${says}`, issues: [fieldIssue(printable(name), says, 'not-supported')] })
 }
 
@@ -97,7 +97,7 @@ function readSort (mapping: Mapping, value: string): SearchParameter {
   const keys = value.split(',').map(key => {
     const name = key.replace(/^-/, '')
     const filter = filterNamed(mapping, name)
-    if (filter === undefined) throw refused('sort', 'expected the name of a filter, with - before it for descending')
+    if (filter === undefined) throw refused('sort', 'expected the name of a filter, with the prefix - for descending order')
     return key.startsWith('-') ? `-${filter.param}` : filter.param
   })
   return ['_sort', keys.join(',')]

@@ -37,6 +37,6 @@ function bundleOf ({ record, related, cutTypes }: Related, includes: readonly In
 }
 
 function noteOf (cutTypes: ReadonlySet<string>): unknown {
-  const diagnostics = `There may be more records of these types than come along: ${[...cutTypes].join(', ')}. Search them by their filters.`
+  const diagnostics = `There may be more records of these types than the response includes: ${[...cutTypes].join(', ')}. Search for them with their filters.`
   return { resource: { resourceType: 'OperationOutcome', issue: [{ severity: 'warning', code: 'incomplete', diagnostics }] }, search: { mode: 'outcome' } }
 }

@@ -98,5 +98,5 @@ function present (mapping: Mapping, stored: StoredResource, reply: FastifyReply)
 function demandPlainWrite (request: FastifyRequest): void {
   if (hasOtherPrecondition(request.headers)) throw otherPrecondition()
   const [name] = readPairs(queryOf(request.raw.url)).keys()
-  if (name !== undefined) throw refused('query', 'this request takes no query')
+  if (name !== undefined) throw refused('query', 'this request takes no query parameters')
 }

@@ -22,5 +22,5 @@ t.test('a process with too much to do refuses what needs a key in the form of it
   for (const { statusCode, headers } of [enveloped, outcome]) t.match({ statusCode, headers }, { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
   t.equal((await ask('/v1/patients', {})).statusCode, 503, 'before any key is looked at')
   t.strictSame([(await ask('/health')).statusCode, (await ask('/openapi.json')).statusCode, (await ask('/dashboard/sign-in')).statusCode], [200, 200, 200])
-  t.match(logged().filter(({ level }) => Number(level) >= 50)[0], { code: 'BACKEND_UNAVAILABLE', err: { reason: /too much/ } }, 'the log says why')
+  t.match(logged().filter(({ level }) => Number(level) >= 50)[0], { code: 'BACKEND_UNAVAILABLE', err: { reason: /overloaded/ } }, 'the log says why')
 })

@@ -54,7 +54,7 @@ t.test('two gateways, a control plane on PostgreSQL and Redis are one service', 
   })
 
   await t.test('the limit of a minute is one over all of them', async t => {
-    const losses = () => gateways.reduce((sum, { said }) => sum + said.err.split('each gateway counts for itself').length, 0)
+    const losses = () => gateways.reduce((sum, { said }) => sum + said.err.split('each gateway counts alone').length, 0)
     const asked = async () => {
       const { secret } = await createKey('pro')
       let admitted = 0

@@ -73,7 +73,7 @@ t.test('a feed that fails is taken up again where the copy stands, and the log s
   t.same(feed.asked, [{ feedId: '', seq: 0 }, { feedId: '', seq: 0 }, { feedId: 'feed-1', seq: 2 }])
   t.equal(follower.isConnected, true)
   t.equal(lines.filter(line => line.includes('failed')).length, 2)
-  t.equal(lines.filter(line => line.includes('is back')).length, 2)
+  t.equal(lines.filter(line => line.includes('works again')).length, 2)
 })
 
 t.test('a batch that does not fit is left, and the feed is asked again', async t => {

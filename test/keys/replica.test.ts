@@ -67,8 +67,8 @@ t.test('a batch that comes twice changes nothing but names its keys again', asyn
 
 t.test('a batch after missing changes, or of another control plane, is refused whole', async t => {
   const replica = filled()
-  t.throws(() => replica.apply(batch(3, [key(4)]), now), /can't take changes after 3/)
-  t.throws(() => replica.apply(batch(2, [key(3)], { feedId: 'feed-2' }), now), /can't take changes/)
+  t.throws(() => replica.apply(batch(3, [key(4)]), now), /cannot apply changes after 3/)
+  t.throws(() => replica.apply(batch(2, [key(3)], { feedId: 'feed-2' }), now), /cannot apply changes/)
   t.same(replica.position(), { feedId: 'feed-1', seq: 2 })
   t.equal(replica.find('hash-4'), undefined)
 })

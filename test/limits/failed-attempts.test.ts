@@ -16,7 +16,7 @@ t.test('who keeps sending requests without a good key is told to wait, and a goo
   }
   t.strictSame(statuses, [401, 401, 401, 429, 429, 429])
   const refused = await get(undefined)
-  t.match(refused.json(), { code: 'RATE_LIMITED', message: /good key/ })
+  t.match(refused.json(), { code: 'RATE_LIMITED', message: /valid key/ })
   t.match(refused.headers['retry-after'], /^([1-9]|[1-5]\d|60)$/)
   t.match((await get(undefined, '/v1/fhir/Patient')).json(), { resourceType: 'OperationOutcome' }, 'in FHIR\'s words where those are spoken')
   t.equal((await get(undefined, '/health')).statusCode, 200)

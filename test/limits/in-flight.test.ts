@@ -206,7 +206,7 @@ t.test('where the line is full or too slow, a request is refused with 429 and ta
   t.equal(refused.status, 429)
   const { code, message, meta } = await refused.json() as FailureEnvelope
   t.equal(code, 'RATE_LIMITED')
-  t.match(message, 'took nothing')
+  t.match(message, 'did not count')
   t.equal(refused.headers.get('retry-after'), '1')
   t.equal(refused.headers.get('x-ratelimit-remaining'), '999', 'only the one that is worked on counts')
   t.equal(meta.rateLimitRemaining, 999)

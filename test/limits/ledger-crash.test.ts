@@ -102,5 +102,5 @@ t.test('a full disk stops no counting, and once there is room everything is on i
   const begun = most(folder, '<')
   t.ok(inEnd >= least && inEnd <= begun, 'nothing is missing or counted twice', { inEnd, least, begun })
   t.ok(said(folder).some(({ count, time }, i, all) => count > (all[i - 1]?.count ?? 0) + 500 && time > (all[i - 1]?.time ?? 0) + 1_000), 'it counted all the while, though it could not say so')
-  t.match(readFileSync(join(folder, 'log'), 'utf8'), /the usage ledger can't be written|SQLITE_/)
+  t.match(readFileSync(join(folder, 'log'), 'utf8'), /the usage ledger cannot be written|SQLITE_/)
 })

@@ -16,7 +16,7 @@ t.test('a body or an answer of another media type is told those of its own route
 
 t.test('several values of one filter are to be joined only where that finds any of them', async t => {
   const { send } = await client(t)
-  for (const [query, says] of [['lastName=a&lastName=b', /send it once/], ['birthDate=1990&birthDate=1991', /send it once/], ['active=true&active=false', /send it once/], ['count=1&count=2', /send it once/], ['id=a&id=b', /comma/], ['gender=male&gender=female', /comma/]] as const) {
+  for (const [query, says] of [['lastName=a&lastName=b', /takes only one value/], ['birthDate=1990&birthDate=1991', /takes only one value/], ['active=true&active=false', /takes only one value/], ['count=1&count=2', /takes only one value/], ['id=a&id=b', /comma/], ['gender=male&gender=female', /comma/]] as const) {
     t.match(await send('GET', `patients?${query}`), { status: 400, body: { issues: [{ diagnostics: says }] } }, query)
   }
 })

@@ -39,7 +39,7 @@ t.test('overage is on only where the plan has it: nobody can switch it on elsewh
 
 t.test('the end of the month tells of the switch for overage only who has one', async t => {
   const gateway = await startGateway(t, { plans })
-  for (const [plan, says] of [['sandbox', /^Choose a larger plan/], ['pro', /^Switch overage on/]] as const) {
+  for (const [plan, says] of [['sandbox', /^This plan has no overage/], ['pro', /^Turn on overage/]] as const) {
     const { secret, tenantId } = await gateway.createKey({ plan, mode: 'live' })
     await gateway.control.changeOrganization(tenantId, { overage: false }, 'test')
     await gateway.catchUp()

@@ -302,7 +302,7 @@ async function brokenOff (t: Test, { backend, tenant, total }: Rig): Promise<voi
     await send('PATCH', `patients/${id}`, { payload: { active: false } })
     for (let time = 1; time <= 2; time++) {
       const again = await send('PATCH', `patients/${id}`, { key, payload: appended })
-      t.match(again, { status: 409, code: 'CONFLICT', message: /cannot be told/ })
+      t.match(again, { status: 409, code: 'CONFLICT', message: /can no longer tell/ })
       t.equal(again.headers['retry-after'], undefined)
     }
     t.equal((await send('GET', `patients/${id}`)).data.identifiers.length, 1)

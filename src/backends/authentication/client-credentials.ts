@@ -32,7 +32,7 @@ export class ClientCredentials implements CredentialSource {
     try {
       const configuration = await this.#configuration(signal)
       const { access_token: token, expires_in: seconds } = await oidc.clientCredentialsGrant(configuration, { ...this.#credentials.parameters })
-      if (!/^[\x21-\x7e]+$/.test(token)) throw new CredentialTrouble('the token server gave a token that a header cannot carry')
+      if (!/^[\x21-\x7e]+$/.test(token)) throw new CredentialTrouble('the token server issued a token that is not valid in a header')
       return { header: bearerHeader(token), goodForMs: seconds === undefined ? assumedGoodForMs : Math.max(seconds * 1_000, shortestGoodForMs) }
     } catch (error) {
       throw troubleOf(error)
@@ -67,8 +67,8 @@ async function clientAuthentication (proof: ClientProof): Promise<oidc.ClientAut
 /** The secret as it is now. */
 export async function textOf ({ text, file }: Secret): Promise<string> {
   if (file === undefined) return text
-  const read = (await readFile(file, 'utf8').catch(() => { throw new CredentialTrouble('the file of the client secret cannot be read') })).trim()
-  if (read === '') throw new CredentialTrouble('the file of the client secret is empty')
+  const read = (await readFile(file, 'utf8').catch(() => { throw new CredentialTrouble('the client secret file cannot be read') })).trim()
+  if (read === '') throw new CredentialTrouble('the client secret file is empty')
   return read
 }
 
@@ -79,7 +79,7 @@ async function signingKey (file: string, hash: SigningHash): Promise<oidc.Crypto
     const algorithm = key.asymmetricKeyType === 'ec' ? { name: 'ECDSA', namedCurve: curve! } : { name: 'RSASSA-PKCS1-v1_5', hash }
     return await webcrypto.subtle.importKey('pkcs8', key.export({ format: 'der', type: 'pkcs8' }), algorithm, false, ['sign'])
   } catch {
-    throw new CredentialTrouble('the file of the signing key holds no key that can be used')
+    throw new CredentialTrouble('the signing key file contains no usable key')
   }
 }
 
@@ -96,9 +96,9 @@ function troubleOf (error: unknown): CredentialTrouble {
   if (error instanceof oidc.WWWAuthenticateChallengeError) return new CredentialTrouble('the token server refused the gateway', { code: 'invalid_client', status: error.status })
   const { code, cause } = Object(error) as { code?: unknown, cause?: unknown }
   const answer = cause instanceof Object && 'status' in cause ? cause as Response : undefined
-  if (answer !== undefined) return new CredentialTrouble('the token server answered with something else than a token', { code: knownCode(code), status: answer.status, retryAfterSeconds: secondsIn(answer) })
+  if (answer !== undefined) return new CredentialTrouble('the token server\'s response contains no token', { code: knownCode(code), status: answer.status, retryAfterSeconds: secondsIn(answer) })
   const system = knownCode(Object(cause).code)
-  return new CredentialTrouble(system === undefined ? 'the token server\'s answer cannot be used' : 'the token server cannot be reached', { code: system ?? knownCode(code) })
+  return new CredentialTrouble(system === undefined ? 'the token server\'s response is unusable' : 'the token server cannot be reached', { code: system ?? knownCode(code) })
 }
 
 const longestRetryAfterSeconds = 300

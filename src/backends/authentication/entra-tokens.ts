@@ -21,7 +21,7 @@ export async function openEntra (credentials: EntraCredentials, now: () => Date,
     return new EntraTokens(credentials, now, await load())
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new Error('the type azure needs the package @azure/identity, which is not installed: npm install @azure/identity')
+    throw new Error('the type azure needs the package @azure/identity, which is not installed; run npm install @azure/identity')
   }
 }
 
@@ -69,6 +69,6 @@ function troubleOf (error: unknown): CredentialTrouble {
   const { name, message = '', statusCode, errorResponse, code } = Object(error) as { name?: string, message?: string, statusCode?: number, errorResponse?: { error?: string }, code?: unknown }
   const entraCode = /\bAADSTS\d{4,8}\b/.exec(String(message))?.[0]
   const facts = { code: entraCode ?? knownCode(errorResponse?.error) ?? knownCode(code), ...typeof statusCode === 'number' && { status: statusCode } }
-  if (name === 'CredentialUnavailableError') return new CredentialTrouble('there is no such identity of Entra ID where the gateway runs', facts)
-  return new CredentialTrouble('Entra ID gave no token', facts)
+  if (name === 'CredentialUnavailableError') return new CredentialTrouble('this machine has no such Entra ID identity', facts)
+  return new CredentialTrouble('Entra ID issued no token', facts)
 }

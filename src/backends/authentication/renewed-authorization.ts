@@ -104,7 +104,7 @@ export class RenewedAuthorization implements Authorization {
       const giveUp = new AbortController()
       const leave = () => {
         giveUp.abort()
-        reject(new CredentialTrouble('no new credential came in time'))
+        reject(new CredentialTrouble('the credential was not renewed in time'))
       }
       const timer = setTimeout(leave, patienceMs)
       this.#closing.signal.addEventListener('abort', leave, { once: true })
@@ -136,9 +136,9 @@ export class RenewedAuthorization implements Authorization {
     const told = this.#trouble
     this.#trouble = trouble
     const { name: datastore, log } = this.#options
-    if (trouble === undefined && told !== undefined) log?.info({ datastore }, 'the gateway\'s credential at a datastore is renewed again')
+    if (trouble === undefined && told !== undefined) log?.info({ datastore }, 'the gateway\'s credential for a datastore can be renewed again')
     if (trouble === undefined || (trouble.reason === told?.reason && trouble.facts.code === told.facts.code)) return
-    if (!this.#closing.signal.aborted) log?.warn({ datastore, reason: trouble.reason, ...trouble.facts }, 'the gateway\'s credential at a datastore cannot be renewed')
+    if (!this.#closing.signal.aborted) log?.warn({ datastore, reason: trouble.reason, ...trouble.facts }, 'the gateway\'s credential for a datastore cannot be renewed')
   }
 
   #unavailable (at: number): Failure {

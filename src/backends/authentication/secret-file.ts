@@ -33,7 +33,7 @@ export class SecretFile implements CredentialSource {
   async next (): Promise<Credential> {
     const { path, headerOf } = this.#options
     const text = await settledText(path, this.#good).catch((error: unknown) => troubleOf(error))
-    const trouble = text instanceof CredentialTrouble ? text : isSecret(text) ? undefined : new CredentialTrouble('the file of the credential is empty or holds a character that a header cannot carry')
+    const trouble = text instanceof CredentialTrouble ? text : isSecret(text) ? undefined : new CredentialTrouble('the credential file is empty or contains a character that is not valid in a header')
     if (trouble === undefined) this.#good = text as string
     return { header: headerOf(this.#good), goodForMs, ...trouble && { trouble } }
   }
@@ -47,7 +47,7 @@ function isSecret (text: string): boolean {
 async function settledText (path: string, known: string): Promise<string> {
   let text = await textOf(path)
   for (let looks = 0; text !== known; looks++) {
-    if (looks === mostLooks) throw new CredentialTrouble('the file of the credential is being changed all the time')
+    if (looks === mostLooks) throw new CredentialTrouble('the credential file keeps changing')
     await pause(settledMs)
     const later = await textOf(path)
     if (later === text) break
@@ -62,5 +62,5 @@ async function textOf (path: string): Promise<string> {
 
 function troubleOf (error: unknown): CredentialTrouble {
   if (error instanceof CredentialTrouble) return error
-  return new CredentialTrouble('the file of the credential cannot be read', { code: knownCode((error as { code?: unknown }).code) })
+  return new CredentialTrouble('the credential file cannot be read', { code: knownCode((error as { code?: unknown }).code) })
 }

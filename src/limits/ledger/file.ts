@@ -244,7 +244,7 @@ function open (file: string): Database.Database {
     // After a power cut the last second may be missing, and never a batch that the control plane has.
     database.pragma('synchronous = FULL')
     if (database.transaction(() => hasTables(database)).immediate()) return database
-    throw new LedgerBroken('the file is not laid out as this version has it')
+    throw new LedgerBroken('the file has a different layout than this version expects')
   } catch (error) {
     database.close()
     throw error

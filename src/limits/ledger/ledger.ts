@@ -115,7 +115,7 @@ export class UsageLedger {
     clearInterval(this.#timer)
     do await this.flush()
     while (this.#tally.size > 0 && !this.#isFailing)
-    if (this.#linesInMemory() > 0) this.#options.log.error({ lines: this.#linesInMemory() }, 'the usage ledger could not be written; what was in memory is lost')
+    if (this.#linesInMemory() > 0) this.#options.log.error({ lines: this.#linesInMemory() }, 'the usage ledger could not be written; counts in memory are lost')
     // Before the writer, which puts everything into the one file as the last one that has it open.
     this.#months.close()
     await this.#writer.close()
@@ -160,7 +160,7 @@ export class UsageLedger {
   }
 
   #succeed (): void {
-    if (this.#isFailing) this.#options.log.info('the usage ledger is written again')
+    if (this.#isFailing) this.#options.log.info('the usage ledger can be written again')
     this.#isFailing = false
   }
 
@@ -168,9 +168,9 @@ export class UsageLedger {
     const { log } = this.#options
     // Perhaps another file has its name now.
     this.#months.close()
-    if (!this.#isFailing) log.warn({ err: error }, 'the usage ledger can\'t be written; counts are kept in memory')
+    if (!this.#isFailing) log.warn({ err: error }, 'the usage ledger cannot be written; counts are kept in memory')
     this.#isFailing = true
-    if (error instanceof LedgerFailure && error.aside !== undefined) log.error({ file: error.aside }, 'the usage ledger is broken and was set aside; a new one begins')
+    if (error instanceof LedgerFailure && error.aside !== undefined) log.error({ file: error.aside }, 'the usage ledger is damaged and was set aside; a new one was started')
   }
 
   #brokenFiles (): readonly string[] {

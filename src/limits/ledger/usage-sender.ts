@@ -50,13 +50,13 @@ export class UsageSender {
       const receipt = await send(batch, AbortSignal.any([stopping, AbortSignal.timeout(patienceMs)]))
       await ledger.settle(receipt)
       onSettled(receipt)
-      if (receipt.number !== batch.number || receipt.batchId !== batch.batchId) throw new Error(`the control plane stands at batch ${receipt.number} and not at ${batch.number}`)
+      if (receipt.number !== batch.number || receipt.batchId !== batch.batchId) throw new Error(`the control plane is at batch ${receipt.number}, not at ${batch.number}`)
       if (this.#failures > 0) log.info('usage is sent to the control plane again')
       this.#failures = 0
       return batch.lines.length < linesPerBatch ? everyMs : 0
     } catch (error) {
       if (stopping.aborted) return 0
-      if (this.#failures === 0) log.warn({ err: error }, 'usage can\'t be sent to the control plane; the ledger keeps it')
+      if (this.#failures === 0) log.warn({ err: error }, 'usage cannot be sent to the control plane; the ledger keeps it')
       return scatteredBackoff(pauses, this.#failures++)
     }
   }

@@ -67,7 +67,7 @@ export class LedgerWriter {
       if ('failure' in answer) reject(new LedgerFailure(answer.failure))
       else resolve(answer.value as never)
     })
-    let reason = 'the thread of the usage ledger has ended'
+    let reason = 'the usage ledger\'s thread has exited'
     started.on('error', error => { reason = error.message })
     started.once('exit', () => {
       this.#thread = undefined
