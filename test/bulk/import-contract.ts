@@ -52,7 +52,7 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
       { status: 'created' },
       { status: 'failed', code: 'VALIDATION_ERROR', field: 'Patient.birthdate', message: /nearest is birthDate/ },
       { status: 'failed', code: 'VALIDATION_ERROR', field: 'Patient.birthDate', message: /expected a date/ },
-      { status: 'failed', code: 'VALIDATION_ERROR', field: 'Patient.gender', message: /no list/ },
+      { status: 'failed', code: 'VALIDATION_ERROR', field: 'Patient.gender', message: /not an array/ },
       { status: 'created' }
     ])
   })

@@ -17,10 +17,10 @@ const patient = (elements: FhirElement): string[] => faults({ resourceType: 'Pat
 const observation = (elements: FhirElement): string[] => faults({ resourceType: 'Observation', ...elements })
 
 t.test('an element that R4 does not have there is refused by its place, with the nearest that it has', async t => {
-  t.strictSame(patient({ birthdate: '1970-01-01' }), ['Patient.birthdate: R4 has no such element here; the nearest is birthDate'])
-  t.strictSame(patient({ name: [{}, { familyName: 'x' }] }), ['Patient.name[1].familyName: R4 has no such element here'])
-  t.strictSame(patient({ contact: [{ name: { given: ['x'], firstName: 'x' } }] }), ['Patient.contact[0].name.firstName: R4 has no such element here'])
-  t.strictSame(patient({ contained: [{ resourceType: 'Organization', nmae: 'x' }] }), ['Patient.contained[0].nmae: R4 has no such element here; the nearest is name'])
+  t.strictSame(patient({ birthdate: '1970-01-01' }), ['Patient.birthdate: FHIR R4 has no such element here; the nearest is birthDate'])
+  t.strictSame(patient({ name: [{}, { familyName: 'x' }] }), ['Patient.name[1].familyName: FHIR R4 has no such element here'])
+  t.strictSame(patient({ contact: [{ name: { given: ['x'], firstName: 'x' } }] }), ['Patient.contact[0].name.firstName: FHIR R4 has no such element here'])
+  t.strictSame(patient({ contained: [{ resourceType: 'Organization', nmae: 'x' }] }), ['Patient.contained[0].nmae: FHIR R4 has no such element here; the nearest is name'])
   t.strictSame(patient({ extension: [{ url: 'x', valueText: 'x' }] }).length, 1)
   t.strictSame(patient({ name: [{ resourceType: 'HumanName' }] }).length, 1)
   t.strictSame(observation({ value: 'x' }).length, 1, 'a choice needs its type')
@@ -36,24 +36,24 @@ t.test('no message has a name that may be a value', async t => {
 
 t.test('each element is in the JSON form that R4 has', async t => {
   const wrong: Array<[FhirElement, string]> = [
-    [{ status: 5 }, 'Observation.status: expected a text'], [{ status: ['final'] }, 'Observation.status: expected one value and no list'], [{ category: {} }, 'Observation.category: expected a list'],
-    [{ code: 'x' }, 'Observation.code: expected an object'], [{ code: [] }, 'Observation.code: expected one value and no list'], [{ code: new ExactNumber('1.0') }, 'Observation.code: expected an object'],
+    [{ status: 5 }, 'Observation.status: expected a string'], [{ status: ['final'] }, 'Observation.status: expected a single value, not an array'], [{ category: {} }, 'Observation.category: expected an array'],
+    [{ code: 'x' }, 'Observation.code: expected an object'], [{ code: [] }, 'Observation.code: expected a single value, not an array'], [{ code: new ExactNumber('1.0') }, 'Observation.code: expected an object'],
     [{ valueQuantity: { value: '5' } }, 'Observation.valueQuantity.value: expected a number'], [{ valueBoolean: 'true' }, 'Observation.valueBoolean: expected true or false'],
-    [{ valueInteger: '1' }, 'Observation.valueInteger: expected a whole number'], [{ effectiveDateTime: ' 2026-03-14' }, 'Observation.effectiveDateTime: expected a date or a time with its zone, such as 2026-03-14T09:30:00Z'],
-    [{ valueString: 'x', valueInteger: 1 }, 'Observation.valueInteger: send this or valueString, not both'], [{ _valueString: { id: 'x' }, valueInteger: 1 }, 'Observation.valueInteger: send this or valueString, not both'],
-    [{ _status: 'x' }, 'Observation._status: expected an object'], [{ _status: { value: 'x' } }, 'Observation._status.value: R4 has no such element here'],
-    [{ category: [[{}]] }, 'Observation.category[0]: expected an object'], [{ contained: [{}] }, 'Observation.contained[0]: expected a resource of R4, with its resourceType'], [{ contained: [{ resourceType: 'DomainResource' }] }, 'Observation.contained[0]: expected a resource of R4, with its resourceType'],
-    [{ contained: [{ resourceType: 'HumanName' }] }, 'Observation.contained[0]: expected a resource of R4, with its resourceType']
+    [{ valueInteger: '1' }, 'Observation.valueInteger: expected a whole number'], [{ effectiveDateTime: ' 2026-03-14' }, 'Observation.effectiveDateTime: expected a date, or a time with a zone such as 2026-03-14T09:30:00Z'],
+    [{ valueString: 'x', valueInteger: 1 }, 'Observation.valueInteger: send either this or valueString, not both'], [{ _valueString: { id: 'x' }, valueInteger: 1 }, 'Observation.valueInteger: send either this or valueString, not both'],
+    [{ _status: 'x' }, 'Observation._status: expected an object'], [{ _status: { value: 'x' } }, 'Observation._status.value: FHIR R4 has no such element here'],
+    [{ category: [[{}]] }, 'Observation.category[0]: expected an object'], [{ contained: [{}] }, 'Observation.contained[0]: expected an R4 resource with resourceType'], [{ contained: [{ resourceType: 'DomainResource' }] }, 'Observation.contained[0]: expected an R4 resource with resourceType'],
+    [{ contained: [{ resourceType: 'HumanName' }] }, 'Observation.contained[0]: expected an R4 resource with resourceType']
   ]
   for (const [elements, says] of wrong) t.strictSame(observation(elements), [says])
 })
 
 t.test('whether days, times and whole numbers have the form of R4 is said where that is asked for', async t => {
   const wrong: Array<[FhirElement, string]> = [
-    [{ issued: '2026-03-14' }, 'Observation.issued: expected a time with its zone, such as 2026-03-14T09:30:00Z'], [{ effectiveDateTime: '2026-03-14T09:30:00' }, 'Observation.effectiveDateTime: expected a date or a time with its zone, such as 2026-03-14T09:30:00Z'],
-    [{ valueTime: '9:30' }, 'Observation.valueTime: expected a time of day, such as 09:30:00'], [{ valuePeriod: { start: '2026-02-30' } }, 'Observation.valuePeriod.start: expected a date or a time with its zone, such as 2026-03-14T09:30:00Z'],
+    [{ issued: '2026-03-14' }, 'Observation.issued: expected a time with a zone, such as 2026-03-14T09:30:00Z'], [{ effectiveDateTime: '2026-03-14T09:30:00' }, 'Observation.effectiveDateTime: expected a date, or a time with a zone such as 2026-03-14T09:30:00Z'],
+    [{ valueTime: '9:30' }, 'Observation.valueTime: expected a time of day, such as 09:30:00'], [{ valuePeriod: { start: '2026-02-30' } }, 'Observation.valuePeriod.start: expected a date, or a time with a zone such as 2026-03-14T09:30:00Z'],
     [{ valueInteger: 1.5 }, 'Observation.valueInteger: expected a whole number'], [{ valueInteger: new ExactNumber('1.0') }, 'Observation.valueInteger: expected a whole number'], [{ valueInteger: 2 ** 31 }, 'Observation.valueInteger: expected a whole number'],
-    [{ valueSampledData: { dimensions: 0 } }, 'Observation.valueSampledData.dimensions: expected a whole number from 1 on']
+    [{ valueSampledData: { dimensions: 0 } }, 'Observation.valueSampledData.dimensions: expected a whole number of at least 1']
   ]
   for (const [elements, says] of wrong) {
     t.strictSame(observation(elements), [], 'a datastore keeps or refuses it, and changes nothing')

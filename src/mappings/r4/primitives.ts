@@ -12,7 +12,7 @@ interface Primitive {
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string'
-const text: Primitive = { says: 'a text', isKind: isText }
+const text: Primitive = { says: 'a string', isKind: isText }
 
 /** A text with spaces around it makes HAPI fail where it has a day. */
 function time (says: string, form: (text: string) => boolean): Primitive {
@@ -30,17 +30,17 @@ export const primitives: ReadonlyMap<string, Primitive> = new Map(Object.entries
   canonical: text,
   code: text,
   date: time('a date, such as 2026-03-14, 2026-03 or 2026', formats.date),
-  dateTime: time('a date or a time with its zone, such as 2026-03-14T09:30:00Z', formats['fhir-dateTime']),
+  dateTime: time('a date, or a time with a zone such as 2026-03-14T09:30:00Z', formats['fhir-dateTime']),
   decimal: { says: 'a number', isKind: isNumber },
   id: text,
-  instant: time('a time with its zone, such as 2026-03-14T09:30:00Z', formats['fhir-instant']),
+  instant: time('a time with a zone, such as 2026-03-14T09:30:00Z', formats['fhir-instant']),
   integer: whole('a whole number', -2_147_483_648),
   markdown: text,
   oid: text,
-  positiveInt: whole('a whole number from 1 on', 1),
+  positiveInt: whole('a whole number of at least 1', 1),
   string: text,
   time: time('a time of day, such as 09:30:00', formats['fhir-time']),
-  unsignedInt: whole('a whole number from 0 on', 0),
+  unsignedInt: whole('a whole number of at least 0', 0),
   uri: text,
   url: text,
   uuid: text,

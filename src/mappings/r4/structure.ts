@@ -31,7 +31,7 @@ export function structureFaults (resource: FhirResource, { forms = false } = {})
 
 function checkResource (resource: FhirElement, walk: Walk): void {
   const { resourceType: type } = resource
-  if (typeof type !== 'string' || !isResourceType(type)) return fault(walk, 'expected a resource of R4, with its resourceType')
+  if (typeof type !== 'string' || !isResourceType(type)) return fault(walk, 'expected an R4 resource with resourceType')
   checkObject(resource, type, walk)
 }
 
@@ -50,7 +50,7 @@ function checkObject (object: FhirElement, type: string, walk: Walk): void {
       checkMember(object[name], plain === name ? member : { ...member, type: 'Element' }, walk)
       if (member.element.endsWith('[x]')) {
         const other = (choices ??= new Map()).get(member.element) ?? plain
-        if (other !== plain) fault(walk, `send this or ${other}, not both`)
+        if (other !== plain) fault(walk, `send either this or ${other}, not both`)
         choices.set(member.element, other)
       }
     }
@@ -60,12 +60,12 @@ function checkObject (object: FhirElement, type: string, walk: Walk): void {
 
 function unknownElement (name: string, members: ReadonlyMap<string, Member>): string {
   const meant = nearest(name, [...members.keys()])
-  return `R4 has no such element here${meant === undefined ? '' : `; the nearest is ${meant}`}`
+  return `FHIR R4 has no such element here${meant === undefined ? '' : `; the nearest is ${meant}`}`
 }
 
 function checkMember (value: unknown, { type, isList }: Member, walk: Walk): void {
   if (value === null) return
-  if (isList !== Array.isArray(value)) return fault(walk, isList ? 'expected a list' : 'expected one value and no list')
+  if (isList !== Array.isArray(value)) return fault(walk, isList ? 'expected an array' : 'expected a single value, not an array')
   if (!isList) return checkValue(value, type, walk)
   const items = value as readonly unknown[]
   for (let at = 0; at < items.length; at++) {

@@ -60,7 +60,7 @@ async function updateOrCreate (door: Door, asked: ConditionalUpdate): Promise<Fh
 }
 
 async function updateOf (door: Door, { type, resource, version }: ConditionalUpdate, found: StoredResource): Promise<FhirAnswer> {
-  if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the record that meets the criteria, or none.' })
+  if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the matching record, or no id' })
   return await fhirUpdate(door, { kind: 'update', type, id: found.id, resource, ...version !== undefined && { version } })
 }
 

@@ -11,6 +11,6 @@ import { structureFaults } from '../../mappings/r4/structure.js'
 export function notAccepted (record: FhirResource | undefined, cause: unknown, { hasCriteria = false } = {}): Failure {
   const issues = record === undefined ? [] : structureFaults(record, { forms: true })
   if (issues.length > 0) return new Failure('VALIDATION_ERROR', { issues, cause })
-  const message = hasCriteria ? 'The datastore does not accept this record. It must meet its own criteria, and be valid FHIR R4.' : 'The datastore does not accept this record as valid FHIR R4.'
+  const message = hasCriteria ? 'The datastore rejected this record. It must match its own criteria and be valid FHIR R4.' : 'The datastore rejected this record as invalid FHIR R4.'
   return new Failure('VALIDATION_ERROR', { message, cause })
 }

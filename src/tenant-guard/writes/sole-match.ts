@@ -41,5 +41,5 @@ export async function soleChangeable (door: Door, criteria: Criteria): Promise<S
 
 /** Criteria that more than one record meets. */
 export function severalMatch (): Failure {
-  return new Failure('PRECONDITION_FAILED', { message: 'Several records meet the criteria. Narrow them, or name the record by its id.' })
+  return new Failure('PRECONDITION_FAILED', { message: 'Several records match the criteria. Narrow them, or use the id of the record.' })
 }
