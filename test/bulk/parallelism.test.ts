@@ -1,17 +1,18 @@
 import { test, type Test } from 'tap'
 import { Parallelism } from '../../src/bulk/import/parallelism.js'
 
-/** A datastore that works on some requests at a time and shares itself among more. */
+/** A datastore that works on some requests at a time and shares itself among more, or is as fast as is said for each number of them. */
 class Datastore {
   #now = 0
 
   constructor (readonly parallelism = new Parallelism()) {}
 
   /** Always has as many under way as it is told. @returns the limits on the way */
-  take ({ atOnce, milliseconds = 300, requests = 2_000 }: { readonly atOnce: number, readonly milliseconds?: number, readonly requests?: number }): number[] {
+  take ({ atOnce, milliseconds = 300, requests = 2_000 }: { readonly atOnce: number | readonly number[], readonly milliseconds?: number, readonly requests?: number }): number[] {
     return Array.from({ length: requests }, (_, i) => {
       const uneven = 1 + 0.2 * Math.sin(i * 7)
-      this.#now += uneven * milliseconds / Math.min(atOnce, this.parallelism.limit)
+      const { limit } = this.parallelism
+      this.#now += uneven * milliseconds / (typeof atOnce === 'number' ? Math.min(atOnce, limit) : atOnce[limit - 1] ?? atOnce.at(-1)!)
       this.parallelism.succeeded(200, this.#now)
       return this.parallelism.limit
     })
@@ -34,6 +35,12 @@ function isUsual (t: Test, limits: readonly number[], expected: number): void {
 test('a datastore has as many requests to work on as it works on at a time, and no more', async t => {
   for (const atOnce of [1, 2, 4, 8]) isUsual(t, new Datastore().take({ atOnce }), atOnce)
   isUsual(t, new Datastore().take({ atOnce: 64 }), 8)
+})
+
+test('what a fifth of the rate hangs on is not given up for having fewer, and what brings next to nothing is not added', async t => {
+  isUsual(t, new Datastore().take({ atOnce: [0.8, 1, 1.02] }), 2)
+  isUsual(t, new Datastore().take({ atOnce: [0.7, 0.85, 1, 0.9] }), 3)
+  isUsual(t, new Datastore().take({ atOnce: [1, 1.02] }), 1)
 })
 
 test('a datastore with room for more has it used soon', async t => {

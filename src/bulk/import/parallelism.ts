@@ -4,7 +4,7 @@ const begin = 2
 
 /** How many requests it looks at before it judges: so many for each that is under way, and at the least. */
 const lookedAtOfEach = 3
-const fewestLookedAt = 6
+const fewestLookedAt = 9
 
 /** For how many looks it leaves things as they are after a try that was of no use: at first, and at most. */
 const shortestRest = 4
@@ -13,12 +13,16 @@ const longestRest = 32
 /** A datastore that became so much faster or slower is tried anew. */
 const muchChanged = 0.3
 
+/** What one more has to bring at the least, and one less may cost at most, as shares of the rate. */
+const worthMore = 0.1
+const worthLess = 0.05
+
 /**
  * How many requests may be under way: as few as are done as fast as any more would be. More make none faster, and everybody
  * else's requests slower.
  *
- * Now and then it tries one more or one less, and stays with what is better. One more is better when it brings at least half of
- * what it brings to a datastore that has room for it; one less when it costs less than half of what it costs such a one.
+ * Now and then it tries one more or one less, and stays with what is better: one more when it brings a tenth, or half of what it
+ * brings to a datastore that has room for it; one less when it costs next to nothing.
  */
 export class Parallelism {
   /** What is tried now, and what was found best before. */
@@ -60,7 +64,7 @@ export class Parallelism {
   #judge (rate: number): void {
     if (this.#limit === this.#best) {
       this.#goOn(rate)
-    } else if (rate > this.#rate * (1 + this.#step / (2 * this.#best))) {
+    } else if (rate > this.#rate * (this.#step === 1 ? 1 + Math.min(worthMore, 1 / (2 * this.#best)) : 1 - worthLess)) {
       this.#best = this.#limit
       this.#rate = rate
       this.#nextRest = shortestRest
