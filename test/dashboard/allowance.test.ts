@@ -22,7 +22,7 @@ t.test('the overview warns at 80 % and at 100 % of the month, tells where it is 
     return (await admin.get(`/dashboard/organizations/${tenantId}`)).text
   }
   const first = await overviewAfter(7)
-  t.match(first, '7 of 10 requests of the plan used this month. At this pace about 14 by its end')
+  t.match(first, '7 of 10 requests of the plan used this month. At this pace about 14 by the end of the month')
   t.notMatch(first, /80 %|used up/)
   t.match(await overviewAfter(1), 'More than 80 % of the month’s allowance is used.')
   const past = await overviewAfter(4)
