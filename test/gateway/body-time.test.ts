@@ -27,6 +27,6 @@ test('a body that does not come in time ends its request, and one that is stream
     await once(socket, 'close')
     return said.join('')
   }
-  t.match(await send('/short', 'text/plain', false), /^HTTP\/1\.1 400 .*Send the whole request sooner/s)
+  t.match(await send('/short', 'text/plain', false), /^HTTP\/1\.1 400 .*Send the complete request faster/s)
   t.match(await send('/streamed', 'text/slow', true), /got 4/)
 })

@@ -20,7 +20,7 @@ test('a change of an organization that is refused shows the form with what was t
   const operator = await signedIn(gateway, { role: 'operator' })
   const refused = await operator.post(`/dashboard/organizations/${tenantId}`, { name: 'Clinic North', plan: 'enterprise', datastore: 'no such name' })
   t.equal(refused.status, 422)
-  t.match(refused.text, /The name of a datastore has/)
+  t.match(refused.text, /The name of a datastore must have/)
   t.match(refused.html, /value="Clinic North"/)
   t.match(refused.html, /value="enterprise" selected/)
   t.match(refused.html, /value="no such name"/)
