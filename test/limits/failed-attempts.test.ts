@@ -45,6 +45,6 @@ t.test('the address in X-Forwarded-For is believed of a trusted proxy alone', as
 
 t.test('what is no address or network is a mistake of the configuration', async t => {
   for (const trustedProxies of ['', 'proxy.example.org', '10.0.0.0/33', '10.0.0.1,', 'true', '1']) {
-    await t.rejects(startGateway(t, { config: { trustedProxies } }), { message: /trustedProxies: must be IP addresses or networks/ }, trustedProxies)
+    await t.rejects(startGateway(t, { config: { trustedProxies } }), { message: /trustedProxies: must be comma-separated IP addresses or networks/ }, trustedProxies)
   }
 })

@@ -71,7 +71,7 @@ test('what was done and what went wrong get the focus, so that a screen reader s
   await page.fill('#name', ' ')
   await page.getByRole('button', { name: 'key' }).click()
   await page.waitForSelector('[role=alert]')
-  t.match(await page.evaluate(focused), /^alert: A name has 1 to 200 characters/)
+  t.match(await page.evaluate(focused), /^alert: A name must have 1 to 200 characters/)
   await page.goto(`${gateway.url}/dashboard/organizations/${tenantId}`)
   await page.getByText('Switch overage off').click()
   await page.waitForSelector('main > [role=status]')

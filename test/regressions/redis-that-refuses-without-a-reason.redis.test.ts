@@ -9,6 +9,6 @@ t.test('where Redis refuses the password, the log says so, and not the password'
   const shared = sharedCounts({ url: url.replace(redisPassword, `not-${redisPassword}`), log: { info: () => {}, warn: (...words: unknown[]) => { said.push(words) } } })
   t.teardown(() => shared.close())
   await until(async () => said.length > 0)
-  t.match(said, [[{ reason: 'WRONGPASS' }, /each gateway counts for itself/]])
+  t.match(said, [[{ reason: 'WRONGPASS' }, /each gateway counts alone/]])
   t.notMatch(JSON.stringify(said), redisPassword)
 })
