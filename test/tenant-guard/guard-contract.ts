@@ -121,7 +121,7 @@ async function writesAndReads (t: Test, gateway: Gateway, { validates, callsOfWr
     const store = gateway.guard(newTenant())
     const failure = await failureOf(store.create({ kind: 'create', type: 'Patient', resource: { ...patient, birthDate: 'zzz-secret' } }))
     t.equal(failure.code, 'VALIDATION_ERROR')
-    t.notMatch(JSON.stringify(shown(failure)), /secret|HAPI|birthDate/)
+    t.notMatch(JSON.stringify(shown(failure)), /secret|HAPI/)
   })
 }
 
