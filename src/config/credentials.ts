@@ -79,14 +79,14 @@ const readers: Readonly<Record<Credentials['kind'], (datastore: Authenticated, e
     if (tokenUrl === undefined || clientId === undefined) return { mistake: 'oauth2 needs tokenUrl and clientId' }
     if (!isProtected(tokenUrl)) return { mistake: 'tokenUrl must begin with https; otherwise the secret would travel unencrypted' }
     const proof = readProof(datastore, environment)
-    const ca = authoritiesOf(datastore.auth)
+    const ca = readAuthorities(datastore.auth)
     if (isMistake(proof)) return proof
     return isMistake(ca) ? ca : { kind: 'oauth2', tokenUrl, clientId, proof, parameters: definedOf({ scope, resource, audience }), ...ca }
   },
 
   azure: ({ auth, url }, environment) => {
     const identity = readIdentity(auth, environment)
-    const ca = authoritiesOf(auth)
+    const ca = readAuthorities(auth)
     if (isMistake(identity)) return identity
     if (auth.authorityHost !== undefined && !auth.authorityHost.startsWith('https:')) return { mistake: 'authorityHost must begin with https' }
     const { scope = `${new URL(url).origin}/.default`, authorityHost } = auth
@@ -137,11 +137,6 @@ function readIdentity (auth: Auth, environment: Environment): EntraIdentity | Mi
   }
   const secret = readSecret('clientSecret', { variable: clientSecretEnv, file: clientSecretFile }, environment)
   return isMistake(secret) ? secret : { credential: 'client-secret', tenantId, clientId, secret }
-}
-
-function authoritiesOf ({ caFile }: Auth): { readonly ca?: string } | Mistake {
-  const read = caFile === undefined ? {} : readAuthorities(caFile)
-  return isMistake(read) ? { mistake: `caFile: ${read.mistake}` } : read
 }
 
 function isPrivateKey (file: string): boolean {

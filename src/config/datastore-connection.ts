@@ -2,7 +2,7 @@ import { createSecureContext } from 'node:tls'
 import type { DatastoreConfig } from '../config.js'
 import { readCredentials, type Credentials } from './credentials.js'
 import type { Environment } from './environment.js'
-import { isMistake, readAuthorities, readSecret, readText, type Mistake } from './secret.js'
+import { isMistake, readAuthorities, readSecret, readText } from './secret.js'
 
 /** A client's certificate with its key, both in PEM. */
 export interface ClientCertificate {
@@ -29,9 +29,10 @@ export function readConnection (datastore: DatastoreConfig, environment: Environ
   return mistakes.length > 0 || isMistake(credentials) ? { mistakes } : { credentials, ...tls, headers }
 }
 
-function readTls ({ url, caFile, clientCertFile, clientKeyFile }: DatastoreConfig, mistakes: string[]): Pick<DatastoreConnection, 'ca' | 'certificate'> {
-  const authorities: { readonly ca?: string } | Mistake = caFile === undefined ? {} : readAuthorities(caFile)
-  if (isMistake(authorities)) mistakes.push(`caFile: ${authorities.mistake}`)
+function readTls (datastore: DatastoreConfig, mistakes: string[]): Pick<DatastoreConnection, 'ca' | 'certificate'> {
+  const { url, clientCertFile, clientKeyFile } = datastore
+  const authorities = readAuthorities(datastore)
+  if (isMistake(authorities)) mistakes.push(authorities.mistake)
   const ca = isMistake(authorities) ? undefined : authorities.ca
   const read = (setting: string, file: string | undefined) => {
     const text = file === undefined ? undefined : readText(file)

@@ -30,12 +30,13 @@ export function readText (file: string): string | undefined {
   }
 }
 
-/** The certificate authorities in a file, in PEM. */
-export function readAuthorities (file: string): { readonly ca: string } | Mistake {
-  const ca = readText(file)
-  if (ca === undefined) return { mistake: 'the file cannot be read' }
+/** The certificate authorities, in PEM, in the file that settings name, if they do. */
+export function readAuthorities ({ caFile }: { readonly caFile?: string }): { readonly ca?: string } | Mistake {
+  if (caFile === undefined) return {}
+  const ca = readText(caFile)
+  if (ca === undefined) return { mistake: 'caFile: the file cannot be read' }
   // Node passes over what is no certificate, and then trusts nobody.
-  return holdsCertificate(ca) ? { ca } : { mistake: 'the file must hold certificates in PEM' }
+  return holdsCertificate(ca) ? { ca } : { mistake: 'caFile: the file must hold certificates in PEM' }
 }
 
 function holdsCertificate (pem: string): boolean {

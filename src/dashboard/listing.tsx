@@ -1,3 +1,4 @@
+import type { PropsWithChildren } from '@kitajs/html'
 import { queried, type OrganizationRequest } from './organization-requests.js'
 import { countText } from './numbers.js'
 import { Empty } from './elements.js'
@@ -35,8 +36,19 @@ interface ListingPart {
   readonly path: string
 }
 
-/** The field in which to search a long list; `what` says what is found by it. */
-export function Search ({ listing: { search, isLong }, path, what }: ListingPart & { readonly what: string }) {
+/** A list with its search and the ways to its other pages; `what` says what the search goes through, `empty` what is said of a list without rows. */
+export function Listed ({ listing, path, what, empty, children }: PropsWithChildren<ListingPart & { readonly what: string, readonly empty: JSX.Element }>) {
+  return (
+    <>
+      <Search listing={listing} path={path} what={what} />
+      {listing.found > 0 ? children : listing.search === '' ? empty : <NothingFound listing={listing} />}
+      <Pages listing={listing} path={path} />
+    </>
+  )
+}
+
+/** The field in which to search a long list. */
+function Search ({ listing: { search, isLong }, path, what }: ListingPart & { readonly what: string }) {
   if (!isLong && search === '') return ''
   return (
     <form class='search' role='search' action={path}>
@@ -49,12 +61,12 @@ export function Search ({ listing: { search, isLong }, path, what }: ListingPart
 }
 
 /** What is said where a search found nothing. */
-export function NothingFound ({ listing: { search } }: Pick<ListingPart, 'listing'>) {
+function NothingFound ({ listing: { search } }: Pick<ListingPart, 'listing'>) {
   return <Empty title={`Nothing matches “${search}”`}><p>Search for a part of it, or show all.</p></Empty>
 }
 
 /** Where in a long list the reader is, and the ways on and back. */
-export function Pages ({ listing: { search, page, pages, found }, path }: ListingPart) {
+function Pages ({ listing: { search, page, pages, found }, path }: ListingPart) {
   if (pages === 1) return ''
   const to = (wished: number): string => `${path}?${new URLSearchParams({ ...(search === '' ? {} : { search }), page: String(wished) })}`
   const first = (page - 1) * pageLength + 1

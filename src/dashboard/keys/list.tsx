@@ -1,7 +1,7 @@
 import type { Key } from '../../control/keys.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time, TimeOr } from '../elements.js'
 import { conditionBadges, conditionOf, isGood, scopesText, type KeyCondition } from './state.js'
-import { listingOf, NothingFound, Pages, Search, type Listing } from '../listing.js'
+import { Listed, listingOf, type Listing } from '../listing.js'
 import type { OrganizationRequest } from '../organization-requests.js'
 import { keyPath, organizationPath } from '../paths.js'
 
@@ -33,12 +33,11 @@ export function KeysPage ({ tenantId, listing, mayChange }: KeyList) {
       <Heading title='Keys' about='Applications send a key with each request.'>
         {mayChange ? <a class='button button-primary' href={organizationPath(tenantId, 'keys/new')}>New key</a> : ''}
       </Heading>
-      <Search listing={listing} path={path} what='Name, key id or last characters' />
-      {good.length > 0 ? <KeyTable label='Keys' judged={good} /> : ''}
-      {listing.search === '' && listing.page === 1 && good.length === 0 ? <NoKey tenantId={tenantId} mayChange={mayChange} /> : ''}
-      {listing.search !== '' && listing.found === 0 ? <NothingFound listing={listing} /> : ''}
-      {ended.length === 0 ? '' : <Ended judged={ended} />}
-      <Pages listing={listing} path={path} />
+      <Listed listing={listing} path={path} what='Name, key id or last characters' empty={<NoKey tenantId={tenantId} mayChange={mayChange} />}>
+        {good.length > 0 ? <KeyTable label='Keys' judged={good} /> : ''}
+        {listing.search === '' && listing.page === 1 && good.length === 0 ? <NoKey tenantId={tenantId} mayChange={mayChange} /> : ''}
+        {ended.length === 0 ? '' : <Ended judged={ended} />}
+      </Listed>
     </>
   )
 }

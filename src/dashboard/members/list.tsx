@@ -2,7 +2,7 @@ import type { Role } from '../../actor.js'
 import type { Invitation, Member } from '../../control/members.js'
 import { Badge, Cell, Empty, Heading, Links, Row, Table, Time, TimeOr, Trouble } from '../elements.js'
 import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
-import { NothingFound, Pages, Search, type Listing } from '../listing.js'
+import { Listed, type Listing } from '../listing.js'
 import { invitationPath, memberPath, peoplePath } from '../paths.js'
 
 /** What the page of an organization's members, or of the operators, shows. */
@@ -31,9 +31,7 @@ export function MembersPage (list: MemberList) {
     <>
       <Heading title={tenantId === undefined ? 'Operators' : 'Members'} about={about}>{mayInvite && listing.found > 0 ? <a class='button button-primary' href='#invite'>Invite</a> : ''}</Heading>
       <Trouble message={trouble} />
-      <Search listing={listing} path={path} what='Name or email address' />
-      {listing.found > 0 ? <Members {...list} /> : listing.search === '' ? <Nobody mayInvite={mayInvite} /> : <NothingFound listing={listing} />}
-      <Pages listing={listing} path={path} />
+      <Listed listing={listing} path={path} what='Name or email address' empty={<Nobody mayInvite={mayInvite} />}><Members {...list} /></Listed>
       {invitations.length === 0 ? '' : <Invitations {...list} />}
       {mayInvite ? <InvitationForm {...list} /> : ''}
     </>

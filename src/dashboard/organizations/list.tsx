@@ -1,7 +1,7 @@
 import type { Plan, Plans } from '../../config.js'
 import type { Organization } from '../../control/organizations.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time } from '../elements.js'
-import { NothingFound, Pages, Search, type Listing } from '../listing.js'
+import { Listed, type Listing } from '../listing.js'
 import { mayHaveOverage } from './plans.js'
 import { home, organizationPath } from '../paths.js'
 
@@ -25,9 +25,7 @@ export function OrganizationsPage (options: OrganizationsPageOptions) {
       <Heading title='Organizations' about='The customers of this service. None can read another one’s records.'>
         <a class='button button-primary' href={`${home}/organizations/new`}>New organization</a>
       </Heading>
-      <Search listing={listing} path={path} what='Name or tenant id' />
-      {listing.found > 0 ? <Organizations {...options} /> : listing.search === '' ? <NoOrganization /> : <NothingFound listing={listing} />}
-      <Pages listing={listing} path={path} />
+      <Listed listing={listing} path={path} what='Name or tenant id' empty={<NoOrganization />}><Organizations {...options} /></Listed>
     </>
   )
 }

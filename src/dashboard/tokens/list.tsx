@@ -1,7 +1,7 @@
 import type { Token, TokenRole } from '../../control/token-store.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time, TimeOr, Trouble } from '../elements.js'
 import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
-import { NothingFound, Pages, Search, type Listing } from '../listing.js'
+import { Listed, type Listing } from '../listing.js'
 import { tokenPath, tokensPath } from '../paths.js'
 import { personText } from '../audit/words.js'
 
@@ -31,9 +31,7 @@ export function TokensPage (list: TokenList) {
     <>
       <Heading title='Tokens' about={about}>{mayChange && listing.found > 0 ? <a class='button button-primary' href='#new-token'>New token</a> : ''}</Heading>
       <Trouble message={trouble} />
-      <Search listing={listing} path={path} what='Name, token id or last characters' />
-      {listing.found > 0 ? <Tokens {...list} /> : listing.search === '' ? <NoToken tenantId={tenantId} /> : <NothingFound listing={listing} />}
-      <Pages listing={listing} path={path} />
+      <Listed listing={listing} path={path} what='Name, token id or last characters' empty={<NoToken tenantId={tenantId} />}><Tokens {...list} /></Listed>
       {mayChange ? <TokenForm {...list} /> : ''}
     </>
   )

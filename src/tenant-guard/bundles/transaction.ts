@@ -2,7 +2,6 @@ import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure, type FailureCode } from '../../envelope/failures.js'
 import { accessOf, nameOf, type Access } from '../access.js'
 import { printJson } from '../../json.js'
-import { structureFaults } from '../../mappings/r4/structure.js'
 import { failed, isRead, type Perform } from './batch.js'
 import { bundleAnswer, type EntryAnswer } from './bundle-answer.js'
 import { entriesAsStored, type AnsweredEntry } from './entries-as-stored.js'
@@ -17,7 +16,7 @@ import { decide } from '../policy.js'
 import { withPublicUrls } from '../public-urls.js'
 import { demandAllReferences } from './transaction-references.js'
 import { writeOf, type Write } from './transaction-writes.js'
-import { notAccepted } from '../writes/not-accepted.js'
+import { misformed } from '../writes/not-accepted.js'
 import { mayBeDone, wholeAnswer } from '../writes/writes.js'
 
 /**
@@ -114,8 +113,10 @@ function meantBy ({ type, id, isUpdate = false, request }: Write): string | unde
 /** Of which entry the datastore speaks is known where it can be of one alone, or where one is seen to be out of form. */
 function refusalOf (answer: Parameters<typeof causeOf>[0], writes: Placed): unknown {
   const failure = wholeRefusalOf(answer, writes)
-  const misformed = failure.code === 'VALIDATION_ERROR' ? writes.find(([, { resource }]) => resource !== undefined && structureFaults(resource, { forms: true }).length > 0) : undefined
-  if (misformed !== undefined) return inEntries(notAccepted(misformed[1].resource, failure.cause), [misformed[0]])
+  for (const [at, { resource }] of failure.code === 'VALIDATION_ERROR' ? writes : []) {
+    const explained = misformed(resource, failure.cause)
+    if (explained !== undefined) return inEntries(explained, [at])
+  }
   const meant = writes.filter(([, write]) => couldMean[failure.code]?.(write) ?? true)
   return meant.length === 1 ? inEntries(failure, meant.map(([at]) => at)) : failure
 }
