@@ -56,7 +56,7 @@ export class StampedRecord {
  */
 export function checked (door: Door, { resource, id, targets }: Pick<ImportedRecord, 'resource' | 'id' | 'targets'>): Linked {
   decide({ kind: 'import', type: resource.resourceType, id })
-  const stamped = marked(stamp({ ...resource, id }, door.tenant), door.tenant)
+  const stamped = marked(stamp(resource.id === id ? resource : { ...resource, id }, door.tenant), door.tenant)
   const linked = { resource: stamped, links: linksIn(stamped, [door.backend.baseUrl, door.fhirBase]) }
   return targets === undefined ? linked : resolveLinks(linked, targets)
 }

@@ -40,45 +40,19 @@ export function referencesIn (part: FhirElement): readonly string[] {
  * @param bases URLs under which a uri would lead to a record of the datastore
  */
 export function linksIn (resource: FhirElement, bases: readonly string[]): readonly Link[] {
-  const inner = containedIn(resource)
-  return placesIn(resource).flatMap(({ path, value, form }) => {
-    const record = form === 'uri' ? uriTarget(value, bases) : referenceTarget(value, inner)
-    return record === 'harmless' ? [] : [{ path, reference: String(value), record }]
-  })
+  const links: Link[] = []
+  gather(resource, { links, inner: containedIn(resource), beneath: bases.map(base => `${base}/`), steps: [String(resource.resourceType ?? '*')] })
+  return links
 }
 
-type Target = string | undefined | 'harmless'
-
-function referenceTarget (value: unknown, inner: ReadonlySet<string>): Target {
-  if (typeof value !== 'string') return undefined
-  return inner.has(value) ? 'harmless' : recordOf(value)
-}
-
-function uriTarget (value: unknown, bases: readonly string[]): Target {
-  if (typeof value !== 'string' || bases.some(base => value.startsWith(`${base}/`))) return undefined
-  const plain = value.replace(/[|#].*$/s, '')
-  return plain.includes('/') && resourceTypes.has(plain.split('/', 1)[0]!) ? recordOf(plain) : 'harmless'
-}
-
-function recordOf (reference: string): string | undefined {
-  const [type, id, history, version, ...rest] = reference.split('/')
-  const isVersioned = history === '_history' && isId(version) && rest.length === 0
-  return isTenantType(type!) && isId(id) && (history === undefined || isVersioned) ? `${type}/${id}` : undefined
-}
-
-interface Place { readonly path: string, readonly value: unknown, readonly form: 'reference' | 'uri' }
-
-/** Where the walk into a resource is. A path is put together of it only where something refers. */
+/** Where the walk into a resource is. A path is put together of it only where something leads to a record: all systems of codes are uris. */
 interface Walk {
-  readonly places: Place[]
+  readonly links: Link[]
+  /** What references inside the resource begin with. */
+  readonly inner: ReadonlySet<string>
+  readonly beneath: readonly string[]
   /** Elements by their names, and places in lists, from the resource down. */
   readonly steps: Array<string | number>
-}
-
-function placesIn (resource: FhirElement): readonly Place[] {
-  const places: Place[] = []
-  gather(resource, { places, steps: [String(resource.resourceType ?? '*')] })
-  return places
 }
 
 function gather (value: unknown, walk: Walk): void {
@@ -100,13 +74,42 @@ function step (to: string | number, value: unknown, walk: Walk): void {
   walk.steps.pop()
 }
 
-function gatherLinks (parent: FhirElement, key: string, { places, steps }: Walk): void {
+function gatherLinks (parent: FhirElement, key: string, walk: Walk): void {
   if (key === 'reference') {
     // HAPI reads a list of one text as that text; whatever is no element must be a reference.
-    for (const value of leavesOf(parent[key])) places.push(isUriReference(parent, steps) && isAbsolute(value) ? { path: pathOf([...steps, key]), value, form: 'uri' } : { path: pathOf(steps), value, form: 'reference' })
+    for (const value of leavesOf(parent[key])) {
+      if (isUriReference(parent, walk.steps) && isAbsolute(value)) noteUri(value, key, walk)
+      else noteReference(value, walk)
+    }
   } else if (linkElements.has(key)) {
-    for (const value of leavesOf(parent[key])) if (typeof value === 'string') places.push({ path: pathOf([...steps, key]), value, form: 'uri' })
+    const value = parent[key]
+    if (typeof value === 'string') noteUri(value, key, walk)
+    else for (const leaf of leavesOf(value)) noteUri(leaf, key, walk)
   }
+}
+
+function noteReference (value: unknown, { links, inner, steps }: Walk): void {
+  if (typeof value !== 'string') links.push({ path: pathOf(steps), reference: String(value), record: undefined })
+  else if (!inner.has(value)) links.push({ path: pathOf(steps), reference: value, record: recordOf(value) })
+}
+
+function noteUri (value: unknown, key: string, { links, beneath, steps }: Walk): void {
+  if (typeof value !== 'string') return
+  const record = uriTarget(value, beneath)
+  if (record !== 'harmless') links.push({ path: pathOf([...steps, key]), reference: value, record })
+}
+
+function uriTarget (value: string, beneath: readonly string[]): string | undefined | 'harmless' {
+  if (beneath.some(base => value.startsWith(base))) return undefined
+  const typeEnd = value.indexOf('/')
+  if (typeEnd < 0 || !resourceTypes.has(value.slice(0, typeEnd))) return 'harmless'
+  return recordOf(value.replace(/[|#].*$/s, ''))
+}
+
+function recordOf (reference: string): string | undefined {
+  const [type, id, history, version, ...rest] = reference.split('/')
+  const isVersioned = history === '_history' && isId(version) && rest.length === 0
+  return isTenantType(type!) && isId(id) && (history === undefined || isVersioned) ? `${type}/${id}` : undefined
 }
 
 /** A key that is no name of FHIR is a value of the client's, which no message repeats. */
@@ -131,7 +134,9 @@ function isAbsolute (value: unknown): boolean {
 }
 
 /** `#` alone is the container, as what is contained may refer to it. */
-function containedIn ({ contained }: FhirElement): Set<string> {
-  const ids = Array.isArray(contained) ? contained.map(resource => resource?.id).filter(isId) : []
-  return new Set(['#', ...ids.map(id => `#${id}`)])
+const container: ReadonlySet<string> = new Set(['#'])
+
+function containedIn ({ contained }: FhirElement): ReadonlySet<string> {
+  if (!Array.isArray(contained)) return container
+  return new Set([...container, ...contained.map(resource => resource?.id).filter(isId).map(id => `#${id}`)])
 }

@@ -14,17 +14,18 @@ import type { Tenant } from '../tenant.js'
 export function stamp (resource: FhirResource, tenant: Tenant): FhirResource {
   const issues = structureFaults(resource)
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
-  const { meta: _, ...content } = resource
-  const { versionId, lastUpdated, source, _versionId, _lastUpdated, _source, tag = [], security = [], ...meta } = metaWithoutTag(resource.meta ?? {}, tenant)
-  const { resourceType, id, ...elements } = content
-  const identity = id === undefined ? { resourceType } : { resourceType, id }
+  const { resourceType, id, meta, ...elements } = resource
+  return { resourceType, ...id !== undefined && { id }, meta: stampedMeta(meta, tenant), ...withoutTag(elements, tenant) }
+}
+
+function stampedMeta (given: unknown, tenant: Tenant): Meta {
+  const own = { system: tenant.system, code: tenant.id }
+  // As nearly every record that is made.
+  if (given === undefined || given === null) return { tag: [own] }
+  const { versionId, lastUpdated, source, _versionId, _lastUpdated, _source, tag = [], security = [], ...meta } = metaWithoutTag(given, tenant)
   const labels = (security as FhirElement[]).map(label => hasSystem(label) ? bare(label) : refuseLabel())
   const tags = tag.filter(hasSystem).map(coding => coding.system === markSystem(tenant) ? bareMark(coding) : bare(coding))
-  return {
-    ...identity,
-    meta: { ...meta, ...labels.length > 0 && { security: labels }, tag: [...tags, { system: tenant.system, code: tenant.id }] },
-    ...withoutTag(elements, tenant)
-  }
+  return { ...meta, ...labels.length > 0 && { security: labels }, tag: [...tags, own] }
 }
 
 /** HAPI takes a coding without a system for any that it knows with the same code: for another tenant's own tag, when that is the code. */
@@ -59,10 +60,11 @@ export const markSystem = ({ system }: Tenant): string => `${system}:idempotency
  * for each other.
  */
 export function marked (resource: FhirResource, tenant: Tenant, mark?: { readonly code: string, readonly seenAt: Date }): FhirResource {
-  const { tag = [], ...meta } = resource.meta ?? {}
-  const others = tag.filter(({ system }) => system !== markSystem(tenant))
+  const tags = resource.meta?.tag ?? []
+  const others = tags.filter(({ system }) => system !== markSystem(tenant))
+  if (mark === undefined && others.length === tags.length) return resource
   const marks = mark === undefined ? [] : [{ system: markSystem(tenant), code: mark.code, display: mark.seenAt.toISOString() }]
-  return marks.length === 0 && others.length === tag.length ? resource : { ...resource, meta: { ...meta, tag: [...others, ...marks] } }
+  return { ...resource, meta: { ...resource.meta, tag: [...others, ...marks] } }
 }
 
 /** Any part of a resource, with each `meta` in it cleaned; the same object when there was nothing to clean. */
