@@ -9,12 +9,14 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const children = []
 
-/** What `npm start` and the image tell Node.js and its memory, with which a gateway is measured as well. */
-const startFlags = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.start.split(' ').filter(word => word.startsWith('--'))
+/** What the image tells Node.js and glibc about memory, with which a gateway is measured as well. */
+const image = readFileSync(join(root, 'docker/Dockerfile'), 'utf8')
+const imageFlags = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(image)[1]).filter(word => word.startsWith('--'))
+const imageMemory = Object.fromEntries([...image.matchAll(/^ENV (MALLOC_\w+)=(\d+)$/gm)].map(([, name, value]) => [name, value]))
 
 /** Starts a script and gives the first line that it prints. */
 export function start (script, args = [], env = {}) {
-  const child = spawn(process.execPath, [...script === 'dist/main.js' ? startFlags : [], join(root, script), ...args], { env: { MALLOC_ARENA_MAX: '2', ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [...script === 'dist/main.js' ? imageFlags : [], join(root, script), ...args], { env: { ...imageMemory, ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
   children.push(child)
   return new Promise((resolve, reject) => {
     child.once('exit', code => reject(new Error(`${script} ended with ${code}`)))

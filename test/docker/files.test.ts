@@ -13,12 +13,15 @@ t.test('the Dockerfile has no mistake, and its last stage runs without rights', 
   t.match(text.slice(text.lastIndexOf('\nFROM ')), /^\nFROM \S+:nonroot\n/)
 })
 
-t.test('the image starts Node.js as `npm start` does', async t => {
-  const flagsIn = (text: string | undefined): string[] => text?.match(/--[\w-]+(?:=\w+)?/g) ?? []
+t.test('the page on operation tells what the image and `npm start` say of memory', async t => {
+  const flagsIn = (text: string | undefined): string => (text?.match(/--[\w-]+=\w+/g) ?? []).join(' ')
   const { scripts } = JSON.parse(readFileSync(join(docker, '..', 'package.json'), 'utf8')) as { scripts: Record<string, string> }
-  const entry = /^ENTRYPOINT .*$/m.exec(readFileSync(join(docker, 'Dockerfile'), 'utf8'))?.[0]
-  t.strictSame(flagsIn(entry), flagsIn(scripts.start))
-  t.ok(flagsIn(entry).length > 0)
+  const image = readFileSync(join(docker, 'Dockerfile'), 'utf8')
+  const malloc = /^ENV (MALLOC_\w+=\d+)$/m.exec(image)?.[1]
+  const page = readFileSync(join(docker, '..', 'docs/operate.md'), 'utf8')
+  t.match(flagsIn(scripts.start), /^--\S+ --\S+$/)
+  t.ok(page.includes(`\`node ${flagsIn(scripts.start)}\``))
+  t.ok(page.includes(`\`${malloc} node ${flagsIn(/^ENTRYPOINT .*$/m.exec(image)?.[0])}\``))
 })
 
 t.test('what the Dockerfile copies is what the build may see of the project', async t => {
