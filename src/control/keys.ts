@@ -2,7 +2,7 @@ import { scopes as knownScopes, type Scope } from '../keys/caller.js'
 import type { KeyState } from '../keys/change-feed.js'
 import { modes, type Mode } from '../mode.js'
 import type { MadeOnce } from './context.js'
-import { goodName } from './organizations.js'
+import { goodName } from './good-name.js'
 import { ControlRefused } from './refused.js'
 import type { KeyRow } from './tables.js'
 

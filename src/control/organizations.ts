@@ -2,6 +2,7 @@ import type { Plans } from '../config.js'
 import type { OrganizationState } from '../keys/change-feed.js'
 import type { OrganizationRow } from './tables.js'
 import type { MadeOnce } from './context.js'
+import { goodName } from './good-name.js'
 import { ControlRefused } from './refused.js'
 
 /** A customer of the service: a tenant with its plan. */
@@ -60,13 +61,4 @@ export function demandOverage (isWished: boolean | undefined, plan: string, { pl
 /** The part of an organization that gateways need. */
 export function organizationState ({ tenantId, plan, overage, datastore }: Organization): OrganizationState {
   return { tenantId, plan, overage, datastore }
-}
-
-/** A name fit for lists, logs and terminals. */
-export function goodName (name: string): string {
-  const trimmed = name.trim()
-  if (trimmed === '' || trimmed.length > 200 || /\p{C}/u.test(trimmed)) {
-    throw new ControlRefused('invalid', 'A name must have 1 to 200 characters, all of them visible.')
-  }
-  return trimmed
 }

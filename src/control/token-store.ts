@@ -4,7 +4,7 @@ import { idFor, requireFirst, type ControlContext, type MadeOnce } from './conte
 import { goodExpiry } from './keys.js'
 import { ofTenant, requireOrganization } from './member-store.js'
 import { goodRole } from './members.js'
-import { goodName } from './organizations.js'
+import { goodName } from './good-name.js'
 import { missingThing } from './permissions.js'
 import { inTurn, recordAudit } from './records.js'
 import { ControlRefused } from './refused.js'
