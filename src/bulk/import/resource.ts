@@ -28,11 +28,11 @@ export interface Prepared {
  */
 export async function prepared (errand: Errand, { line, record: { type, mapping, body } }: ReadLine, { id, before, targets }: Target & { readonly targets: Targets }): Promise<Prepared> {
   if (mapping === undefined) {
-    return { record: { type, id, resource: { ...body, resourceType: type, id }, targets }, fields: {} }
+    return { record: { type, id, resource: body as FhirResource, targets }, fields: {} }
   }
   if (before !== undefined) return await changed(errand, mapping, { before, body, targets })
   const fields = await complete(errand, mapping, withTargetsInFields(mapping, newFields(mapping, body, occasionOf(errand, line.identity)), targets))
-  return { record: { type, id, resource: { ...newResource(mapping, fields), id }, targets }, fields }
+  return { record: { type, id, resource: newResource(mapping, fields), targets }, fields }
 }
 
 interface Change { readonly before: StoredResource, readonly body: Fields, readonly targets: Targets }

@@ -10,6 +10,7 @@ import { resolveLinks, type Linked, type Targets } from './resolve-links.js'
 export interface ImportedRecord {
   readonly type: string
   readonly id: string
+  /** Stored under that id, whatever its own is. */
   readonly resource: FhirResource
   /** The stored version that the record was made of; another one stored meanwhile is a conflict. */
   readonly version?: string
@@ -56,7 +57,7 @@ export class StampedRecord {
  */
 export function checked (door: Door, { resource, id, targets }: Pick<ImportedRecord, 'resource' | 'id' | 'targets'>): Linked {
   decide({ kind: 'import', type: resource.resourceType, id })
-  const stamped = marked(stamp(resource.id === id ? resource : { ...resource, id }, door.tenant), door.tenant)
+  const stamped = marked(stamp({ ...resource, id }, door.tenant), door.tenant)
   const linked = { resource: stamped, links: linksIn(stamped, [door.backend.baseUrl, door.fhirBase]) }
   return targets === undefined ? linked : resolveLinks(linked, targets)
 }

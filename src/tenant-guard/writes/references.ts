@@ -48,8 +48,9 @@ export function linksIn (resource: FhirElement, bases: readonly string[]): reado
 /** Where the walk into a resource is. A path is put together of it only where something leads to a record: all systems of codes are uris. */
 interface Walk {
   readonly links: Link[]
-  /** What references inside the resource begin with. */
+  /** References that lead to the resource itself or to what it contains: `#`, `#p1`. */
   readonly inner: ReadonlySet<string>
+  /** What uris begin with that lead to a record of the datastore. */
   readonly beneath: readonly string[]
   /** Elements by their names, and places in lists, from the resource down. */
   readonly steps: Array<string | number>
@@ -82,9 +83,7 @@ function gatherLinks (parent: FhirElement, key: string, walk: Walk): void {
       else noteReference(value, walk)
     }
   } else if (linkElements.has(key)) {
-    const value = parent[key]
-    if (typeof value === 'string') noteUri(value, key, walk)
-    else for (const leaf of leavesOf(value)) noteUri(leaf, key, walk)
+    for (const value of leavesOf(parent[key])) noteUri(value, key, walk)
   }
 }
 

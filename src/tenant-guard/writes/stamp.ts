@@ -15,17 +15,14 @@ export function stamp (resource: FhirResource, tenant: Tenant): FhirResource {
   const issues = structureFaults(resource)
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
   const { resourceType, id, meta, ...elements } = resource
-  return { resourceType, ...id !== undefined && { id }, meta: stampedMeta(meta, tenant), ...withoutTag(elements, tenant) }
+  return { resourceType, ...id !== undefined && { id }, meta: stampedMeta(meta ?? {}, tenant), ...withoutTag(elements, tenant) }
 }
 
 function stampedMeta (given: unknown, tenant: Tenant): Meta {
-  const own = { system: tenant.system, code: tenant.id }
-  // As nearly every record that is made.
-  if (given === undefined || given === null) return { tag: [own] }
   const { versionId, lastUpdated, source, _versionId, _lastUpdated, _source, tag = [], security = [], ...meta } = metaWithoutTag(given, tenant)
   const labels = (security as FhirElement[]).map(label => hasSystem(label) ? bare(label) : refuseLabel())
   const tags = tag.filter(hasSystem).map(coding => coding.system === markSystem(tenant) ? bareMark(coding) : bare(coding))
-  return { ...meta, ...labels.length > 0 && { security: labels }, tag: [...tags, own] }
+  return { ...meta, ...labels.length > 0 && { security: labels }, tag: [...tags, { system: tenant.system, code: tenant.id }] }
 }
 
 /** HAPI takes a coding without a system for any that it knows with the same code: for another tenant's own tag, when that is the code. */
