@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -42,10 +42,23 @@ async function startScene (t: Test, lines: readonly unknown[]) {
     backend, tenant: { id: owner.tenantId, system: 'urn:clinigate:tenant' }, mode: 'test', ownership: ownershipCache(), cursors: sealedCursors({ key: randomBytes(32), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: () => {}, onTrouble: () => {}
   })
 
-  /** Works on the job until it ends, or until so many steps are done: from then on nothing is done any more. */
+  const indexFiles = () => [spool.of(job).path(indexFile), `${spool.of(job).path(indexFile)}-journal`]
+  const copy = (from: (file: string) => string, to: (file: string) => string): void => {
+    for (const file of indexFiles()) {
+      rmSync(to(file), { force: true })
+      if (existsSync(from(file))) copyFileSync(from(file), to(file))
+    }
+  }
+  const asItWas = (file: string): string => `${file}.as-it-was`
+
+  /** Works on the job until it ends, or until so many steps are done: from then on nothing is done any more, and the index is as the disk had it then. */
   const run = async (breaksAt: number): Promise<'ended' | 'broken off'> => {
     let left = breaksAt
-    const step = (): void => { if (--left < 0) throw died }
+    const step = (): void => {
+      if (--left >= 0) return
+      if (left === -1) copy(file => file, asItWas)
+      throw died
+    }
     const store = importStore(door())
     const breaking: ImportStore = {
       ...store,
@@ -59,15 +72,16 @@ async function startScene (t: Test, lines: readonly unknown[]) {
     }
     const quotaFor = () => ({
       take: () => { step(); return { isOverage: false, giveBack: () => {} } },
-      count: (uses: readonly RecordUse[]) => { counted.push(...uses.filter(({ status }) => status < 500)) }
+      count: (uses: readonly RecordUse[]) => { if (left >= 0) counted.push(...uses.filter(({ status }) => status < 500)) }
     })
     const doJob = importJobs({ importHosts: [], storeFor: () => breaking, jobs: { identityKey: async () => identityKey }, quotaFor, lineBytes: 1_000_000 })
     try {
-      await doJob({ job, files: spool.of(job), signal: new AbortController().signal, save: async change => { job = { ...job, ...change } }, log: pino({ level: 'silent' }) })
+      await doJob({ job, files: spool.of(job), signal: new AbortController().signal, save: async change => { if (left >= 0) job = { ...job, ...change } }, log: pino({ level: 'silent' }) })
       return 'ended'
     } catch (error) {
-      if (left < 0) return 'broken off'
-      throw error
+      if (left >= 0) throw error
+      copy(asItWas, file => file)
+      return 'broken off'
     }
   }
   const results = () => {

@@ -55,10 +55,11 @@ export interface LineEnd {
   readonly ticket?: RecordTicket | undefined
 }
 
-/** Notes the results of lines, then counts those that are new: a crash between loses a count and never doubles one. */
+/** Notes the results of lines, and counts those that are new once that is on the disk: a crash between loses a count and never doubles one. */
 export function end ({ index, seal, quota }: Errand, ends: readonly LineEnd[]): void {
   const isNew = new Set(index.end(ends.map(({ line, result }) => ({ line, isFailed: result.status === 'failed', result: seal.close(line, result) }))))
-  quota.count(ends.flatMap(({ line, ticket, ...use }) => ticket !== undefined && isNew.has(line) ? [{ ticket, ...use }] : []))
+  const uses = ends.flatMap(({ line, ticket, ...use }) => ticket !== undefined && isNew.has(line) ? [{ ticket, ...use }] : [])
+  index.afterwards(() => quota.count(uses))
 }
 
 /** The end of a line that failed; it counts as the same record sent alone would, and past the allowance that is its failure. */

@@ -33,6 +33,7 @@ export async function fetchSources (fetching: Fetching, rules: SourceRules): Pro
       if (number < parts) continue
       index.begin({ number, at: input?.bytes ?? 0, type: source.type })
       input = await fetchOne(fetching, rules, { source, number, after: input })
+      index.commit()
       await save({ checkpoint: { input, sources, parts: number + 1 } satisfies ImportCheckpoint })
     }
     await save({ checkpoint: { input: input!, parts: list.length } satisfies ImportCheckpoint })

@@ -105,6 +105,7 @@ async function telling (errand: Errand): Promise<void> {
 }
 
 async function tell ({ work, index, seal }: Errand): Promise<void> {
+  index.commit()
   await work.save({ progress: progressOf(index), errors: errorsIn(index, seal) })
 }
 

@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3'
+import { GatheredWrites } from './gathered-writes.js'
 import type { Identity } from './identities.js'
 import { states, type Counts, type Ending, type IndexedLine, type Mark, type NewLine, type Part, type PlacedLine, type Plan, type Referred, type ResultRow, type Stretch } from './index-rows.js'
 import { schema, statementsOn } from './index-statements.js'
@@ -8,11 +9,13 @@ interface Called { readonly line: number, readonly isPlaced: number }
 
 /**
  * The index of an import, an SQLite file: for each line its place, what it refers to, its state and its result. It is the
- * checkpoint and the source of the results. Names are in it as keyed hashes, results sealed.
+ * checkpoint and the source of the results. Names are in it as keyed hashes, results sealed. What is noted is on the disk once
+ * it was committed, or once lines were noted as sent, whichever comes first.
  */
 export class IndexFile {
   readonly #db: Database.Database
   readonly #sql: ReturnType<typeof statementsOn>
+  readonly #writes: GatheredWrites
   #counts: Counts
   /** These are asked for each line. */
   #hasEarlier: boolean
@@ -26,17 +29,25 @@ export class IndexFile {
     this.#db.pragma('cache_size = -4096')
     this.#db.exec(schema)
     this.#sql = statementsOn(this.#db)
+    this.#writes = new GatheredWrites(this.#db)
     this.#counts = this.#sql.counts.get() as Counts
     this.#parts = this.parts()
     this.#hasEarlier = this.#sql.hasEarlier.get() !== undefined
   }
 
-  /**
-   * Does what asks and notes many things. Each alone, SQLite locks the file and looks for a write that was broken off, which takes
-   * longer than the asking.
-   */
+  /** Does what asks many things. */
   together<T> (work: () => T): T {
-    return this.#db.transaction(work)()
+    return this.#writes.together(work)
+  }
+
+  /** Has all that was noted until now on the disk. */
+  commit (): void {
+    this.#writes.commit()
+  }
+
+  /** Does something once all that was noted until now is on the disk; not at all when it never is. */
+  afterwards (act: () => void): void {
+    this.#writes.afterwards(act)
   }
 
   get counts (): Counts {
@@ -48,7 +59,7 @@ export class IndexFile {
   }
 
   set (mark: Mark): void {
-    this.#sql.setMark.run(mark)
+    this.#writes.change(1, () => this.#sql.setMark.run(mark))
   }
 
   /** Where reading goes on: behind the last line that is here. */
@@ -59,7 +70,7 @@ export class IndexFile {
 
   /** Begins a part of the input, whose lines that do not say their type are of this one. */
   begin (part: Part): void {
-    this.#sql.begin.run(part)
+    this.#writes.change(1, () => this.#sql.begin.run(part))
     this.#parts = this.parts()
   }
 
@@ -90,7 +101,7 @@ export class IndexFile {
    * @param refused what a line fails with that has the identity of one before
    */
   add (lines: readonly NewLine[], twins: ReadonlyMap<string, number>, refused: (line: NewLine) => Buffer): void {
-    const failed = this.together(() => {
+    const failed = this.#writes.change(lines.length, () => {
       const failed = lines.filter(line => this.#add(line, refused)).length
       for (const [content, count] of twins) this.#sql.setTwins.run(content, count)
       return failed
@@ -129,7 +140,7 @@ export class IndexFile {
 
   /** Notes which of these lines refer to which others that stand behind them. @returns whether none does */
   link (stretch: Stretch): boolean {
-    return this.together(() => {
+    return this.#writes.change(stretch.upTo - stretch.after, () => {
       this.#sql.link.run(stretch)
       return this.#sql.leadsOn.get(stretch) === undefined
     })
@@ -137,7 +148,7 @@ export class IndexFile {
 
   /** Has those of these lines that have no place yet written in the order in which they stand. */
   placeAsRead (stretch: Stretch): void {
-    this.#sql.placeAsRead.run(stretch)
+    this.#writes.change(stretch.upTo - stretch.after, () => this.#sql.placeAsRead.run(stretch))
   }
 
   /** Lines after one, as they stand in the input, that have no place in the order of writing. */
@@ -167,7 +178,7 @@ export class IndexFile {
 
   /** Puts lines in the order of writing; those with the same circle refer to each other. */
   order (places: ReadonlyArray<{ readonly line: number, readonly place: number, readonly circle: number | null }>): void {
-    this.together(() => { for (const place of places) this.#sql.order.run(place) })
+    this.#writes.change(places.length, () => { for (const place of places) this.#sql.order.run(place) })
   }
 
   /** Lines that are not written, after a place in the order of writing. */
@@ -203,12 +214,12 @@ export class IndexFile {
 
   /** Notes whether the earlier records of a type are all noted, before this import writes one; what was noted first stays. */
   noteType (type: string, isListed: boolean): void {
-    this.#sql.noteType.run(type, isListed ? 1 : 0)
+    this.#writes.change(1, () => this.#sql.noteType.run(type, isListed ? 1 : 0))
   }
 
   /** Notes records that were there before. */
   addEarlier (records: readonly Identity[]): void {
-    this.together(() => { for (const record of records) this.#sql.addEarlier.run(record) })
+    this.#writes.change(records.length, () => { for (const record of records) this.#sql.addEarlier.run(record) })
     this.#hasEarlier ||= records.length > 0
   }
 
@@ -222,14 +233,15 @@ export class IndexFile {
     return this.#sql.isEarlier.get(record) !== undefined
   }
 
-  /** Notes what is about to be done with lines, before the datastore hears of it. */
+  /** Notes what is about to be done with lines, and has it on the disk before the datastore hears of it. */
   send (lines: ReadonlyArray<{ readonly line: number, readonly plan: Plan }>): void {
-    this.together(() => { for (const line of lines) this.#sql.send.run(line) })
+    this.#writes.change(lines.length, () => { for (const line of lines) this.#sql.send.run(line) })
+    this.commit()
   }
 
   /** Notes how it ended with lines. @returns those that had not ended before */
   end (endings: readonly Ending[]): readonly number[] {
-    const ended = this.together(() => endings.filter(({ line, isFailed, result }) =>
+    const ended = this.#writes.change(endings.length, () => endings.filter(({ line, isFailed, result }) =>
       this.#sql.end.run({ line, state: isFailed ? states.failed : states.done, result }).changes > 0))
     const { total, processed, failed } = this.#counts
     this.#counts = { total, processed: processed + ended.length, failed: failed + ended.filter(({ isFailed }) => isFailed).length }
@@ -246,7 +258,12 @@ export class IndexFile {
     return this.#sql.failures.all(most) as ResultRow[]
   }
 
+  /** Has all that was noted on the disk, and lets go of the file. */
   close (): void {
-    this.#db.close()
+    try {
+      this.commit()
+    } finally {
+      this.#db.close()
+    }
   }
 }

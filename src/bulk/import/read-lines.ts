@@ -67,11 +67,12 @@ class Part {
     }
   }
 
-  /** Puts the lines into the index, then counts those that failed. @returns an empty part */
+  /** Puts the lines into the index, and counts those that failed once that is on the disk. @returns an empty part */
   noted (): Part {
     const { index, quota } = this.#errand
+    const uses = this.#uses
     index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
-    quota.count(this.#uses)
+    index.afterwards(() => quota.count(uses))
     return new Part(this.#errand)
   }
 
