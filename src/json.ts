@@ -89,12 +89,16 @@ function mapItems (items: readonly unknown[], replace: (item: unknown, name: str
 }
 
 function mapMembers (members: Members, replace: (item: unknown, name: string) => unknown): Members {
-  let changed: Map<string, unknown> | undefined
+  let changed: Record<string, unknown> | undefined
   for (const name in members) {
     const item = mapJson(members[name], replace, name)
-    if (item !== members[name]) (changed ??= new Map(Object.entries(members))).set(name, item)
+    if (item === members[name]) continue
+    changed ??= { ...members }
+    // A text of JSON may name it, and what is only assigned would be no member.
+    if (name === '__proto__') Object.defineProperty(changed, name, { value: item })
+    else changed[name] = item
   }
-  return changed === undefined ? members : Object.fromEntries(changed)
+  return changed ?? members
 }
 
 // Every number that the engine would print differently has one of these forms; the same inside a text only costs time. What

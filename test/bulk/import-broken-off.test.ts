@@ -35,7 +35,7 @@ async function startScene (t: Test, lines: readonly unknown[]) {
   const writer = await files.write('input')
   await writer.write(Buffer.from(lines.map(line => `${JSON.stringify(line)}\n`).join('')))
   await writer.close()
-  let job: Job = { ...made, checkpoint: { input: { bytes: writer.bytes, mark: writer.mark } }, owner, status: 'processing', request: { kind: 'import', dryRun: false, url: 'http://gateway.test' }, progress: { processed: 0, failed: 0 }, files: [], errors: [], createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' }
+  let job: Job = { ...made, checkpoint: { input: { bytes: writer.bytes, mark: writer.mark, lines: lines.length } }, owner, status: 'processing', request: { kind: 'import', dryRun: false, url: 'http://gateway.test' }, progress: { processed: 0, failed: 0 }, files: [], errors: [], createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' }
   const counted: RecordUse[] = []
   const identityKey = randomBytes(32).toString('base64')
   const door = (): Door => ({

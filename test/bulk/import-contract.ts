@@ -76,6 +76,18 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
     for (const one of rest) t.same(one, first, 'no answer tells whether an id exists elsewhere')
   })
 
+  test(`${name}: lines that refer to one before them lead to where that is stored, be it new or a record that there was`, async t => {
+    const gateway = await startGateway(t, settings)
+    const client = importer(gateway, (await gateway.createKey()).secret)
+    const own = (await client.post('/patients', { firstName: 'Ada', lastName: 'One' })).body.data.id as string
+    // More than go into one transaction, so that some are written with what they refer to and others after it.
+    const observations = Array.from({ length: 230 }, (_, at) => observation(`Patient/${at % 2 === 0 ? own : 'new'}`))
+    const { results } = await client.run([patient(own, { gender: 'male' }), patient('new'), ...observations])
+    t.same(results.map(({ status }) => status), ['updated', ...Array(231).fill('created')])
+    const subjectOf = async (line: number) => (await client.get(`/fhir/Observation/${results[line - 1]!.id}`)).body.subject.reference
+    t.same(await Promise.all([3, 4, 231, 232].map(subjectOf)), [`Patient/${own}`, `Patient/${results[1]!.id}`, `Patient/${own}`, `Patient/${results[1]!.id}`])
+  })
+
   test(`${name}: what is sent again is made once; records without a name are left as they are, those with one are updated`, async t => {
     const gateway = await startGateway(t, settings)
     const client = importer(gateway, (await gateway.createKey()).secret)

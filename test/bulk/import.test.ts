@@ -6,6 +6,29 @@ import { importContract } from './import-contract.js'
 
 importContract('the sandbox', undefined)
 
+test('how many lines there are is told from the beginning', async t => {
+  const gateway = await startGateway(t)
+  const client = importer(gateway, (await gateway.createKey()).secret)
+  for (const [text, lines] of [['{}', 1], ['{}\n', 1], ['\n\n', 2], ['{}\r\n{}', 2], [`${'{}\n'.repeat(70_000)}{}`, 70_001]] as const) {
+    const { body } = await client.send(text, '?resourceType=patients')
+    t.equal((await client.get(`/bulk/jobs/${body.data.jobId}`)).body.data.totalRecords, lines)
+    await fetch(`${gateway.url}/v1/bulk/jobs/${body.data.jobId}`, { method: 'DELETE', headers: { 'x-api-key': client.secret } })
+  }
+})
+
+test('records that are more than memory holds are stored as they were sent', async t => {
+  const gateway = await startGateway(t)
+  const client = importer(gateway, (await gateway.createKey()).secret)
+  const lines = Array.from({ length: 60 }, (_, at) => ({ resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}`, text: 'x'.repeat(200_000) }], ...at > 0 && { link: [{ other: { reference: `Patient/p${at - 1}` }, type: 'seealso' }] } }))
+  const { results } = await client.run(lines)
+  t.ok(results.every(({ status }) => status === 'created'))
+  for (const at of [1, 30, 59]) {
+    const { body } = await client.get(`/fhir/Patient/${results[at]!.id}`)
+    t.equal(body.name[0].family, `N${at}`)
+    t.equal(body.link[0].other.reference, `Patient/${results[at - 1]!.id}`)
+  }
+})
+
 test('every line has one result, in order: good, bad, too long, empty, with CRLF, and the last one without a newline', async t => {
   const gateway = await startGateway(t, { config: { bulk: { lineBytes: 65_536 } } })
   const client = importer(gateway, (await gateway.createKey()).secret)

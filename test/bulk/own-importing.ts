@@ -90,7 +90,7 @@ export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, is
   await writer.write(Buffer.from(fetched === undefined ? lines.map(line => `${JSON.stringify(line)}\n`).join('') : JSON.stringify(fetched.sources)))
   await writer.close()
   const owner = { tenantId, mode: 'test', keyId: 'k', keyName: 'k', plan: 'pro', overage: false } as const
-  const state = { bytes: writer.bytes, mark: writer.mark }
+  const state = { bytes: writer.bytes, mark: writer.mark, lines: lines.length }
   let job: Job = { ...made, checkpoint: fetched === undefined ? { input: state } : { sources: state }, owner, status: 'processing', request: { kind: 'import', dryRun, url: 'http://gateway.test' }, progress: { processed: 0, failed: 0 }, files: [], errors: [], createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' }
   const counted: RecordUse[] = []
   const counts = { held: 0, written: 0, begun: 0 }

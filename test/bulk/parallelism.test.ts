@@ -52,6 +52,12 @@ test('a short import tries little that is of no use', async t => {
   t.ok(limits.filter(limit => limit === 2).length >= 28, limits.join(' '))
 })
 
+test('a try that is clearly of no use is soon given up', async t => {
+  const limits = new Datastore().take({ atOnce: [0.6, 1, 0.95], requests: 100 })
+  t.ok(limits.includes(1), 'one less was tried')
+  t.ok(limits.filter(limit => limit === 1).length <= 4, limits.join(' '))
+})
+
 test('a datastore that becomes slower is asked for less, and for as much as before when it recovers', async t => {
   const datastore = new Datastore()
   datastore.take({ atOnce: 4 })

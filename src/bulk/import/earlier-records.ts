@@ -37,7 +37,7 @@ async function list (errand: Errand, type: string): Promise<void> {
 
 async function isListed (errand: Errand, type: string): Promise<boolean> {
   const { index, store, identities, signal } = errand
-  const most = expectedLines(errand) * listedForALine
+  const most = errand.input.lines * listedForALine
   let count = 0
   try {
     for await (const ids of store.ids(type, most)) {
@@ -51,10 +51,4 @@ async function isListed (errand: Errand, type: string): Promise<boolean> {
     if (!['BAD_REQUEST', 'BACKEND_ERROR'].includes(failureOf(error).code)) throw error
     return false
   }
-}
-
-/** How many lines there are; about so many, while the rest is still read. */
-function expectedLines ({ index, input }: Errand): number {
-  const { total } = index.counts
-  return index.has('read') ? total : Math.ceil(total * input.bytes / index.next().at)
 }

@@ -4,9 +4,11 @@ import type { ImportRequest } from '../../jobs/job.js'
 import type { RecordQuota, RecordTicket, RecordUse } from '../../limits/record-quota.js'
 import { isCounted } from '../../limits/usage.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
-import type { FileState, Work } from '../work.js'
+import type { Work } from '../work.js'
+import type { InputState } from './checkpoint.js'
 import { uuidOf, type Identities, type Identity } from './identities.js'
 import type { IndexFile } from './index-file.js'
+import type { KeptRecords } from './kept-records.js'
 import { failed, type Result, type Seal } from './result.js'
 
 /** One import that is under way, and all that it works with. */
@@ -14,10 +16,11 @@ export interface Errand {
   readonly work: Work
   readonly request: ImportRequest
   readonly index: IndexFile
-  /** What is imported, as it was when it was whole. */
-  readonly input: FileState
+  readonly input: InputState
   readonly identities: Identities
   readonly seal: Seal
+  /** What was read and is not written yet. */
+  readonly kept: KeptRecords
   readonly store: ImportStore
   readonly quota: RecordQuota
   /** Aborts when the work is to be left. */
@@ -56,7 +59,8 @@ export interface LineEnd {
 }
 
 /** Notes the results of lines, and counts those that are new once that is on the disk: a crash between loses a count and never doubles one. */
-export function end ({ index, seal, quota }: Errand, ends: readonly LineEnd[]): void {
+export function end ({ index, seal, quota, kept }: Errand, ends: readonly LineEnd[]): void {
+  for (const { line } of ends) kept.drop(line)
   const isNew = new Set(index.end(ends.map(({ line, result }) => ({ line, isFailed: result.status === 'failed', result: seal.close(line, result) }))))
   const uses = ends.flatMap(({ line, ticket, ...use }) => ticket !== undefined && isNew.has(line) ? [{ ticket, ...use }] : [])
   index.afterwards(() => quota.count(uses))

@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
 import { Failure } from '../../envelope/failures.js'
 import { damaged } from '../spool/spool-trouble.js'
-import { stateOf, type FileState } from '../work.js'
-import { checkpointOf, type ImportCheckpoint } from './checkpoint.js'
+import { stateOf } from '../work.js'
+import { checkpointOf, type ImportCheckpoint, type InputState } from './checkpoint.js'
 import { inputFile, type Errand } from './errand.js'
-import { withoutMark } from './lines.js'
+import { LineCount, withoutMark } from './lines.js'
 import { fetched, SourceRefused, type SourceRules } from './fetch-source.js'
 
 export type { SourceRules } from './fetch-source.js'
@@ -23,7 +23,7 @@ const firstPauseMs = 1_000
 type Fetching = Pick<Errand, 'work' | 'index' | 'signal'>
 
 /** Fetches all sources of an import, one after the other, into its input; what was fetched whole before is not fetched again. @returns the input */
-export async function fetchSources (fetching: Fetching, rules: SourceRules): Promise<FileState> {
+export async function fetchSources (fetching: Fetching, rules: SourceRules): Promise<InputState> {
   const { work: { files, job, save }, index } = fetching
   const { sources, parts = 0, ...before } = checkpointOf(job)
   let input = before.input
@@ -44,10 +44,10 @@ export async function fetchSources (fetching: Fetching, rules: SourceRules): Pro
 }
 
 /** A source, and the input before it. */
-interface Place { readonly source: Source, readonly number: number, readonly after: FileState | undefined }
+interface Place { readonly source: Source, readonly number: number, readonly after: InputState | undefined }
 
 /** @returns the input with what was fetched */
-async function fetchOne (fetching: Fetching, rules: SourceRules, place: Place): Promise<FileState> {
+async function fetchOne (fetching: Fetching, rules: SourceRules, place: Place): Promise<InputState> {
   const { signal, work: { log } } = fetching
   for (let tries = 1; ; tries++) {
     try {
@@ -64,20 +64,22 @@ async function fetchOne (fetching: Fetching, rules: SourceRules, place: Place): 
   }
 }
 
-async function copy ({ work: { files }, signal }: Fetching, rules: SourceRules, { source, after }: Place): Promise<FileState> {
+async function copy ({ work: { files }, signal }: Fetching, rules: SourceRules, { source, after }: Place): Promise<InputState> {
   const at = after?.bytes ?? 0
   const writer = await files.write(inputFile, at, after?.mark)
-  let last = newline
+  const count = new LineCount()
+  let last: number | undefined
   try {
     for await (const chunk of fetched(source.url, rules, signal)) {
+      count.add(chunk)
       await writer.write(writer.bytes === at ? withoutMark(1, chunk) : chunk)
       last = chunk.at(-1) ?? last
     }
-    if (last !== newline) await writer.write(Buffer.of(newline))
+    if (last !== undefined && last !== newline) await writer.write(Buffer.of(newline))
   } finally {
     await writer.close()
   }
-  return stateOf(writer)
+  return { ...stateOf(writer), lines: (after?.lines ?? 0) + count.lines }
 }
 
 const newline = 0x0A

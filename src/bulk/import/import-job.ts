@@ -4,13 +4,14 @@ import type { RecordQuota } from '../../limits/record-quota.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
 import { damaged } from '../spool/spool-trouble.js'
 import type { DoJob, Work } from '../work.js'
-import { checkpointOf } from './checkpoint.js'
+import { checkpointOf, type InputState } from './checkpoint.js'
 import type { Errand } from './errand.js'
 import type { OwnWay } from './own/write-by-own.js'
 import { writeByOwn } from './own/write-by-own.js'
 import { fetchSources, type SourceRules } from './fetch-sources.js'
 import { Identities } from './identities.js'
 import { IndexFile } from './index-file.js'
+import { KeptRecords } from './kept-records.js'
 import { orderLines } from './order-lines.js'
 import { readLines } from './read-lines.js'
 import { Seal } from './result.js'
@@ -43,7 +44,7 @@ export function importJobs (options: ImportJobOptions): DoJob {
     const identities = new Identities(await options.jobs.identityKey(owner))
     const index = new IndexFile(work.files.path(indexFile))
     const left = new AbortController()
-    const parts = { work, request, index, identities, seal: new Seal(fileKey), store: options.storeFor(owner, { id, log }), quota: options.quotaFor(owner) }
+    const parts = { work, request, index, identities, seal: new Seal(fileKey), kept: new KeptRecords(), store: options.storeFor(owner, { id, log }), quota: options.quotaFor(owner) }
     const signal = AbortSignal.any([work.signal, left.signal])
     try {
       // Before anything is added to it, or written.
@@ -66,16 +67,15 @@ export function importJobs (options: ImportJobOptions): DoJob {
 
 /** An index that knows less than the control plane was told was put back as it was before, or made anew. @throws {Failure} INTERNAL_ERROR */
 function requireAllOf (job: Job, index: IndexFile): void {
-  const { total, processed } = job.progress
-  const isBehind = index.counts.processed < processed || (total !== undefined && (index.counts.total !== total || !index.has('read')))
-  const { parts = 0 } = checkpointOf(job)
-  if (isBehind || index.parts().length < parts) throw damaged('the index of an import is older than its reported progress')
-  requireNoneMissing(index)
+  const { parts = 0, input } = checkpointOf(job)
+  if (index.counts.processed < job.progress.processed || index.parts().length < parts) throw damaged('the index of an import is older than its reported progress')
+  requireNoneMissing(index, input)
 }
 
 /** @throws {Failure} INTERNAL_ERROR when a line was taken out that had been read */
-function requireNoneMissing (index: IndexFile): void {
-  if (index.last !== index.counts.total) throw damaged('lines are missing from the index of an import')
+function requireNoneMissing (index: IndexFile, input: InputState | undefined): void {
+  const { last, counts: { total } } = index
+  if (last !== total || (index.has('read') && total !== input?.lines)) throw damaged('lines are missing from the index of an import')
 }
 
 async function steps (errand: Errand, options: ImportJobOptions): Promise<void> {
@@ -90,9 +90,9 @@ async function steps (errand: Errand, options: ImportJobOptions): Promise<void> 
 }
 
 async function * readAndOrder (errand: Errand): AsyncGenerator<void> {
-  const { index } = errand
+  const { index, input } = errand
   if (!index.has('read')) yield * readLines(errand)
-  requireNoneMissing(index)
+  requireNoneMissing(index, input)
   if (!index.has('linked') || !index.has('ordered')) await orderLines(errand)
 }
 
@@ -104,14 +104,13 @@ async function telling (errand: Errand): Promise<void> {
   }
 }
 
-async function tell ({ work, index, seal }: Errand): Promise<void> {
+async function tell ({ work, index, seal, input }: Errand): Promise<void> {
   index.commit()
-  await work.save({ progress: progressOf(index), errors: errorsIn(index, seal) })
+  await work.save({ progress: progressOf(index, input), errors: errorsIn(index, seal) })
 }
 
-function progressOf (index: IndexFile): Progress {
-  const { total, processed, failed } = index.counts
-  return { ...index.has('read') && { total }, processed, failed }
+function progressOf ({ counts: { processed, failed } }: IndexFile, { lines }: InputState): Progress {
+  return { total: lines, processed, failed }
 }
 
 function errorsIn (index: IndexFile, seal: Seal): readonly LineError[] {

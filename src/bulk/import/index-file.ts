@@ -23,6 +23,8 @@ export class IndexFile {
 
   constructor (path: string) {
     this.#db = new Database(path)
+    // Each page that is changed is written alone, and names are all over the file.
+    this.#db.pragma('page_size = 8192')
     // Not WAL, whose shared memory gateways on several machines would not share.
     this.#db.pragma('journal_mode = PERSIST')
     this.#db.pragma('synchronous = FULL')
@@ -99,19 +101,21 @@ export class IndexFile {
    * of others it is not known yet whether what they refer to comes later.
    * @param twins how many lines there are with a content from now on
    * @param refused what a line fails with that has the identity of one before
+   * @returns which of them have their place
    */
-  add (lines: readonly NewLine[], twins: ReadonlyMap<string, number>, refused: (line: NewLine) => Buffer): void {
-    const failed = this.#writes.change(lines.length, () => {
-      const failed = lines.filter(line => this.#add(line, refused)).length
+  add (lines: readonly NewLine[], twins: ReadonlyMap<string, number>, refused: (line: NewLine) => Buffer): ReadonlySet<number> {
+    const added = this.#writes.change(lines.length, () => {
+      const added = lines.map(line => this.#add(line, refused))
       for (const [content, count] of twins) this.#sql.setTwins.run(content, count)
-      return failed
+      return added
     })
+    const failed = added.filter(what => what === 'failed').length
     const { total, processed, failed: before } = this.#counts
     this.#counts = { total: total + lines.length, processed: processed + failed, failed: before + failed }
+    return new Set(lines.filter((_, at) => added[at] === 'placed').map(({ line }) => line))
   }
 
-  /** @returns whether the line failed */
-  #add (line: NewLine, refused: (line: NewLine) => Buffer): boolean {
+  #add (line: NewLine, refused: (line: NewLine) => Buffer): 'placed' | 'waiting' | 'failed' {
     const { failure, identity } = line
     const references = line.refersTo.filter(target => target !== identity).map(target => ({ target, found: this.#sql.called.get(target) as Called | undefined }))
     const isPlaced = failure === undefined && references.every(({ found }) => found?.isPlaced === 1)
@@ -120,11 +124,11 @@ export class IndexFile {
         if (found === undefined) this.#sql.addReference.run(line.line, target)
         else this.#sql.addLink.run(line.line, found.line)
       }
-      return failure !== undefined
+      return failure !== undefined ? 'failed' : isPlaced ? 'placed' : 'waiting'
     }
     const { identity: _, ...without } = line
     this.#insert({ ...without, failure: failure ?? refused(line) }, false)
-    return true
+    return 'failed'
   }
 
   #insert ({ line, at, bytes, type, identity, seal, failure }: NewLine, isPlaced: boolean): boolean {

@@ -48,6 +48,21 @@ export async function * linesOf (chunks: AsyncIterable<Buffer>, from: LinePlace,
   if (length > 0) yield [end()]
 }
 
+/** Counts the lines of what is read, as {@link linesOf} gives them. */
+export class LineCount {
+  #ended = 0
+  #last = newline
+
+  add (chunk: Uint8Array): void {
+    for (let at = -1; (at = chunk.indexOf(newline, at + 1)) >= 0;) this.#ended++
+    this.#last = chunk.at(-1) ?? this.#last
+  }
+
+  get lines (): number {
+    return this.#ended + (this.#last === newline ? 0 : 1)
+  }
+}
+
 const blanks = new Set([0x20, 0x09, 0x0D])
 
 /** Whether there is only white space on a line. */

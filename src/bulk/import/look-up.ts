@@ -5,8 +5,8 @@ import { idOf } from './identities.js'
 import type { IndexedLine } from './index-rows.js'
 import type { LineRecord } from './record.js'
 
-/** A line that is to be written, read again. */
-export interface ReadLine { readonly line: IndexedLine, readonly record: LineRecord }
+/** A line that is to be written, and what its record is called. */
+export interface NamedLine { readonly line: IndexedLine, readonly record: Pick<LineRecord, 'type' | 'name' | 'mapping'> }
 
 /** Where a line is stored, and what is there now: of lines in the simple form whole, of others the identity alone. */
 export interface Target { readonly id: string, readonly before: StoredResource | undefined }
@@ -15,17 +15,19 @@ export interface Target { readonly id: string, readonly before: StoredResource |
  * The ids under which lines are stored. A record that an import made of a line with this name comes first, then the tenant's
  * record of which the name is the id; else it is a new one. What is another tenant's is not seen, and so is not there.
  */
-export async function targetsOf (errand: Errand, lines: readonly ReadLine[]): Promise<ReadonlyMap<number, Target>> {
-  const groups = new Map<string, ReadLine[]>()
+export async function targetsOf (errand: Errand, lines: readonly NamedLine[]): Promise<ReadonlyMap<number, Target>> {
+  const groups = new Map<string, NamedLine[]>()
   for (const line of lines) {
     const name = `${line.record.type} ${line.record.mapping !== undefined}`
-    groups.set(name, [...groups.get(name) ?? [], line])
+    const group = groups.get(name)
+    if (group === undefined) groups.set(name, [line])
+    else group.push(line)
   }
   const found = await Promise.all([...groups.values()].map(async group => await targetsOfGroup(errand, group)))
   return new Map(found.flat())
 }
 
-async function targetsOfGroup (errand: Errand, lines: readonly ReadLine[]): Promise<ReadonlyArray<readonly [number, Target]>> {
+async function targetsOfGroup (errand: Errand, lines: readonly NamedLine[]): Promise<ReadonlyArray<readonly [number, Target]>> {
   const { type, mapping } = lines[0]!.record
   const mayBeThere = await earlierRecords(errand, type)
   // What was sent before may be there though it was not before this import.

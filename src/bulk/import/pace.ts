@@ -4,7 +4,7 @@ import type { Failure } from '../../envelope/failures.js'
 import { Parallelism } from './parallelism.js'
 
 /** Lines of one transaction, at most and at least while the datastore has trouble; and bytes of them. */
-const mostLines = 200
+export const mostLines = 200
 const fewestLines = 10
 const mostBytes = 2 * 1024 * 1024
 /** Trouble that lasts so long, in milliseconds, is no moment's; and the longest single wait. */

@@ -17,6 +17,10 @@ const muchChanged = 0.3
 const worthMore = 0.1
 const worthLess = 0.05
 
+/** A try is given up after so few requests when it has less than this share of the rate. */
+const fewestOfTry = 3
+const clearlyWorse = 0.8
+
 /**
  * How many requests may be under way: as few as are done as fast as any more would be. More make none faster, and everybody
  * else's requests slower.
@@ -49,8 +53,9 @@ export class Parallelism {
     // The first ones began under another limit.
     if (look.ended <= this.#limit) look.since = at
     else look.records += records
-    if (look.ended < this.#limit + Math.max(lookedAtOfEach * this.#limit, fewestLookedAt)) return
-    this.#judge(look.records / Math.max(at - look.since, 1))
+    const rate = look.records / Math.max(at - look.since, 1)
+    const isUseless = this.#limit !== this.#best && look.ended >= this.#limit + fewestOfTry && rate < this.#rate * clearlyWorse
+    if (isUseless || look.ended >= this.#limit + Math.max(lookedAtOfEach * this.#limit, fewestLookedAt)) this.#judge(rate)
   }
 
   /** The datastore asked to be left alone for a while. */

@@ -3,20 +3,26 @@ import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure, fieldIssue } from '../../envelope/failures.js'
 import { textOf } from '../../mappings/kit/text-of.js'
 import type { RecordTicket, RecordUse } from '../../limits/record-quota.js'
+import type { CheckedRecord } from '../../tenant-guard/import/import-store.js'
+import type { Targets } from '../../tenant-guard/import/resolve-links.js'
 import type { Errand } from './errand.js'
 import { exceededIn, inputFile, occasionOf, typeAt } from './errand.js'
-import type { Identity } from './identities.js'
+import { idOf, type Identity } from './identities.js'
 import type { NewLine } from './index-rows.js'
 import { isBlank, linesOf, withoutMark, type RawLine } from './lines.js'
+import type { KeptRecord } from './kept-records.js'
+import { mostLines } from './pace.js'
 import { newContent, readRecord, type LineRecord } from './record.js'
-import { referredBy } from './references.js'
+import { hasOpenFields, referredBy } from './references.js'
 import { failed } from './result.js'
 
-/** Lines that are put into the index together, and milliseconds between two breaths. */
-const together = 500
+/** Milliseconds between two breaths. */
 const breath = 8
 
-/** Reads every line of the input once: checks it as a create of its form would, and notes what it is called and refers to. Stops at each part that is noted. */
+/**
+ * Reads every line of the input once: checks it as a create of its form would, and notes what it is called and refers to. Stops at
+ * each part that is noted, which holds as many lines as a transaction may.
+ */
 export async function * readLines (errand: Errand): AsyncGenerator<void> {
   const { index, work, input, signal, lineBytes } = errand
   const from = index.next()
@@ -25,7 +31,7 @@ export async function * readLines (errand: Errand): AsyncGenerator<void> {
   for await (const lines of linesOf(work.files.read(inputFile, { start: from.at, end: input.bytes, state: input }), from, lineBytes)) {
     for (const line of lines) {
       part.add(line)
-      if (part.size >= together) {
+      if (part.size >= mostLines) {
         part = part.noted()
         yield
       }
@@ -39,10 +45,14 @@ export async function * readLines (errand: Errand): AsyncGenerator<void> {
   index.set('read')
 }
 
+/** A record that was read, of which it is known where it will be stored, but not yet where all is that it refers to. */
+interface Readable { readonly line: number, readonly read: Omit<KeptRecord, 'record'>, readonly checked: CheckedRecord }
+
 /** Lines that were read and are not in the index yet. */
 class Part {
   readonly #errand: Errand
   readonly #lines: NewLine[] = []
+  readonly #readable: Readable[] = []
   readonly #twins = new Map<Identity, number>()
   readonly #uses: RecordUse[] = []
 
@@ -60,8 +70,11 @@ class Part {
     try {
       record = this.#read({ line, at, content })
       identity = this.#identityOf(record)
+      const readable = this.#check(line, record, identity)
+      const refersTo = this.#refersTo(readable)
       const read = { line, at, bytes, type: record.type, identity }
-      this.#lines.push({ ...read, seal: this.#errand.seal.ofLine(read), refersTo: this.#refersTo(record, identity) })
+      this.#lines.push({ ...read, seal: this.#errand.seal.ofLine(read), refersTo })
+      this.#readable.push(readable)
     } catch (error) {
       this.#lines.push({ line, at, bytes, ...record && { type: record.type }, ...identity && { identity }, refersTo: [], failure: this.#failure(line, record?.type, error) })
     }
@@ -71,9 +84,24 @@ class Part {
   noted (): Part {
     const { index, quota } = this.#errand
     const uses = this.#uses
-    index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
+    const placed = index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
     index.afterwards(() => quota.count(uses))
+    for (const readable of this.#readable) if (placed.has(readable.line)) this.#keep(readable)
     return new Part(this.#errand)
+  }
+
+  /** For when it is written, which is soon, since all that it refers to stands before it. */
+  #keep ({ line, read, checked }: Readable): void {
+    const { kept, identities } = this.#errand
+    const isOpen = read.mapping !== undefined && hasOpenFields(read.mapping)
+    if (isOpen || !kept.hasRoom) return
+    const targets: Targets = {
+      get: record => {
+        const [type, name] = record.split('/') as [string, string]
+        return `${type}/${idOf(identities.ofName(type, name))}`
+      }
+    }
+    kept.keep(line, { ...read, record: checked.stamped(targets) })
   }
 
   #read ({ line, at, content }: Pick<RawLine, 'line' | 'at' | 'content'>): LineRecord {
@@ -92,10 +120,15 @@ class Part {
     return identities.ofTwin(content, before)
   }
 
-  #refersTo (record: LineRecord, identity: Identity): readonly Identity[] {
-    const { store, identities } = this.#errand
+  #check (line: number, record: LineRecord, identity: Identity): Readable {
+    const { type, name, mapping } = record
     const { resource, fields } = newContent(record, occasionOf(this.#errand, identity))
-    return [...referredBy(store.links(resource), record.mapping, fields)].map(target => {
+    return { line, read: { type, ...name !== undefined && { name }, ...mapping !== undefined && { mapping }, fields }, checked: this.#errand.store.checked({ type, id: idOf(identity), resource }) }
+  }
+
+  #refersTo ({ checked: { links }, read: { mapping, fields } }: Readable): readonly Identity[] {
+    const { identities } = this.#errand
+    return [...referredBy(links, mapping, fields)].map(target => {
       const [type, name] = target.split('/') as [string, string]
       return identities.ofName(type, name)
     })

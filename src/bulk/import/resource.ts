@@ -8,10 +8,15 @@ import { resolved } from '../../records/references.js'
 import type { ImportedRecord } from '../../tenant-guard/import/import-store.js'
 import { resolveLinks, type Targets } from '../../tenant-guard/import/resolve-links.js'
 import { occasionOf, type Errand } from './errand.js'
-import type { ReadLine, Target } from './look-up.js'
+import type { IndexedLine } from './index-rows.js'
+import type { Target } from './look-up.js'
+import type { LineRecord } from './record.js'
 import { hasOpenFields, withTargetsInFields } from './references.js'
 
 type Fields = Readonly<Record<string, unknown>>
+
+/** A line that is to be written, read again. */
+export interface ReadLine { readonly line: IndexedLine, readonly record: LineRecord }
 
 /** A line as it is to be stored. */
 export interface Prepared {
@@ -45,10 +50,12 @@ async function changed (errand: Errand, mapping: Mapping, { before, body, target
   const patched: FhirResource = mapping.patch(before, fields)
   demandNone(checkRules(mapping, patched, Object.keys(fields), before))
   // Resolved at once, since it may turn out to be what is stored already.
-  const { resource } = resolveLinks({ resource: patched, links: errand.store.links(patched) }, targets)
+  const { type } = mapping
+  const { id } = before
+  const { resource } = resolveLinks({ resource: patched, links: errand.store.checked({ type, id, resource: patched }).links }, targets)
   if (same(resource, before)) return { record: undefined, fields }
   const version = before.meta.versionId
-  return { record: { type: mapping.type, id: before.id, resource, ...version !== undefined && { version } }, fields }
+  return { record: { type, id, resource, ...version !== undefined && { version } }, fields }
 }
 
 async function complete ({ store }: Errand, mapping: Mapping, fields: Fields): Promise<Fields> {

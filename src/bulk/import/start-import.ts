@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import { Failure, fieldIssue } from '../../envelope/failures.js'
 import { mappings } from '../../mappings/registry.js'
 import { ownerOf, type ImportRequest, type Job, type Jobs } from '../../jobs/job.js'
@@ -10,6 +9,7 @@ import { inputFile } from './errand.js'
 import { SourceRefused, sourceUrl, type SourceRules } from './fetch-source.js'
 import { sourcesFile, type Source } from './fetch-sources.js'
 import type { ImportCheckpoint } from './checkpoint.js'
+import { LineCount } from './lines.js'
 
 /** What imports are started with. */
 export interface StartOptions {
@@ -35,7 +35,7 @@ export async function startImport ({ jobs, spool, url }: StartOptions, caller: C
   const { files, ...made } = await spool.begin()
   try {
     const checkpoint = await store(files, input)
-    return await jobs.create({ ...made, checkpoint, owner: ownerOf(caller), request: { kind: 'import', ...wish, url } })
+    return await jobs.create({ ...made, checkpoint, progress: { ...checkpoint.input && { total: checkpoint.input.lines }, processed: 0, failed: 0 }, owner: ownerOf(caller), request: { kind: 'import', ...wish, url } })
   } catch (error) {
     await spool.delete(made.id)
     throw error
@@ -45,19 +45,22 @@ export async function startImport ({ jobs, spool, url }: StartOptions, caller: C
 async function store (files: JobFiles, input: Input): Promise<ImportCheckpoint> {
   const isList = Array.isArray(input)
   const writer = await files.write(isList ? sourcesFile : inputFile)
+  const count = new LineCount()
   try {
-    await fill(writer, isList ? JSON.stringify(input) : input as Exclude<Input, readonly Source[]>)
+    await fill(writer, isList ? JSON.stringify(input) : input as Exclude<Input, readonly Source[]>, count)
     if (writer.bytes === 0) throw new Failure('BAD_REQUEST', { message: 'Send at least one line.' })
   } finally {
     await writer.close()
   }
   const state = stateOf(writer)
-  return isList ? { sources: state } : { input: state }
+  return isList ? { sources: state } : { input: { ...state, lines: count.lines } }
 }
 
-async function fill (writer: FileWriter, input: AsyncIterable<Buffer> | string): Promise<void> {
-  if (typeof input === 'string') return await writer.write(Buffer.from(input))
-  for await (const chunk of input as Readable) await writer.write(chunk)
+async function fill (writer: FileWriter, input: AsyncIterable<Buffer> | string, count: LineCount): Promise<void> {
+  for await (const chunk of typeof input === 'string' ? [Buffer.from(input)] : input) {
+    count.add(chunk)
+    await writer.write(chunk)
+  }
 }
 
 /** A mistake in what the client says of the import, be it in the query or in JSON. */

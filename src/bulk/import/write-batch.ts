@@ -2,35 +2,13 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure } from '../../envelope/failures.js'
 import type { RecordTicket } from '../../limits/record-quota.js'
-import type { Mapping } from '../../mappings/kit/mapping.js'
-import type { StampedRecord } from '../../tenant-guard/import/import-store.js'
-import type { Targets } from '../../tenant-guard/import/resolve-links.js'
 import { ReferenceFailure } from '../../tenant-guard/writes/references.js'
-import { damaged } from '../spool/spool-trouble.js'
-import { contentsOf } from './contents.js'
-import { end, exceededIn, failedEnd, typeAt, type Errand, type LineEnd } from './errand.js'
-import { idOf, type Identity } from './identities.js'
+import { end, exceededIn, failedEnd, type Errand, type LineEnd } from './errand.js'
+import { idOf } from './identities.js'
 import { states, type IndexedLine, type Plan } from './index-rows.js'
-import { targetsOf, type ReadLine, type Target } from './look-up.js'
 import type { Pace } from './pace.js'
-import { readRecord } from './record.js'
+import { prepareAll, type Entry, type Tickets } from './prepare-lines.js'
 import { refusedIn } from './references.js'
-import { prepared, type Prepared } from './resource.js'
-import type { ResultStatus } from './result.js'
-
-/** A line with all that is needed to write it, and nothing of what it was made of: many wait while the datastore works. */
-export interface Entry {
-  readonly line: IndexedLine
-  readonly mapping: Mapping | undefined
-  /** Those of the simple form. */
-  readonly fields: Prepared['fields']
-  readonly record: StampedRecord
-  readonly plan: Plan
-  readonly ticket: RecordTicket | undefined
-}
-
-/** A group of lines with what their records take of the month. */
-type Tickets = ReadonlyMap<number, RecordTicket | undefined>
 
 /**
  * Writes lines whose references are stored or among them. What keeps one line from being written ends that line; others that
@@ -92,80 +70,6 @@ function groupsOf<T> (items: readonly T[], lineOf: (item: T) => IndexedLine): T[
     last = circle
   }
   return groups
-}
-
-/** Lines made ready to be written, or ended already. */
-export async function prepareAll (errand: Errand, lines: readonly IndexedLine[], tickets: Tickets): Promise<ReadonlyArray<Entry | LineEnd>> {
-  for (const line of lines) errand.seal.require(line)
-  const contents = await contentsOf(errand, lines)
-  const reads = lines.map((line): ReadLine => ({ line, record: readRecord(contents.get(line.line)!, { type: typeAt(errand, line.at), fhirBase: errand.fhirBase }) }))
-  // Between any two steps that take milliseconds for two hundred lines, so that requests have their turn.
-  await breathe()
-  const found = errand.request.dryRun ? new Map(reads.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }])) : await targetsOf(errand, reads)
-  const names = namesIn(reads, found)
-  const entries: Array<Entry | LineEnd> = []
-  for (let at = 0; at < reads.length; at += atOnce) {
-    const some = reads.slice(at, at + atOnce)
-    entries.push(...await Promise.all(errand.index.together(() => some.map(read => prepare(errand, read, { found, names, ticket: tickets.get(read.line.line) })))))
-    await breathe()
-  }
-  return entries
-}
-
-/** Lines that are made ready between two breaths. */
-const atOnce = 50
-
-interface Known {
-  readonly found: ReadonlyMap<number, Target>
-  readonly names: ReadonlyMap<string, string>
-  readonly ticket: RecordTicket | undefined
-}
-
-async function prepare (errand: Errand, read: ReadLine, known: Known): Promise<Entry | LineEnd> {
-  const { found, ticket } = known
-  const { line, record: { type, name, mapping } } = read
-  const target = found.get(line.line)!
-  const ended = (status: Exclude<ResultStatus, 'pending' | 'failed'>, id?: string): LineEnd => ({
-    line: line.line, type, result: { status, ...id !== undefined && { id } }, status: 200, interaction: status === 'created' ? 'create' : 'update', ticket
-  })
-  const isThere = target.before !== undefined
-  // An earlier run of this job was broken off after it wrote the line: what it made is as it made it, or was changed since.
-  if (isThere && line.plan === 'created') return ended('created', target.id)
-  if (isThere && name === undefined) return ended('unchanged', target.id)
-  try {
-    const done = await prepared(errand, read, { ...target, targets: targetsIn(errand, read, known) })
-    if (done.record === undefined) return ended(line.plan ?? 'unchanged', target.id)
-    return { line, mapping, fields: done.fields, record: errand.store.stamped(done.record), plan: isThere ? 'updated' : 'created', ticket }
-  } catch (error) {
-    const failure = failureOf(error)
-    if (failure.status >= 500) throw error
-    return failedEnd(errand, { line: line.line, type }, failure, ticket)
-  }
-}
-
-/** Where the lines are stored that a line refers to: those that are written with it, and those that are. */
-function targetsIn ({ index, seal, identities }: Errand, { line }: ReadLine, { found, names }: Known): Targets {
-  const others = new Map<string, string>()
-  for (const { line: other, state, result, identity } of index.referred(line.line)) {
-    if (!found.has(other) && state === states.done) others.set(identity, seal.open(other, result!).id ?? idOf(identity))
-  }
-  const storedAs = (identity: Identity, name: string): string | undefined => {
-    const id = others.get(identity)
-    if (id !== undefined && id !== idOf(identity) && id !== name) throw damaged('a line has the name of another line')
-    return id
-  }
-  return {
-    get: record => {
-      const [type, name] = record.split('/') as [string, string]
-      const id = names.get(record) ?? (others.size === 0 ? undefined : storedAs(identities.ofName(type, name), name))
-      return id === undefined ? undefined : `${type}/${id}`
-    }
-  }
-}
-
-/** The ids of lines by what they are called, as others refer to them: `Patient/p1`. */
-function namesIn (reads: readonly ReadLine[], found: Known['found']): ReadonlyMap<string, string> {
-  return new Map(reads.flatMap(({ line: { line }, record: { type, name } }) => name === undefined ? [] : [[`${type}/${name}`, found.get(line)!.id] as const]))
 }
 
 /** What a dry run says of lines: those that would be written, and those that refer to what is not there. */

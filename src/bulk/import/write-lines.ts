@@ -24,10 +24,11 @@ export async function writeLines (errand: Errand, reading: AsyncGenerator<void>)
   try {
     for (;;) {
       errand.signal.throwIfAborted()
-      if (!isRead && !isReading) underWay.begin(readOn())
       const chosen = batches.next()
-      // While there is more to come, a transaction waits until it is full.
-      if (chosen !== undefined && chosen.lines.length > 0 && (isRead || chosen.isFull)) underWay.begin(batches.write(chosen.lines))
+      // While there is more to come, a transaction waits until it is full; and no more is read than fills it, so that it is still kept when it is written.
+      const isReady = chosen !== undefined && chosen.lines.length > 0 && (isRead || chosen.isFull)
+      if (chosen !== undefined && !isReady && !isRead && !isReading) underWay.begin(readOn())
+      if (isReady) underWay.begin(batches.write(chosen.lines))
       else if (underWay.size > 0) await underWay.one()
       else if (chosen === undefined || chosen.doomed.length === 0) break
     }

@@ -1,23 +1,22 @@
 import type { Failure } from '../../envelope/failures.js'
-import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import type { StoredResource } from '../../mappings/fhir.js'
 import type { Door } from '../door.js'
 import { tenantGuard, type GuardedStore } from '../guard.js'
 import { storedAmong, type AskedRecords } from '../look-up.js'
 import { ownershipOfWork } from '../ownership.js'
-import type { Link } from '../writes/references.js'
 import { idsOf } from './stored-ids.js'
-import { checked, StampedRecord, type ImportedRecord } from './stamped-record.js'
+import { CheckedRecord, type ImportedRecord, type StampedRecord } from './stamped-record.js'
 import { refusedAmong, TogetherWriter, type Together } from './write-together.js'
 
-export type { ImportedRecord, StampedRecord } from './stamped-record.js'
+export type { CheckedRecord, ImportedRecord, StampedRecord } from './stamped-record.js'
 export type { Together } from './write-together.js'
 
 /** A datastore seen by one tenant's import. */
 export interface ImportStore {
   /** The same part of the datastore for single interactions. */
   readonly records: GuardedStore
-  /** What a new resource refers to. @throws {Failure} for what no tenant may store */
-  links (resource: FhirResource): readonly Link[]
+  /** A record with what it refers to. @throws {Failure} for what no tenant may store */
+  checked (record: Omit<ImportedRecord, 'targets'>): CheckedRecord
   /** The ids of the tenant's records of a type, a part at a time, some twice; `expected` is how many are looked for at most. */
   ids (type: string, expected: number): AsyncGenerator<readonly string[]>
   /** Those of the records that are stored and the tenant's, by their ids. */
@@ -36,10 +35,10 @@ export function importStore (opened: Door): ImportStore {
   const writer = new TogetherWriter(door)
   return {
     records: tenantGuard(door),
-    links: resource => checked(door, { resource, id: 'new' }).links,
+    checked: record => new CheckedRecord(door, record),
     ids: (type, expected) => idsOf(door, type, expected),
     stored: asked => storedAmong(door, asked),
-    stamped: record => new StampedRecord(door, record),
+    stamped: record => new CheckedRecord(door, record).stamped(record.targets),
     refused: (records, others) => refusedAmong(door, records, others),
     write: records => writer.write(records)
   }

@@ -4,7 +4,7 @@ import type { Door } from '../door.js'
 import { decide } from '../policy.js'
 import { linksIn, type Link } from '../writes/references.js'
 import { marked, stamp } from '../writes/stamp.js'
-import { resolveLinks, type Linked, type Targets } from './resolve-links.js'
+import { resolveLinks, type Targets } from './resolve-links.js'
 
 /** A record that is to be stored under an id which is the tenant's, or which nobody else can have. */
 export interface ImportedRecord {
@@ -18,9 +18,35 @@ export interface ImportedRecord {
   readonly targets?: Targets
 }
 
+/** A record checked as a write alone would be; what it refers to is still as it came. */
+export class CheckedRecord {
+  readonly type: string
+  readonly id: string
+  readonly version: string | undefined
+  /** The resource with the tenant's tag on it. */
+  readonly resource: FhirResource
+  /** What it refers to. */
+  readonly links: readonly Link[]
+
+  /** @throws {Failure} for what no tenant may store */
+  constructor (door: Door, { type, id, resource, version }: Omit<ImportedRecord, 'targets'>) {
+    decide({ kind: 'import', type: resource.resourceType, id })
+    this.type = type
+    this.id = id
+    this.version = version
+    this.resource = marked(stamp({ ...resource, id }, door.tenant), door.tenant)
+    this.links = linksIn(this.resource, [door.backend.baseUrl, door.fhirBase])
+  }
+
+  /** As it is to be stored. @param targets where others of its import are stored that it refers to */
+  stamped (targets?: Targets): StampedRecord {
+    return new StampedRecord(this, targets)
+  }
+}
+
 /**
- * A record as the guard would store it, checked as a write alone would be; nothing else makes one. It is printed at once, since
- * an import holds hundreds of them while the datastore works, and a text costs the garbage collector next to nothing.
+ * A record as the guard would store it; nothing but a {@link CheckedRecord} makes one. It is printed at once, since an import holds
+ * hundreds of them while the datastore works, and a text costs the garbage collector next to nothing.
  */
 export class StampedRecord {
   readonly type: string
@@ -30,12 +56,11 @@ export class StampedRecord {
   readonly links: readonly Link[]
   readonly #text: string
 
-  /** @throws {Failure} for what no tenant may store */
-  constructor (door: Door, record: ImportedRecord) {
-    const { resource, links } = checked(door, record)
-    this.type = record.type
-    this.id = record.id
-    this.version = record.version
+  constructor (checked: CheckedRecord, targets?: Targets) {
+    const { resource, links } = targets === undefined ? checked : resolveLinks(checked, targets)
+    this.type = checked.type
+    this.id = checked.id
+    this.version = checked.version
     this.links = links
     this.#text = printJson(resource)
   }
@@ -49,15 +74,4 @@ export class StampedRecord {
   get text (): string {
     return this.#text
   }
-}
-
-/**
- * A new resource as the guard would store it, and what it refers to.
- * @throws {Failure} for what no tenant may store
- */
-export function checked (door: Door, { resource, id, targets }: Pick<ImportedRecord, 'resource' | 'id' | 'targets'>): Linked {
-  decide({ kind: 'import', type: resource.resourceType, id })
-  const stamped = marked(stamp({ ...resource, id }, door.tenant), door.tenant)
-  const linked = { resource: stamped, links: linksIn(stamped, [door.backend.baseUrl, door.fhirBase]) }
-  return targets === undefined ? linked : resolveLinks(linked, targets)
 }

@@ -1,0 +1,38 @@
+import type { StampedRecord } from '../../tenant-guard/import/import-store.js'
+import type { LineRecord } from './record.js'
+
+/** Characters of records that are kept. */
+const most = 8 * 1024 * 1024
+
+/** A line that was just read, as it is stored when it is new and what it refers to is stored under the ids that the import gives. */
+export interface KeptRecord extends Pick<LineRecord, 'type' | 'name' | 'mapping'> {
+  /** Those of the simple form, to name those at fault. */
+  readonly fields: Readonly<Record<string, unknown>>
+  readonly record: StampedRecord
+}
+
+/** Records that were read and wait to be written, in bounded memory: what is not kept is read from the input again. */
+export class KeptRecords {
+  readonly #records = new Map<number, KeptRecord>()
+  #size = 0
+
+  /** Whether there is room for more. */
+  get hasRoom (): boolean {
+    return this.#size < most
+  }
+
+  keep (line: number, record: KeptRecord): void {
+    this.#records.set(line, record)
+    this.#size += record.record.text.length
+  }
+
+  get (line: number): KeptRecord | undefined {
+    return this.#records.get(line)
+  }
+
+  /** Lets go of a line, if it is kept. */
+  drop (line: number): void {
+    this.#size -= this.#records.get(line)?.record.text.length ?? 0
+    this.#records.delete(line)
+  }
+}
