@@ -6,7 +6,7 @@ import { Parallelism } from './parallelism.js'
 /** Lines of one transaction, at most and at least while the datastore has trouble; and bytes of them. */
 export const mostLines = 200
 const fewestLines = 10
-const mostBytes = 2 * 1024 * 1024
+export const mostBytes = 2 * 1024 * 1024
 /** Trouble that lasts so long, in milliseconds, is no moment's; and the longest single wait. */
 const patienceMs = 180_000
 const longestWaitMs = 15_000

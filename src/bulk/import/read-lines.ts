@@ -11,7 +11,7 @@ import { idOf, type Identity } from './identities.js'
 import type { NewLine } from './index-rows.js'
 import { isBlank, linesOf, withoutMark, type RawLine } from './lines.js'
 import type { KeptRecord } from './kept-records.js'
-import { mostLines } from './pace.js'
+import { mostBytes, mostLines } from './pace.js'
 import { newContent, readRecord, type LineRecord } from './record.js'
 import { hasOpenFields, referredBy } from './references.js'
 import { failed } from './result.js'
@@ -21,7 +21,7 @@ const breath = 8
 
 /**
  * Reads every line of the input once: checks it as a create of its form would, and notes what it is called and refers to. Stops at
- * each part that is noted, which holds as many lines as a transaction may.
+ * each part that is noted, which holds as much as a transaction may.
  */
 export async function * readLines (errand: Errand): AsyncGenerator<void> {
   const { index, work, input, signal, lineBytes } = errand
@@ -31,7 +31,7 @@ export async function * readLines (errand: Errand): AsyncGenerator<void> {
   for await (const lines of linesOf(work.files.read(inputFile, { start: from.at, end: input.bytes, state: input }), from, lineBytes)) {
     for (const line of lines) {
       part.add(line)
-      if (part.size >= mostLines) {
+      if (part.isFull) {
         part = part.noted()
         yield
       }
@@ -55,16 +55,19 @@ class Part {
   readonly #readable: Readable[] = []
   readonly #twins = new Map<Identity, number>()
   readonly #uses: RecordUse[] = []
+  #bytes = 0
 
   constructor (errand: Errand) {
     this.#errand = errand
   }
 
-  get size (): number {
-    return this.#lines.length
+  /** Whether it has as much as a transaction may: records that were read are in memory until the part is noted. */
+  get isFull (): boolean {
+    return this.#lines.length >= mostLines || this.#bytes >= mostBytes
   }
 
   add ({ line, at, bytes, content }: RawLine): void {
+    this.#bytes += bytes
     let record: LineRecord | undefined
     let identity: Identity | undefined
     try {
