@@ -4,6 +4,9 @@ import type { Identity } from './identities.js'
 import { states, type Counts, type Ending, type IndexedLine, type Mark, type NewLine, type Part, type PlacedLine, type Plan, type Referred, type ResultRow, type Stretch } from './index-rows.js'
 import { schema, statementsOn } from './index-statements.js'
 
+/** How long the file may be locked, by a gateway that had the job before and hangs. */
+const longestLockMs = 1_000
+
 /** A line that was called so before, and whether it has its place in the order of writing or needs none. */
 interface Called { readonly line: number, readonly isPlaced: number }
 
@@ -22,7 +25,8 @@ export class IndexFile {
   #parts: readonly Part[]
 
   constructor (path: string) {
-    this.#db = new Database(path)
+    // Everything waits along for another gateway's lock.
+    this.#db = new Database(path, { timeout: longestLockMs })
     // Each page that is changed is written alone, and names are all over the file.
     this.#db.pragma('page_size = 8192')
     // Not WAL, whose shared memory gateways on several machines would not share.
