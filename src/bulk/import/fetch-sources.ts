@@ -5,7 +5,7 @@ import { damaged } from '../spool/spool-trouble.js'
 import { stateOf } from '../work.js'
 import { checkpointOf, type ImportCheckpoint, type InputState } from './checkpoint.js'
 import { inputFile, type Errand } from './errand.js'
-import { LineCount, withoutMark } from './lines.js'
+import { LineCount, newline, withoutMark } from './lines.js'
 import { fetched, SourceRefused, type SourceRules } from './fetch-source.js'
 
 export type { SourceRules } from './fetch-source.js'
@@ -68,21 +68,17 @@ async function copy ({ work: { files }, signal }: Fetching, rules: SourceRules, 
   const at = after?.bytes ?? 0
   const writer = await files.write(inputFile, at, after?.mark)
   const count = new LineCount()
-  let last: number | undefined
   try {
     for await (const chunk of fetched(source.url, rules, signal)) {
       count.add(chunk)
       await writer.write(writer.bytes === at ? withoutMark(1, chunk) : chunk)
-      last = chunk.at(-1) ?? last
     }
-    if (last !== undefined && last !== newline) await writer.write(Buffer.of(newline))
+    if (!count.isEnded) await writer.write(Buffer.of(newline))
   } finally {
     await writer.close()
   }
   return { ...stateOf(writer), lines: (after?.lines ?? 0) + count.lines }
 }
-
-const newline = 0x0A
 
 function refusal ({ number }: Place, says: string): Failure {
   return new Failure('BAD_REQUEST', { message: `Source ${number + 1} could not be fetched: ${says}.` })

@@ -29,6 +29,12 @@ export class Identities {
     return made
   }
 
+  /** @param record as others refer to it: `Patient/p1` */
+  ofRecord (record: string): Identity {
+    const [type, name] = record.split('/') as [string, string]
+    return this.ofName(type, name)
+  }
+
   /** What lines with the same content have in common. */
   ofContent (type: string, content: string): Identity {
     return this.#made('content', type, content)

@@ -15,7 +15,7 @@ export interface RawLine {
 /** Where reading begins: at a line's first byte. */
 interface LinePlace { readonly line: number, readonly at: number }
 
-const newline = 0x0A
+export const newline = 0x0A
 
 /** The lines from a place on, those of one chunk at a time; the last one needs no newline behind it. */
 export async function * linesOf (chunks: AsyncIterable<Buffer>, from: LinePlace, longest: number): AsyncGenerator<readonly RawLine[]> {
@@ -58,8 +58,13 @@ export class LineCount {
     this.#last = chunk.at(-1) ?? this.#last
   }
 
+  /** Whether the last line has its newline. */
+  get isEnded (): boolean {
+    return this.#last === newline
+  }
+
   get lines (): number {
-    return this.#ended + (this.#last === newline ? 0 : 1)
+    return this.#ended + (this.isEnded ? 0 : 1)
   }
 }
 

@@ -98,12 +98,7 @@ class Part {
     const { kept, identities } = this.#errand
     const isOpen = read.mapping !== undefined && hasOpenFields(read.mapping)
     if (isOpen || !kept.hasRoom) return
-    const targets: Targets = {
-      get: record => {
-        const [type, name] = record.split('/') as [string, string]
-        return `${type}/${idOf(identities.ofName(type, name))}`
-      }
-    }
+    const targets: Targets = { get: record => `${record.slice(0, record.indexOf('/'))}/${idOf(identities.ofRecord(record))}` }
     kept.keep(line, { ...read, record: checked.stamped(targets) })
   }
 
@@ -131,10 +126,7 @@ class Part {
 
   #refersTo ({ checked: { links }, read: { mapping, fields } }: Readable): readonly Identity[] {
     const { identities } = this.#errand
-    return [...referredBy(links, mapping, fields)].map(target => {
-      const [type, name] = target.split('/') as [string, string]
-      return identities.ofName(type, name)
-    })
+    return [...referredBy(links, mapping, fields)].map(target => identities.ofRecord(target))
   }
 
   /** What a line fails with, sealed; it counts as the same record sent alone would. */
