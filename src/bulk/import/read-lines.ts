@@ -45,14 +45,15 @@ export async function * readLines (errand: Errand): AsyncGenerator<void> {
   index.set('read')
 }
 
-/** A record that was read, of which it is known where it will be stored, but not yet where all is that it refers to. */
-interface Readable { readonly line: number, readonly read: Omit<KeptRecord, 'record'>, readonly checked: CheckedRecord }
+/** What a line is as a new record, of which it is known where it will be stored, but not yet where all is that it refers to. */
+interface Made extends Pick<KeptRecord, 'fields'> { readonly checked: CheckedRecord }
 
 /** Lines that were read and are not in the index yet. */
 class Part {
   readonly #errand: Errand
   readonly #lines: NewLine[] = []
-  readonly #readable: Readable[] = []
+  /** Of the lines, those that are kept if they have their place; printed at once, since a text costs the garbage collector next to nothing. */
+  readonly #records = new Map<number, KeptRecord>()
   readonly #twins = new Map<Identity, number>()
   readonly #uses: RecordUse[] = []
   #bytes = 0
@@ -73,11 +74,12 @@ class Part {
     try {
       record = this.#read({ line, at, content })
       identity = this.#identityOf(record)
-      const readable = this.#check(line, record, identity)
-      const refersTo = this.#refersTo(readable)
+      const made = this.#check(record, identity)
+      const refersTo = this.#refersTo(record, made)
       const read = { line, at, bytes, type: record.type, identity }
-      this.#lines.push({ ...read, seal: this.#errand.seal.ofLine(read), refersTo })
-      this.#readable.push(readable)
+      const seal = this.#errand.seal.ofLine(read)
+      this.#print(line, record, made)
+      this.#lines.push({ ...read, seal, refersTo })
     } catch (error) {
       this.#lines.push({ line, at, bytes, ...record && { type: record.type }, ...identity && { identity }, refersTo: [], failure: this.#failure(line, record?.type, error) })
     }
@@ -85,21 +87,21 @@ class Part {
 
   /** Puts the lines into the index, and counts those that failed once that is on the disk. @returns an empty part */
   noted (): Part {
-    const { index, quota } = this.#errand
+    const { index, quota, kept } = this.#errand
     const uses = this.#uses
     const placed = index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
     index.afterwards(() => quota.count(uses))
-    for (const readable of this.#readable) if (placed.has(readable.line)) this.#keep(readable)
+    // They are written soon, since all that they refer to stands before them.
+    for (const [line, record] of this.#records) if (placed.has(line)) kept.keep(line, record)
     return new Part(this.#errand)
   }
 
-  /** For when it is written, which is soon, since all that it refers to stands before it. */
-  #keep ({ line, read, checked }: Readable): void {
+  #print (line: number, { type, name, mapping }: LineRecord, { fields, checked }: Made): void {
     const { kept, identities } = this.#errand
-    const isOpen = read.mapping !== undefined && hasOpenFields(read.mapping)
+    const isOpen = mapping !== undefined && hasOpenFields(mapping)
     if (isOpen || !kept.hasRoom) return
     const targets: Targets = { get: record => `${record.slice(0, record.indexOf('/'))}/${idOf(identities.ofRecord(record))}` }
-    kept.keep(line, { ...read, record: checked.stamped(targets) })
+    this.#records.set(line, { type, ...name !== undefined && { name }, ...mapping !== undefined && { mapping }, fields, record: checked.stamped(targets) })
   }
 
   #read ({ line, at, content }: Pick<RawLine, 'line' | 'at' | 'content'>): LineRecord {
@@ -118,13 +120,12 @@ class Part {
     return identities.ofTwin(content, before)
   }
 
-  #check (line: number, record: LineRecord, identity: Identity): Readable {
-    const { type, name, mapping } = record
+  #check (record: LineRecord, identity: Identity): Made {
     const { resource, fields } = newContent(record, occasionOf(this.#errand, identity))
-    return { line, read: { type, ...name !== undefined && { name }, ...mapping !== undefined && { mapping }, fields }, checked: this.#errand.store.checked({ type, id: idOf(identity), resource }) }
+    return { fields, checked: this.#errand.store.checked({ type: record.type, id: idOf(identity), resource }) }
   }
 
-  #refersTo ({ checked: { links }, read: { mapping, fields } }: Readable): readonly Identity[] {
+  #refersTo ({ mapping }: LineRecord, { fields, checked: { links } }: Made): readonly Identity[] {
     const { identities } = this.#errand
     return [...referredBy(links, mapping, fields)].map(target => identities.ofRecord(target))
   }
