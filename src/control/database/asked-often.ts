@@ -1,18 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Kysely } from 'kysely'
 import type { ChangeSource } from '../changes-heard.js'
-import type { Tables } from '../tables.js'
 
 const pollMs = 100
 
-/** Asks for one row ten times a second, and so learns what any process on the machine wrote, the CLI for one. */
+/** Asks ten times a second, and so learns what any process on the machine wrote, the CLI for one. */
 export class AskedOften implements ChangeSource {
-  readonly #db: Kysely<Tables>
+  readonly #ask: () => string
   readonly #stopping = new AbortController()
   #running = Promise.resolve()
 
-  constructor (db: Kysely<Tables>) {
-    this.#db = db
+  /** @param ask gives another text after each change; throws when the database can't say */
+  constructor (ask: () => string) {
+    this.#ask = ask
   }
 
   start (tell: () => void): void {
@@ -28,7 +27,7 @@ export class AskedOften implements ChangeSource {
     const { signal } = this.#stopping
     let known: string | undefined
     while (!signal.aborted) {
-      const found = await this.#latest()
+      const found = this.#latest()
       if (found === undefined || found !== known) tell()
       known = found
       await pause(pollMs, undefined, { signal }).catch(() => {})
@@ -36,10 +35,9 @@ export class AskedOften implements ChangeSource {
   }
 
   /** Undefined when the database can't say; whoever looks then learns why. */
-  async #latest (): Promise<string | undefined> {
+  #latest (): string | undefined {
     try {
-      const { feedId, seq } = await this.#db.selectFrom('feed').select(['feedId', 'seq']).executeTakeFirstOrThrow()
-      return `${feedId}:${seq}`
+      return this.#ask()
     } catch {
       return undefined
     }

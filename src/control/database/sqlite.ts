@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import SQLite from 'better-sqlite3'
 import { CamelCasePlugin, Kysely, SqliteDialect, type SqliteDatabase } from 'kysely'
+import { LRUCache } from 'lru-cache'
 import { DatabaseUnavailable } from '../database-unavailable.js'
 import type { Tables } from '../tables.js'
 import { migrate, type Engine } from './engine.js'
@@ -9,6 +10,8 @@ import { AskedOften } from './asked-often.js'
 
 /** How long a process waits while another one writes. */
 const busyMs = 10_000
+/** Statements that are kept prepared. */
+const mostStatements = 200
 
 /** Opens the file, makes it and its directory where they are missing. */
 export async function openSqlite (file: string): Promise<Engine> {
@@ -20,7 +23,7 @@ export async function openSqlite (file: string): Promise<Engine> {
     sqlite.pragma('synchronous = FULL')
     const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: telling(sqlite) }), plugins: [new CamelCasePlugin()] })
     await migrateAlone(sqlite, db)
-    return { db, changes: new AskedOften(db) }
+    return { db, changes: new AskedOften(latestIn(sqlite)) }
   } catch (error) {
     sqlite.close()
     throw error
@@ -40,18 +43,26 @@ async function migrateAlone (sqlite: SQLite.Database, db: Kysely<Tables>): Promi
   }
 }
 
-/** The same database, whose disk that is full or fails is told as what can be tried again. */
+/** The last change that gateways are to know of. Not by Kysely, which builds and prepares each query anew, since this is asked all the time. */
+function latestIn (sqlite: SQLite.Database): () => string {
+  const latest = sqlite.prepare('SELECT feed_id, seq FROM feed').raw()
+  return () => String(latest.get())
+}
+
+/** The same database with its statements kept prepared, whose disk that is full or fails is told as what can be tried again. */
 function telling (sqlite: SQLite.Database): SqliteDatabase {
+  const statements = new LRUCache<string, SQLite.Statement>({ max: mostStatements, memoMethod: sql => sqlite.prepare(sql) })
   return {
     close: () => { sqlite.close() },
     prepare: sql => {
-      const statement = sqlite.prepare<unknown[]>(sql)
+      const statement = statements.memo(sql)
       return {
         reader: statement.reader,
         all: parameters => told(() => statement.all(...parameters)),
         // A disk that is full has ended the transaction already; that there is none to undo would hide why.
         run: parameters => sql === 'rollback' && !sqlite.inTransaction ? { changes: 0, lastInsertRowid: 0 } : told(() => statement.run(...parameters)),
-        iterate: parameters => statement.iterate(...parameters)
+        // A statement that is being read row by row can't be used a second time.
+        iterate: parameters => sqlite.prepare(sql).iterate(...parameters)
       }
     }
   }
