@@ -96,12 +96,12 @@ class Part {
     return new Part(this.#errand)
   }
 
-  #print (line: number, { type, name, mapping }: LineRecord, { fields, checked }: Made): void {
+  #print (line: number, { body: _, ...read }: LineRecord, { fields, checked }: Made): void {
     const { kept, identities } = this.#errand
-    const isOpen = mapping !== undefined && hasOpenFields(mapping)
+    const isOpen = read.mapping !== undefined && hasOpenFields(read.mapping)
     if (isOpen || !kept.hasRoom) return
     const targets: Targets = { get: record => `${record.slice(0, record.indexOf('/'))}/${idOf(identities.ofRecord(record))}` }
-    this.#records.set(line, { type, ...name !== undefined && { name }, ...mapping !== undefined && { mapping }, fields, record: checked.stamped(targets) })
+    this.#records.set(line, { ...read, fields, record: checked.stamped(targets) })
   }
 
   #read ({ line, at, content }: Pick<RawLine, 'line' | 'at' | 'content'>): LineRecord {

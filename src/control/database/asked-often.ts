@@ -5,12 +5,12 @@ const pollMs = 100
 
 /** Asks ten times a second, and so learns what any process on the machine wrote, the CLI for one. */
 export class AskedOften implements ChangeSource {
-  readonly #ask: () => string
+  readonly #ask: () => string | undefined
   readonly #stopping = new AbortController()
   #running = Promise.resolve()
 
-  /** @param ask gives another text after each change; throws when the database can't say */
-  constructor (ask: () => string) {
+  /** @param ask gives another text after each change; none, or throws, when the database can't say */
+  constructor (ask: () => string | undefined) {
     this.#ask = ask
   }
 

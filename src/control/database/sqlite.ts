@@ -44,9 +44,9 @@ async function migrateAlone (sqlite: SQLite.Database, db: Kysely<Tables>): Promi
 }
 
 /** The last change that gateways are to know of. Not by Kysely, which builds and prepares each query anew, since this is asked all the time. */
-function latestIn (sqlite: SQLite.Database): () => string {
-  const latest = sqlite.prepare('SELECT feed_id, seq FROM feed').raw()
-  return () => String(latest.get())
+function latestIn (sqlite: SQLite.Database): () => string | undefined {
+  const latest = sqlite.prepare<[], readonly unknown[]>('SELECT feed_id, seq FROM feed').raw()
+  return () => latest.get()?.join(':')
 }
 
 /** The same database with its statements kept prepared, whose disk that is full or fails is told as what can be tried again. */
