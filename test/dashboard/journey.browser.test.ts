@@ -24,6 +24,8 @@ function keyboard (page: Page) {
       await tabTo(name)
       const from = page.url()
       await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')])
+      // The browser gives the focus to what the page says when it first draws it, and complains when a Tab was faster.
+      await page.evaluate('new Promise(requestAnimationFrame)')
       return from
     }
   }
