@@ -73,9 +73,13 @@ export function draftColumns (draft: KeyDraft, now: Date): Pick<KeyRow, 'tenantI
   }
 }
 
+/** The last moment that ISO 8601 tells with four digits for the year. Gateways take no other, and with it nothing of what the feed says. */
+const lastExpiry = Date.parse('9999-12-31T23:59:59.999Z')
+
 /** A moment to come, as ISO 8601. */
 export function goodExpiry (expiresAt: Date, now: Date): string {
   if (!(expiresAt > now)) throw new ControlRefused('invalid', 'The expiry must be a time in the future, such as 2030-01-31T00:00:00Z.')
+  if (expiresAt.getTime() > lastExpiry) throw new ControlRefused('invalid', 'The expiry must be before the end of the year 9999. Leave it out for no expiry.')
   return expiresAt.toISOString()
 }
 
@@ -94,7 +98,7 @@ export function requireNotRolled (row: KeyRow): void {
 export function endOfOverlap (row: KeyRow, overlapMs: number, now: Date): Partial<Pick<KeyRow, 'expiresAt' | 'revokedAt'>> {
   if (!(overlapMs >= 0)) throw new ControlRefused('invalid', 'The overlap must not be negative.')
   if (overlapMs === 0) return { revokedAt: now.toISOString() }
-  const end = Math.min(now.getTime() + overlapMs, Date.parse(row.expiresAt ?? '9999-12-31'))
+  const end = Math.min(now.getTime() + overlapMs, row.expiresAt === null ? lastExpiry : Date.parse(row.expiresAt))
   return { expiresAt: new Date(end).toISOString() }
 }
 
@@ -106,7 +110,7 @@ export function successorDraft (row: KeyRow, now: Date): KeyDraft {
     mode: row.mode,
     name: row.name,
     scopes: toScopes(row),
-    expiresAt: lifetimeMs === undefined ? undefined : new Date(now.getTime() + lifetimeMs)
+    expiresAt: lifetimeMs === undefined ? undefined : new Date(Math.min(now.getTime() + lifetimeMs, lastExpiry))
   }
 }
 

@@ -16,6 +16,9 @@ export interface AuditEntry {
   readonly detail: unknown
 }
 
+/** The largest number that a line of the audit trail can have: PostgreSQL's of four bytes. */
+export const lastAuditLine = 2 ** 31 - 1
+
 /** What was done, before it has its number. */
 export type AuditDeed = Omit<AuditEntry, 'seq'>
 

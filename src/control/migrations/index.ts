@@ -3,6 +3,7 @@ import * as organizationsAndKeys from './001-organizations-and-keys.js'
 import * as peopleAndMachines from './002-people-and-machines.js'
 import * as usage from './003-usage.js'
 import * as jobs from './004-jobs.js'
+import * as statesThatGatewaysTake from './005-states-that-gateways-take.js'
 
 /** Every step from an empty control database to the present one, by name in their order; a step that was released never changes. */
 export const migrations: MigrationProvider = {
@@ -10,6 +11,7 @@ export const migrations: MigrationProvider = {
     '001-organizations-and-keys': organizationsAndKeys,
     '002-people-and-machines': peopleAndMachines,
     '003-usage': usage,
-    '004-jobs': jobs
+    '004-jobs': jobs,
+    '005-states-that-gateways-take': statesThatGatewaysTake
   })
 }

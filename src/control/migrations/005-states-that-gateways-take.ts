@@ -1,0 +1,26 @@
+import type { Kysely } from 'kysely'
+
+const lastMoment = '9999-12-31T23:59:59.999Z'
+
+/**
+ * Expiries past the year 9999, which gateways refuse together with all else that the feed says; and whether an organization
+ * switched overage off, where the feed told it mixed with what the plan had on that day.
+ */
+export async function up (db: Kysely<any>): Promise<void> {
+  for (const table of ['keys', 'tokens']) await db.updateTable(table).set({ expiresAt: lastMoment }).where('expiresAt', 'like', '+%').execute()
+  for (const { entity, payload } of await db.selectFrom('changes').selectAll().where('payload', 'like', '%"expiresAt":"+%').execute()) {
+    const mended = JSON.stringify({ ...JSON.parse(payload), expiresAt: lastMoment })
+    // Under its old number, since no gateway came past it.
+    await db.updateTable('changes').set({ payload: mended }).where('kind', '=', 'key').where('entity', '=', entity).execute()
+  }
+  const told = await db.selectFrom('organizations').innerJoin('changes', join => join.onRef('entity', '=', 'tenantId').on('kind', '=', 'organization')).select(['tenantId', 'overage', 'payload']).execute()
+  for (const { tenantId, overage, payload } of told) {
+    const state = { ...JSON.parse(payload), overage: overage === 1 }
+    if (JSON.stringify(state) !== payload) await tell(db, tenantId, state)
+  }
+}
+
+async function tell (db: Kysely<any>, tenantId: string, state: object): Promise<void> {
+  const { seq } = await db.updateTable('feed').set(eb => ({ seq: eb('seq', '+', 1) })).returning('seq').executeTakeFirstOrThrow()
+  await db.updateTable('changes').set({ seq, payload: JSON.stringify(state) }).where('kind', '=', 'organization').where('entity', '=', tenantId).execute()
+}
