@@ -8,6 +8,8 @@ import { ControlRefused } from './refused.js'
 /** A customer of the service: a tenant with its plan. */
 export interface Organization extends OrganizationState {
   readonly name: string
+  /** Whether live requests past the month's allowance are served: its plan has that, and nobody switched it off. */
+  readonly overage: boolean
   /** ISO 8601. */
   readonly createdAt: string
 }
@@ -58,7 +60,7 @@ export function demandOverage (isWished: boolean | undefined, plan: string, { pl
   }
 }
 
-/** The part of an organization that gateways need. */
-export function organizationState ({ tenantId, plan, overage, datastore }: Organization): OrganizationState {
-  return { tenantId, plan, overage, datastore }
+/** The part of an organization that gateways need: of overage whether it was switched off, since what a plan offers they know by themselves and as it is now. */
+export function organizationState ({ tenantId, plan, overage, datastore }: OrganizationRow): OrganizationState {
+  return { tenantId, plan, overage: overage === 1, datastore: datastore ?? undefined }
 }

@@ -215,9 +215,9 @@ export class ControlStore {
   }
 
   async #recordOrganization (trx: Transacted, tenantId: string, deed: PartialDeed): Promise<Organization> {
-    const organization = toOrganization(await findRow(trx, tenantId), this.#plans)
-    await record(trx, { ...deed, at: this.#at(), entity: tenantId, tenantId, now: { kind: 'organization', state: organizationState(organization) } })
-    return organization
+    const row = await findRow(trx, tenantId)
+    await record(trx, { ...deed, at: this.#at(), entity: tenantId, tenantId, now: { kind: 'organization', state: organizationState(row) } })
+    return toOrganization(row, this.#plans)
   }
 
   #at (): string {

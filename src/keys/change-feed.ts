@@ -5,7 +5,7 @@ import type { Scope } from './caller.js'
 export interface OrganizationState {
   readonly tenantId: string
   readonly plan: string
-  /** Whether live requests past the month's allowance are served. */
+  /** Whether live requests past the month's allowance are served where the plan has that: false once the organization switched it off. */
   readonly overage: boolean
   /** The name of the datastore of its own that holds its live data, on the plan enterprise. */
   readonly datastore?: string
