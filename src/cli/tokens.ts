@@ -9,7 +9,7 @@ interface TokenOptions { readonly role: TokenRole, readonly name: string, readon
 export function addTokens (program: Command, { print }: Control): void {
   const tokens = program.command('tokens').description('manage the tokens of programs that manage the control plane, and of gateways that connect to it')
   tokens.command('create').description('create a token and print its secret, which is shown only once')
-    .addOption(new Option('--role <role>', 'role of the token; gateway only follows the change feed').choices(tokenRoles).makeOptionMandatory())
+    .addOption(new Option('--role <role>', 'role of the token; gateway is for what gateways send and receive: keys, usage and bulk jobs').choices(tokenRoles).makeOptionMandatory())
     .requiredOption('--name <name>', 'name of the token')
     .option('--tenant <tenantId>', 'the organization of an admin\'s or viewer\'s token')
     .option('--expires <time>', 'ISO 8601, such as 2030-01-31T00:00:00Z (default: never)', parseTime)

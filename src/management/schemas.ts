@@ -1,5 +1,6 @@
 import { Type, type TProperties } from 'typebox'
 import { roles } from '../actor.js'
+import { lastAuditLine } from '../control/records.js'
 import { tokenRoles } from '../control/token-store.js'
 import { usageBreakdowns, usagePeriods } from '../control/usage-totals.js'
 import { scopes as keyScopes } from '../keys/caller.js'
@@ -18,7 +19,7 @@ const tenantId = Type.String({ description: 'Tenant id of the organization, as i
 const mode = Type.Enum(modes, { description: 'Which data the key gives access to' })
 const scopes = Type.Array(Type.Enum(keyScopes), { description: 'What the key is allowed to do', minItems: 1, maxItems: 3 })
 const role = Type.Enum(roles, { description: 'Operators can do everything, admins everything in their organization, viewers only read' })
-const tokenRole = Type.Enum(tokenRoles, { description: 'A person\'s role, or `gateway`, which only follows the change feed' })
+const tokenRole = Type.Enum(tokenRoles, { description: 'A person\'s role, or `gateway` for what a gateway sends and receives: keys, usage and bulk jobs of all organizations' })
 const overage = Type.Boolean({ description: 'Whether live requests beyond the monthly quota are served and billed; never on a plan without overage' })
 const isoTime = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$'
 const expiresAt = Type.String({ description: 'When it expires, in ISO 8601 with a time zone, such as 2030-01-31T00:00:00Z', pattern: isoTime })
@@ -136,7 +137,7 @@ export const gateway = strict({
 })
 
 export const actor = strict({ name: Type.String({ description: 'The action, as named in the audit trail' }), role, tenantId: maybe(tenantId) })
-export const auditQuery = strict({ entity: maybe(text('Only changes of this id', 64)), before: maybe(Type.Integer({ description: 'Only lines before this position', minimum: 1 })), limit: Type.Integer({ description: 'Maximum number of lines', minimum: 1, maximum: 1000, default: 100 }) })
+export const auditQuery = strict({ entity: maybe(text('Only changes of this id', 64)), before: maybe(Type.Integer({ description: 'Only lines before this position', minimum: 1, maximum: lastAuditLine })), limit: Type.Integer({ description: 'Maximum number of lines', minimum: 1, maximum: 1000, default: 100 }) })
 
 const count = Type.Integer({ minimum: 0 })
 const charge = {

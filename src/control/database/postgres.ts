@@ -1,5 +1,6 @@
 import { CamelCasePlugin, Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
 import pg from 'pg'
+import { ControlRefused } from '../refused.js'
 import type { Tables } from '../tables.js'
 import { migrate, type Engine } from './engine.js'
 import { PostgresListener } from './postgres-listener.js'
@@ -80,6 +81,8 @@ function steadyClient (client: pg.PoolClient): PostgresPoolClient {
   let failure: Error | undefined
   const query = async (text: string, values: readonly unknown[]): Promise<pg.QueryResult> => {
     if (failure !== undefined) throw failure
+    // PostgreSQL stores none, and would call it a fault of the query.
+    if (values.some(value => typeof value === 'string' && value.includes('\0'))) throw new ControlRefused('invalid', 'Send text without NUL characters.')
     try {
       return await client.query(text, [...values])
     } catch (error) {

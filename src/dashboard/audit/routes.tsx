@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Desk } from '../../control/desk.js'
+import { lastAuditLine } from '../../control/records.js'
 import { AuditPage } from './trail.js'
 import { onlyOperators, queried } from '../organization-requests.js'
 import type { PageFacts } from '../page.js'
@@ -44,5 +45,5 @@ async function namesFor (desk: Desk, tenantId: string | undefined): Promise<Read
 
 /** The number of a line; what is none asks for the newest. */
 function numberOf (text: string | undefined): number | undefined {
-  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
+  return text !== undefined && /^\d{1,15}$/.test(text) && Number(text) <= lastAuditLine ? Number(text) : undefined
 }
