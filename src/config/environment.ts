@@ -38,8 +38,11 @@ export function allSettings (schema: PropertySchema = configSchema as PropertySc
 
 const settings = allSettings()
 
-/** The variables that this service reads, with `CLINIGATE_CONFIG`, which names the file. */
-export const knownVariables: readonly string[] = ['CLINIGATE_CONFIG', ...settings.flatMap(({ schema }) => [schema.env, schema.urlEnv, schema.secretEnv].filter(name => name !== undefined))]
+/** What `clinigate bulk` reads: it is no setting, and may be there when the service or another command starts. */
+const variablesOfBulk = ['CLINIGATE_API_KEY', 'CLINIGATE_URL']
+
+/** The variables that this program reads, with `CLINIGATE_CONFIG`, which names the file. */
+export const knownVariables: readonly string[] = ['CLINIGATE_CONFIG', ...variablesOfBulk, ...settings.flatMap(({ schema }) => [schema.env, schema.urlEnv, schema.secretEnv].filter(name => name !== undefined))]
 
 /**
  * Writes the variables into the settings of the file.
