@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { pipeline, Readable } from 'node:stream'
+import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises'
 import { createGzip } from 'node:zlib'
 import Database from 'better-sqlite3'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -15,8 +16,12 @@ import { Seal } from './result.js'
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
-/** Lines that are read from an index at a time. */
-const together = 500
+/** Lines that are read from an index between two breaths. */
+const together = 200
+
+/** How often an index is asked that is being written, and milliseconds in between: more than the writer of a gateway that is busy takes. */
+const mostTries = 200
+const retryMs = 25
 
 /** `/v1/bulk/jobs/<id>/results`: what became of each line of an import, in their order, also while it is under way. */
 export async function results (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
@@ -50,20 +55,34 @@ function send (reply: FastifyReply, { id }: Job, lines: () => Readable): Fastify
 }
 
 /** A line for each of the input that was read by now. Nothing is held open in between, so that whoever works on the job is never kept waiting. */
-function * linesOf ({ fileKey }: Job, path: string): Generator<Buffer> {
+async function * linesOf ({ fileKey }: Job, path: string): AsyncGenerator<Buffer> {
   if (!existsSync(path)) return
-  const db = new Database(path, { fileMustExist: true, timeout: 2_000 })
+  const db = new Database(path, { fileMustExist: true, timeout: 0 })
   try {
     const seal = new Seal(fileKey)
-    const sql = db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?')
+    const sql = await unlocked(() => db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?'))
     for (let last = 0; ;) {
-      const rows = sql.all(last, together) as ResultRow[]
+      const rows = await unlocked(() => sql.all(last, together) as ResultRow[])
       if (rows.length === 0) return
       last = rows.at(-1)!.line
       yield Buffer.from(rows.map(row => `${printed(row, seal)}\n`).join(''))
+      // Whoever reads fast would otherwise have all lines in one turn.
+      await breathe()
     }
   } finally {
     db.close()
+  }
+}
+
+/** Asks an index until nobody writes it. Not by SQLite's own waiting, which would keep this thread from ending what it writes itself. */
+async function unlocked<T> (ask: () => T): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return ask()
+    } catch (error) {
+      if (!(error instanceof Database.SqliteError && error.code === 'SQLITE_BUSY') || tries === mostTries) throw error
+      await pause(retryMs)
+    }
   }
 }
 
