@@ -6,8 +6,8 @@ import type { Door } from '../door.js'
 import { conditionsAmongOwn } from '../restrict.js'
 import type { TypeSearch } from './searches.js'
 
-/** A file of the datastore's own export, relative to its base URL. */
-export interface OwnFile { readonly type: string, readonly path: string }
+/** A file of the datastore's own export, relative to its base URL, with the lines that it is said to have, where that is said. */
+export interface OwnFile { readonly type: string, readonly path: string, readonly count: number | undefined }
 
 /** What the datastore says of an export that it was asked for. */
 export type OwnState = { readonly kind: 'going on', readonly retryAfterMs: number | undefined } | { readonly kind: 'lost' } | { readonly kind: 'failed' } | { readonly kind: 'done', readonly files: readonly OwnFile[] }
@@ -60,7 +60,7 @@ function filesIn (door: Door, answer: BackendAnswer, types: readonly string[]): 
   if (!Array.isArray(output)) throw unexpected(answer, 'an export has no manifest')
   // Something is missing from it.
   if (Array.isArray(error) && error.length > 0) return { kind: 'failed' }
-  const files = output.map(({ type, url }) => ({ type: String(type), path: belowBase(String(url), door) }))
+  const files = output.map(({ type, url, count }) => ({ type: String(type), path: belowBase(String(url), door), count: Number.isInteger(count) ? count as number : undefined }))
   // Azure leaves them in a storage account, where the gateway does not go.
   if (!files.every((file): file is OwnFile => file.path !== undefined)) return { kind: 'failed' }
   if (!files.every(({ type }) => types.includes(type))) throw unexpected(answer, 'an export holds a type that was not asked for')

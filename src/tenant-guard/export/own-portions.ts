@@ -60,7 +60,7 @@ async function * awaited ({ door, pause }: OwnTaking, place: ExportPlace, types:
   }
 }
 
-/** @returns false when a file is not there any more */
+/** @returns false when a file is not there any more, or not whole */
 async function * takenFrom (taking: OwnTaking, place: ExportPlace, files: readonly OwnFile[]): AsyncGenerator<Portion, boolean> {
   const own = place.own as OwnExportPlace
   for (const [at, file] of files.entries()) {
@@ -85,7 +85,8 @@ async function * linesOfFile (taking: OwnTaking, file: OwnFile, begun: ExportPla
         place = portion.place!
         yield portion
       }
-      return true
+      // Without a length, a body that was cut off between two lines looks like one that has ended.
+      return file.count === undefined || file.count === (place.own as OwnExportPlace).lines
     } catch (error) {
       const waitSeconds = isPassing(error) ? Number(error.headers['retry-after'] ?? tries) : undefined
       if (waitSeconds === undefined || tries === mostTries) throw error

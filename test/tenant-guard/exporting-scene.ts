@@ -1,0 +1,61 @@
+/** An export from a server that does wrongly at a test's will. */
+import type { Test } from 'tap'
+import { gatewayTo, newTenant, system } from './guarded.js'
+import { startExportingServer, type ExportingServer, type Fault } from './exporting-server.js'
+import { breakableJob, type BreakableJob } from '../bulk/broken-off.js'
+import { sealedCursors } from '../../src/tenant-guard/cursor.js'
+import type { Door, Incident } from '../../src/tenant-guard/door.js'
+import { guardedExport } from '../../src/tenant-guard/export/export.js'
+import { ownershipCache } from '../../src/tenant-guard/ownership.js'
+
+export const tenantId = newTenant()
+export const tagged = (type: string, id: string, code = tenantId, more = {}): string =>
+  JSON.stringify({ resourceType: type, id, meta: { versionId: '1', lastUpdated: '2026-01-01T00:00:00.000Z', tag: [{ system, code }] }, ...more })
+export const many = (type: string, from: number, count: number): string[] => Array.from({ length: count }, (_, at) => tagged(type, `${type}-${from + at}`))
+
+export interface Scene {
+  readonly server: ExportingServer
+  readonly job: BreakableJob
+  readonly incidents: Incident[]
+  /** Another job with the same request. */
+  readonly again: () => BreakableJob
+}
+
+export async function scene (t: Test, request: Parameters<typeof breakableJob>[1] = {}): Promise<Scene> {
+  const server = await startExportingServer()
+  server.files = [{ type: 'Patient', lines: many('Patient', 0, 700) }, { type: 'Observation', lines: many('Observation', 0, 10) }, { type: 'Patient', lines: many('Patient', 700, 50) }]
+  const { backend, incidents } = gatewayTo(server.url)
+  t.teardown(async () => { await backend.close(); await server.close() })
+  const door: Door = {
+    backend,
+    tenant: { id: tenantId, system },
+    mode: 'test',
+    ownership: ownershipCache({ max: 10 }),
+    cursors: sealedCursors({ key: Buffer.alloc(32), now: () => new Date() }),
+    fhirBase: 'http://gateway.test/v1/fhir',
+    requestId: 'job-1',
+    onIncident: incident => { incidents.push(incident) },
+    onTrouble: () => {}
+  }
+  const again = (): BreakableJob => breakableJob(() => guardedExport(door), request, tenantId)
+  return { server, incidents, job: again(), again }
+}
+
+export const linesOf = (job: BreakableJob, type: string): string[] => (job.disk.get(`${type}.ndjson`)?.toString() ?? '').split('\n').filter(line => line !== '')
+
+export function demandWhole (t: Test, { server, job }: Pick<Scene, 'server' | 'job'>): void {
+  for (const type of ['Patient', 'Observation']) {
+    const expected = server.files.filter(file => file.type === type).flatMap(({ lines }) => lines)
+    t.strictSame(linesOf(job, type).toSorted(), expected.toSorted(), `each ${type} once`)
+    t.match(job.job.files.find(file => file.resourceType === type), { count: expected.length, bytes: job.disk.get(`${type}.ndjson`)!.length })
+  }
+}
+
+/** Answers the first requests of a path wrongly, so many times. */
+export function faulty (path: RegExp, times: number, behave: (response: Parameters<Fault>[1]) => void): Fault {
+  return (request, response) => {
+    if (!path.test(request.path) || times-- <= 0) return false
+    behave(response)
+    return true
+  }
+}
