@@ -6,7 +6,7 @@ import { Failure } from '../envelope/failures.js'
 import type { Claimed, JobChange, Jobs } from '../jobs/job.js'
 import { Loop } from '../loop.js'
 import type { Spool } from './spool/files.js'
-import { FinalFailure, WorkLeft, type DoJob } from './work.js'
+import { FinalFailure, isUnwanted, WorkLeft, type DoJob } from './work.js'
 
 /** What the work on one job needs. */
 export interface RunningJobParts {
@@ -101,6 +101,8 @@ export class RunningJob {
   /** Through an absence of the control plane, for as long as the lease lasts. */
   async #save (change: JobChange): Promise<void> {
     const { signal } = this.#leaving
+    const { jobs, leaseMs } = this.#parts
+    if (isUnwanted(signal)) await jobs.save(this.#claimed.lease, change, leaseMs)
     for (let tries = 1; ; tries++) {
       signal.throwIfAborted()
       try {

@@ -55,7 +55,7 @@ export interface Work {
   readonly files: JobFiles
   /** Leave at once, and leave everything in a state to go on from. The reason is a {@link WorkLeft}. */
   readonly signal: AbortSignal
-  /** Notes what was done. @throws when the work is to be left */
+  /** Notes what was done; of work that nobody wants any more how far it came. @throws when the work is to be left */
   readonly save: (change: Omit<JobChange, 'end'>) => Promise<void>
   readonly log: FastifyBaseLogger
 }
@@ -66,6 +66,11 @@ export class WorkLeft extends Error {
     super(`work on the job stopped: ${why}`)
     this.name = 'WorkLeft'
   }
+}
+
+/** Whether work is left because nobody wants it any more. */
+export function isUnwanted ({ aborted, reason }: AbortSignal): boolean {
+  return aborted && reason instanceof WorkLeft && ['cancelled', 'revoked'].includes(reason.why)
 }
 
 /** Trouble that no later attempt mends: it ends the job as failed, whoever is to blame. */

@@ -92,7 +92,10 @@ export class JobStore implements Jobs {
     const { numUpdatedRows } = await this.#held({ jobId, number }).set(this.#columnsOf(change, leaseMs)).executeTakeFirstOrThrow()
     if (numUpdatedRows === 1n) return 'going on'
     const row = await this.#db.selectFrom('jobs').select('status').where('id', '=', jobId).where('leaseNumber', '=', number).executeTakeFirst()
-    if (row?.status === 'cancelled') return 'cancelled'
+    if (row?.status === 'cancelled') {
+      await this.#noteLast({ jobId, number }, change)
+      return 'cancelled'
+    }
     // The answer to the same end was lost on its way.
     return row !== undefined && row.status === change.end?.status ? 'going on' : 'lost'
   }
@@ -152,13 +155,19 @@ export class JobStore implements Jobs {
       .where('status', '=', 'processing').where('leasedUntil', 'is not', null).where('expiresAt', '>', this.#at())
   }
 
+  /** How far work came that its client does not want any more. */
+  async #noteLast ({ jobId, number }: Lease, { progress, errors }: JobChange): Promise<void> {
+    if (progress === undefined) return
+    await this.#db.updateTable('jobs').set(toldColumns({ progress, errors })).where('id', '=', jobId).where('leaseNumber', '=', number)
+      .where('status', '=', 'cancelled').where('leasedUntil', 'is not', null).execute()
+  }
+
   #columnsOf ({ progress, files, errors, checkpoint, end }: JobChange, leaseMs: number): Updateable<JobRow> {
     const hasComeOn = progress !== undefined || checkpoint !== undefined
     return {
       leasedUntil: end === undefined ? this.#at(leaseMs) : null,
-      ...progress !== undefined && { total: progress.total ?? null, processed: progress.processed, failed: progress.failed },
+      ...toldColumns({ progress, errors }),
       ...files !== undefined && { files: JSON.stringify(files) },
-      ...errors !== undefined && { errors: JSON.stringify(errors) },
       ...checkpoint !== undefined && { checkpoint: printed(checkpoint) },
       ...hasComeOn && { failures: 0 },
       ...end !== undefined && {
@@ -173,6 +182,13 @@ export class JobStore implements Jobs {
   /** The time, or what it will be in a while. */
   #at (inMs = 0): string {
     return new Date(this.#now().getTime() + inMs).toISOString()
+  }
+}
+
+function toldColumns ({ progress, errors }: Pick<JobChange, 'progress' | 'errors'>): Updateable<JobRow> {
+  return {
+    ...progress !== undefined && { total: progress.total ?? null, processed: progress.processed, failed: progress.failed },
+    ...errors !== undefined && { errors: JSON.stringify(errors) }
   }
 }
 

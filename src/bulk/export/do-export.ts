@@ -5,7 +5,7 @@ import type { Mapping } from '../../mappings/kit/mapping.js'
 import type { GuardedExport } from '../../tenant-guard/export/export.js'
 import { ForeignRecord } from '../../tenant-guard/export/lines.js'
 import type { ExportPlace, Portion } from '../../tenant-guard/export/place.js'
-import { FinalFailure, WorkLeft, type DoJob, type Work } from '../work.js'
+import { FinalFailure, isUnwanted, type DoJob, type Work } from '../work.js'
 import { checkpointOf, type ExportCheckpoint } from './checkpoint.js'
 import { Late } from './late.js'
 import { lineForms } from './line-form.js'
@@ -119,8 +119,7 @@ class Run {
   /** @returns what the work ends with */
   async leaving (error: unknown): Promise<unknown> {
     const { signal, log, save } = this.#work
-    const isUnwanted = signal.aborted && signal.reason instanceof WorkLeft && ['cancelled', 'revoked'].includes(signal.reason.why)
-    if (isUnwanted || error instanceof ForeignRecord) await this.#store.end(this.#place).catch(cause => log.warn({ err: cause }, 'the datastore\'s native export could not be cancelled'))
+    if (isUnwanted(signal) || error instanceof ForeignRecord) await this.#store.end(this.#place).catch(cause => log.warn({ err: cause }, 'the datastore\'s native export could not be cancelled'))
     if (error instanceof ForeignRecord) {
       await this.output.clear()
       await save({ ...this.#place !== undefined && this.#state(), files: [], progress: { processed: 0, failed: 0 } })

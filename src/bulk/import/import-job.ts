@@ -3,9 +3,9 @@ import type { Job, Progress, JobOwner, Jobs, LineError } from '../../jobs/job.js
 import type { RecordQuota } from '../../limits/record-quota.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
 import { damaged } from '../spool/spool-trouble.js'
-import type { DoJob, Work } from '../work.js'
+import { isUnwanted, type DoJob, type Work } from '../work.js'
 import { checkpointOf, type InputState } from './checkpoint.js'
-import type { Errand } from './errand.js'
+import { inputFile, type Errand } from './errand.js'
 import type { OwnWay } from './own/write-by-own.js'
 import { writeByOwn } from './own/write-by-own.js'
 import { fetchSources, type SourceRules } from './fetch-sources.js'
@@ -54,11 +54,15 @@ export function importJobs (options: ImportJobOptions): DoJob {
       const told = telling(errand).catch((error: unknown) => { left.abort(error) })
       try {
         await steps(errand, options)
+      } catch (error) {
+        // The job says what was written before nobody wanted the rest.
+        if (isUnwanted(work.signal)) await over(errand).catch(() => {})
+        throw error
       } finally {
         left.abort()
         await told
       }
-      await tell(errand)
+      await over(errand)
     } finally {
       index.close()
     }
@@ -101,6 +105,15 @@ async function telling (errand: Errand): Promise<void> {
   while (!errand.signal.aborted) {
     await pause(tellMs, undefined, { signal: errand.signal }).catch(() => {})
     if (!errand.signal.aborted) await tell(errand)
+  }
+}
+
+/** Tells how far it came, and lets go of what nobody reads any more: lines hold what is said of people, and room on the disk. */
+async function over (errand: Errand): Promise<void> {
+  try {
+    await tell(errand)
+  } finally {
+    await errand.work.files.remove(inputFile)
   }
 }
 
