@@ -1,6 +1,6 @@
 import { datatype, type Datatype } from '../kit/datatype.js'
 import type { ElementOptions } from '../kit/element.js'
-import { inItem } from './in-item.js'
+import { inUse } from './in-item.js'
 
 /** The identifier system of the unique identifiers that DICOM gives: http://hl7.org/fhir/R4/imagingstudy.html#notes */
 export const dicomSystem = 'urn:dicom:uid'
@@ -22,6 +22,5 @@ const asUrn = datatype<string>({
   write: value => oidPrefix + value
 })
 
-/** The Study Instance UID among the identifiers of an imaging study. */
-export const studyUid = <const O extends ElementOptions = object>(options?: O) =>
-  inItem('identifier', { find: item => item.system === dicomSystem && typeof item.value === 'string', create: { system: dicomSystem } }, asUrn('value', options))
+/** The Study Instance UID in use among the identifiers of an imaging study. */
+export const studyUid = <const O extends ElementOptions = object>(options?: O) => inUse('identifier', dicomSystem, asUrn('value', options))

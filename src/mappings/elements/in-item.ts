@@ -40,6 +40,14 @@ export function inItem<T, O extends ElementOptions> (path: string, { find, creat
   }
 }
 
+/**
+ * The value of the first ContactPoint or Identifier of a system that is in use. One that is not, by its modifier `use`, is
+ * kept unseen: a number that nobody has any more is no phone, and a new one in its place would not be in use either.
+ */
+export function inUse<T, O extends ElementOptions> (path: string, system: string, value: Element<T, O>): Element<T, O> {
+  return inItem(path, { find: item => item.system === system && item.use !== 'old' && typeof item.value === 'string', create: { system } }, value)
+}
+
 /** A field inside the first item of a list. */
 export function inFirst<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
   return inItem(path, { find: () => true }, inner)

@@ -1,6 +1,6 @@
 import { datatype } from '../kit/datatype.js'
 import type { ElementOptions } from '../kit/element.js'
-import { inItem } from './in-item.js'
+import { inUse } from './in-item.js'
 
 /** The identifier system of the US National Provider Identifier. */
 export const npiSystem = 'http://hl7.org/fhir/sid/us-npi'
@@ -12,6 +12,5 @@ const digits = datatype<string>({
   write: value => value
 })
 
-/** The NPI among the identifiers, as its ten digits. */
-export const npi = <const O extends ElementOptions = object>(options?: O) =>
-  inItem('identifier', { find: item => item.system === npiSystem && typeof item.value === 'string', create: { system: npiSystem } }, digits('value', options))
+/** The NPI in use among the identifiers, as its ten digits. */
+export const npi = <const O extends ElementOptions = object>(options?: O) => inUse('identifier', npiSystem, digits('value', options))

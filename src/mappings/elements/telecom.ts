@@ -1,14 +1,14 @@
 import { textUpTo } from '../datatypes/primitives.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
 import type { ElementOptions } from '../kit/element.js'
-import { inItem } from './in-item.js'
+import { inUse } from './in-item.js'
 
 type Options = ElementOptions & { readonly max?: number }
 
-/** The first telephone number among the ContactPoints at a path; the others are kept. */
+/** The first telephone number in use among the ContactPoints at a path; the others are kept. */
 export const phone = <const O extends Options = object>(path: string, options?: O) => contactPoint('phone', path, token(options?.max), options)
 
-/** The first e-mail address among the ContactPoints at a path; the others are kept. */
+/** The first e-mail address in use among the ContactPoints at a path; the others are kept. */
 export const email = <const O extends Options = object>(path: string, options?: O) => contactPoint('email', path, token(options?.max), options)
 
 /** The same, where a text that is no e-mail address is refused. */
@@ -26,5 +26,5 @@ function address (max?: number): Datatype<string> {
 }
 
 function contactPoint<const O extends ElementOptions = object> (system: 'phone' | 'email', path: string, value: Datatype<string>, options?: O) {
-  return inItem(path, { find: item => item.system === system && typeof item.value === 'string', create: { system } }, value('value', options as O & ElementOptions))
+  return inUse(path, system, value('value', options as O & ElementOptions))
 }
