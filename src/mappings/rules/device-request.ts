@@ -1,5 +1,6 @@
 import type { Rule } from '../kit/rule.js'
 import { exists } from '../kit/exists.js'
+import { rangeRule } from './range.js'
 
 export const deviceRequestRules: readonly Rule[] = [
   {
@@ -7,5 +8,6 @@ export const deviceRequestRules: readonly Rule[] = [
     fields: ['code', 'deviceId'],
     says: 'code or deviceId is required',
     holds: request => exists(request, 'code[x]')
-  }
+  },
+  rangeRule('valueRange', 'parameter')
 ]

@@ -2,6 +2,7 @@ import type { FhirElement } from '../fhir.js'
 import { isElement, itemsAt } from '../kit/path.js'
 import type { Rule } from '../kit/rule.js'
 import { exists } from '../kit/exists.js'
+import { rangeRule } from './range.js'
 
 export const observationRules: readonly Rule[] = [
   {
@@ -30,7 +31,9 @@ export const observationRules: readonly Rule[] = [
     says: 'a component must not have the code of the observation when the observation has a value',
     holds: observation => !hasValue(observation) || !itemsAt(observation, 'component').some(component =>
       isElement(component) && codes(component).some(code => codes(observation).includes(code)))
-  }
+  },
+  rangeRule('valueRange'),
+  rangeRule('valueRange', 'component')
 ]
 
 const hasValue = (holder: FhirElement): boolean => Object.keys(holder).some(name => /^value[A-Z]/.test(name))

@@ -1,0 +1,21 @@
+import { isElement, itemsAt } from '../kit/path.js'
+import type { Rule } from '../kit/rule.js'
+
+/**
+ * R4 invariant rng-2 for the Range of a field, or for those in the items of a list. Ends in different units are taken as
+ * in order. http://hl7.org/fhir/R4/datatypes.html#Range
+ */
+export const rangeRule = (name: string, list?: string): Rule => ({
+  key: 'rng-2',
+  fields: [list ?? name],
+  says: 'low of a range must not be above its high',
+  holds: resource => (list === undefined ? [resource] : itemsAt(resource, list)).every(holder => !isElement(holder) || isInOrder(holder[name]))
+})
+
+function isInOrder (range: unknown): boolean {
+  if (!isElement(range)) return true
+  const { low, high } = range
+  if (!isElement(low) || !isElement(high)) return true
+  const isOneUnit = low.system === high.system && low.code === high.code && (low.code !== undefined || low.unit === high.unit)
+  return !isOneUnit || !(Number(low.value) > Number(high.value))
+}
