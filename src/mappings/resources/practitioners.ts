@@ -5,12 +5,13 @@ import { boolean, date } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { firstName, lastName, namePrefixes, nameSuffixes } from '../elements/human-name.js'
 import { identifiers } from '../elements/identifiers.js'
-import { inFirst } from '../elements/in-item.js'
+import { ofFirst } from '../elements/in-item.js'
 import { npi, npiSystem } from '../elements/npi.js'
 import { email, phone } from '../elements/telecom.js'
 import { byText } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
+import { firstItemRule } from '../rules/first-item.js'
 import { administrativeGender } from '../value-sets.js'
 
 /** http://hl7.org/fhir/R4/practitioner.html */
@@ -39,7 +40,8 @@ export const practitioners = mapping('Practitioner', {
     }).list('qualification'),
     languages: concept.list('communication'),
     photo: attachment.first('photo'),
-    specialty: inFirst('qualification', concept('code', { shortcutOf: 'qualifications', about: 'The first qualification.' }))
+    specialty: ofFirst('qualification', concept('code', { shortcutOf: 'qualifications', about: 'The first qualification.' }))
   },
-  filters: { name: byText('name') }
+  filters: { name: byText('name') },
+  rules: [firstItemRule({ field: 'specialty', list: 'qualification', part: 'code', whole: 'qualifications' })]
 })
