@@ -100,16 +100,18 @@ function rendered (name: FhirElement): string | undefined {
   return shown.length === 0 ? undefined : shown.join(' ')
 }
 
+/** In the place of a first name that is not there, which patientRules refuses: what comes after must not become the first. */
+const noName = null as unknown as string
+
 function laterGivens<const O extends ElementOptions> (datatype: Datatype<string>, options: O): Element<string, O> {
   const all = text.list('given')
   return {
     ...datatype('given', options),
     read: name => all.read(name)?.slice(1).join(' ') || undefined,
     write (name, value) {
-      const [head, ...others] = all.read(name) ?? []
+      const [head = noName, ...others] = all.read(name) ?? []
       const later = value?.split(' ') ?? []
-      if (others.join(' ') === later.join(' ')) return name
-      return all.write(name, [head, ...later].filter(given => given !== undefined))
+      return others.join(' ') === later.join(' ') ? name : all.write(name, [head, ...later])
     }
   }
 }

@@ -8,5 +8,12 @@ export const patientRules: readonly Rule[] = [
     says: 'each contact needs a name, phone, email or address',
     holds: patient => itemsAt(patient, 'contact').every(contact =>
       isElement(contact) && ['name', 'telecom', 'address', 'organization'].some(part => contact[part] !== undefined))
+  },
+  {
+    key: 'ele-1',
+    fields: ['middleName'],
+    says: 'needs firstName, which is not stored; send both',
+    holds: patient => itemsAt(patient, 'name').every(name => !isElement(name) ||
+      itemsAt(name, 'given').every((given, i) => given !== null || isElement(itemsAt(name, '_given')[i])))
   }
 ]

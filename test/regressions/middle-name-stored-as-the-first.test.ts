@@ -1,0 +1,25 @@
+import t from 'tap'
+import { checkChange, checkRules } from '../../src/mappings/kit/validate.js'
+import { patients } from '../../src/mappings/resources/patients.js'
+
+// R4 has one list of given names, so that a middle name without a first one became the first.
+t.test('a middle name is refused where no first name is stored or sent', async t => {
+  const unknown = { extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'unknown' }] }
+  for (const name of [[{ family: 'X' }], undefined, [{ family: 'X', _given: [unknown] }], [{ family: 'X', given: [null], _given: [unknown] }]]) {
+    const before = { resourceType: 'Patient', ...name && { name } }
+    const refused = { middleName: 'Marie' }
+    t.match(checkRules(patients, patients.patch(before, refused), ['middleName'], before), [{ expression: ['middleName'], diagnostics: /needs firstName/ }])
+    const both = { firstName: 'Eve', middleName: 'Marie' }
+    const after = patients.patch(before, both)
+    t.match(patients.toSimple(after), both)
+    t.strictSame(checkRules(patients, after, Object.keys(both), before), [])
+  }
+})
+
+t.test('a middle name is added to a first one, beside which something may stand', async t => {
+  const before = { resourceType: 'Patient', name: [{ given: ['Eve'], _given: [{ id: '1' }] }] }
+  const after = patients.patch(before, { middleName: 'Marie Anne' })
+  t.strictSame(after.name, [{ given: ['Eve', 'Marie', 'Anne'], _given: [{ id: '1' }, null, null] }])
+  t.strictSame(checkRules(patients, after, ['middleName'], before), [])
+  t.match(checkChange(patients, { firstName: null }), [{ code: 'required' }], 'no first name is removed from before it')
+})
