@@ -21,8 +21,15 @@ function durationIn (code: string, unit: string, factors: Readonly<Record<string
       if (!isElement(stored) || value === undefined || stored.comparator !== undefined) return undefined
       const unit = stored.code ?? stored.unit
       if (typeof unit !== 'string' || !Object.hasOwn(factors, unit)) return undefined
-      return factors[unit] === 1 ? value : Number(value) * factors[unit]!
+      return factors[unit] === 1 ? value : times(value, factors[unit]!)
     },
     write: value => ({ value, unit, system: ucum, code })
   })
+}
+
+/** A decimal times a whole number, by its digits: in binary numbers 8.2 × 60 is 491.99999999999994. */
+function times (value: number, factor: number): number {
+  const [digits, exponent = '0'] = String(value).split(/e/i) as [string, string?]
+  const [whole, fraction = ''] = digits.split('.') as [string, string?]
+  return Number(`${BigInt(whole + fraction) * BigInt(factor)}e${Number(exponent) - fraction.length}`)
 }
