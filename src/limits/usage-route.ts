@@ -6,7 +6,6 @@ import type { Mode } from '../mode.js'
 import { beginOf, monthOf } from './month.js'
 import type { MonthCounts } from './ledger/month-counts.js'
 import { stillOpen } from './monthly-quota.js'
-import { amountOf } from './overage.js'
 import { planNamed } from './plans.js'
 
 /** Where the month is counted. */
@@ -22,9 +21,8 @@ interface MonthSoFar {
   readonly limit: number | null
   readonly used: number
   readonly remaining: number | null
-  /** Live requests past the allowance so far, and what they cost in USD. */
+  /** Live requests past the allowance of the present plan. The bill is another thing: it counts each by the plan that was in force when it came. */
   readonly overage: number
-  readonly overageAmount: string
   readonly resetsAt: string
 }
 
@@ -48,7 +46,6 @@ function monthSoFar ({ caller, arrivedAt, raw }: FastifyRequest, { plans, months
     used,
     remaining: limit === null ? null : Math.max(0, limit - used),
     overage,
-    overageAmount: amountOf(overage),
     resetsAt: beginOf(month, 1).toISOString()
   }
 }

@@ -40,11 +40,10 @@ const usage: JsonSchema = {
     limit: { type: ['integer', 'null'], description: 'The monthly quota; null means unlimited.' },
     used: { type: 'integer', minimum: 0 },
     remaining: { type: ['integer', 'null'], minimum: 0 },
-    overage: { type: 'integer', minimum: 0, description: 'Live requests beyond the quota.' },
-    overageAmount: { type: 'string', description: 'Their cost in USD, an exact decimal.', examples: ['0.003'] },
+    overage: { type: 'integer', minimum: 0, description: 'Live requests beyond the quota of the current plan. The bill counts each request by the plan that was in force when it came in; the dashboard shows what it costs.' },
     resetsAt: { type: 'string', format: 'date-time', description: 'When the next month begins.' }
   },
-  required: ['month', 'mode', 'plan', 'limit', 'used', 'remaining', 'overage', 'overageAmount', 'resetsAt']
+  required: ['month', 'mode', 'plan', 'limit', 'used', 'remaining', 'overage', 'resetsAt']
 }
 
 /** The paths beside the resources. */
