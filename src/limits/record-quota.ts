@@ -8,6 +8,8 @@ import { isCounted, type Use, type UsageInteraction } from './usage.js'
 
 /** A record's place in its organization's month. */
 export interface RecordTicket {
+  /** When it was taken, ISO 8601: the month and the hour in which the record counts. */
+  readonly at: string
   readonly isOverage: boolean
   /** Takes the record out of the month again, since it does not count. */
   readonly giveBack: () => void
@@ -34,43 +36,28 @@ export interface RecordQuota {
 interface RecordQuotaOptions {
   readonly plans: Plans
   readonly months: Pick<MonthCounts, 'take'>
-  readonly record: (use: Use, at: string, times: number) => void
+  readonly record: (use: Use, at: string) => void
   readonly now: () => Date
 }
 
 /** Counts the records of imports with the same ledger as requests, and holds them to the same allowance. */
 export function recordQuota ({ plans, months, record, now }: RecordQuotaOptions): (owner: JobOwner) => RecordQuota {
-  return owner => {
-    const plan = planNamed(plans, owner.plan)
-    return {
-      take: () => {
-        if (plan.requestsPerMonth === null) return unlimited
-        const taken = months.take(owner, monthOf(now().toISOString()))
-        const isOverage = taken.used > plan.requestsPerMonth
-        if (!isOverage || isServedPast(owner, plan)) return { isOverage, giveBack: taken.giveBack }
-        taken.giveBack()
-        throw exceeded(owner, plan)
-      },
-      count: uses => {
-        for (const { ticket, status } of uses) if (!isCounted(status)) ticket.giveBack()
-        for (const { use, times } of gathered(uses, owner)) record(use, now().toISOString(), times)
+  return ({ tenantId, mode, keyId, plan: name, overage }) => ({
+    take: () => {
+      const plan = planNamed(plans, name)
+      const at = now().toISOString()
+      if (plan.requestsPerMonth === null) return { at, isOverage: false, giveBack: () => {} }
+      const { used, giveBack } = months.take({ tenantId, mode }, monthOf(at))
+      const isOverage = used > plan.requestsPerMonth
+      if (!isOverage || isServedPast({ mode, overage }, plan)) return { at, isOverage, giveBack }
+      giveBack()
+      throw exceeded({ mode }, plan)
+    },
+    count: uses => {
+      for (const { ticket: { at, isOverage, giveBack }, type, interaction, status } of uses) {
+        if (isCounted(status)) record({ tenantId, mode, keyId, resource: type, interaction, outcome: status < 400 ? 'ok' : 'error', isCounted: true, isOverage }, at)
+        else giveBack()
       }
     }
-  }
-}
-
-const unlimited: RecordTicket = { isOverage: false, giveBack: () => {} }
-
-/** What all records of a kind have in common, and how many there are. */
-function gathered (uses: readonly RecordUse[], { tenantId, mode, keyId }: JobOwner): ReadonlyArray<{ readonly use: Use, readonly times: number }> {
-  const kinds = new Map<string, { use: Use, times: number }>()
-  for (const { ticket, type, interaction, status } of uses) {
-    if (!isCounted(status)) continue
-    const use: Use = { tenantId, mode, keyId, resource: type, interaction, outcome: status < 400 ? 'ok' : 'error', isCounted: true, isOverage: ticket.isOverage }
-    const name = `${type} ${interaction} ${use.outcome} ${use.isOverage ? 1 : 0}`
-    const kind = kinds.get(name)
-    if (kind === undefined) kinds.set(name, { use, times: 1 })
-    else kind.times++
-  }
-  return [...kinds.values()]
+  })
 }

@@ -10,8 +10,7 @@ import type { ControlLink } from '../link/link.js'
 
 /** The usage ledger of a gateway, as it is sent to its control plane. */
 export interface OpenUsage {
-  /** `times` is more than 1 for the records of an import. */
-  readonly count: (...use: [...Parameters<CountUsage>, times?: number]) => void
+  readonly count: CountUsage
   readonly months: MonthCounts
   /** Whether everything that is counted gets to the disk and to the control plane. */
   readonly check: () => UsageCheck
@@ -31,7 +30,7 @@ export async function openUsage ({ dataDirectory }: Config, { link, now, log }: 
   const months = new MonthCounts({ ledger })
   const sender = new UsageSender({ ledger, send: link.sendUsage, log, onSettled: ({ months: totals = [] }) => months.learn(totals) })
   return {
-    count: (use, at, times) => ledger.record(use, at, times),
+    count: (use, at) => ledger.record(use, at),
     months,
     check: () => {
       const { status, ...details } = ledger.check()

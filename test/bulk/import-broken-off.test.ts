@@ -71,7 +71,7 @@ async function startScene (t: Test, lines: readonly unknown[]) {
       }
     }
     const quotaFor = () => ({
-      take: () => { step(); return { isOverage: false, giveBack: () => {} } },
+      take: () => { step(); return { at: '2030-01-01T00:00:00.000Z', isOverage: false, giveBack: () => {} } },
       count: (uses: readonly RecordUse[]) => { if (left >= 0) counted.push(...uses.filter(({ status }) => status < 500)) }
     })
     const doJob = importJobs({ importHosts: [], storeFor: () => breaking, jobs: { identityKey: async () => identityKey }, quotaFor, lineBytes: 1_000_000 })

@@ -129,7 +129,7 @@ export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, is
     }
     const quotaFor = () => ({
       take: () => {
-        const ticket = { isOverage: false, giveBack: () => { taken.delete(ticket) } }
+        const ticket = { at: '2030-01-01T00:00:00.000Z', isOverage: false, giveBack: () => { taken.delete(ticket) } }
         taken.add(ticket)
         return ticket
       },

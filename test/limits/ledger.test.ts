@@ -7,7 +7,7 @@ import { LedgerFile, ledgerLines } from '../../src/limits/ledger/file.js'
 import type { UsageLedger } from '../../src/limits/ledger/ledger.js'
 import { hourOf } from '../../src/limits/ledger/tally.js'
 import { linesPerBatch, type UsageBatch } from '../../src/limits/usage.js'
-import { aUse, at, ledgerPlace, openLedger, requestsIn } from './usage-samples.js'
+import { aUse, at, ledgerPlace, openLedger, recordAlike, requestsIn } from './usage-samples.js'
 
 const receiptFor = ({ number, batchId }: UsageBatch) => ({ number, batchId })
 const nothing = { number: 0, batchId: '' }
@@ -21,7 +21,7 @@ async function sent (ledger: UsageLedger, requests: number): Promise<UsageBatch>
 }
 
 async function formed (ledger: UsageLedger, requests: number): Promise<UsageBatch> {
-  ledger.record(aUse(), at, requests)
+  recordAlike(ledger, at, requests)
   await ledger.flush()
   return (await ledger.nextBatch())!
 }
@@ -33,7 +33,7 @@ t.test('requests are added up by hour and by what they have in common', async t 
   ledger.record(aUse(), '2030-01-01T10:59:59.999Z')
   ledger.record(aUse(), '2030-01-01T11:00:00.000Z')
   await ledger.flush()
-  ledger.record(aUse(), '2030-01-01T10:00:00.000Z', 40)
+  recordAlike(ledger, '2030-01-01T10:00:00.000Z', 40)
   ledger.record(aUse({ outcome: 'refused', isCounted: false }), at)
   await ledger.flush()
   t.strictSame(new Set(ledgerLines(file)), new Set([
@@ -174,7 +174,7 @@ t.test('batches of long ago become hourly totals, and those of thirteen months a
   await sent(ledger, 1)
   t.strictSame(ledgerLines(file).map(({ count }) => count).sort((a, b) => b - a), [30, 1, 1], 'what remains of them is one line an hour')
   now += 400 * dayMs
-  ledger.record(aUse(), new Date(now).toISOString(), 5)
+  recordAlike(ledger, new Date(now).toISOString(), 5)
   await ledger.flush()
   await ledger.settle(receiptFor((await ledger.nextBatch())!))
   await ledger.settle(nothing)
@@ -189,7 +189,7 @@ t.test('a clock that jumps back loses nothing and counts nothing twice', async t
   const batches: UsageBatch[] = []
   for (const time of times) {
     now = time
-    ledger.record(aUse(), time, 10)
+    recordAlike(ledger, time, 10)
     await ledger.flush()
     batches.push((await ledger.nextBatch())!)
     await ledger.settle(receiptFor(batches.at(-1)!))
@@ -206,9 +206,9 @@ t.test('a file that can\'t be opened costs no count, and shows until it can', as
   const file = ledgerPlace(t)
   mkdirSync(file)
   const ledger = openLedger(t, file)
-  ledger.record(aUse(), at, 3)
+  recordAlike(ledger, at, 3)
   await ledger.flush()
-  ledger.record(aUse(), at, 4)
+  recordAlike(ledger, at, 4)
   t.match(ledger.check(), { status: 'degraded', linesInMemory: 1, lostRequests: 0 })
   await t.rejects(ledger.nextBatch())
   rmdirSync(file)
@@ -265,7 +265,7 @@ t.test('a disk that keeps the ledger waiting keeps nobody else waiting', async t
   // As long as another process has the file, it can be read and not written.
   const other = new Database(file)
   other.exec('BEGIN IMMEDIATE')
-  ledger.record(aUse(), at, 7)
+  recordAlike(ledger, at, 7)
   let isWritten = false
   const writing = ledger.flush().then(() => { isWritten = true })
   for (let turns = 0; turns < 100; turns++) await new Promise(resolve => setImmediate(resolve))
@@ -298,7 +298,7 @@ t.test('a ledger that is broken is set aside whole, and counting goes on in a ne
       breakIt(file)
       const broken = readFileSync(file)
       const ledger = openLedger(t, file)
-      ledger.record(aUse(), at, 5)
+      recordAlike(ledger, at, 5)
       await ledger.flush()
       await ledger.flush()
       const { status, broken: [aside], lostRequests, linesInMemory } = ledger.check()

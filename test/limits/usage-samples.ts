@@ -36,6 +36,11 @@ export function openLedger (t: Test, file: string, options: Partial<LedgerOption
   return ledger
 }
 
+/** Records so many requests of one kind. */
+export function recordAlike (ledger: UsageLedger, at: string, requests: number): void {
+  for (let i = 0; i < requests; i++) ledger.record(aUse(), at)
+}
+
 /** How many requests are in a ledger's file. */
 export function requestsIn (file: string): number {
   return ledgerLines(file).reduce((sum, { count }) => sum + count, 0)

@@ -65,9 +65,9 @@ export class UsageLedger {
     this.opened = this.flush()
   }
 
-  /** Counts a request that came in at a time, ISO 8601 in UTC; `times` is more than 1 for an import, whose records count one each. */
-  record (use: Use, at: string, times = 1): void {
-    this.#tally.add(use, at, times)
+  /** Counts a request that came in at a time, ISO 8601 in UTC, or one record of an import. */
+  record (use: Use, at: string): void {
+    this.#tally.add(use, at)
     if (this.#tally.size === flushedLines && !this.#isFailing) this.flush()
   }
 

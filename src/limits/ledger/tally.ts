@@ -22,12 +22,12 @@ export class Tally {
     return this.#lost
   }
 
-  /** Counts requests of one kind; `at` is when the last of them came in, ISO 8601 in UTC. */
-  add (use: Use, at: string, times: number): void {
+  /** Counts a request that came in at a time, ISO 8601 in UTC. */
+  add (use: Use, at: string): void {
     const name = nameOf(use, at)
     const line = this.#lines.get(name)
-    if (line === undefined) return this.#begin(name, { ...use, hour: hourOf(at), count: times, lastAt: at })
-    line.count += times
+    if (line === undefined) return this.#begin(name, { ...use, hour: hourOf(at), count: 1, lastAt: at })
+    line.count++
     if (at > line.lastAt) line.lastAt = at
   }
 
@@ -45,7 +45,7 @@ export class Tally {
 
   #begin (name: string, line: Counted): void {
     if (this.#lines.size < this.#most) this.#lines.set(name, line)
-    else this.#lost += line.count
+    else this.#lost++
   }
 }
 
