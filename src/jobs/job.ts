@@ -17,7 +17,7 @@ export const isJobId = (id: string): boolean => jobId.test(id)
 export const jobStatuses = ['pending', 'processing', 'completed', 'failed', 'cancelled'] as const
 export type JobStatus = typeof jobStatuses[number]
 
-/** Whom a job works for, as the request that started it found the caller: this alone decides on datastore, tag and quota. */
+/** Whom a job works for, as the request that started it found the caller: this alone decides on datastore and tag. What its month allows is decided for each record when it is taken. */
 export type JobOwner = Pick<Caller, 'tenantId' | 'mode' | 'keyId' | 'keyName' | 'plan' | 'overage' | 'datastore'>
 
 /** The owner of what a caller starts. */

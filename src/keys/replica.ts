@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import { LRUCache } from 'lru-cache'
 import type { Mode } from '../mode.js'
 import type { Caller, Scope } from './caller.js'
 import type { Batch, Change, KeyState, OrganizationState, Position } from './change-feed.js'
@@ -40,6 +41,8 @@ export class Replica {
   readonly #database: Database.Database
   readonly #statements: ReturnType<typeof prepare>
   readonly #apply: (batch: Batch, now: Date) => Changed
+  /** Those that were asked for since the last batch. */
+  readonly #organizations = new LRUCache<string, Pick<OrganizationState, 'plan' | 'overage'>>({ max: 1_000 })
   #syncedAt: number | undefined
 
   /** Opens the file or makes it; `:memory:` keeps the copy in memory. */
@@ -67,6 +70,17 @@ export class Replica {
     return row && toRecord(row)
   }
 
+  /** What an organization has now; it is known in memory from the second time on, since each record of an import asks. */
+  organization (tenantId: string): Pick<OrganizationState, 'plan' | 'overage'> | undefined {
+    const held = this.#organizations.get(tenantId)
+    if (held !== undefined) return held
+    const row = this.#statements.organization.get(tenantId) as Pick<FoundRow, 'plan' | 'overage'> | undefined
+    if (row === undefined) return undefined
+    const found = { plan: row.plan, overage: row.overage === 1 }
+    this.#organizations.set(tenantId, found)
+    return found
+  }
+
   /** Whether the key with this id is known to be revoked; one that is not known, or has expired, is not. */
   isRevoked (keyId: string): boolean {
     return this.#statements.revoked.get(keyId) !== undefined
@@ -78,6 +92,7 @@ export class Replica {
    */
   apply (batch: Batch, now: Date): Changed {
     const changed = this.#apply(batch, now)
+    this.#organizations.clear()
     this.#syncedAt = this.#row().synced_at ?? undefined
     return changed
   }
@@ -178,6 +193,7 @@ function prepare (database: Database.Database) {
     move: database.prepare('UPDATE position SET feed_id = ?, seq = ?, synced_at = ?'),
     // A key whose organization is not known is not found: it could not be charged to anybody.
     find: database.prepare('SELECT k.*, o.plan, o.overage, o.datastore FROM keys k JOIN organizations o USING (tenant_id) WHERE k.hash = ?'),
+    organization: database.prepare('SELECT plan, overage FROM organizations WHERE tenant_id = ?'),
     revoked: database.prepare('SELECT 1 FROM keys WHERE key_id = ? AND revoked_at IS NOT NULL'),
     hashesOfTenant: database.prepare('SELECT hash FROM keys WHERE tenant_id = ?').pluck(),
     putOrganization: database.prepare(`

@@ -1,5 +1,7 @@
 import type { Plans } from '../config.js'
+import { Failure } from '../envelope/failures.js'
 import type { JobOwner } from '../jobs/job.js'
+import type { Replica } from '../keys/replica.js'
 import { monthOf } from './month.js'
 import type { MonthCounts } from './ledger/month-counts.js'
 import { exceeded, isServedPast } from './monthly-quota.js'
@@ -27,7 +29,7 @@ export interface RecordUse {
 
 /** The month of one organization, of which each record of an import takes one. */
 export interface RecordQuota {
-  /** @throws {Failure} MONTHLY_QUOTA_EXCEEDED or SANDBOX_QUOTA_EXCEEDED, as a request past the allowance */
+  /** @throws {Failure} MONTHLY_QUOTA_EXCEEDED or SANDBOX_QUOTA_EXCEEDED, as a request past the allowance; BACKEND_UNAVAILABLE while it is not known what the organization has */
   readonly take: () => RecordTicket
   /** Counts records whose results are noted, each once; those that don't count are given back. */
   readonly count: (uses: readonly RecordUse[]) => void
@@ -35,21 +37,25 @@ export interface RecordQuota {
 
 interface RecordQuotaOptions {
   readonly plans: Plans
+  readonly organization: Replica['organization']
   readonly months: Pick<MonthCounts, 'take'>
   readonly record: (use: Use, at: string) => void
   readonly now: () => Date
 }
 
-/** Counts the records of imports with the same ledger as requests, and holds them to the same allowance. */
-export function recordQuota ({ plans, months, record, now }: RecordQuotaOptions): (owner: JobOwner) => RecordQuota {
-  return ({ tenantId, mode, keyId, plan: name, overage }) => ({
+/** Counts the records of imports with the same ledger as requests, and holds them to the same allowance: that of the moment, whatever it was when the job began. */
+export function recordQuota ({ plans, organization, months, record, now }: RecordQuotaOptions): (owner: Pick<JobOwner, 'tenantId' | 'mode' | 'keyId'>) => RecordQuota {
+  return ({ tenantId, mode, keyId }) => ({
     take: () => {
-      const plan = planNamed(plans, name)
+      const known = organization(tenantId)
+      // As a key is refused whose organization is not known: nobody could be charged. No line fails by it; the job is taken up again later.
+      if (known === undefined) throw new Failure('BACKEND_UNAVAILABLE', { message: 'The plan cannot be checked at the moment. Start the import again later.', cause: 'the local key copy does not know the organization of the job' })
+      const plan = planNamed(plans, known.plan)
       const at = now().toISOString()
       if (plan.requestsPerMonth === null) return { at, isOverage: false, giveBack: () => {} }
       const { used, giveBack } = months.take({ tenantId, mode }, monthOf(at))
       const isOverage = used > plan.requestsPerMonth
-      if (!isOverage || isServedPast({ mode, overage }, plan)) return { at, isOverage, giveBack }
+      if (!isOverage || isServedPast({ mode, overage: known.overage }, plan)) return { at, isOverage, giveBack }
       giveBack()
       throw exceeded({ mode }, plan)
     },

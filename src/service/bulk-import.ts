@@ -25,7 +25,7 @@ interface ImportParts {
 /** The imports of a gateway. */
 export function importParts (config: Config, bulk: Bulk): ImportParts {
   const { plans, limits, bulk: { importHosts, lineBytes } } = config
-  const { jobs, spool, openDoor, usage, url, now } = bulk
+  const { jobs, spool, openDoor, keys, usage, url, now } = bulk
   const rules = { importHosts }
   const start = { jobs, spool, rules, url }
   const imports: Imports = {
@@ -37,7 +37,7 @@ export function importParts (config: Config, bulk: Bulk): ImportParts {
     discard: ({ caller }, id) => jobs.discard(id, caller)
   }
   const own = ownWays(config, bulk)
-  const quotaFor = recordQuota({ plans, months: usage.months, record: usage.count, now })
+  const quotaFor = recordQuota({ plans, organization: keys.organization, months: usage.months, record: usage.count, now })
   return {
     doJob: importJobs({ ...rules, jobs, lineBytes, quotaFor, storeFor: (owner, errand) => importStore(openDoor(owner, errand)), ...own.ways }),
     routes: [

@@ -12,7 +12,7 @@ import type { OpenUsage } from './usage.js'
 export interface BulkParts {
   readonly link: Pick<ControlLink, 'jobs'>
   readonly openDoor: OpenDoor
-  readonly keys: Pick<OpenKeys, 'isRevoked'>
+  readonly keys: Pick<OpenKeys, 'isRevoked' | 'organization'>
   readonly usage: Pick<OpenUsage, 'count' | 'months'>
   /** The gateway's own URL, before `/v1`. */
   readonly url: string
@@ -25,7 +25,7 @@ export interface BulkParts {
 }
 
 /** What starts jobs: where they are kept, and where their files go. */
-export interface Bulk extends Omit<BulkParts, 'link' | 'keys' | 'metrics' | 'accounts'> {
+export interface Bulk extends Omit<BulkParts, 'link' | 'metrics' | 'accounts'> {
   readonly jobs: Jobs
   readonly spool: Spool
 }

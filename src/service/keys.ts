@@ -13,6 +13,8 @@ import { Replica } from '../keys/replica.js'
 /** The local copy of the keys, as it follows the control plane. */
 export interface OpenKeys {
   readonly authenticate: Authenticate
+  /** What the copy knows that an organization has. */
+  readonly organization: Replica['organization']
   /** Whether the copy knows that a key was revoked. */
   readonly isRevoked: (keyId: string) => boolean
   /** Whether keys can be checked: the copy is complete, and no older than it may be. */
@@ -49,6 +51,7 @@ export function openKeys ({ dataDirectory, keys }: Config, { feed, now, log, onA
   const follower = new Follower({ feed, replica, cache, now, log, onApplied })
   return {
     authenticate: authenticator({ replica, cache, maxStalenessMinutes: keys.maxStalenessMinutes }),
+    organization: tenantId => replica.organization(tenantId),
     isRevoked: keyId => replica.isRevoked(keyId),
     canServe: () => isFresh(replica.syncedAt(), now(), keys.maxStalenessMinutes),
     check: () => checkOf(replica.syncedAt(), follower.isConnected, now()),

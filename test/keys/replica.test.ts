@@ -55,6 +55,19 @@ t.test('a change of an organization reaches all its keys and names them', async 
   t.match(replica.find('hash-2'), { caller: { plan: 'enterprise', datastore: 'hospital-eu' } })
 })
 
+t.test('what an organization has is what the last batch said, however often it is asked for', async t => {
+  const replica = new Replica(':memory:')
+  t.equal(replica.organization('org-a'), undefined)
+  replica.apply(batch(0, [organization(1)], { startsOver: true }), now)
+  for (let i = 0; i < 2; i++) t.strictSame(replica.organization('org-a'), { plan: 'pro', overage: true })
+  replica.apply(batch(1, [organization(2, 'sandbox', false)]), now)
+  for (let i = 0; i < 2; i++) t.strictSame(replica.organization('org-a'), { plan: 'sandbox', overage: false })
+  t.throws(() => replica.apply(batch(2, [organization(3), key(4, { expiresAt: 'soon' })]), now))
+  t.strictSame(replica.organization('org-a'), { plan: 'sandbox', overage: false }, 'a batch that was not taken changes nothing')
+  replica.apply(batch(0, [], { startsOver: true }), now)
+  t.equal(replica.organization('org-a'), undefined)
+})
+
 t.test('a batch that comes twice changes nothing but names its keys again', async t => {
   const replica = filled()
   const revoked = batch(2, [key(3, { keyId: 'key-2', hash: 'hash-2', revokedAt: '2030-01-01T00:00:00.000Z' })])

@@ -4,7 +4,7 @@ import { MonthCounts } from '../../src/limits/ledger/month-counts.js'
 import { recordQuota } from '../../src/limits/record-quota.js'
 import { ledgerPlace, openLedger } from '../limits/usage-samples.js'
 
-const owner = { tenantId: 'org-a', mode: 'live', keyId: 'key-a', keyName: 'a key', plan: 'pro', overage: true } as const
+const owner = { tenantId: 'org-a', mode: 'live', keyId: 'key-a' } as const
 const plans = { pro: { requestsPerMinute: null, requestsPerMonth: 2, overage: true } }
 
 t.test('a record counts in the month and hour in which it took its place, though its result comes in the next', async t => {
@@ -12,7 +12,7 @@ t.test('a record counts in the month and hour in which it took its place, though
   const ledger = openLedger(t, file)
   const months = new MonthCounts({ ledger })
   let now = '2030-01-31T23:59:59.900Z'
-  const quota = recordQuota({ plans, months, record: (use, at) => ledger.record(use, at), now: () => new Date(now) })(owner)
+  const quota = recordQuota({ plans, organization: () => ({ plan: 'pro', overage: true }), months, record: (use, at) => ledger.record(use, at), now: () => new Date(now) })(owner)
   const early = [quota.take(), quota.take(), quota.take()]
   now = '2030-02-01T00:00:00.200Z'
   const late = quota.take()

@@ -1,0 +1,57 @@
+import t, { type Test } from 'tap'
+import { MonthCounts } from '../../src/limits/ledger/month-counts.js'
+import { recordQuota } from '../../src/limits/record-quota.js'
+import { ledgerPlace, openLedger } from './usage-samples.js'
+
+const owner = { tenantId: 'org-a', mode: 'live', keyId: 'key-a' } as const
+const at = '2030-01-15T12:00:00.000Z'
+const month = '2030-01'
+
+const plans = {
+  sandbox: { requestsPerMinute: null, requestsPerMonth: 2, overage: false },
+  pro: { requestsPerMinute: null, requestsPerMonth: 2, overage: true },
+  enterprise: { requestsPerMinute: null, requestsPerMonth: null, overage: true }
+}
+
+interface Known { readonly plan: string, readonly overage: boolean }
+
+/** The month of an organization that has by turns what the test says. */
+function quotaOf (t: Test, begin: Known | undefined) {
+  const organization = { known: begin }
+  const ledger = openLedger(t, ledgerPlace(t))
+  const months = new MonthCounts({ ledger })
+  const quota = recordQuota({ plans, organization: () => organization.known, months, record: (use, at) => ledger.record(use, at), now: () => new Date(at) })(owner)
+  return { quota, organization, used: () => months.used(owner, month) }
+}
+
+t.test('each record is taken by what its organization has then', async t => {
+  const { quota, organization, used } = quotaOf(t, { plan: 'pro', overage: true })
+  t.strictSame([1, 2, 3].map(() => quota.take().isOverage), [false, false, true])
+  const refused: ReadonlyArray<readonly [Known, RegExp]> = [
+    [{ plan: 'pro', overage: false }, /^Turn on overage/],
+    [{ plan: 'sandbox', overage: true }, /^This plan has no overage/]
+  ]
+  for (const [known, message] of refused) {
+    organization.known = known
+    t.throws(() => quota.take(), { code: 'MONTHLY_QUOTA_EXCEEDED', message })
+  }
+  organization.known = { plan: 'enterprise', overage: false }
+  t.match(quota.take(), { at, isOverage: false })
+  organization.known = { plan: 'pro', overage: true }
+  t.match(quota.take(), { at, isOverage: true })
+  t.equal(used(), 4, 'what was refused took nothing')
+})
+
+t.test('nothing is taken for an organization that is not known, and no line is refused for it', async t => {
+  const { quota, organization, used } = quotaOf(t, undefined)
+  t.throws(() => quota.take(), { code: 'BACKEND_UNAVAILABLE', status: 503 })
+  t.equal(used(), 0)
+  organization.known = { plan: 'pro', overage: true }
+  t.equal(quota.take().isOverage, false)
+})
+
+t.test('a record that failed by the gateway or the datastore gives its place back', async t => {
+  const { quota, used } = quotaOf(t, { plan: 'pro', overage: true })
+  quota.count([201, 422, 502].map(status => ({ ticket: quota.take(), type: 'Patient', interaction: 'create', status })))
+  t.equal(used(), 2)
+})
