@@ -1,8 +1,8 @@
-import type { ExpressionBuilder, Kysely, Transaction } from 'kysely'
+import type { ExpressionBuilder, Kysely, NotNull, Transaction } from 'kysely'
 import { hashSecret } from '../keys/secret.js'
 import type { Role } from '../actor.js'
 import type { ControlContext } from './context.js'
-import { isDevice, newDevice } from './known-device.js'
+import { deviceName, isDevice, newDevice } from './known-device.js'
 import { goodEmail, goodRole, toMember, type Member, type ProviderIdentity } from './members.js'
 import { goodName } from './good-name.js'
 import { goodPassword, hashPassword, isPassword, oneTimePassword } from './passwords.js'
@@ -47,26 +47,24 @@ export class MemberStore {
     return row && toMember(row)
   }
 
-  /** Whom an address and a password open: nobody, somebody, or one person in several organizations. */
-  async whoHas (email: string, password: string): Promise<Member[]> {
-    const rows = await this.#context.db.selectFrom('members').selectAll().where('email', '=', email.trim().toLowerCase())
-      .where('passwordHash', 'is not', null).limit(10).execute()
+  /** Whom an address and a password open: nobody, somebody, or one person in several organizations; of those with the ids in `among` alone, where they are given. */
+  async whoHas (email: string, password: string, among?: readonly string[]): Promise<Member[]> {
+    const rows = (await this.#withPassword(email)).filter(({ memberId }) => among?.includes(memberId) ?? true)
     const candidates = rows.length > 0 ? rows : [undefined]
     const opened = await Promise.all(candidates.map(async row => await isPassword(password, row?.passwordHash) ? [toMember(row!)] : []))
     return opened.flat()
   }
 
-  /** What the browser keeps with which a member signed in by password; undefined for others. */
-  async newDevice (memberId: string): Promise<string | undefined> {
-    const { passwordHash } = await memberRow(this.#context.db, memberId)
-    return passwordHash === null ? undefined : newDevice(passwordHash)
+  /** What the browser keeps with which these members signed in by password. */
+  async newDevice (memberIds: readonly string[]): Promise<string> {
+    const rows = await this.#context.db.selectFrom('members').select('passwordHash').where('memberId', 'in', memberIds).execute()
+    return newDevice(rows.flatMap(({ passwordHash }) => passwordHash ?? []))
   }
 
-  /** Whether somebody with this address has signed in with the browser that keeps this text. */
-  async isKnownDevice (email: string, text: string): Promise<boolean> {
-    const rows = await this.#context.db.selectFrom('members').select('passwordHash').where('email', '=', email.trim().toLowerCase())
-      .where('passwordHash', 'is not', null).limit(10).execute()
-    return rows.some(({ passwordHash }) => isDevice(text, passwordHash!))
+  /** The members with this address who signed in with the browser that keeps this text, and what the browser is called; undefined where nobody did. */
+  async knownDevice (email: string, text: string): Promise<{ readonly name: string, readonly memberIds: readonly string[] } | undefined> {
+    const known = (await this.#withPassword(email)).filter(({ passwordHash }) => isDevice(text, passwordHash))
+    return known.length === 0 ? undefined : { name: deviceName(text), memberIds: known.map(({ memberId }) => memberId) }
   }
 
   /** Notes that a member signed in. */
@@ -174,6 +172,11 @@ export class MemberStore {
     await trx.insertInto('members').values(row).execute()
     await recordAudit(trx, { at: this.#at(), actor: by, action: 'member added', entity: row.memberId, tenantId, detail: { email, role } })
     return toMember(row)
+  }
+
+  #withPassword (email: string) {
+    return this.#context.db.selectFrom('members').selectAll().where('email', '=', email.trim().toLowerCase())
+      .where('passwordHash', 'is not', null).limit(10).$narrowType<{ passwordHash: NotNull }>().execute()
   }
 
   async #setPassword (memberId: string, { password, mustChange, by, keepSession }: NewPassword): Promise<void> {

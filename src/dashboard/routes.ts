@@ -23,7 +23,7 @@ import { passwordRoutes } from './sign-in/password.js'
 import { formTokens, noStore, sameSite, securityHeaders } from './security.js'
 import { members, sessions } from './session.js'
 import { signInRoutes } from './sign-in/sign-in.js'
-import { signInLimits, type CountAttempt } from './sign-in/limits.js'
+import { signInLimits, type Attempts } from './sign-in/limits.js'
 
 /** No form of the dashboard is longer. */
 const bodyBytes = 65_536
@@ -45,12 +45,12 @@ async function personal (scope: FastifyInstance, options: DashboardParts): Promi
   await scope.register(formbody, { bodyLimit: bodyBytes })
   await scope.register(sessions, { ...options, bounds: { idleMinutes, hours } })
   await scope.register(pageReplies, options)
-  const parts = { ...options, countAttempt: await signInLimits(scope) }
+  const parts = { ...options, attempts: await signInLimits(scope) }
   await scope.register(forVisitors, parts)
   await scope.register(forMembers, parts)
 }
 
-interface PersonalParts extends DashboardParts { readonly countAttempt: CountAttempt }
+interface PersonalParts extends DashboardParts { readonly attempts: Attempts }
 
 /** The ways in. */
 async function forVisitors (scope: FastifyInstance, parts: PersonalParts): Promise<void> {

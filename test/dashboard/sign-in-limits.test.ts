@@ -35,5 +35,29 @@ test('whoever guesses is stopped, for an account and from an address, and does n
   stolen.cookies.set('clinigate-device', ann.cookies.get('clinigate-device')!)
   const statuses: number[] = []
   for (let i = 0; i < 12; i++) statuses.push((await signIn(stolen, { password: 'x' })).status)
-  t.same(statuses.slice(-2), [429, 429], 'a known browser guesses no more than others')
+  t.same(statuses.slice(-2), [429, 429], 'a known browser has as many of its own, and no more')
+})
+
+test('a browser is known for all members whom its password opened, and offers them whoever guesses', async t => {
+  const gateway = await startGateway(t)
+  const join = async (): Promise<string> => {
+    const { token } = await gateway.control.invitations.create({ email: 'ann@example.org', role: 'admin', tenantId: await gateway.createOrganization() }, 'test')
+    return (await gateway.control.invitations.accept(token, { name: 'Ann', password })).memberId
+  }
+  const ann = visitor(gateway)
+  const offered = async () => {
+    ann.cookies.delete('clinigate-session')
+    await signIn(ann)
+    const { html } = await ann.get('/dashboard/choose-organization')
+    return [...html.matchAll(/name="member" value="([^"]+)"/g)].map(([, id]) => id!).sort()
+  }
+  const first = await join()
+  t.equal((await signIn(ann)).headers.location, '/dashboard')
+  const members = [first, await join()].sort()
+  t.same(await offered(), members, 'one who joined since is offered in a known browser, too')
+  const guesser = visitor(gateway)
+  const _csrf = await guesser.token('/dashboard/sign-in')
+  await Promise.all(Array.from({ length: 8 }, async () => await guesser.send('/dashboard/sign-in', { _csrf, email: 'ann@example.org', password: 'x' })))
+  t.equal((await signIn(guesser)).status, 429)
+  t.same(await offered(), members)
 })

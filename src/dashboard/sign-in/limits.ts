@@ -1,48 +1,50 @@
 import rateLimit, { type CreateRateLimitOptions } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
-/** Attempts within the window, by whom they are made. */
+/** Attempts within the window, by what they are counted for. */
 const perAccount = 10
+const perBrowser = 10
 const perAddress = 50
 const windowMs = 15 * 60_000
 
-/** More accounts or addresses than this within one window would let the oldest begin anew. */
+/** More of each than this within one window would let the oldest begin anew. */
 const counted = 100_000
 
-/** Who tries: `device` is what a browser keeps with which this account was opened before. */
-interface Attempt {
-  readonly account: string
-  readonly device?: string
-}
-
 /**
- * Counts an attempt to show a password, before it is looked at, so that many at a time are no way around. A browser with which
- * the account was opened before has a count of its own and none by address: a stranger who keeps on failing locks out strangers.
+ * Counts an attempt to show a password, before it is looked at, so that many at a time are no way around.
  * @returns the seconds to wait, or undefined when the attempt may go on
  */
-export type CountAttempt = (request: FastifyRequest, attempt: Attempt) => Promise<number | undefined>
+type CountAttempt = (request: FastifyRequest, whose: string) => Promise<number | undefined>
 
 /** The counters of one process; each process has its own. */
-export async function signInLimits (scope: FastifyInstance): Promise<CountAttempt> {
+export interface Attempts {
+  /** Counts for an account, and for the address from which it is tried. */
+  readonly atAccount: CountAttempt
+  /** Counts for a browser that was let in before, so that a stranger who keeps on failing locks out strangers. */
+  readonly ofBrowser: CountAttempt
+}
+
+/** Begins to count. */
+export async function signInLimits (scope: FastifyInstance): Promise<Attempts> {
   await scope.register(rateLimit, { global: false })
   scope.decorateRequest('attempt', undefined)
-  const shared = { timeWindow: windowMs, cache: counted } satisfies CreateRateLimitOptions & { cache: number }
-  const byAccount = scope.createRateLimit({ ...shared, max: perAccount, keyGenerator: ({ attempt }) => attempt!.device ?? attempt!.account })
-  const byAddress = scope.createRateLimit({ ...shared, max: perAddress })
-  return async (request, attempt) => {
-    request.attempt = attempt
-    const limits = attempt.device === undefined ? [byAddress, byAccount] : [byAccount]
+  const limit = (wish: CreateRateLimitOptions) => scope.createRateLimit({ timeWindow: windowMs, cache: counted, ...wish } as CreateRateLimitOptions)
+  const keyGenerator = ({ attempt }: FastifyRequest) => attempt!
+  const [byAddress, byAccount, byBrowser] = [limit({ max: perAddress }), limit({ max: perAccount, keyGenerator }), limit({ max: perBrowser, keyGenerator })]
+  const countWith = (limits: ReadonlyArray<typeof byAddress>): CountAttempt => async (request, whose) => {
+    request.attempt = whose
     for (const limit of limits) {
       const result = await limit(request)
       if (!result.isAllowed && result.isExceeded) return result.ttlInSeconds
     }
     return undefined
   }
+  return { atAccount: countWith([byAddress, byAccount]), ofBrowser: countWith([byBrowser]) }
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What is counted while somebody signs in. */
-    attempt: Attempt | undefined
+    /** For whom it is counted when somebody shows a password. */
+    attempt: string | undefined
   }
 }

@@ -59,13 +59,13 @@ export function ChoicePage ({ csrf, next, offers }: { readonly csrf: string, rea
   )
 }
 
-/** What somebody reads who tried too often; `at` is when the next attempt is looked at, ISO 8601. */
+/** What somebody reads who tried too often; `minutes` later, the next attempt is looked at. */
 export function WaitPage ({ minutes }: { readonly minutes: number }) {
   return (
     <>
       <h1>Too many attempts</h1>
       <p role='alert' safe>{`Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`} and try again.`}</p>
-      <p>This stops people who guess passwords. It does not affect browsers in which you have signed in before.</p>
+      <p>This stops people who guess passwords. A browser in which you have signed in before has attempts of its own.</p>
       <p><a class='button' href='/dashboard/sign-in'>Back to the sign-in</a></p>
     </>
   )

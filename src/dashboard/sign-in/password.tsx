@@ -6,24 +6,24 @@ import { PostForm, Send } from '../forms.js'
 import type { DashboardParts } from '../parts.js'
 import { PasswordField, passwordHint } from './password-field.js'
 import { rememberDevice, tooMany } from './sign-in.js'
-import type { CountAttempt } from './limits.js'
+import type { Attempts } from './limits.js'
 
 const path = '/dashboard/password'
 const title = 'Change your password'
 
 /** The page on which a member changes the password; nothing else is reachable for one who must. */
-export async function passwordRoutes (scope: FastifyInstance, parts: DashboardParts & { readonly countAttempt: CountAttempt }): Promise<void> {
-  const { control, countAttempt } = parts
+export async function passwordRoutes (scope: FastifyInstance, parts: DashboardParts & { readonly attempts: Attempts }): Promise<void> {
+  const { control, attempts } = parts
   scope.get('/password', async ({ member }, reply) => await reply.page(title, <PasswordPage member={member} csrf={reply.generateCsrf()} />))
   scope.post('/password', async (request, reply) => {
     const { member, body, session } = request
     const again = async (trouble: string, status: number) => await reply.code(status).page(title, <PasswordPage member={member} csrf={reply.generateCsrf()} trouble={trouble} />)
-    const wait = await countAttempt(request, { account: member.memberId, device: `session ${session.sessionId}` })
+    const wait = await attempts.ofBrowser(request, session.sessionId)
     if (wait !== undefined) return await tooMany(reply, wait)
     if (field(body, 'wanted') !== field(body, 'again')) return await again('The two new passwords are different.', 422)
     return await orAgain(async () => {
       await control.members.changePassword(member.memberId, { current: field(body, 'current'), wanted: field(body, 'wanted') }, session.sessionId)
-      await rememberDevice(reply, parts, member)
+      await rememberDevice(reply, parts, [member])
       return reply.done('/dashboard', 'Password changed. All your other sessions have ended.')
     }, async refusal => await again(refusal.message, statusOf(refusal)))
   })

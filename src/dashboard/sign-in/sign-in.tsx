@@ -3,7 +3,7 @@ import type { Member } from '../../control/members.js'
 import { field } from '../form.js'
 import type { DashboardParts } from '../parts.js'
 import { offerChoice, signIn } from '../session.js'
-import type { CountAttempt } from './limits.js'
+import type { Attempts } from './limits.js'
 import { nextPath } from './next.js'
 import { ChoicePage, SignInPage, WaitPage, type OfferedMember } from './pages.js'
 
@@ -16,7 +16,7 @@ const longestEmail = 254
 /** One message for every failure, so that nobody learns which addresses have an account. */
 const failed = 'The email or password is wrong. Check both and try again.'
 
-interface SignInParts extends DashboardParts { readonly countAttempt: CountAttempt }
+interface SignInParts extends DashboardParts { readonly attempts: Attempts }
 
 /** The sign-in page, and where local accounts are in use, its form. */
 export async function signInRoutes (scope: FastifyInstance, parts: SignInParts): Promise<void> {
@@ -36,23 +36,33 @@ async function showForm (reply: FastifyReply, { settings }: DashboardParts, type
 }
 
 async function passwordSignIn (request: FastifyRequest, reply: FastifyReply, parts: SignInParts): Promise<FastifyReply> {
-  const { control } = parts
   const email = field(request.body, 'email').trim().toLowerCase()
   const password = field(request.body, 'password')
   const next = nextPath(field(request.body, 'next'))
   if (email.length > longestEmail) return await showForm(reply.code(422), parts, { next, trouble: failed })
   if (email === '' || password === '') return await showForm(reply.code(422), parts, { next, email, trouble: failed })
-  const wait = await parts.countAttempt(request, { account: email, device: await knownDevice(request, email, parts) })
-  if (wait !== undefined) return await tooMany(reply, wait)
-  const found = await control.members.whoHas(email, password)
+  const found = await whoShows(request, { email, password }, parts)
+  if (typeof found === 'number') return await tooMany(reply, found)
   if (found.length === 0) {
     request.log.info({ reason: 'password' }, 'sign-in refused')
     return await showForm(reply.code(422), parts, { next, email, trouble: failed })
   }
-  await rememberDevice(reply, parts, found[0]!)
+  await rememberDevice(reply, parts, found)
   if (found.length === 1) return await enter(request, reply, { parts, member: found[0]!, next })
   await offerChoice(request, found.map(({ memberId }) => memberId))
   return reply.redirect(`/dashboard/choose-organization?${new URLSearchParams({ next })}`, 303)
+}
+
+/**
+ * Whom a password opens, or the seconds to wait before it is looked at. With the attempts at the account used up, a browser that
+ * is known still has its own, and they open the members alone for whom it is known: everybody can get known for an own password.
+ */
+async function whoShows (request: FastifyRequest, { email, password }: { readonly email: string, readonly password: string }, { control: { members }, attempts, cookies: { device } }: SignInParts): Promise<Member[] | number> {
+  const wait = await attempts.atAccount(request, email)
+  if (wait === undefined) return await members.whoHas(email, password)
+  const known = await members.knownDevice(email, request.cookies[device] ?? '')
+  if (known === undefined || await attempts.ofBrowser(request, known.name) !== undefined) return wait
+  return await members.whoHas(email, password, known.memberIds)
 }
 
 /** Answers somebody who tried too often. */
@@ -60,15 +70,9 @@ export async function tooMany (reply: FastifyReply, seconds: number): Promise<Fa
   return await reply.code(429).header('retry-after', seconds).page('Too many attempts', <WaitPage minutes={Math.ceil(seconds / 60)} />)
 }
 
-async function knownDevice ({ cookies }: FastifyRequest, email: string, { control, cookies: { device } }: DashboardParts): Promise<string | undefined> {
-  const kept = cookies[device]
-  return kept !== undefined && await control.members.isKnownDevice(email, kept) ? kept : undefined
-}
-
-/** Lets the browser show, the next time, that the member signed in with it. */
-export async function rememberDevice (reply: FastifyReply, { control, cookies: { device, flags } }: DashboardParts, { memberId }: Member): Promise<void> {
-  const text = await control.members.newDevice(memberId)
-  if (text !== undefined) reply.setCookie(device, text, { ...flags, maxAge: deviceSeconds })
+/** Lets the browser show, the next time, that these members signed in with it. */
+export async function rememberDevice (reply: FastifyReply, { control, cookies: { device, flags } }: DashboardParts, members: readonly Member[]): Promise<void> {
+  reply.setCookie(device, await control.members.newDevice(members.map(({ memberId }) => memberId)), { ...flags, maxAge: deviceSeconds })
 }
 
 interface Entry { readonly parts: DashboardParts, readonly member: Member, readonly next: string }
