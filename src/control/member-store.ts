@@ -115,7 +115,7 @@ export class MemberStore {
     return { password }
   }
 
-  /** Changes what a member may do; the sessions end, so that it holds at once. */
+  /** Changes what a member may do, unless a provider says that; the sessions end, so that it holds at once. */
   changeRole (memberId: string, role: Role, by: string): Promise<Member> {
     return inTurn(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)
@@ -127,7 +127,8 @@ export class MemberStore {
     })
   }
 
-  /** Removes a member, whose sessions end; never the last operator. */
+      if (row.issuer !== null) throw new ControlRefused('conflict', 'This person\'s role comes from the organization\'s provider. Change it there.')
+  /** Removes a member, whose sessions end; never the last operator. Whom a provider still lets in is made anew at the next sign-in. */
   remove (memberId: string, by: string): Promise<Member> {
     return inTurn(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)

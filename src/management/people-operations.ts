@@ -72,7 +72,7 @@ export const peopleOperations: readonly Operation[] = [
     id: 'changeMember',
     method: 'PATCH',
     path: '/members/:memberId',
-    summary: 'Change a person\'s role. This ends the person\'s sessions.',
+    summary: 'Change a person\'s role. This ends the person\'s sessions. 409 for a person from an OpenID provider, which decides about the role.',
     body: schemas.memberChanges,
     answer: schemas.member,
     run: (desk, { ids, body }) => desk.changeMemberRole(ids.memberId!, body.role)
@@ -81,7 +81,7 @@ export const peopleOperations: readonly Operation[] = [
     id: 'removeMember',
     method: 'DELETE',
     path: '/members/:memberId',
-    summary: 'Remove a person and end that person\'s sessions. The last operator cannot be removed.',
+    summary: 'Remove a person and end that person\'s sessions. The last operator cannot be removed. A person from an OpenID provider comes back with the next sign-in unless removed there too.',
     answer: schemas.member,
     run: (desk, { ids }) => desk.removeMember(ids.memberId!)
   }),

@@ -131,6 +131,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     const { secret, tokenId, ...shown } = await control.tokens.create({ role: 'admin', tenantId, name: 'ci', expiresAt: new Date(start + hourMs) }, 'test')
     const gateway = await control.tokens.create({ role: 'gateway', name: 'gw' }, 'test')
     t.match(secret, /^cg_control_\w{49}$/)
+    await t.rejects(control.members.changeRole(made.memberId, 'viewer', 'test'), { name: 'ControlRefused', reason: 'conflict' })
     t.match(gateway.secret, /^cg_gateway_\w{49}$/)
     const found = await control.tokens.whoHas(secret)
     t.match(found, { tokenId, ...shown })

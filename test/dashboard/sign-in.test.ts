@@ -61,13 +61,13 @@ test('a session ends on the server: at the sign-out, from another browser, by a 
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const { control } = gateway
-  const browser = await signedIn(gateway, { role: 'admin', tenantId })
-  const { memberId } = browser.member
+  const memberId = await person(gateway, { tenantId })
   const another = async () => {
     const other = visitor(gateway)
     other.cookies.set('clinigate-session', await newSession(gateway, memberId))
     return other
   }
+  const browser = await another()
   const isIn = async (one: Visitor) => (await one.get('/dashboard/account')).status === 200
   const ways: ReadonlyArray<readonly [string, (one: Visitor) => Promise<unknown>]> = [
     ['sign-out', async one => await one.post('/dashboard/sign-out')],

@@ -3,13 +3,15 @@ import { Heading, TimeOr } from '../elements.js'
 import { PostForm, Send } from '../forms.js'
 import { memberPath, peoplePath } from '../paths.js'
 
+const backAgain = 'They are signed out everywhere at once, but come back with their next sign-in unless they are removed at the provider too.'
+
 /** Asks whether a member is really to be removed. */
 export function RemovePage ({ csrf, member }: { readonly csrf: string, readonly member: Member }) {
   return (
     <>
       <Heading title={`Remove ${member.name}?`} />
       <p><span safe>{member.email}</span>, last sign-in: <TimeOr at={member.lastSignInAt} otherwise='never' /></p>
-      <p>They are signed out everywhere at once and can’t sign in again. Keys and tokens that they created keep working.</p>
+      <p>{member.isFromProvider ? backAgain : 'They are signed out everywhere at once and can’t sign in again.'} Keys and tokens that they created keep working.</p>
       <PostForm action={memberPath(member.memberId, 'remove')} csrf={csrf}>
         <Send label='Remove' cancel={peoplePath(member.tenantId)} isDangerous />
       </PostForm>
