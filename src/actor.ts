@@ -2,7 +2,7 @@
 export const roles = ['operator', 'admin', 'viewer'] as const
 export type Role = typeof roles[number]
 
-/** Who acts on the control plane; `name` is what the audit trail says, such as `member:ann@example.org` or `cli:root`. */
+/** Who acts on the control plane; `name` is what the audit trail says, such as `member:ann@example.org (mem-…)` or `cli:root`. */
 export type Actor =
   | { readonly name: string, readonly role: 'operator' }
   | { readonly name: string, readonly role: Exclude<Role, 'operator'>, readonly tenantId: string }

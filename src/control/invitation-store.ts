@@ -91,7 +91,7 @@ export class InvitationStore {
       const row = await trx.deleteFrom('invitations').where('tokenHash', '=', hashSecret(token)).where('expiresAt', '>', this.#at()).returningAll().executeTakeFirst()
       if (row === undefined) throw lapsedInvitation()
       const { tenantId, email, role } = row
-      return this.#members.insert(trx, { tenantId: tenantId ?? undefined, email, name: goodPersonName, role, passwordHash }, `member:${email}`)
+      return this.#members.insert(trx, { tenantId: tenantId ?? undefined, email, name: goodPersonName, role, passwordHash })
     })
   }
 

@@ -3,7 +3,7 @@ import { hashSecret } from '../keys/secret.js'
 import type { Role } from '../actor.js'
 import type { ControlContext } from './context.js'
 import { deviceName, isDevice, newDevice } from './known-device.js'
-import { goodEmail, goodRole, toMember, type Member, type ProviderIdentity } from './members.js'
+import { goodEmail, goodRole, memberName, toMember, type Member, type ProviderIdentity } from './members.js'
 import { goodName } from './good-name.js'
 import { goodPassword, hashPassword, isPassword, oneTimePassword } from './passwords.js'
 import { missingThing } from './permissions.js'
@@ -70,9 +70,9 @@ export class MemberStore {
   /** Notes that a member signed in. */
   async signedIn (memberId: string): Promise<void> {
     await inTurn(this.#context.db, async trx => {
-      const { email, tenantId } = await memberRow(trx, memberId)
+      const row = await memberRow(trx, memberId)
       await trx.updateTable('members').set({ lastSignInAt: this.#at() }).where('memberId', '=', memberId).execute()
-      await recordAudit(trx, { at: this.#at(), actor: `member:${email}`, action: 'signed in', entity: memberId, tenantId: tenantId ?? undefined, detail: {} })
+      await recordAudit(trx, { at: this.#at(), actor: memberName(row), action: 'signed in', entity: memberId, tenantId: row.tenantId ?? undefined, detail: {} })
     })
   }
 
@@ -120,6 +120,7 @@ export class MemberStore {
     return inTurn(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)
       goodRole(role, row.tenantId ?? undefined)
+      if (row.issuer !== null) throw new ControlRefused('conflict', 'This person\'s role comes from the organization\'s provider. Change it there.')
       await trx.updateTable('members').set({ role }).where('memberId', '=', memberId).execute()
       await endSessions(trx, memberId)
       await recordAudit(trx, { at: this.#at(), actor: by, action: 'member changed', entity: memberId, tenantId: row.tenantId ?? undefined, detail: { role } })
@@ -127,7 +128,6 @@ export class MemberStore {
     })
   }
 
-      if (row.issuer !== null) throw new ControlRefused('conflict', 'This person\'s role comes from the organization\'s provider. Change it there.')
   /** Removes a member, whose sessions end; never the last operator. Whom a provider still lets in is made anew at the next sign-in. */
   remove (memberId: string, by: string): Promise<Member> {
     return inTurn(this.#context.db, async trx => {
@@ -153,11 +153,13 @@ export class MemberStore {
     })
   }
 
-  /** Adds a member in a transaction; refuses an address that the organization has already. */
-  async insert (trx: Transaction<Tables>, { tenantId, email, name, role, passwordHash, mustChangePassword = false, issuer, subject }: MemberDraft, by: string): Promise<Member> {
+  /** Adds a member in a transaction, who did so where nobody else is named; refuses an address that the organization has already. */
+  async insert (trx: Transaction<Tables>, { tenantId, email, name, role, passwordHash, mustChangePassword = false, issuer, subject }: MemberDraft, by?: string): Promise<Member> {
     await requireNewAddress(trx, { tenantId, email, issuer })
+    const memberId = this.#context.newId('mem')
+    const addedBy = by ?? memberName({ email, memberId })
     const row: MemberRow = {
-      memberId: this.#context.newId('mem'),
+      memberId,
       tenantId: tenantId ?? null,
       email,
       name,
@@ -167,11 +169,11 @@ export class MemberStore {
       issuer: issuer ?? null,
       subject: subject ?? null,
       createdAt: this.#at(),
-      createdBy: by,
+      createdBy: addedBy,
       lastSignInAt: null
     }
     await trx.insertInto('members').values(row).execute()
-    await recordAudit(trx, { at: this.#at(), actor: by, action: 'member added', entity: row.memberId, tenantId, detail: { email, role } })
+    await recordAudit(trx, { at: this.#at(), actor: addedBy, action: 'member added', entity: memberId, tenantId, detail: { email, role } })
     return toMember(row)
   }
 
@@ -183,11 +185,11 @@ export class MemberStore {
   async #setPassword (memberId: string, { password, mustChange, by, keepSession }: NewPassword): Promise<void> {
     const passwordHash = await hashPassword(password)
     await inTurn(this.#context.db, async trx => {
-      const { email, tenantId } = await memberRow(trx, memberId)
+      const row = await memberRow(trx, memberId)
       await trx.updateTable('members').set({ passwordHash, mustChangePassword: Number(mustChange) }).where('memberId', '=', memberId).execute()
       await endSessions(trx, memberId, keepSession)
       const action = mustChange ? 'password reset' : 'password changed'
-      await recordAudit(trx, { at: this.#at(), actor: by ?? `member:${email}`, action, entity: memberId, tenantId: tenantId ?? undefined, detail: {} })
+      await recordAudit(trx, { at: this.#at(), actor: by ?? memberName(row), action, entity: memberId, tenantId: row.tenantId ?? undefined, detail: {} })
     })
   }
 

@@ -62,9 +62,15 @@ export function toInvitation ({ tenantId, tokenHash, ...row }: InvitationRow): I
   return { ...row, ...(tenantId === null ? {} : { tenantId }) }
 }
 
+/** What the audit trail calls a member: by the id too, for anybody may be invited under any address. */
+export function memberName ({ email, memberId }: Pick<Member, 'email' | 'memberId'>): string {
+  return `member:${email} (${memberId})`
+}
+
 /** Who a member is when acting. */
-export function actorOf ({ email, role, tenantId }: Member): Actor {
-  const name = `member:${email}`
+export function actorOf (member: Member): Actor {
+  const { role, tenantId } = member
+  const name = memberName(member)
   if (role === 'operator') return { name, role }
   if (tenantId === undefined) throw new Error('a member who is no operator belongs to no organization')
   return { name, role, tenantId }

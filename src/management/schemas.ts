@@ -117,7 +117,7 @@ export const tokenDraft = strict({ name: text('Its purpose'), role: tokenRole, e
 export const auditEntry = strict({
   seq: Type.Integer({ description: 'Position of the line; pass the last one as `before` to get earlier lines' }),
   at: time('When it was done'),
-  actor: Type.String({ description: 'Who did it' }),
+  actor: Type.String({ description: 'Who did it, such as `member:ann@example.org (mem-…)`, `token:tok-…` or `cli:root`; the oldest lines have members without their id' }),
   action: Type.String({ description: 'What was done' }),
   entity: Type.String({ description: 'The id of what was changed' }),
   tenantId: maybe(tenantId),
@@ -136,7 +136,7 @@ export const gateway = strict({
   checks: Type.Record(Type.String(), Type.Enum(['ok', 'degraded']), { description: 'The state of what it depends on' })
 })
 
-export const actor = strict({ name: Type.String({ description: 'The action, as named in the audit trail' }), role, tenantId: maybe(tenantId) })
+export const actor = strict({ name: Type.String({ description: 'The caller, as named in the audit trail' }), role, tenantId: maybe(tenantId) })
 export const auditQuery = strict({ entity: maybe(text('Only changes of this id', 64)), before: maybe(Type.Integer({ description: 'Only lines before this position', minimum: 1, maximum: lastAuditLine })), limit: Type.Integer({ description: 'Maximum number of lines', minimum: 1, maximum: 1000, default: 100 }) })
 
 const count = Type.Integer({ minimum: 0 })

@@ -1,7 +1,7 @@
 import { test, type Test } from 'tap'
 import { niceMaximum } from '../../src/dashboard/usage/chart.js'
 import { durationText } from '../../src/dashboard/numbers.js'
-import { detailText, personText } from '../../src/dashboard/audit/words.js'
+import { detailText, personOf } from '../../src/dashboard/audit/words.js'
 import { newOnce } from '../../src/control/context.js'
 import { signedIn } from '../harness/dashboard.js'
 import { setScene, type TestClock } from '../harness/dashboard-scene.js'
@@ -170,7 +170,8 @@ test('the top of a chart is a round number just above the tallest bar', async t 
 })
 
 test('the audit trail names people as people do', async t => {
-  t.same(['member:ann@example.org', 'cli:root', 'token:tok-a', 'provider:login.example.org', 'first start', 'member:'].map(personText),
+  t.same(personOf('member:ann@example.org (mem-a)'), { text: 'ann@example.org', memberId: 'mem-a' })
+  t.same(['member:ann@example.org', 'cli:root', 'token:tok-a', 'provider:login.example.org', 'first start', 'member:'].map(actor => personOf(actor).text),
     ['ann@example.org', 'root at the command line', 'token tok-a', 'the provider login.example.org', 'first start', ''])
   t.equal(detailText({ name: 'a', overage: false, expiresAt: '2030-01-31T00:00:00.000Z', datastore: null, tenantId: 'org-a' }), 'name: a, overage: off, expires: 2030-01-31 00:00 UTC')
   t.same([null, 'text', {}].map(detailText), ['', '', ''])

@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../../control/records.js'
 import { Cell, Empty, Heading, Row, Table, Time } from '../elements.js'
-import { deedText, detailText, personText } from './words.js'
+import { Person } from './person.js'
+import { deedText, detailText, personOf } from './words.js'
 import { auditPath, organizationPath } from '../paths.js'
 
 /** What a page of the audit trail shows. */
@@ -39,7 +40,7 @@ function Entries ({ tenantId, entries, names }: AuditPageContent) {
       {entries.map(entry => (
         <Row>
           <Cell of='When'><Time at={entry.at} /></Cell>
-          <Cell of='Who' kind='long'><span safe>{personText(entry.actor)}</span></Cell>
+          <Cell of='Who' kind='long'><Person actor={entry.actor} /></Cell>
           <Cell of='What' kind='long'><Deed tenantId={tenantId} entry={entry} names={names} /></Cell>
           {tenantId === undefined ? <Cell of='Organization' kind='long'><OrganizationLink tenantId={entry.tenantId} names={names} /></Cell> : ''}
         </Row>
@@ -69,7 +70,9 @@ function nameOf (id: string, names: ReadonlyMap<string, string>): string {
 function exactText ({ actor, entity, tenantId, detail }: AuditEntry, names: ReadonlyMap<string, string>): string {
   const exactly = detailText(detail)
   const name = names.get(entity) ?? entity
-  return entity === tenantId || name === personText(actor) || /^(name|email): /.test(exactly) ? exactly : [name, exactly].filter(text => text !== '').join(', ')
+  const { text, memberId } = personOf(actor)
+  const isOwn = memberId === undefined ? name === text : entity === memberId
+  return entity === tenantId || isOwn || /^(name|email): /.test(exactly) ? exactly : [name, exactly].filter(text => text !== '').join(', ')
 }
 
 function OrganizationLink ({ tenantId, names }: { readonly tenantId: string | undefined, readonly names: ReadonlyMap<string, string> }) {

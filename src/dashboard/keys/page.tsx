@@ -4,7 +4,7 @@ import { PostForm, Send, TextField } from '../forms.js'
 import { Condition } from './list.js'
 import { conditionOf, isGood, scopesText } from './state.js'
 import { auditPath, keyPath } from '../paths.js'
-import { personText } from '../audit/words.js'
+import { Person } from '../audit/person.js'
 
 /** What the page of a key shows. */
 interface ShownKey {
@@ -49,7 +49,7 @@ function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Dat
       <Fact name='Mode'><Badge tone={key.mode} text={key.mode} /></Fact>
       <Fact name='Scopes'><span safe>{scopesText(key.scopes)}</span></Fact>
       <Fact name='Secret'><code safe>{`svc_${key.mode}_…${key.hint}`}</code></Fact>
-      <Fact name='Created'><Time at={key.createdAt} /> by <span safe>{personText(key.createdBy)}</span></Fact>
+      <Fact name='Created'><Time at={key.createdAt} /> by <Person actor={key.createdBy} /></Fact>
       <Fact name='Last used'><TimeOr at={key.lastUsedAt} otherwise='never' /></Fact>
       <Fact name='Expires'><TimeOr at={key.expiresAt} otherwise='never' /></Fact>
       <Fact name='Key id'><Copyable text={key.keyId} label='the key id' /></Fact>

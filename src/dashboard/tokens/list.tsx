@@ -3,7 +3,7 @@ import { Badge, Cell, Empty, Heading, Row, Table, Time, TimeOr, Trouble } from '
 import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
 import { Listed, type Listing } from '../listing.js'
 import { tokenPath, tokensPath } from '../paths.js'
-import { personText } from '../audit/words.js'
+import { Person } from '../audit/person.js'
 
 /** What the page of tokens shows. */
 interface TokenList {
@@ -56,7 +56,7 @@ function Tokens ({ listing, now, mayChange }: TokenList) {
           <Cell of='State'><TokenState token={token} now={now} /></Cell>
           <Cell of='Secret'><code safe>{`…${token.hint}`}</code></Cell>
           <Cell of='Created'><Time at={token.createdAt} /></Cell>
-          <Cell of='By' kind='long'><span safe>{personText(token.createdBy)}</span></Cell>
+          <Cell of='By' kind='long'><Person actor={token.createdBy} /></Cell>
           <Cell of='Expires'><TimeOr at={token.expiresAt} otherwise='never' /></Cell>
           {mayChange ? <Cell of='Actions'>{hasEnded(token, now) ? '' : <a href={tokenPath(token.tokenId, 'revoke')} aria-label={`Revoke ${token.name}`}>Revoke</a>}</Cell> : ''}
         </Row>
