@@ -3,7 +3,7 @@ import { hashSecret } from '../keys/secret.js'
 import type { Role } from '../actor.js'
 import type { ControlContext } from './context.js'
 import { deviceName, isDevice, newDevice } from './known-device.js'
-import { goodEmail, goodRole, memberName, toMember, type Member, type ProviderIdentity } from './members.js'
+import { goodEmail, goodRole, memberName, toMember, type Member, type OpenedMember, type ProviderIdentity } from './members.js'
 import { goodName } from './good-name.js'
 import { goodPassword, hashPassword, isPassword, oneTimePassword } from './passwords.js'
 import { missingThing } from './permissions.js'
@@ -48,11 +48,18 @@ export class MemberStore {
   }
 
   /** Whom an address and a password open: nobody, somebody, or one person in several organizations; of those with the ids in `among` alone, where they are given. */
-  async whoHas (email: string, password: string, among?: readonly string[]): Promise<Member[]> {
+  async whoHas (email: string, password: string, among?: readonly string[]): Promise<OpenedMember[]> {
     const rows = (await this.#withPassword(email)).filter(({ memberId }) => among?.includes(memberId) ?? true)
     const candidates = rows.length > 0 ? rows : [undefined]
-    const opened = await Promise.all(candidates.map(async row => await isPassword(password, row?.passwordHash) ? [toMember(row!)] : []))
+    const opened = await Promise.all(candidates.map(async row => await isPassword(password, row?.passwordHash) ? [{ ...toMember(row!), proof: hashSecret(row!.passwordHash) }] : []))
     return opened.flat()
+  }
+
+  /** The member whose password was shown, as long as it is still the password. */
+  async findOpened ({ memberId, proof }: Pick<OpenedMember, 'memberId' | 'proof'>): Promise<Member | undefined> {
+    const row = await this.#context.db.selectFrom('members').selectAll().where('memberId', '=', memberId).where('passwordHash', 'is not', null)
+      .$narrowType<{ passwordHash: NotNull }>().executeTakeFirst()
+    return row !== undefined && hashSecret(row.passwordHash) === proof ? toMember(row) : undefined
   }
 
   /** What the browser keeps with which these members signed in by password. */

@@ -19,6 +19,9 @@ export interface Member {
   readonly lastSignInAt?: string
 }
 
+/** A member whose password was shown; `proof` says which password that was, and opens nothing by itself. */
+export interface OpenedMember extends Member { readonly proof: string }
+
 /** A person who was asked to become a member. */
 export interface Invitation {
   readonly invitationId: string

@@ -1,5 +1,6 @@
 import type { FastifySessionObject, SessionStore as LibraryStore } from '@fastify/session'
 import type { Session as FastifySession } from 'fastify'
+import type { OpenedMember } from '../control/members.js'
 import type { Session, SessionStore } from '../control/session-store.js'
 import { base62, randomText } from '../keys/random-text.js'
 
@@ -40,9 +41,9 @@ export function libraryStore ({ sessions, now, ...bounds }: StoreParts): Library
   }
 }
 
-function toStored ({ memberId, startedAt = '', choices, _csrf }: FastifySession, now: Date, bounds: SessionBounds): Session {
+function toStored ({ memberId, startedAt = '', opened, _csrf }: FastifySession, now: Date, bounds: SessionBounds): Session {
   const expiresAt = memberId === undefined ? new Date(now.getTime() + choiceMs) : endOf(new Date(startedAt), now, bounds)
-  return { memberId, content: { startedAt, choices, _csrf }, expiresAt }
+  return { memberId, content: { startedAt, opened, _csrf }, expiresAt }
 }
 
 function fromStored ({ memberId, content, expiresAt }: Session): FastifySessionObject {
@@ -57,8 +58,8 @@ declare module 'fastify' {
     startedAt?: string
     /** When it ends unless something is asked for, ISO 8601. */
     endsAt?: string
-    /** Ids of the members that a password opened, one of which the person is still to choose. */
-    choices?: readonly string[]
+    /** The members that a password opened, one of which the person is still to choose. */
+    opened?: ReadonlyArray<Pick<OpenedMember, 'memberId' | 'proof'>>
     /** The secret behind the tokens in the forms of this session. */
     _csrf?: string
   }

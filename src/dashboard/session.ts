@@ -2,7 +2,7 @@ import cookie from '@fastify/cookie'
 import session from '@fastify/session'
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { actorOf, type Member } from '../control/members.js'
+import { actorOf, type Member, type OpenedMember } from '../control/members.js'
 import { deskFor, type Desk } from '../control/desk.js'
 import type { ControlStore } from '../control/store.js'
 import { base62, randomText } from '../keys/random-text.js'
@@ -74,8 +74,8 @@ export async function signIn (request: FastifyRequest, { control, now }: Pick<Se
 }
 
 /** The session of somebody whose password opened several members, one of which is to be chosen. */
-export async function offerChoice (request: FastifyRequest, choices: readonly string[]): Promise<void> {
-  await beginSession(request, { choices })
+export async function offerChoice (request: FastifyRequest, opened: readonly OpenedMember[]): Promise<void> {
+  await beginSession(request, { opened: opened.map(({ memberId, proof }) => ({ memberId, proof })) })
 }
 
 /** Ends the session on the server and in the browser. */

@@ -1,6 +1,5 @@
 import { test } from 'tap'
-import { newSessionId } from '../../src/dashboard/session-store.js'
-import { newSession, signedIn } from '../harness/dashboard.js'
+import { newSession } from '../harness/dashboard.js'
 import { startBrowser } from '../harness/browser.js'
 import { startGateway } from '../harness/gateway.js'
 import { looksRight, openWindow } from '../harness/looks.js'
@@ -54,15 +53,17 @@ test('the pages around the sign-in look right narrow and wide, light and dark, a
   await page.goto(at('/oidc/start'))
   await looksRight(t, page, 'provider-down')
 
-  const choices: string[] = []
+  const both = { email: 'bob@example.org', password: 'a sentence that only I know' }
   for (const name of ['North', 'South']) {
     const { tenantId } = await gateway.control.createOrganization({ name, plan: 'pro' }, 'test')
-    choices.push((await signedIn(gateway, { role: 'admin', tenantId })).member.memberId)
+    const { token } = await gateway.control.invitations.create({ tenantId, email: both.email, role: 'admin' }, 'test')
+    await gateway.control.invitations.accept(token, { name: 'Bob', password: both.password })
   }
-  const id = newSessionId()
-  await gateway.control.sessions.save(id, { content: { choices }, expiresAt: new Date(Date.now() + 60_000) })
-  await page.context().addCookies([{ name: 'clinigate-session', value: id, url: gateway.url }])
-  await page.goto(at('/choose-organization'))
+  await page.goto(at('/sign-in'))
+  await page.fill('#email', both.email)
+  await page.fill('#password', both.password)
+  await page.keyboard.press('Enter')
+  await page.waitForURL(at('/choose-organization**'))
   await looksRight(t, page, 'choose-organization')
   await page.getByRole('button', { name: 'South' }).click()
   await page.waitForURL(at('/organizations/**'))

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Member } from '../../control/members.js'
+import type { Member, OpenedMember } from '../../control/members.js'
 import { field } from '../form.js'
 import type { DashboardParts } from '../parts.js'
 import { offerChoice, signIn } from '../session.js'
@@ -49,7 +49,7 @@ async function passwordSignIn (request: FastifyRequest, reply: FastifyReply, par
   }
   await rememberDevice(reply, parts, found)
   if (found.length === 1) return await enter(request, reply, { parts, member: found[0]!, next })
-  await offerChoice(request, found.map(({ memberId }) => memberId))
+  await offerChoice(request, found)
   return reply.redirect(`/dashboard/choose-organization?${new URLSearchParams({ next })}`, 303)
 }
 
@@ -57,7 +57,7 @@ async function passwordSignIn (request: FastifyRequest, reply: FastifyReply, par
  * Whom a password opens, or the seconds to wait before it is looked at. With the attempts at the account used up, a browser that
  * is known still has its own, and they open the members alone for whom it is known: everybody can get known for an own password.
  */
-async function whoShows (request: FastifyRequest, { email, password }: { readonly email: string, readonly password: string }, { control: { members }, attempts, cookies: { device } }: SignInParts): Promise<Member[] | number> {
+async function whoShows (request: FastifyRequest, { email, password }: { readonly email: string, readonly password: string }, { control: { members }, attempts, cookies: { device } }: SignInParts): Promise<OpenedMember[] | number> {
   const wait = await attempts.atAccount(request, email)
   if (wait === undefined) return await members.whoHas(email, password)
   const known = await members.knownDevice(email, request.cookies[device] ?? '')
@@ -84,7 +84,7 @@ async function enter (request: FastifyRequest, reply: FastifyReply, { parts, mem
 
 async function showChoices (request: FastifyRequest, reply: FastifyReply, { control }: DashboardParts): Promise<FastifyReply> {
   const next = nextPath((request.query as { next?: string }).next ?? '')
-  const members = await Promise.all((request.session.choices ?? []).map(id => control.members.find(id)))
+  const members = await Promise.all((request.session.opened ?? []).map(opened => control.members.findOpened(opened)))
   const offers: OfferedMember[] = []
   for (const member of members) {
     if (member !== undefined) offers.push({ member, organization: member.tenantId === undefined ? undefined : await control.findOrganization(member.tenantId) })
@@ -95,7 +95,8 @@ async function showChoices (request: FastifyRequest, reply: FastifyReply, { cont
 
 async function choose (request: FastifyRequest, reply: FastifyReply, parts: DashboardParts): Promise<FastifyReply> {
   const chosen = field(request.body, 'member')
-  const member = request.session.choices?.includes(chosen) ? await parts.control.members.find(chosen) : undefined
+  const opened = request.session.opened?.find(({ memberId }) => memberId === chosen)
+  const member = opened && await parts.control.members.findOpened(opened)
   if (member === undefined) return reply.redirect('/dashboard/sign-in', 303)
   return await enter(request, reply, { parts, member, next: nextPath(field(request.body, 'next')) })
 }
