@@ -3,20 +3,22 @@ import { Failure, fieldIssue } from './failures.js'
 /** A name and its value in a query, decoded once. */
 export type QueryPair = readonly [name: string, value: string]
 
-const maxValueLength = 2000
+/** Characters that a value has at most where nothing else is said. */
+export const longestValue = 2000
 
 /**
  * The names and values of a query or form in their order, decoded once.
  * @param search what follows the question mark, undecoded
- * @param longest characters that one value may have
+ * @param longest characters that a value may have, of each name or of all
  * @throws {Failure} BAD_REQUEST
  */
-export function pairsIn (search: string, longest: number = maxValueLength): readonly QueryPair[] {
+export function pairsIn (search: string, longest: number | ((name: string) => number) = longestValue): readonly QueryPair[] {
   return search.split('&').filter(part => part !== '').map(part => {
     const equals = part.indexOf('=')
     const name = decode(equals < 0 ? part : part.slice(0, equals))
     const value = equals < 0 ? '' : decode(part.slice(equals + 1))
-    if (value.length > longest) throw refused(printable(name), `at most ${longest} characters`)
+    const most = typeof longest === 'number' ? longest : longest(name)
+    if (value.length > most) throw refused(printable(name), `at most ${most} characters`)
     return [name, value] as const
   })
 }

@@ -1,8 +1,9 @@
 import { Failure, fieldIssue } from '../envelope/failures.js'
 import { nearest } from '../envelope/nearest.js'
-import { pairsIn, printable, refused } from '../envelope/query.js'
+import { longestValue, pairsIn, printable, refused } from '../envelope/query.js'
 import { rivalsOf, takesOne, type Filter, type Filters } from '../mappings/kit/filter.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
+import { longestCursor } from '../tenant-guard/cursor.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
 import { parameterOf, valueMistake } from './filter-value.js'
 
@@ -44,7 +45,7 @@ export function readSearch (mapping: Mapping, search: string): Query {
  */
 export function readPairs (search: string, takesSeveral: (name: string) => boolean = () => false): ReadonlyMap<string, string> {
   const pairs = new Map<string, string>()
-  for (const [name, value] of pairsIn(search)) {
+  for (const [name, value] of pairsIn(search, name => name === 'cursor' ? longestCursor : longestValue)) {
     if (pairs.has(name)) throw refused(printable(name), takesSeveral(name) ? 'is given twice; send it once with its values separated by commas, any of which may match' : 'is given twice; it takes only one value')
     pairs.set(name, value)
   }

@@ -42,7 +42,7 @@ const version = 1
 const nonceBytes = 12
 const tagBytes = 16
 /** Characters. With its headers a request has 16 KiB. */
-const longestCursor = 12_288
+export const longestCursor = 12_288
 
 /** Cursors sealed by AES-256-GCM, in base64url. */
 export function sealedCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions): Cursors {
