@@ -37,6 +37,12 @@ export function patched (body: readonly unknown[], value: unknown): unknown {
   return draft.root
 }
 
+/** The members of a value that a patch changes, adds, moves or removes, each once; what it only tests or copies stays as it is. */
+export function namesIn (body: readonly unknown[]): readonly string[] {
+  const changing = body.filter(isOperation).filter(({ op }) => op !== 'test')
+  return [...new Set(changing.flatMap(({ op, path, from }) => op === 'move' ? [path, from] : [path]).map(pointer => tokensOf(pointer)[0]!))]
+}
+
 function refusal (at: number, says: string): Failure {
   return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(`[${at}]`, says, 'processing')] })
 }
@@ -117,12 +123,14 @@ function filled (draft: Draft, pointer: string): Place {
 }
 
 function placeOf ({ root }: Draft, pointer: string): Place {
-  const tokens = pointer.slice(1).split('/').map(token => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const tokens = tokensOf(pointer)
   const last = tokens.pop()!
   const holder = tokens.reduce<unknown>((here, token) => holds(here, token) ? here[token as never] : undefined, root)
   demand(isHolder(holder))
   return { holder: holder as Holder, token: last }
 }
+
+const tokensOf = (pointer: string): string[] => pointer.slice(1).split('/').map(token => token.replaceAll('~1', '/').replaceAll('~0', '~'))
 
 const isHolder = (value: unknown): value is Holder => Array.isArray(value) || isElement(value)
 

@@ -2,11 +2,12 @@ import { Failure } from '../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import type { Occasion } from '../mappings/kit/element.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
-import { checkChange, checkRules } from '../mappings/kit/validate.js'
+import { checkRules } from '../mappings/kit/validate.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import type { Trace } from '../tenant-guard/interaction.js'
-import { changesOf, type Changes } from './changes.js'
+import { changesOf } from './changes.js'
 import { demandVersion, versionsIn } from '../envelope/conditions.js'
+import { changedFields } from '../records/changed-record.js'
 import { demandNone, newFields, newResource } from '../records/new-record.js'
 import { namingFields, resolved } from '../records/references.js'
 import { withUrls } from './definition-urls.js'
@@ -78,10 +79,9 @@ const mostAttempts = 8
 
 async function updateFrom ({ mapping, store }: Context, before: StoredResource, body: unknown, trace: Trace): Promise<StoredResource> {
   const shown = mapping.present(before)
-  const changes = mapping.named(changesOf(body, shown))
-  demandNone(checkChange(mapping, changes, shown))
-  const complete: Changes = await resolved(mapping, store, changes)
-  const resource: FhirResource = mapping.patch(before, complete)
+  const { changed, kept } = changedFields(mapping, changesOf(body, shown), shown)
+  const complete = await resolved(mapping, store, changed)
+  const resource: FhirResource = mapping.patch(before, { ...kept, ...complete })
   if (resource === before) return before
   demandNone(checkRules(mapping, resource, Object.keys(complete), before))
   const version = before.meta.versionId

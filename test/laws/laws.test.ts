@@ -4,13 +4,14 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { parseStored, printJson } from '../../src/json.js'
+import { parseStored, plainNumbers, printJson } from '../../src/json.js'
 import type { FhirElement } from '../../src/mappings/fhir.js'
 import { same, type Element } from '../../src/mappings/kit/element.js'
 import type { Mapping } from '../../src/mappings/kit/mapping.js'
 import { isElement, itemsAt, withAt } from '../../src/mappings/kit/path.js'
 import { checkChange, checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
+import { changedFields } from '../../src/records/changed-record.js'
 import { changesOf, fieldValues, simpleOf } from './arbitrary.js'
 import { faultsOf, searchParametersOf } from './definitions.js'
 import { r4Resource } from './r4-arbitrary.js'
@@ -40,11 +41,19 @@ function isPartOfAny ({ fields }: Mapping, name: string, written: Simple): boole
 
 function areParts (fields: Mapping['fields'], a: string, b: string): boolean {
   const [first, second] = [fields[a]!, fields[b]!]
+  return isSameContent(fields, a, b) || isNameOfReference(first, second) || isNameOfReference(second, first)
+}
+
+/** Whether one of two fields cannot change without the other. */
+function isSameContent (fields: Mapping['fields'], a: string, b: string): boolean {
+  const [first, second] = [fields[a]!, fields[b]!]
   const isShortcut = first.options.shortcutOf === b || second.options.shortcutOf === a
   const isRendered = [first, second].some(({ options }) => options.readOnly) && root(first) === root(second)
-  const isRivals = first.options.choice !== undefined && first.options.choice === second.options.choice
-  return isShortcut || isRendered || isRivals || isNameOfReference(first, second) || isNameOfReference(second, first)
+  return isShortcut || isRendered || areRivals(fields, a, b)
 }
+
+const areRivals = (fields: Mapping['fields'], a: string, b: string): boolean =>
+  fields[a]!.options.choice !== undefined && fields[a]!.options.choice === fields[b]!.options.choice
 
 /** A changed reference takes the display of the old one with it. */
 const isNameOfReference = (reference: Element, name: Element): boolean =>
@@ -106,6 +115,20 @@ for (const mapping of mappings) {
         const shown: Simple = mapping.toSimple(resource)
         const sent = Object.fromEntries(writable(mapping).filter(name => shown[name] !== undefined).map(name => [name, shown[name]]))
         refuse(checkChange(mapping, sent, shown).map(issue => issue.diagnostics))
+      }), parameters)
+    })
+
+    t.test('2, 3: a record that was read, changed in one field and sent back whole by JavaScript is changed in that field alone', async () => {
+      const values = fieldValues(mapping)
+      const change = fc.constantFrom(...Object.keys(values)).chain(name => fc.record({ name: fc.constant(name), value: values[name]! }))
+      fc.assert(fc.property(resource, change, (resource, { name, value }) => {
+        const before: Simple = mapping.toSimple(resource)
+        fc.pre(hasPlaceFor(mapping, resource, { [name]: value }))
+        const rivals = Object.keys(before).filter(other => other !== name && areRivals(mapping.fields, name, other))
+        const sent = plainNumbers({ ...before, ...Object.fromEntries(rivals.map(other => [other, null])), [name]: value })
+        const { changed, kept } = changedFields(mapping, sent, before)
+        const after: Simple = mapping.toSimple(mapping.patch(resource, { ...kept, ...changed }))
+        refuse(Object.keys(before).filter(other => other !== name && !isSameContent(mapping.fields, name, other) && !same(after[other], before[other])).map(other => `${other} was not to change`))
       }), parameters)
     })
 

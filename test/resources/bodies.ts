@@ -6,6 +6,7 @@ import type { Mapping } from '../../src/mappings/kit/mapping.js'
 import { isElement } from '../../src/mappings/kit/path.js'
 import type { Schema } from '../../src/mappings/kit/schema.js'
 import { checkChange, checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
+import { changedFields } from '../../src/records/changed-record.js'
 import { changesOf } from '../../src/resources/changes.js'
 import { fieldValues } from '../laws/arbitrary.js'
 import type { World } from './world.js'
@@ -174,6 +175,13 @@ const places = Array.from({ length: 20 }, (_, i) => i)
 function isRival (fields: Mapping['fields'], a: string, b: string): boolean {
   const choice = fields[a]!.options.choice
   return choice !== undefined && choice === fields[b]!.options.choice
+}
+
+/** What a merge makes of a stored record. */
+export function patchedBy (mapping: Mapping, stored: StoredResource, merge: Body): StoredResource {
+  const shown: Body = mapping.toSimple(stored)
+  const { changed, kept } = changedFields(mapping, changesOf(merge, shown), shown)
+  return mapping.patch(stored, { ...kept, ...changed })
 }
 
 /** A change of one field that the rules of R4 allow beside others, with another one where a rule demands it. */

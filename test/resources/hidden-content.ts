@@ -2,10 +2,9 @@ import fc from 'fast-check'
 import type { Test } from 'tap'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
 import { isElement } from '../../src/mappings/kit/path.js'
-import { changesOf } from '../../src/resources/changes.js'
 import { faultsOf } from '../laws/definitions.js'
 import { r4Resource } from '../laws/r4-arbitrary.js'
-import { changeOf, type Bodies } from './bodies.js'
+import { changeOf, patchedBy, type Bodies } from './bodies.js'
 import { comparable } from './comparable.js'
 import type { Place } from './place.js'
 import type { World } from './world.js'
@@ -39,7 +38,7 @@ async function changedInPlace (t: Test, { bodies, stored, from, server, client }
     if (change === undefined) continue
     const answer = await client.send('PATCH', `${mapping.path}/${stored.id}`, change)
     t.equal(answer.status, 200, `${Object.keys(change).join()} ${answer.status === 200 ? '' : answer.text}`)
-    expected = mapping.patch(expected, changesOf(change, mapping.toSimple(expected)))
+    expected = patchedBy(mapping, expected, change)
   }
   const { meta, ...content } = await server.read(mapping.type, stored.id)
   const { meta: _, ...rest } = expected

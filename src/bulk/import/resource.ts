@@ -2,7 +2,8 @@ import { Failure } from '../../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { same } from '../../mappings/kit/element.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
-import { checkChange, checkRules } from '../../mappings/kit/validate.js'
+import { checkRules } from '../../mappings/kit/validate.js'
+import { changedFields } from '../../records/changed-record.js'
 import { demandNone, newFields, newResource } from '../../records/new-record.js'
 import { resolved } from '../../records/references.js'
 import type { ImportedRecord } from '../../tenant-guard/import/import-store.js'
@@ -44,10 +45,9 @@ interface Change { readonly before: StoredResource, readonly body: Fields, reado
 
 async function changed (errand: Errand, mapping: Mapping, { before, body, targets }: Change): Promise<Prepared> {
   if (mapping.appendOnly === true) throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot be changed.' })
-  const changes = mapping.named(body)
-  demandNone(checkChange(mapping, changes, mapping.present(before)))
-  const fields = await complete(errand, mapping, withTargetsInFields(mapping, changes, targets))
-  const patched: FhirResource = mapping.patch(before, fields)
+  const { changed, kept } = changedFields(mapping, body, mapping.present(before))
+  const fields = await complete(errand, mapping, withTargetsInFields(mapping, changed, targets))
+  const patched: FhirResource = mapping.patch(before, { ...kept, ...fields })
   demandNone(checkRules(mapping, patched, Object.keys(fields), before))
   // Resolved at once, since it may turn out to be what is stored already.
   const { type } = mapping

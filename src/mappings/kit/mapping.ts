@@ -1,5 +1,5 @@
 import type { FhirElement, FhirResource, StoredResource } from '../fhir.js'
-import type { Element, Elements, Given, Occasion, Simple } from './element.js'
+import { same, type Element, type Elements, type Given, type Occasion, type Simple } from './element.js'
 import type { Filter, Filters } from './filter.js'
 import type { Rule } from './rule.js'
 import type { Schema } from './schema.js'
@@ -90,7 +90,9 @@ function patcher (fields: Elements) {
   return <R extends FhirElement>(resource: R, changes: Readonly<Record<string, unknown>>): R =>
     inOrder.reduce<FhirElement>((changed, [name, element]) => {
       if (!Object.hasOwn(changes, name) || givesWay(fields, element, changes)) return changed
-      return element.write(changed, changes[name] ?? undefined)
+      const value = changes[name] ?? undefined
+      // What is shown so already is left alone, with all forms of a choice that another system stored beside each other.
+      return value !== undefined && same(element.read(changed), value) ? changed : element.write(changed, value)
     }, resource) as R
 }
 

@@ -1,4 +1,6 @@
+import { ExactNumber, plainNumbers } from '../../json.js'
 import { same } from './element.js'
+import { isElement } from './path.js'
 import { textOf } from './text-of.js'
 
 /** For each value of a list the place of the item that it was before; undefined for a new one. */
@@ -55,4 +57,29 @@ function mostFrequent (numbers: readonly number[]): number | undefined {
   const counts = new Map<number, number>()
   for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1)
   return [...counts].sort(([a, x], [b, y]) => y - x || a - b)[0]?.[0]
+}
+
+/**
+ * What was sent, with each text, number and boolean chosen by what is shown in its place: of an object the member of that
+ * name, of a list the item that is the same, or else has most members in common.
+ * @param choose gives what stands in the place; `shown` is undefined where nothing is shown
+ */
+export function besideShown (sent: unknown, shown: unknown, choose: (sent: unknown, shown: unknown) => unknown): unknown {
+  if (Array.isArray(sent) && Array.isArray(shown)) {
+    const places = placesInShown(sent, shown)
+    return sent.map((item, i) => besideShown(item, shown[places[i] ?? -1], choose))
+  }
+  if (!isElement(sent) || !isElement(shown)) return choose(sent, shown)
+  return Object.fromEntries(Object.entries(sent).map(([name, item]) => [name, besideShown(item, shown[name], choose)]))
+}
+
+/** For each item that was sent the place of the one that it is, whatever the precision of its numbers. */
+function placesInShown (sent: readonly unknown[], shown: readonly unknown[]): Sources {
+  return findAlike({ values: sent, shown }, findEqual(plainNumbers(sent), plainNumbers(shown)), membersOf)
+}
+
+/** What a number of some precision is does not tell one item from another. */
+function membersOf (item: unknown): readonly string[] {
+  if (!isElement(item)) return []
+  return Object.entries(item).filter(([, value]) => !(value instanceof ExactNumber)).map(([name, value]) => `${name} ${textOf(plainNumbers(value))}`)
 }

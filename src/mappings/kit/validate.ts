@@ -30,7 +30,7 @@ export function checkChange (mapping: Mapping, changes: SimpleForm, shown: Simpl
   return [
     ...removed.flatMap(name => checkRemoval(mapping, name, set)),
     ...checkFields(mapping, set, shown),
-    ...twoOfOneChoice(mapping, set)
+    ...twoOfOneChoice(mapping, set, shown)
   ]
 }
 
@@ -61,10 +61,10 @@ function missing (mapping: Mapping, simple: SimpleForm): Issue[] {
     .map(([name]) => fieldIssue(name, 'is required', 'required'))
 }
 
-function twoOfOneChoice (mapping: Mapping, set: SimpleForm): Issue[] {
+function twoOfOneChoice (mapping: Mapping, set: SimpleForm, shown: SimpleForm = {}): Issue[] {
   return Object.keys(set)
     .map(name => ({ name, alike: rivals(mapping, name, set) }))
-    .filter(({ alike }) => alike.length > 1)
+    .filter(({ alike }) => alike.length > 1 && alike.some(name => !same(set[name], shown[name])))
     .map(({ name, alike }) => fieldIssue(name, `send at most one of ${alike.join(', ')}`))
 }
 
