@@ -87,7 +87,7 @@ function updates (mapping: Mapping): JsonSchema {
     operationId: `update${noun}`,
     tags: [mapping.path],
     summary: `Change ${aRecord(mapping)}`,
-    description: 'The body determines the kind of change: an object is a merge (RFC 7396), an array is a JSON Patch (RFC 6902) on the simple form. Whatever the simple form does not show is kept. In a merge, a field with its current value is not a change, so a record can be sent back as it was read, including read-only fields; a number that JavaScript rounded, such as 4.1 for 4.10, keeps its digits.',
+    description: 'The body determines the kind of change: an object is a merge (RFC 7396), an array is a JSON Patch (RFC 6902) on the simple form. Whatever the simple form does not show is kept. In a merge, a field with its current value is not a change, so a record can be sent back as it was read, including read-only fields; a number that JavaScript rounded, such as 4.1 for 4.10, keeps its digits. With the versionId of an earlier version it is refused with 409.',
     parameters: [recordId, parameter('IfMatch'), parameter('IdempotencyKey')],
     requestBody: {
       required: true,

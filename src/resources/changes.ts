@@ -18,6 +18,15 @@ export function changesOf (body: unknown, shown: Readonly<Record<string, unknown
   return Object.fromEntries(Object.entries(body).map(([name, value]) => [name, value === null ? null : merged(shown[name], value)]))
 }
 
+/**
+ * A record that was sent whole after another client had changed it: merged, it would undo that change.
+ * @throws {Failure} CONFLICT
+ */
+export function demandUnchanged (body: unknown, version: string | undefined): void {
+  if (!isElement(body) || typeof body.versionId !== 'string' || body.versionId === version) return
+  throw new Failure('CONFLICT', { message: 'The record has changed since it was read. Read it again, or send only the fields to change.' })
+}
+
 /** RFC 7396 below a field. A code that changes takes its display, text and further codings with it, since they name the old one. */
 function merged (before: unknown, change: unknown): unknown {
   if (!isElement(change)) return change

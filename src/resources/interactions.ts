@@ -5,7 +5,7 @@ import type { Mapping } from '../mappings/kit/mapping.js'
 import { checkRules } from '../mappings/kit/validate.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import type { Trace } from '../tenant-guard/interaction.js'
-import { changesOf } from './changes.js'
+import { changesOf, demandUnchanged } from './changes.js'
 import { demandVersion, versionsIn } from '../envelope/conditions.js'
 import { changedFields } from '../records/changed-record.js'
 import { demandNone, newFields, newResource } from '../records/new-record.js'
@@ -64,6 +64,7 @@ export async function update (context: Context, { id, body, ifMatch }: Update, t
     const made = await trace.found(before)
     if (made !== undefined) return made
     demandVersion(ifMatch, before.meta.versionId)
+    demandUnchanged(body, before.meta.versionId)
     try {
       return await updateFrom(context, before, body, trace)
     } catch (error) {

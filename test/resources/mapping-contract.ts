@@ -169,7 +169,8 @@ async function sentBack (t: Test, bodies: Bodies, { client, ...place }: Place): 
   t.strictSame(answer.data, data)
   const rounded = await client.send('PATCH', path, plainNumbers(data))
   t.equal(rounded.headers.etag, headers.etag, 'nor is there one when JavaScript has rounded its numbers')
-  const readOnly = [...identityFields, ...Object.keys(mapping.fields).filter(name => mapping.fields[name]!.options.readOnly)]
+  t.match(await client.send('PATCH', path, { ...data, versionId: 'another' }), { status: 409, body: { code: 'CONFLICT' } })
+  const readOnly = [...identityFields.filter(name => name !== 'versionId'), ...Object.keys(mapping.fields).filter(name => mapping.fields[name]!.options.readOnly)]
   for (const name of readOnly.filter(name => data[name] !== undefined)) {
     const { status, body } = await client.send('PATCH', path, { ...data, [name]: 'another' })
     t.match([status, body], [422, { code: 'VALIDATION_ERROR', issues: [{ expression: [name], code: 'business-rule' }] }], name)
