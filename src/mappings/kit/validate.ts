@@ -8,6 +8,7 @@ import { explain, unknownName } from './explain.js'
 import { formats } from './formats.js'
 import { isOrdered } from './ordered.js'
 import { identityFields, type Mapping } from './mapping.js'
+import { besideShown } from './match.js'
 import type { Rule } from './rule.js'
 import { textOf } from './text-of.js'
 
@@ -115,15 +116,20 @@ interface FieldChange { readonly name: string, readonly value: unknown, readonly
 function checkValue (element: Element, { name, value, shown }: FieldChange): Issue[] {
   const validate = validatorOf(element)
   if (validate(plainNumbers(value)) || same(value, shown)) return []
+  const trimmed = plainNumbers(besideShown(value, shown, withoutShownSpace))
+  if (validate(trimmed)) return []
   const issue = (pathOf = (path: string): string => path): Issue[] => {
     const { path, says, code } = explain(validate.errors ?? [])
     return [fieldIssue(name + pathOf(path), says, code)]
   }
   if (!Array.isArray(value) || !Array.isArray(shown) || value.length === 0) return issue()
   const places = placesOfNew(value, shown)
-  if (places.length === 0 || validate(places.map(place => plainNumbers(value[place])))) return []
+  if (places.length === 0 || validate(places.map(place => (trimmed as readonly unknown[])[place]))) return []
   return issue(path => path.replace(/^\[(\d+)\]/, (_, place) => `[${places[Number(place)]}]`))
 }
+
+/** R4 allows spaces and line breaks around a text; those that are stored so are no fault of who sends the text with a change beside it. */
+const withoutShownSpace = (sent: unknown, shown: unknown): unknown => typeof sent === 'string' && sent === shown ? sent.trim() : sent
 
 /** The places of the items that are not already shown, each as often as it is. */
 function placesOfNew (items: readonly unknown[], shown: readonly unknown[]): number[] {
