@@ -48,10 +48,10 @@ export const onePage = (mostMatches: number): string => `no-cache, no-store, max
 export const strictly = { prefer: 'handling=strict' }
 
 /**
- * What is added to the path of a search of which only the identity of each match counts. A search for Bundles is answered
- * whole, because HAPI applies `_elements` to its own answer there, which is one.
+ * What is added to the path of a search of which only the identity of each match counts, and maybe some elements. A search for
+ * Bundles is answered whole, because HAPI applies `_elements` to its own answer there, which is one.
  */
-export const identityOnly = (type: string): string => type === 'Bundle' ? '' : '&_elements=id,meta'
+export const identityOnly = (type: string, elements: readonly string[] = []): string => type === 'Bundle' ? '' : `&_elements=${['id', 'meta', ...elements].join(',')}`
 
 /**
  * Conditions on the tenant's own records, encoded: what a conditional write is told, and what a client's criteria become.

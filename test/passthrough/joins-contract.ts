@@ -87,12 +87,19 @@ async function together (t: Test, world: World): Promise<void> {
 
 async function tooMany (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  await stored(fhir, ...Array.from({ length: 999 }, () => ({ resourceType: 'Patient', name: [{ family: 'Many' }] })))
+  const many = await stored(fhir, ...Array.from({ length: 999 }, () => ({ resourceType: 'Patient', name: [{ family: 'Many' }] })))
   const [last] = await stored(fhir, { resourceType: 'Patient', name: [{ family: 'Byron' }] } as never)
   const [about] = await stored(fhir, observation(`Patient/${last}`))
   t.strictSame(listed(await fhir.send('GET', '/Observation?subject:Patient.family=Byron')), [`Observation/${about}`])
   t.equal((await fhir.send('GET', '/Observation?subject:Patient.family=Many')).status, 200, '999 are not too many')
   isRefused(t, await fhir.send('GET', '/Observation?subject:Patient.family=Many,Byron'), { status: 400, code: 'too-costly' }, '1000 are')
+  const group = (members: readonly string[]) => ({ resourceType: 'Group', type: 'person', actual: true, member: members.map(id => ({ entity: { reference: `Patient/${id}` } })) })
+  const groups = await stored(fhir, group(many), group([...many, last!]), group(many.slice(0, 600)), group(many.slice(300, 900)))
+  const membersOf = (...ids: ReadonlyArray<string | undefined>) => fhir.send('GET', `/Patient?_has:Group:member:_id=${ids.join(',')}&_summary=count`)
+  t.match(await membersOf(groups[0]), { status: 200, resource: { total: 999 } }, '999 members are not too many')
+  t.match(await membersOf(groups[2]), { status: 200, resource: { total: 600 } })
+  isRefused(t, await membersOf(groups[1]), { status: 400, code: 'too-costly' }, '1000 members are')
+  isRefused(t, await membersOf(groups[2], groups[3]), { status: 400, code: 'too-costly' }, 'and 1200 references to 900 of them')
 }
 
 async function badJoins (t: Test, { fhir: join }: World): Promise<void> {

@@ -5,9 +5,10 @@ import type { Join } from '../fhir-interaction.js'
 import { inTurns } from '../in-turns.js'
 import type { SearchParameter } from '../interaction.js'
 import { encodeParameters, identityOnly, onePage, restrict, strictly } from '../restrict.js'
+import { elementsFollowed, referencesTo } from './followed-references.js'
 import { searchsetOf, type Searchset } from './searchset.js'
 
-/** A first phase that finds this many or more is refused: the second one could not name them all. */
+/** A first phase that finds this many or more, or follows as many references, is refused: the second one could not name them all. */
 const mostFound = 1_000
 
 /**
@@ -15,7 +16,7 @@ const mostFound = 1_000
  * because a datastore follows a reference wherever it leads; that the reference and its condition hold for one and the same
  * record needs no tag in the second phase.
  * @returns undefined when nothing can match
- * @throws {Failure} BAD_REQUEST when one of them matches too many records
+ * @throws {Failure} BAD_REQUEST when one of them leads over too many records or references
  */
 export async function withoutJoins (door: Door, type: string, joins: readonly Join[]): Promise<readonly SearchParameter[] | undefined> {
   const conditions = await inTurns(joins, join => join.direction === 'chain' ? chained(door, join) : referring(door, type, join))
@@ -45,9 +46,12 @@ async function referring (door: Door, type: string, { types, reference, conditio
   const from = types[0]!
   const search = restrict({ type: from, parameters: [condition], count: mostFound, total: 'none' }, door.tenant)
   const include = encodeParameters([['_include', `${from}:${reference}:${type}`]])
+  const elements = elementsFollowed(from, reference)
   // With no-store HAPI would leave out what comes along.
-  const { matches, included } = await answered(door, { ...search, path: `${search.path}&${include}${identityOnly(from)}` }, 'no-cache')
-  demandFew(matches.length)
+  const { matches, included, isCut } = await answered(door, { ...search, path: `${search.path}&${include}${identityOnly(from, elements)}` }, 'no-cache')
+  // HAPI reads a thousand references at most to find what comes along, though several may lead to one record, and does not say when there are more.
+  const followed = matches.reduce<number>((sum, match) => sum + referencesTo(type, match, elements), 0)
+  demandFew(isCut ? mostFound : Math.max(matches.length, included.length, followed))
   idsAmong(door, matches, from)
   const ids = included.map(item => ownRecordIn(door, item, { type })?.id).filter(id => id !== undefined)
   return ids.length === 0 ? undefined : ['_id', ids.join(',')]
@@ -69,7 +73,7 @@ function idsAmong (door: Door, matches: readonly unknown[], type: string): strin
 }
 
 /** @throws {Failure} BAD_REQUEST, with what to do */
-export function demandFew (found: number, message = `A chain or _has can match at most ${mostFound - 1} intermediate records. Narrow its condition, or search in two steps.`): void {
+export function demandFew (found: number, message = `A chain or _has can lead over at most ${mostFound - 1} records and references. Narrow its condition, or search in two steps.`): void {
   if (found < mostFound) return
   throw new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
 }

@@ -1,0 +1,25 @@
+import type { FhirElement } from '../../mappings/fhir.js'
+import { followedBy } from '../../mappings/r4/search-parameters.js'
+
+/** The elements of a type, by their names, below which are the references that a search parameter follows: `member` of a Group. */
+export function elementsFollowed (type: string, parameter: string): readonly string[] {
+  const expression = followedBy(type, parameter) ?? ''
+  return [...new Set([...expression.matchAll(/\b[A-Z]\w*\.(\w+)/g)].map(([, name]) => name!))]
+}
+
+/** How many references these elements of a record hold at most that lead to a type. */
+export function referencesTo (type: string, record: unknown, elements: readonly string[]): number {
+  return elements.reduce((sum, name) => sum + countBelow((record as FhirElement | null | undefined)?.[name], type), 0)
+}
+
+function countBelow (value: unknown, type: string): number {
+  if (typeof value === 'string') return 1
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + countBelow(item, type), 0)
+  if (value === null || typeof value !== 'object') return 0
+  // A related artifact has its canonical in `resource`.
+  const { reference, resource = reference } = value as FhirElement
+  if (typeof resource === 'string') return leadsElsewhere(resource, type) ? 0 : 1
+  return Object.values(value).reduce<number>((sum, item) => sum + (typeof item === 'string' ? 0 : countBelow(item, type)), 0)
+}
+
+const leadsElsewhere = (reference: string, type: string): boolean => /^[A-Z]\w*\//.test(reference) && !reference.startsWith(`${type}/`)
