@@ -4,6 +4,7 @@ import { nearest } from '../envelope/nearest.js'
 import { commonParameterNames, followedBy, parameterNames, parameterOf } from '../mappings/r4/search-parameters.js'
 import type { Criteria, FhirSearch, Following, Join, Shape } from '../tenant-guard/fhir-interaction.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
+import { isModifier, modifiersOf, takesModifier } from '../tenant-guard/modifiers.js'
 import { isTenantType } from '../tenant-guard/resource-types.js'
 import { linkElements } from '../tenant-guard/writes/link-elements.js'
 import { splitUnescaped } from '../search-values.js'
@@ -112,10 +113,23 @@ export function addSingle (single: Map<string, string>, name: string, value: str
 /** @returns the name itself */
 function demandKnown (type: string, name: string): string {
   const [plain = ''] = name.split(':', 1)
-  if (parameterOf(type, plain) !== undefined) return name
+  if (parameterOf(type, plain) !== undefined) return demandModifier(type, name)
   const near = nearest(plain, [...parameterNames(type), ...commonParameterNames])
   const says = `not a supported R4 search parameter of ${type}${near === undefined ? '' : `; the nearest is ${near}`}`
   throw new Failure('UNKNOWN_FILTER', { message: `${printable(name)}: ${says}`, issues: [{ severity: 'error', code: 'not-supported', diagnostics: `${printable(name)}: ${says}` }] })
+}
+
+/**
+ * A modifier that is passed over makes a search find other records, and a write by criteria change them, so it is refused even
+ * where unknown parameters may be left out.
+ * @returns the name itself
+ */
+function demandModifier (type: string, name: string): string {
+  const [plain = '', modifier, ...more] = name.split(':')
+  if (modifier === undefined || (more.length === 0 && takesModifier(type, plain, modifier))) return name
+  const modifiers = modifiersOf(type, plain)
+  const says = modifiers.length === 0 ? 'no modifiers' : `only ${modifiers.map(known => `:${known}`).join(', ')}`
+  throw refused(more.length === 0 && isModifier(modifier) ? name : plain, `this parameter supports ${says}`)
 }
 
 /** `subject:Patient.name`, `patient.name`. */
@@ -127,6 +141,7 @@ function readChain (type: string, name: string, value: string): Join {
   const possible = target === undefined ? parameterOf(type, reference)?.targets ?? [] : [target]
   const types = possible.filter(candidate => isTenantType(candidate) && parameterOf(candidate, plain) !== undefined)
   if (types.length === 0 || types.length > mostTargets) throw refused(printable(name), `name one type that the reference can point to, as in ${reference || 'reference'}:Type.parameter, and one of its search parameters`)
+  for (const each of types) demandModifier(each, condition)
   return { direction: 'chain', types, reference, condition: [condition, value] }
 }
 

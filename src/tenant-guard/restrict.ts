@@ -4,7 +4,7 @@ import { isOutOfRange } from '../json.js'
 import { parameterOf } from '../mappings/r4/search-parameters.js'
 import { escaped, splitUnescaped } from '../search-values.js'
 import type { SearchParameter } from './interaction.js'
-import { resourceTypes } from './resource-types.js'
+import { takesModifier } from './modifiers.js'
 import { namesTenantSystem } from './tenant.js'
 import type { Tenant } from './tenant.js'
 
@@ -63,7 +63,7 @@ export function conditionsAmongOwn ({ type, parameters }: Pick<Asked, 'type' | '
 
 function harmless (type: string, parameters: readonly SearchParameter[], tenant: Tenant): string {
   for (const parameter of parameters) {
-    demandHarmless(parameter, tenant)
+    demandHarmless(type, parameter, tenant)
     demandShortNumbers(type, parameter)
   }
   return encodeParameters(parameters)
@@ -78,15 +78,16 @@ export function tenantToken ({ system, id }: Tenant): string {
 const harmlessControls = new Set(['_id', '_lastUpdated', '_profile', '_security', '_sort', '_source', '_tag'])
 /** Azure's name for the place of a page in a result. */
 const azurePage = 'ct'
-const harmlessModifiers = new Set(['contains', 'exact', 'identifier', 'missing', 'not', 'of-type', 'text'])
 
-function demandHarmless ([name, value]: SearchParameter, tenant: Tenant): void {
+function demandHarmless (type: string, [name, value]: SearchParameter, tenant: Tenant): void {
   // A dot would be a chain: a look into other records, which the tag does not restrict.
   const [, base, modifier] = /^(_?[a-z][A-Za-z0-9_-]*)(?::([A-Za-z-]+))?$/.exec(name) ?? []
   if (base === undefined || base === azurePage || (base.startsWith('_') && !harmlessControls.has(base))) throw unknownFilter()
-  if (modifier !== undefined && (base.startsWith('_') || !(harmlessModifiers.has(modifier) || resourceTypes.has(modifier)))) throw unknownFilter()
+  if (modifier !== undefined && !takesModifier(type, base, modifier)) throw unknownFilter()
   // An empty value would be passed over, and a filter that is passed over shows too much.
   if (/^[\s,]*$/.test(value) || value.includes('\0') || !value.isWellFormed()) throw refused('A filter has no value, or a value that is not text.')
+  // HAPI takes any other value for false.
+  if (modifier === 'missing' && value !== 'true' && value !== 'false') throw refused('The modifier :missing takes true or false.')
   if (base === '_sort' && !/^-?\w[\w-]*(,-?\w[\w-]*)*$/.test(value)) throw refused('_sort takes comma-separated names of filters.')
   if (base === '_tag') demandOtherTag(value, tenant)
 }

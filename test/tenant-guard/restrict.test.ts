@@ -38,7 +38,7 @@ t.test('what is asked for honestly passes', async t => {
   const honest: SearchParameter[] = [
     ['_id', '1,2'], ['_lastUpdated', 'ge2020-01-01'], ['_sort', '-date,code'], ['_profile', 'http://x'], ['_security', 's|c'], ['_tag', 'http://ward|3,http://ward|4'],
     ['_tag', 'http://pipe\\|in|code'], ['subject', 'Patient/1'], ['subject:Patient', '1'], ['code', 'http://loinc.org|1-8'], ['code:text', 'x'], ['code:not', 'x'],
-    ['name:exact', 'x'], ['name:contains', 'x'], ['date:missing', 'true'], ['identifier:of-type', 'a|b|c'], ['value-quantity', 'gt5.40|http://u|mg'], ['name', '\\,\\|\\$\\\\']
+    ['value-string:exact', 'x'], ['value-string:contains', 'x'], ['date:missing', 'true'], ['value-quantity:missing', 'false'], ['subject:identifier', 'a|b'], ['identifier:of-type', 'a|b|c'], ['value-quantity', 'gt5.40|http://u|mg'], ['name', '\\,\\|\\$\\\\']
   ]
   for (const parameter of honest) t.doesNotThrow(() => asked(parameter), JSON.stringify(parameter))
 })
@@ -48,11 +48,12 @@ t.test('whatever reaches beyond the tenant\'s own records is refused', async t =
     '_has:Observation:patient:code', 'subject.name', 'subject:Patient.name', 'subject:Patient._tag', '_filter', '_query', '_list', '_text', '_content', '_contained',
     '_containedType', '_pid', '_mdm', '_language', '_include', '_revinclude', '_include:iterate', '_type', '_getpages', '_getpagesoffset', '_offset', '_pageId', '_bundletype',
     '_count', '_total', '_summary', '_elements', '_format', '_TAG', '_Tag', '_tag:not', '_tag:missing', '_id:not', '_sort:asc', 'ct', 'code:in', 'code:not-in', 'code:above', 'code:below',
-    'code:foo', 'subject:Nothing', 'subject:mdm', ' name', 'name ', '?name', 'na me', 'name[]', 'name;_tag', 'name%00', 'name&_tag', '', ':', 'name:', '.', '__proto__', 'Name'
+    'code:foo', 'code:exact', 'code:Patient', 'date:not', 'date:text', 'value-quantity:not', 'value-string:not', 'value-string:text', 'subject:not', 'subject:exact', 'code-value-quantity:missing', 'name:exact', 'subject:[type]', 'subject:Nothing', 'subject:mdm', ' name', 'name ', '?name', 'na me', 'name[]', 'name;_tag', 'name%00', 'name&_tag', '', ':', 'name:', '.', '__proto__', 'Name'
   ]
   for (const name of names) t.throws(() => asked([name, 'x']), { code: 'UNKNOWN_FILTER' }, JSON.stringify(name))
   const values: SearchParameter[] = [
     ['name', ''], ['name', ' '], ['name', ','], ['name', ' , '], ['name', '\0'], ['name', '\ud800'], ['_sort', 'subject.name'], ['_sort', 'subject:Patient.name'], ['_sort', 'a,,b'],
+    ['date:missing', '1'], ['date:missing', 'TRUE'], ['date:missing', 'true,false'],
     ['_tag', 'x'], ['_tag', '|x'], ['_tag', ' |x'], ['_tag', 'a|b|c'], ['_tag', 'http://ward|3,x'],
     ['_tag', 'urn:clinigate:tenant|tenant-b'], ['_tag', 'URN:clinigate:tenant |tenant-b'], ['_tag', 'http://ward|3,urn:clinigate:tenant|tenant-b'],
     ['_tag', 'urn:clinigate:tenant|'], ['_tag', 'urn\\:clinigate\\:tenant|tenant-b']

@@ -8,7 +8,7 @@ const theirs = { system: 'urn:clinigate:tenant', code: '{theirTenant}' }
 
 /** Criteria that lead past the tenant's own records, or that mean everything. */
 const refused = [
-  '_tag=urn:clinigate:tenant|{theirTenant}', '_tag:not=urn:x|y', '_tag={theirTenant}', '_tag=', 'general-practitioner.name=x', 'general-practitioner:Practitioner.family={beyondMark}', '_has:Observation:patient:code=lab', '_include=Patient:general-practitioner&active=true', '_revinclude=Observation:subject&active=true',
+  '_tag=urn:clinigate:tenant|{theirTenant}', '_tag:not=urn:x|y', '_tag={theirTenant}', '_tag=', 'birthdate:not=1970-01-01', 'family:not=x', 'active:exact=true', 'active:missing=1', 'general-practitioner.name=x', 'general-practitioner:Practitioner.family={beyondMark}', '_has:Observation:patient:code=lab', '_include=Patient:general-practitioner&active=true', '_revinclude=Observation:subject&active=true',
   '_sort=family&active=true', '_count=1&active=true', '_filter=x', '_list={theirs}', 'nosuch=1', '_cursor=x', '_elements=id&active=true', '_summary=count&active=true', '_total=none&active=true', '_offset=0&active=true', '_getpages={theirPages}', '_cascade=delete&active=true', '_expunge=true', 'identifier=', '_id='
 ]
 

@@ -1,0 +1,39 @@
+import { parameterOf } from '../mappings/r4/search-parameters.js'
+import { resourceTypes } from './resource-types.js'
+
+type ParameterKind = NonNullable<ReturnType<typeof parameterOf>>['kind']
+
+/**
+ * The modifiers that R4 has for a kind of search parameter and that look at nothing but the record itself. HAPI passes over
+ * others without a word, so that `birthdate:not` would mean `birthdate`.
+ */
+const ofKind: Readonly<Record<ParameterKind, readonly string[]>> = {
+  composite: [],
+  date: ['missing'],
+  number: ['missing'],
+  quantity: ['missing'],
+  reference: ['identifier', 'missing'],
+  string: ['contains', 'exact', 'missing'],
+  token: ['missing', 'not', 'of-type', 'text'],
+  uri: ['missing']
+}
+
+const known: ReadonlySet<string> = new Set(Object.values(ofKind).flat())
+
+/** Whether a text is a modifier at all, of whatever parameter. */
+export const isModifier = (text: string): boolean => known.has(text) || resourceTypes.has(text)
+
+/** The modifiers of a type's search parameter, as http://hl7.org/fhir/R4/search.html#modifiers writes them; those that begin with `_` have none. */
+export function modifiersOf (type: string, parameter: string): readonly string[] {
+  const kind = parameter.startsWith('_') ? undefined : parameterOf(type, parameter)?.kind
+  if (kind === undefined) return []
+  return kind === 'reference' ? [...ofKind.reference, anyType] : ofKind[kind]
+}
+
+const anyType = '[type]'
+
+/** Whether a type's search parameter may have a modifier: `exact`, `missing`, or for a reference the name of a type. */
+export function takesModifier (type: string, parameter: string, modifier: string): boolean {
+  const modifiers = modifiersOf(type, parameter)
+  return known.has(modifier) ? modifiers.includes(modifier) : modifiers.includes(anyType) && resourceTypes.has(modifier)
+}
