@@ -6,6 +6,7 @@ import type { StoredResource } from '../mappings/fhir.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import type { FhirAnswer } from '../tenant-guard/guard.js'
 import { policy } from '../tenant-guard/policy.js'
+import { maySeeWritten } from './allowed.js'
 import { sendContent, type Content } from './binary.js'
 import { readPreferences } from './preferences.js'
 
@@ -28,7 +29,8 @@ export function sendAnswer (reply: FastifyReply, answer: FhirAnswer, { interacti
   const isRead = !policy[interaction.kind].scopes.includes('write')
   if (isRead && record !== undefined && isUnchanged(reply.request, record)) return reply.code(304).removeHeader('content-type').send()
   if (content !== undefined) return sendContent(reply, content)
-  const returns = isRead || body === undefined ? undefined : readPreferences(reply.request).returns
+  const wanted = isRead || body === undefined ? undefined : readPreferences(reply.request).returns
+  const returns = wanted === 'OperationOutcome' || maySeeWritten(reply.request.caller, interaction) ? wanted : 'minimal'
   if (returns === 'minimal' || body === undefined) return reply.removeHeader('content-type').send()
   return reply.send(returns === 'OperationOutcome' ? JSON.stringify(successOutcome('The change was made.')) : body)
 }
