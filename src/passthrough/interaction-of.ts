@@ -1,6 +1,6 @@
 import { otherPrecondition } from '../envelope/conditions.js'
 import { Failure } from '../envelope/failures.js'
-import { refused } from '../envelope/query.js'
+import { printable, refused } from '../envelope/query.js'
 import { isSubsetted, type FhirResource } from '../mappings/fhir.js'
 import { compartments } from '../mappings/r4/compartments.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
@@ -10,6 +10,7 @@ import { terminologyOperations } from '../tenant-guard/operations/terminology-op
 import { requireNoQuery, resourceIn, type FhirRequest } from './fhir-request.js'
 import { readBundle } from './bundle-request.js'
 import { exportOf } from './export-request.js'
+import { parametersIn } from './given-parameters.js'
 import { searchWithin } from './compartment-request.js'
 import { addSingle, criteriaOf, readSearch, readShape } from './search-request.js'
 import { terminology } from './terminology-request.js'
@@ -37,7 +38,7 @@ const routes: readonly Route[] = [
   route(':type/:id', { GET: read, PUT: update, PATCH: patch, DELETE: remove }),
   route(':type/:id/_history', { GET: history }),
   route(':type/:id/_history/:version', { GET: vread }),
-  route('Patient/:id/$everything', { GET: everything }),
+  ...methodsOf('Patient/:id/$everything', everything),
   // By itself it has a route of its own, since it is no one interaction.
   route('$import', { POST: notAmongOthers }),
   ...methodsOf('$export', request => exportOf('system', request)),
@@ -117,13 +118,24 @@ function history ({ query }: FhirRequest, { type, id }: Named): FhirInteraction 
 
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
 
-function everything ({ query }: FhirRequest, { id }: Named): FhirInteraction {
-  const given = singles(query, ['_count', '_cursor', '_since', '_type', 'start', 'end'])
+/** By POST the parameters may be in a body as well: http://hl7.org/fhir/R4/operations.html#executing */
+function everything ({ method, query, body }: FhirRequest, { id }: Named): FhirInteraction {
+  const given = singles(method === 'POST' && body !== undefined ? [...query, ...queryIn(body)] : query, ['_count', '_cursor', '_since', '_type', 'start', 'end'])
   const parameters = [...given].filter(([name]) => name !== '_count' && name !== '_cursor')
   for (const [name, value] of parameters) {
     if (!/^[A-Za-z0-9,:.+-]{1,1000}$/.test(value)) throw refused(name, 'expected a value of the type that the operation defines')
   }
   return { kind: 'everything', type: 'Patient', id, parameters, ...paging(given) }
+}
+
+/** Parameters of a body as a query has them, where one that may be repeated has its values between commas. */
+function queryIn (body: unknown): FhirRequest['query'] {
+  const texts = parametersIn(body).map(({ name, value }) => {
+    if (typeof value !== 'string') throw refused(printable(name), 'expected a value of a simple type')
+    return [name, value] as const
+  })
+  const types = texts.filter(([name]) => name === '_type').map(([, value]) => value)
+  return [...texts.filter(([name]) => name !== '_type'), ...types.length > 0 ? [['_type', types.join(',')] as const] : []]
 }
 
 function create (request: FhirRequest, { type }: Named): FhirInteraction {

@@ -1,9 +1,9 @@
-import { Failure } from '../envelope/failures.js'
 import { printable, refused } from '../envelope/query.js'
 import type { FhirElement } from '../mappings/fhir.js'
 import type { Terminology } from '../tenant-guard/fhir-interaction.js'
 import { terminologyOperations, type ParameterForm } from '../tenant-guard/operations/terminology-operations.js'
 import type { FhirRequest } from './fhir-request.js'
+import { isObject, parametersIn } from './given-parameters.js'
 
 type Given = Terminology['parameters'][number]
 
@@ -25,18 +25,7 @@ function givenInQuery ({ query }: FhirRequest): readonly Given[] {
 
 function givenInBody ({ query, body }: FhirRequest): readonly Given[] {
   if (query.length > 0) throw refused('query', 'must be sent in a Parameters resource in the request body')
-  const { resourceType, parameter } = isObject(body) ? body : {}
-  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send a Parameters resource as the operation defines it.' })
-  return parameter.map(givenIn)
-}
-
-/** A part with one value and nothing else that could mean something: no extension, resource or part of its own. */
-function givenIn (part: unknown): Given {
-  const { name, ...content } = isObject(part) ? part : {}
-  const [[member, value] = [], ...more] = Object.entries(content)
-  if (typeof name !== 'string' || more.length > 0 || !/^value[A-Z]/.test(member ?? '')) throw refused('parameter', 'expected parts with a name and one value[x] each')
-  if (!isObject(value) && !['string', 'boolean', 'number'].includes(typeof value)) throw refused(printable(name), 'expected one value')
-  return { name, value: isObject(value) ? value : String(value) }
+  return parametersIn(body)
 }
 
 function read ({ name, value }: Given, forms: Readonly<Record<string, ParameterForm>>): Given {
@@ -84,8 +73,4 @@ function conceptOf (name: string, value: unknown): FhirElement {
   const { coding = [], text: words, ...more } = isObject(value) ? value : {}
   if (!isObject(value) || !Array.isArray(coding) || Object.keys(more).some(member => member !== 'id')) throw refused(name, 'expected a CodeableConcept with coding and text, in a Parameters resource')
   return { coding: coding.map(item => codingOf(name, item)), ...words !== undefined && { text: text('text', plain)(name, words as Given['value']) } }
-}
-
-function isObject (value: unknown): value is FhirElement {
-  return value !== null && typeof value === 'object' && !Array.isArray(value) && Object.getPrototypeOf(value) === Object.prototype
 }

@@ -142,6 +142,8 @@ async function everything (t: Test, { fhir: join }: World): Promise<void> {
   t.ok(pages.length > 1)
   t.strictSame(pages.flatMap(listed).map(one => one.replace('+', '')).sort(), records)
   t.strictSame(listed(await fhir.send('GET', `/Patient/${id}/$everything?_type=Patient`)), [`Patient/${id}`])
+  t.strictSame(listed(await fhir.send('POST', `/Patient/${id}/$everything`, { resourceType: 'Parameters', parameter: [{ name: '_type', valueCode: 'Patient' }, { name: '_count', valueInteger: 5 }] })), [`Patient/${id}`], 'by POST')
+  t.strictSame(listed(await fhir.send('POST', `/Patient/${id}/$everything`)).sort(), listed(whole).sort(), 'by POST, without a body')
   isRefused(t, await fhir.send('GET', '/Patient/no-such/$everything'), 404, 'unknown')
   isRefused(t, await fhir.send('GET', `/Patient/${id}/$everything?x=1`), 400, 'an unknown parameter')
   isRefused(t, await fhir.send('GET', '/Patient/$everything'), 405, 'of all patients')

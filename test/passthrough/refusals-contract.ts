@@ -25,7 +25,7 @@ async function wrongMethods (t: Test, { fhir: join }: World): Promise<void> {
     ['/Patient/1/_history', 'GET', ['POST', 'PUT', 'DELETE', 'PATCH']],
     ['/Patient/1/_history/1', 'GET', ['PUT', 'DELETE', 'POST']],
     ['/Patient/_search', 'POST', ['GET', 'PUT', 'DELETE']],
-    ['/Patient/1/$everything', 'GET', ['PUT', 'DELETE']],
+    ['/Patient/1/$everything', 'GET, HEAD, POST', ['PUT', 'DELETE']],
     ['/Patient/_history', '', ['GET', 'POST']],
     ['/Patient/1/$meta-add', '', ['POST', 'GET']],
     ['/$export', 'GET, POST', ['PUT', 'DELETE']]

@@ -32,7 +32,12 @@ export const operations = section([
   { row: 'A8 $everything', send: 'GET /Patient/{own}/$everything?_type=Observation,Practitioner', status: 200, on: 'hapi' },
   { row: 'A8 $everything', send: 'GET /Patient/{own}/$everything?start=2000-01-01&end=2050-01-01&_since=2000-01-01T00:00:00Z', status: 200, on: 'hapi' },
   ...['_tag=urn:x|y', '_id={theirs}', '_mdm=true', '_text=x', '_content=x', '_filter=x', '_getpages={theirPages}', '_offset=0', '_type=*&x=1', '_type=Patient|Observation', '_type=%00', '_type=', '_count=0', '_count=-1', 'email=x', '_type=Observation&_type=Patient', '_cursor=x&_type=Observation'].map(query => ({ row: 'A8 $everything', send: `GET /Patient/{own}/$everything?${query}`, status: 400 })),
-  { row: 'A8 $everything', send: 'POST /Patient/{stranger}/$everything', body: { resourceType: 'Parameters', parameter: [{ name: 'patient', valueId: '{theirs}' }] }, status: [404, 405] },
+  { row: 'A8 $everything by POST', send: 'POST /Patient/{stranger}/$everything', status: 404 },
+  { row: 'A8 $everything by POST', send: 'POST /Patient/{own}/$everything', body: { resourceType: 'Parameters' }, status: 200, shows: ['{ownMark}'], hides: ['{beyondMark}', '"total":'], on: 'hapi' },
+  ...[{ name: 'patient', valueId: '{theirs}' }, { name: '_tag', valueString: 'urn:x|y' }, { name: '_id', valueId: '{theirs}' }, { name: '_cursor', valueString: 'x' }, { name: '_type', valueCode: '*' }, { name: '_type', valueReference: { reference: 'Patient/{theirs}' } }, { name: '_count', valueInteger: 0 }, { name: '_count', valueInteger: 1, part: [{ name: '_id', valueId: '{theirs}' }] }].flatMap(parameter => [
+    { row: 'A8 $everything by POST', send: 'POST /Patient/{own}/$everything', body: { resourceType: 'Parameters', parameter: [parameter] }, status: 400 }
+  ]),
+  { row: 'A8 $everything by POST', send: 'POST /Patient/{own}/$everything', body: { resourceType: 'Parameters' }, as: 'writer', status: 403 },
   { row: 'A8 $everything', send: 'GET /Encounter/{stranger}/$everything', status: [404, 405] },
   { row: 'A8 $everything', send: 'HEAD /Patient/{stranger}/$everything', status: 404 },
   { row: 'A8 $everything', send: 'GET /Patient/{own}/$everything', as: 'writer', status: 403 }
