@@ -1,6 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import { ExactNumber } from '../../json.js'
 import type { FhirElement } from '../../mappings/fhir.js'
+import { isElement } from '../../mappings/kit/path.js'
 import { linkElements, uriReferenceParents } from './link-elements.js'
 import { isId, isTenantType, resourceTypes } from '../resource-types.js'
 
@@ -41,14 +42,14 @@ export function referencesIn (part: FhirElement): readonly string[] {
  */
 export function linksIn (resource: FhirElement, bases: readonly string[]): readonly Link[] {
   const links: Link[] = []
-  gather(resource, { links, inner: containedIn(resource), beneath: bases.map(base => `${base}/`), steps: [String(resource.resourceType ?? '*')] })
+  gather(resource, { links, inner: container, beneath: bases.map(base => `${base}/`), steps: [String(resource.resourceType ?? '*')] })
   return links
 }
 
 /** Where the walk into a resource is. A path is put together of it only where something leads to a record: all systems of codes are uris. */
 interface Walk {
   readonly links: Link[]
-  /** References that lead to the resource itself or to what it contains: `#`, `#p1`. */
+  /** References that lead to the resource itself, to what it contains, or to another entry of its Bundle: `#`, `#p1`, `urn:uuid:…`. */
   readonly inner: ReadonlySet<string>
   /** What uris begin with that lead to a record of the datastore. */
   readonly beneath: readonly string[]
@@ -61,9 +62,11 @@ function gather (value: unknown, walk: Walk): void {
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length; at++) step(at, value[at], walk)
   } else {
-    for (const key in value) {
-      gatherLinks(value as FhirElement, key, walk)
-      step(key, (value as FhirElement)[key], walk)
+    const element = value as FhirElement
+    const within = isResource(element, walk.steps) ? { ...walk, inner: innerOf(element, walk.inner) } : walk
+    for (const key in element) {
+      gatherLinks(element, key, within)
+      step(key, element[key], within)
     }
   }
 }
@@ -118,14 +121,24 @@ function pathOf ([first, ...steps]: ReadonlyArray<string | number>): string {
 
 function leavesOf (value: unknown): unknown[] {
   if (Array.isArray(value)) return value.flatMap(leavesOf)
-  const isElement = value !== null && typeof value === 'object' && !(value instanceof ExactNumber)
-  return isElement || value === null || value === undefined ? [] : [value]
+  return isElement(value) || value === null || value === undefined ? [] : [value]
 }
 
-function isUriReference ({ resourceType }: FhirElement, [, ...steps]: Walk['steps']): boolean {
-  const name = steps.findLast(step => typeof step === 'string')
-  const isResource = name === undefined || name === 'contained'
-  return (name !== undefined && uriReferenceParents.has(name)) || (isResource && resourceType === 'DetectedIssue')
+function isUriReference (parent: FhirElement, steps: Walk['steps']): boolean {
+  const name = elementAt(steps)
+  return (name !== undefined && uriReferenceParents.has(name)) || (isResource(parent, steps) && parent.resourceType === 'DetectedIssue')
+}
+
+/** Whether this is a whole resource: the outermost, or one where R4 has others within it. */
+function isResource ({ resourceType }: FhirElement, steps: Walk['steps']): boolean {
+  return typeof resourceType === 'string' && resourceHolders.has(elementAt(steps))
+}
+
+const resourceHolders: ReadonlySet<string | undefined> = new Set([undefined, 'contained', 'resource'])
+
+/** The name of the element that holds what the steps lead to; undefined for the outermost resource. */
+function elementAt ([, ...steps]: Walk['steps']): string | undefined {
+  return steps.findLast(step => typeof step === 'string')
 }
 
 function isAbsolute (value: unknown): boolean {
@@ -135,7 +148,13 @@ function isAbsolute (value: unknown): boolean {
 /** `#` alone is the container, as what is contained may refer to it. */
 const container: ReadonlySet<string> = new Set(['#'])
 
-function containedIn ({ contained }: FhirElement): ReadonlySet<string> {
-  if (!Array.isArray(contained)) return container
-  return new Set([...container, ...contained.map(resource => resource?.id).filter(isId).map(id => `#${id}`)])
+/** What is inner in a resource, with what is inner where it stands. */
+function innerOf ({ resourceType, contained, entry }: FhirElement, around: ReadonlySet<string>): ReadonlySet<string> {
+  const ids = elementsOf(contained).map(({ id }) => id).filter(isId).map(id => `#${id}`)
+  const urls = resourceType === 'Bundle' ? elementsOf(entry).map(({ fullUrl }) => fullUrl).filter(isUrn) : []
+  return ids.length + urls.length === 0 ? around : new Set([...around, ...ids, ...urls])
 }
+
+const isUrn = (url: unknown): url is string => typeof url === 'string' && /^urn:(?:uuid|oid):/.test(url)
+
+const elementsOf = (list: unknown): readonly FhirElement[] => Array.isArray(list) ? list.filter(isElement) : []

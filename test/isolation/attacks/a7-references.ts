@@ -41,6 +41,8 @@ const places: ReadonlyArray<readonly [string, object]> = [
   ['photo', { resourceType: 'Patient', photo: [{ url: 'Binary/{stranger}' }] }],
   ['link', { resourceType: 'Patient', link: [{ other: ofPatient, type: 'seealso' }] }],
   ['stored Bundle', { resourceType: 'Bundle', type: 'collection', entry: [{ resource: to('Patient/{stranger}') }] }],
+  ['stored Bundle with its own', { resourceType: 'Bundle', type: 'collection', entry: [{ fullUrl: 'urn:uuid:0c3151bd-1cbf-4d64-b04d-cd9187a4c6e0', resource: { resourceType: 'Patient', contained: [{ resourceType: 'Patient', id: '{stranger}' }] } }, { fullUrl: 'https://gateway.test/v1/fhir/Patient/{stranger}', resource: to('Patient/{stranger}') }] }],
+  ['stored Bundle with what another entry contains', { resourceType: 'Bundle', type: 'collection', entry: [{ resource: { resourceType: 'Patient', contained: [{ resourceType: 'Patient', id: '{stranger}' }] } }, { resource: to('#{stranger}') }] }],
   ['stored Bundle fullUrl', { resourceType: 'Bundle', type: 'collection', entry: [{ fullUrl: 'Patient/{stranger}', resource: { resourceType: 'Patient' } }] }],
   ['stored Bundle request', { resourceType: 'Bundle', type: 'transaction', entry: [{ request: { method: 'DELETE', url: 'Patient/{stranger}' } }] }],
   ['Binary securityContext', { resourceType: 'Binary', contentType: 'text/plain', data: 'eA==', securityContext: ofPatient }],
