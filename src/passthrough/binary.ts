@@ -46,10 +46,9 @@ export function isContent ({ method, headers }: FastifyRequest, path: FhirReques
 }
 
 /** The Binary of a body that is its content; the header X-Security-Context names whose it is, and is checked as any reference. */
-export function binaryOf ({ headers }: FastifyRequest, content: Buffer, fhirBase: string): FhirResource {
-  const context = headers['x-security-context']
-  if (Array.isArray(context)) throw new Failure('BAD_REQUEST', { message: 'Send one X-Security-Context header.' })
-  const reference = context?.startsWith(`${fhirBase}/`) ? context.slice(fhirBase.length + 1) : context
+export function binaryOf ({ headers }: FastifyRequest, content: Buffer): FhirResource {
+  const reference = headers['x-security-context']
+  if (Array.isArray(reference)) throw new Failure('BAD_REQUEST', { message: 'Send one X-Security-Context header.' })
   return {
     resourceType: 'Binary',
     contentType: headers['content-type']!.trim(),

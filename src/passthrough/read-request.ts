@@ -6,7 +6,7 @@ import { Failure } from '../envelope/failures.js'
 import { pairsIn, queryOf, type QueryPair } from '../envelope/query.js'
 import { asksForContent, binaryOf, isContent } from './binary.js'
 import { readCriteria, readVersion, segmentsOf, withoutFormat, type FhirRequest } from './fhir-request.js'
-import { withOwnReferences } from '../records/own-references.js'
+import { withOwnReferences } from '../tenant-guard/writes/own-references.js'
 import { readPreferences } from './preferences.js'
 
 /** Where raw FHIR is: its URL, and the path of the routes below which it begins. */
@@ -57,13 +57,18 @@ const patchTypes = new Set(['application/json-patch+json', 'application/json'])
 function bodyIn (request: FastifyRequest, path: FhirRequest['path'], fhirBase: string): unknown {
   const { method, headers, body } = request
   if (!(body instanceof Buffer) || body.length === 0) return undefined
-  if (isContent(request, path)) return binaryOf(request, body, fhirBase)
+  if (isContent(request, path)) return withOwnReferences(binaryOf(request, body), fhirBase)
   const type = headers['content-type'] ?? ''
   const types = method === 'PATCH' ? patchTypes : resourceTypes
   if (!types.has(mediaTypeOf(type))) throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send application/fhir+json, or application/json-patch+json for a patch.' })
   requireUtf8(type)
   const value = parseBody(body)
-  return body.includes(fhirBase) ? withOwnReferences(value, fhirBase) : value
+  return mayHold(body, fhirBase) ? withOwnReferences(value, fhirBase) : value
+}
+
+/** Whether JSON may have a URL in a text: as it is, or behind escapes. Most of it has not, and need not be walked. */
+function mayHold (json: Buffer, url: string): boolean {
+  return json.includes(url) || json.includes('\\/') || json.includes('\\u')
 }
 
 const mediaTypeOf = (header: string): string => header.split(';', 1)[0]!.trim().toLowerCase()

@@ -1,12 +1,13 @@
 import { refused, printable, type QueryPair } from '../envelope/query.js'
 import { Failure } from '../envelope/failures.js'
 import { nearest } from '../envelope/nearest.js'
-import { commonParameterNames, followedBy, parameterNames, parameterOf } from '../mappings/r4/search-parameters.js'
+import { commonParameterNames, followedBy, parameterNames, parameterOf, type ParameterDefinition } from '../mappings/r4/search-parameters.js'
 import type { Criteria, FhirSearch, Following, Join, Shape } from '../tenant-guard/fhir-interaction.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
 import { isModifier, modifiersOf, takesModifier } from '../tenant-guard/modifiers.js'
 import { isTenantType } from '../tenant-guard/resource-types.js'
 import { linkElements } from '../tenant-guard/writes/link-elements.js'
+import { ownReference } from '../tenant-guard/writes/own-references.js'
 import { splitUnescaped } from '../search-values.js'
 import type { FhirRequest } from './fhir-request.js'
 
@@ -211,10 +212,13 @@ function relative ([name, value]: QueryPair, type: string, fhirBase: string): Se
   const [plain = '', target] = name.split(':')
   const definition = parameterOf(type, plain)
   // After :identifier comes the system of an identifier, and after a chain a condition of the other record.
-  if (definition?.kind !== 'reference' || (target !== undefined && !isTenantType(target))) return [name, value]
-  const local = value.replaceAll(`${fhirBase}/`, '')
-  if (/(?:^|,)[a-z][a-z0-9+.-]*:\/\//i.test(local) && !leadsToCanonicals(definition.expression)) throw refused(printable(name), 'expected Type/id of a record on this gateway')
+  if (definition === undefined || !mayLead(definition) || (target !== undefined && !isTenantType(target))) return [name, value]
+  const local = value.includes(fhirBase) ? splitUnescaped(value, ',').map(one => ownReference(one, fhirBase)).join(',') : value
+  if (definition.kind === 'reference' && /(?:^|,)[a-z][a-z0-9+.-]*:\/\//i.test(local) && !leadsToCanonicals(definition.expression)) throw refused(printable(name), 'expected Type/id of a record on this gateway')
   return [name, local]
 }
+
+/** Of what is searched as uri, these elements are what R4 has as url. */
+const mayLead = ({ kind, expression = '' }: ParameterDefinition): boolean => kind === 'reference' || (kind === 'uri' && /\.(?:attachment\.url|endpoint)$/.test(expression))
 
 const leadsToCanonicals = (expression = ''): boolean => linkElements.has(/(\w+)$/.exec(expression)?.[1] ?? '')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { withOwnReferences } from '../../src/records/own-references.js'
+import { withOwnReferences } from '../../src/tenant-guard/writes/own-references.js'
 
 const base = 'https://gateway.test/v1/fhir'
 

@@ -6,8 +6,8 @@ import { identityFields, type Mapping } from '../../mappings/kit/mapping.js'
 import { isElement } from '../../mappings/kit/path.js'
 import { mappings } from '../../mappings/registry.js'
 import { newFields, newResource } from '../../records/new-record.js'
-import { withOwnReferences } from '../../records/own-references.js'
 import { isId, isTenantType } from '../../tenant-guard/resource-types.js'
+import { withOwnReferences } from '../../tenant-guard/writes/own-references.js'
 
 /** A record as a line of an import has it: FHIR, or with a mapping the simple form. */
 export interface LineRecord {

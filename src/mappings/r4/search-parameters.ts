@@ -4,7 +4,7 @@ import table from './search-parameters.json' with { type: 'json' }
 type ParameterKind = 'composite' | 'date' | 'number' | 'quantity' | 'reference' | 'string' | 'token' | 'uri'
 
 /** A search parameter of R4 on one type. */
-interface ParameterDefinition {
+export interface ParameterDefinition {
   readonly kind: ParameterKind
   /** The elements that it looks at, as FHIRPath; absent for a composite. */
   readonly expression?: string

@@ -26,7 +26,7 @@ export async function demandAllReferences (door: Door, writes: ReadonlyArray<Wri
   const texts = new Map([...found].filter(([, record]) => record !== undefined).map(([text, record]) => [text, `${record!.resourceType}/${record!.id}`]))
   const resolved = writes.map(write => write?.resource === undefined || texts.size === 0 ? write : { ...write, resource: withReferences(write.resource, texts) })
   const made = new Set(writes.map(write => write?.fullUrl).filter(fullUrl => fullUrl !== undefined))
-  const links = resolved.flatMap((write, at) => write?.resource === undefined ? [] : linksIn(write.resource, [door.backend.baseUrl, door.fhirBase]).map(link => ({ ...link, path: pathInEntry(link.path, at) })))
+  const links = resolved.flatMap((write, at) => write?.resource === undefined ? [] : linksIn(write.resource, [door.backend.baseUrl]).map(link => ({ ...link, path: pathInEntry(link.path, at) })))
   const outside = links.filter(({ reference }) => !made.has(reference))
   const records = new Set(outside.map(({ record }) => record).filter(record => record !== undefined))
   const believed = [...records].filter(record => door.ownership.isKnown(placeOf(door), record))

@@ -9,6 +9,7 @@ import type { Trace } from '../interaction.js'
 import { fhirVersionRead, shownRecord } from '../reads/fhir-read.js'
 import { preconditioned } from './fhir-writes.js'
 import { readRecord } from '../reads/read-record.js'
+import { withOwnReferences } from './own-references.js'
 import { update } from './writes.js'
 
 /**
@@ -20,7 +21,7 @@ export async function fhirPatch (door: Door, asked: Patch): Promise<FhirAnswer> 
   const stored = await storedFor(door, asked)
   const made = await trace.found(stored)
   if (made !== undefined) return await fhirVersionRead(door, { kind: 'vread', type, id, version: made.meta.versionId! })
-  const resource = patchedFrom(stored, asked)
+  const resource = patchedFrom(door, stored, asked)
   const read = resource.meta.versionId!
   const { record, answer } = await trace.leave(resource, read, () => preconditioned(version, () => update(door, { type, id, resource, version: read })))
   return shownRecord(door, answer, record)
@@ -33,16 +34,16 @@ const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => 
  * @throws {Failure} PRECONDITION_FAILED for another version than the client's, VALIDATION_ERROR for a patch that does not apply
  */
 export async function patchedResource (door: Door, asked: Omit<Patch, 'kind'>): Promise<StoredResource> {
-  return patchedFrom(await storedFor(door, asked), asked)
+  return patchedFrom(door, await storedFor(door, asked), asked)
 }
 
 async function storedFor (door: Door, { type, id }: Pick<Patch, 'type' | 'id'>): Promise<StoredResource> {
   return readRecord(door, await ask(door, { method: 'GET', path: `${type}/${id}` }), { type, id })
 }
 
-function patchedFrom (stored: StoredResource, { patch, version }: Pick<Patch, 'patch' | 'version'>): StoredResource {
+function patchedFrom ({ fhirBase }: Pick<Door, 'fhirBase'>, stored: StoredResource, { patch, version }: Pick<Patch, 'patch' | 'version'>): StoredResource {
   if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
-  const changed = patched(patch, stored)
+  const changed = withOwnReferences(patched(patch, stored), fhirBase)
   if (!isSameRecord(changed, stored)) throw new Failure('VALIDATION_ERROR', { message: 'A patch must leave resourceType and id as they are, and meta an object.' })
   return { ...changed, meta: { ...changed.meta, versionId: stored.meta.versionId! } }
 }

@@ -105,8 +105,16 @@ function uriTarget (value: string, beneath: readonly string[]): string | undefin
   if (beneath.some(base => value.startsWith(base))) return undefined
   const typeEnd = value.indexOf('/')
   if (typeEnd < 0 || !resourceTypes.has(value.slice(0, typeEnd))) return 'harmless'
-  return recordOf(value.replace(/[|#].*$/s, ''))
+  return canonicalRecordOf(value)
 }
+
+/** Whether a reference, uri or canonical leads to a record that a tenant could own. */
+export function leadsToRecord (reference: string): boolean {
+  return canonicalRecordOf(reference) !== undefined
+}
+
+/** A canonical may have a version and a fragment. */
+const canonicalRecordOf = (canonical: string): string | undefined => recordOf(canonical.replace(/[|#].*$/s, ''))
 
 function recordOf (reference: string): string | undefined {
   const [type, id, history, version, ...rest] = reference.split('/')

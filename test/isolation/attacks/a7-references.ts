@@ -5,7 +5,7 @@ const to = (reference: unknown) => observation({ subject: { reference } })
 
 /** Texts in place of `Type/id` that one server or another follows to a record. */
 const spellings = [
-  'Patient/{stranger}', 'Patient/{stranger}/_history/1', '{backend}/Patient/{stranger}', 'http://127.0.0.1/fhir/Patient/{stranger}', './Patient/{stranger}', '/Patient/{stranger}', '//Patient/{stranger}', 'Patient//{stranger}', '../fhir/Patient/{stranger}',
+  'Patient/{stranger}', 'Patient/{stranger}/_history/1', '{backend}/Patient/{stranger}', 'https://gateway.test/v1/fhir/Patient/{stranger}', 'https://gateway.test/v1/fhir/Patient/{stranger}/_history/1', 'https://gateway.test/v1/fhir/Patient?_id={stranger}', 'http://127.0.0.1/fhir/Patient/{stranger}', './Patient/{stranger}', '/Patient/{stranger}', '//Patient/{stranger}', 'Patient//{stranger}', '../fhir/Patient/{stranger}',
   'Patient/{stranger}?x', ' Patient/{stranger}', 'Patient/{stranger} ', 'Patient/{stranger}#x', 'Patient/{stranger}|1', '{stranger}', 'patient/{stranger}', 'Patient?_id={stranger}', 'Patient?identifier=urn:mrn|{stranger}', 'Patient?family={stranger}', 'Patient/{stranger}/', 'Patient/{stranger}/Observation/1', 'Patient/%7Bstranger}',
   'urn:uuid:{stranger}', 'urn:oid:1.2.3', '#{stranger}', 'ValueSet/{stranger}', 'Subscription/{stranger}', 'Binary/{stranger}', 'Practitioner/{stranger}', 'Patient/{stranger}\\u0000', 'Patient/{stranger}%00', 'Patient\\{stranger}', 'Patient/{stranger},Patient/{own}', 'https://evil.example/fhir/Patient/{stranger}', 'javascript:x', ''
 ]
@@ -36,8 +36,10 @@ const places: ReadonlyArray<readonly [string, object]> = [
   ['canonical with a version', { resourceType: 'QuestionnaireResponse', status: 'completed', questionnaire: 'Questionnaire/{stranger}|1' }],
   ['canonical with a fragment', { resourceType: 'QuestionnaireResponse', status: 'completed', questionnaire: 'Questionnaire/{stranger}#x' }],
   ['canonical below the datastore', { resourceType: 'QuestionnaireResponse', status: 'completed', questionnaire: '{backend}/Questionnaire/{stranger}' }],
+  ['canonical below the gateway', { resourceType: 'QuestionnaireResponse', status: 'completed', questionnaire: 'https://gateway.test/v1/fhir/Questionnaire/{stranger}|1' }],
   ['attachment', { resourceType: 'DocumentReference', status: 'current', content: [{ attachment: { url: 'Binary/{stranger}' } }] }],
   ['attachment below the datastore', { resourceType: 'DocumentReference', status: 'current', content: [{ attachment: { url: '{backend}/Binary/{stranger}' } }] }],
+  ['attachment below the gateway', { resourceType: 'DocumentReference', status: 'current', content: [{ attachment: { url: 'https://gateway.test/v1/fhir/Binary/{stranger}' } }] }],
   ['photo', { resourceType: 'Patient', photo: [{ url: 'Binary/{stranger}' }] }],
   ['link', { resourceType: 'Patient', link: [{ other: ofPatient, type: 'seealso' }] }],
   ['stored Bundle', { resourceType: 'Bundle', type: 'collection', entry: [{ resource: to('Patient/{stranger}') }] }],
