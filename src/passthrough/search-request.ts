@@ -41,7 +41,7 @@ export function readSearch (type: string, { query, isLenient, fhirBase }: Asking
   const parts: Parts = { parameters: [], joins: [], includes: [], single: new Map(), asked: [] }
   for (const pair of query) {
     try {
-      readParameter(parts, type, relative(pair, type, fhirBase))
+      readParameter(parts, type, pair, fhirBase)
       parts.asked.push(pair)
     } catch (error) {
       if (!(isLenient && error instanceof Failure && error.code === 'UNKNOWN_FILTER')) throw error
@@ -96,12 +96,13 @@ export function readShape (single: ReadonlyMap<string, string>): Shape | undefin
 
 const singles = new Set(['_count', '_total', '_summary', '_elements', '_cursor'])
 
-function readParameter (parts: Parts, type: string, [name, value]: SearchParameter): void {
+function readParameter (parts: Parts, type: string, pair: QueryPair, fhirBase: string): void {
+  const [name, value] = relative(pair, type, fhirBase)
   if (singles.has(name)) addSingle(parts.single, name, value)
   else if (name === '_sort') parts.parameters.push([name, readSort(type, value)])
   else if (/^_(?:rev)?include(?::|$)/.test(name)) parts.includes.push(readInclude(type, name, value))
-  else if (name.startsWith('_has:')) parts.joins.push(readHas(type, name, value))
-  else if (name.includes('.')) parts.joins.push(readChain(type, name, value))
+  else if (name.startsWith('_has:')) parts.joins.push(readHas(type, [name, value], fhirBase))
+  else if (name.includes('.')) parts.joins.push(readChain(type, [name, value], fhirBase))
   else parts.parameters.push([demandKnown(type, name), value])
 }
 
@@ -134,22 +135,25 @@ function demandModifier (type: string, name: string): string {
 }
 
 /** `subject:Patient.name`, `patient.name`. */
-function readChain (type: string, name: string, value: string): Join {
+function readChain (type: string, [name, value]: SearchParameter, fhirBase: string): Join {
   const [, reference = '', target, condition = ''] = /^([a-z][A-Za-z0-9_-]*)(?::([A-Za-z]+))?\.(.+)$/.exec(name) ?? []
   if (condition.includes('.')) throw refused(printable(name), 'a chain can follow only one reference; search in two steps')
   if (followedBy(type, reference) === undefined) throw unknownReference(type, name)
   const [plain = ''] = condition.split(':', 1)
   const possible = target === undefined ? parameterOf(type, reference)?.targets ?? [] : [target]
   const types = possible.filter(candidate => isTenantType(candidate) && parameterOf(candidate, plain) !== undefined)
-  if (types.length === 0 || types.length > mostTargets) throw refused(printable(name), `name one type that the reference can point to, as in ${reference || 'reference'}:Type.parameter, and one of its search parameters`)
+  const [read, ...others] = types.map(candidate => relative([condition, value], candidate, fhirBase))
+  // A URL here may be a record to one type and a mere text to another.
+  const isOne = read !== undefined && others.every(([, text]) => text === read[1])
+  if (!isOne || types.length > mostTargets) throw refused(printable(name), `name one type that the reference can point to, as in ${reference || 'reference'}:Type.parameter, and one of its search parameters`)
   for (const each of types) demandModifier(each, condition)
-  return { direction: 'chain', types, reference, condition: [condition, value] }
+  return { direction: 'chain', types, reference, condition: read }
 }
 
 const mostTargets = 5
 
 /** `_has:Observation:patient:code`. */
-function readHas (type: string, name: string, value: string): Join {
+function readHas (type: string, [name, value]: SearchParameter, fhirBase: string): Join {
   const [, from = '', reference = '', ...rest] = name.split(':')
   const condition = rest.join(':')
   if (/^_has(?::|$)/.test(condition) || condition.includes('.')) throw refused('_has', 'can follow only one reference; search in two steps')
@@ -157,7 +161,7 @@ function readHas (type: string, name: string, value: string): Join {
   const leadsHere = followedBy(from, reference) !== undefined && (targets === undefined || targets.includes(type))
   if (!isTenantType(from) || !leadsHere) throw refused('_has', `expected _has:Type:parameter:condition, with an R4 search parameter of that type that refers to ${type}`)
   demandKnown(from, condition)
-  return { direction: 'has', types: [from], reference, condition: [condition, value] }
+  return { direction: 'has', types: [from], reference, condition: relative([condition, value], from, fhirBase) }
 }
 
 function readInclude (type: string, name: string, value: string): Following {
