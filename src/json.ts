@@ -7,11 +7,29 @@ import { randomUUID } from 'node:crypto'
 /** Nesting that a client's body may have; FHIR R4 resources rarely pass 15. */
 export const maxDepth = 64
 
+/** Values in objects and lists: each takes many times its text in memory. A Bundle of 16 MiB has 1,400,000 where its records are dense. */
+const mostValues = 2_000_000
+/** Of {@link ExactNumber}, which costs twenty times what another value does. */
+const mostExactNumbers = 100_000
+
+/** What a client's texts of JSON may still hold: those of one request share it. */
+export class JsonBudget {
+  values = mostValues
+  exactNumbers = mostExactNumbers
+}
+
 /** Thrown for a body that is refused; `reason` is fit to be shown and never repeats what was sent. */
 export class JsonRefused extends Error {
   constructor (readonly reason: string) {
     super(reason)
     this.name = 'JsonRefused'
+  }
+}
+
+/** Thrown for what would take too much memory and time to be read. */
+export class JsonTooLarge extends JsonRefused {
+  constructor () {
+    super(`at most ${mostValues} values, of which ${mostExactNumbers} may be numbers such as 1.10, 1e2 or with more than 15 digits`)
   }
 }
 
@@ -32,11 +50,12 @@ const exactNumberMet = new Error('exact number')
 /**
  * Reads what a client sent: RFC 8259 strictly, no name twice in one object, no `__proto__`, no NUL or lone surrogate in
  * text, at most {@link maxDepth} deep.
+ * @param budget what it may hold; what it holds is taken off
  * @throws {JsonRefused}
  */
-export function parseStrict (body: Uint8Array): unknown {
+export function parseStrict (body: Uint8Array, budget = new JsonBudget()): unknown {
   const text = decode(body)
-  const { depth, members, numbers } = scan(text)
+  const { depth, members, numbers } = scan(text, budget)
   if (depth > maxDepth) throw new JsonRefused(`nested deeper than ${maxDepth} levels`)
   const value = parseOrRefuse(text, numbers)
   if (numbers.some(number => isOutOfRange(number.text))) throw new JsonRefused('a number is too large, too small or too long')
@@ -128,22 +147,32 @@ interface ExactText { readonly start: number, readonly text: string }
 
 interface Scan { readonly depth: number, readonly members: number, readonly numbers: readonly ExactText[] }
 
-/** What the engine's parser does not tell of a text: how deep it nests, how many members it names, the numbers it would change. */
-function scan (text: string): Scan {
+/** What a datastore stored is read, however much it is. */
+const unbounded: JsonBudget = { values: Infinity, exactNumbers: Infinity }
+
+/**
+ * What the engine's parser does not tell of a text: how deep it nests, how many members it names, the numbers it would change.
+ * @throws {JsonTooLarge} as soon as the text holds more than the budget
+ */
+function scan (text: string, budget: JsonBudget = unbounded): Scan {
   const numbers: ExactText[] = []
-  let [depth, deepest, members] = [0, 0, 0]
+  let [depth, deepest, members, values] = [0, 0, 0, 0]
   for (let i = 0; i < text.length; i++) {
     const char = text[i]!
     if (char === '"') i = endOfText(text, i)
-    else if (char === '{' || char === '[') deepest = Math.max(deepest, ++depth)
-    else if (char === '}' || char === ']') depth--
+    else if (char === ',' || char === '{' || char === '[') {
+      if (++values > budget.values) throw new JsonTooLarge()
+      if (char !== ',') deepest = Math.max(deepest, ++depth)
+    } else if (char === '}' || char === ']') depth--
     else if (char === ':') members++
     else if (char === '-' || (char >= '0' && char <= '9')) {
       const number = numberAt(text, i)
-      if (isExact(number)) numbers.push({ start: i, text: number })
+      if (isExact(number) && numbers.push({ start: i, text: number }) > budget.exactNumbers) throw new JsonTooLarge()
       i += number.length - 1
     }
   }
+  budget.values -= values
+  budget.exactNumbers -= numbers.length
   return { depth: deepest, members, numbers }
 }
 
@@ -201,19 +230,23 @@ const marker = randomUUID()
 
 function parseMarked (text: string, numbers: readonly ExactText[]): unknown {
   if (numbers.length === 0) return JSON.parse(text)
+  let marked = ''
   let from = 0
-  const pieces = numbers.map(number => {
-    const piece = `${text.slice(from, number.start)}"${marker}${number.text}"`
+  for (const number of numbers) {
+    marked += `${text.slice(from, number.start)}"${marker}${number.text}"`
     from = number.start + number.text.length
-    return piece
-  })
-  return unmarked(JSON.parse(pieces.join('') + text.slice(from)))
+  }
+  return unmarked(JSON.parse(marked + text.slice(from)))
 }
 
 /** The value with its marked texts as numbers, changed in place. */
 function unmarked (value: unknown): unknown {
   if (typeof value === 'string') return value.startsWith(marker) ? new ExactNumber(value.slice(marker.length)) : value
   if (value === null || typeof value !== 'object') return value
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) value[at] = unmarked(value[at])
+    return value
+  }
   const holder = value as Record<string, unknown>
   for (const key of Object.keys(holder)) {
     if (key.startsWith(marker)) throw new SyntaxError('a number is used as a name')

@@ -10,6 +10,16 @@ export function unescaped (text: string): string {
   return text.replace(/\\([\\,|$])/g, '$1')
 }
 
+/** How many parts {@link splitUnescaped} would make. */
+export function countUnescaped (text: string, separator: ',' | '|'): number {
+  let parts = 1
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '\\') at++
+    else if (text[at] === separator) parts++
+  }
+  return parts
+}
+
 /** Splits at a separator that no backslash precedes; the parts keep their escapes. */
 export function splitUnescaped (text: string, separator: ',' | '|'): string[] {
   const parts = ['']

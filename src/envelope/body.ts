@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import type { FastifyRequest } from 'fastify'
-import { JsonRefused, parseStrict } from '../json.js'
+import { JsonRefused, JsonTooLarge, parseStrict, type JsonBudget } from '../json.js'
 import { Failure } from './failures.js'
 
 /** The media types of a JSON body; a PATCH is told apart by the body's shape, not by these. */
@@ -19,11 +19,16 @@ function readBody (request: FastifyRequest, body: Buffer): unknown {
   return body.length === 0 ? undefined : parseBody(body)
 }
 
-/** The JSON value of a body that is not empty. @throws {Failure} INVALID_JSON */
-export function parseBody (body: Uint8Array): unknown {
+/**
+ * The JSON value of a body that is not empty.
+ * @param budget what this and other texts of the request may hold together
+ * @throws {Failure} INVALID_JSON, PAYLOAD_TOO_LARGE
+ */
+export function parseBody (body: Uint8Array, budget?: JsonBudget): unknown {
   try {
-    return parseStrict(body)
+    return parseStrict(body, budget)
   } catch (error) {
+    if (error instanceof JsonTooLarge) throw new Failure('PAYLOAD_TOO_LARGE', { message: `Send less at once: ${error.reason}.` })
     if (error instanceof JsonRefused) throw new Failure('INVALID_JSON', { message: `Correct the JSON: ${error.reason}.` })
     throw error
   }

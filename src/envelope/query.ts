@@ -5,6 +5,8 @@ export type QueryPair = readonly [name: string, value: string]
 
 /** Characters that a value has at most where nothing else is said. */
 export const longestValue = 2000
+const mostPairs = 1_000
+const longestName = 2000
 
 /**
  * The names and values of a query or form in their order, decoded once.
@@ -13,10 +15,14 @@ export const longestValue = 2000
  * @throws {Failure} BAD_REQUEST
  */
 export function pairsIn (search: string, longest: number | ((name: string) => number) = longestValue): readonly QueryPair[] {
-  return search.split('&').filter(part => part !== '').map(part => {
+  // A form of 16 MiB could hold eight million.
+  const parts = search.split('&', mostPairs + 1)
+  if (parts.length > mostPairs) throw refused('query', `at most ${mostPairs} parameters`)
+  return parts.filter(part => part !== '').map(part => {
     const equals = part.indexOf('=')
     const name = decode(equals < 0 ? part : part.slice(0, equals))
     const value = equals < 0 ? '' : decode(part.slice(equals + 1))
+    if (name.length > longestName) throw refused('query', `at most ${longestName} characters in the name of a parameter`)
     const most = typeof longest === 'number' ? longest : longest(name)
     if (value.length > most) throw refused(printable(name), `at most ${most} characters`)
     return [name, value] as const

@@ -2,6 +2,7 @@ import { failureOf } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
 import { pairsIn } from '../envelope/query.js'
 import { parseBody } from '../envelope/body.js'
+import { JsonBudget } from '../json.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
 import { inEntries } from '../tenant-guard/bundles/in-entry.js'
 import type { Batch, BundleEntry, Criteria, FhirInteraction, FhirSearch, Transaction } from '../tenant-guard/fhir-interaction.js'
@@ -25,7 +26,8 @@ type ReadRequest = (request: FhirRequest) => FhirInteraction
 export function readBundle (request: FhirRequest, readRequest: ReadRequest): Batch | Transaction {
   const { type, entry = [] } = bundleIn(request.body)
   if (!Array.isArray(entry) || entry.length > mostEntries) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected a list of at most ${mostEntries} requests.` })
-  const read = (item: unknown, at: number): BundleEntry => inEntry(at, () => readEntry(item, request, readRequest))
+  const budget = new JsonBudget()
+  const read = (item: unknown, at: number): BundleEntry => inEntry(at, () => readEntry(item, request, { readRequest, budget }))
   const { showsWritten } = request
   if (type === 'batch') return { kind: 'batch', type: 'Bundle', entries: withFewJoins(entry.map((item, at) => orFailure(() => read(item, at)))), showsWritten }
   if (type !== 'transaction') throw new Failure('BAD_REQUEST', { message: 'Bundle.type: expected batch or transaction.' })
@@ -52,7 +54,13 @@ function bundleIn (body: unknown): FhirElement {
 const entryMembers = new Set(['fullUrl', 'resource', 'request', 'id', 'link'])
 const requestMembers = new Set(['method', 'url', 'ifMatch', 'ifNoneExist', 'ifNoneMatch', 'ifModifiedSince', 'id'])
 
-function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, readRequest: ReadRequest): BundleEntry {
+interface EntryParts {
+  readonly readRequest: ReadRequest
+  /** What the patches of the whole Bundle may hold. */
+  readonly budget: JsonBudget
+}
+
+function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, { readRequest, budget }: EntryParts): BundleEntry {
   const { fullUrl, resource, request } = isObject(item) && Object.keys(item).every(name => entryMembers.has(name)) ? item : refuse()
   if (!isObject(request) || !Object.keys(request).every(name => requestMembers.has(name))) refuse()
   const { method, url, ifMatch, ifNoneMatch, ifNoneExist } = request as FhirElement
@@ -62,7 +70,7 @@ function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, read
     method: methodOf(method as string),
     path: segmentsOf(path),
     query: withoutFormat(pairsIn(query, Infinity)),
-    body: method === 'PATCH' ? patchIn(resource) : resource,
+    body: method === 'PATCH' ? patchIn(resource, budget) : resource,
     ifMatch: readVersion(ifMatch),
     hasOtherPrecondition: ifNoneMatch !== undefined,
     ifNoneExist: readCriteria(ifNoneExist),
@@ -95,12 +103,12 @@ function localUrl (url: string, fhirBase: string): string {
 }
 
 /** A patch comes as a Binary, since an entry holds a resource. */
-function patchIn (resource: unknown): unknown {
+function patchIn (resource: unknown, budget: JsonBudget): unknown {
   const { resourceType, contentType, data } = isObject(resource) ? resource : refuse()
   if (resourceType !== 'Binary' || contentType !== 'application/json-patch+json' || typeof data !== 'string') {
     throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send a patch in a Bundle as a Binary with contentType application/json-patch+json and the JSON Patch in data.' })
   }
-  return parseBody(Buffer.from(data, 'base64'))
+  return parseBody(Buffer.from(data, 'base64'), budget)
 }
 
 function refuse (): never {

@@ -16,6 +16,7 @@ const formats = new Set(['application/fhir+ndjson', 'application/fhir ndjson', '
 const mostFilters = 100
 const mostFiltersOfAType = 8
 const longestName = 200
+const mostNames = 1_000
 const longestValue = 2_000
 
 const known = new Set(['_outputFormat', '_since', '_type', '_typeFilter', '_elements'])
@@ -88,12 +89,18 @@ function readSince (text: string | undefined): string | undefined {
   return since
 }
 
+function namesIn (parameter: string, values: readonly string[]): string[] {
+  const names = values.flatMap(value => value.split(',', mostNames + 1))
+  if (names.length > mostNames) throw refused(parameter, `at most ${mostNames} names in one export`)
+  return names
+}
+
 const typesAt = (level: ExportLevel): string[] => [...resourceTypes].filter(type => isTenantType(type) && (level === 'system' || parametersInto('Patient', type) !== undefined))
 
 function typesIn (level: ExportLevel, values: readonly string[], isLenient: boolean): string[] {
   const possible = typesAt(level)
   if (values.length === 0) return possible
-  const named = values.flatMap(value => value.split(','))
+  const named = namesIn('_type', values)
   const unknown = named.filter(type => !possible.includes(type))
   if (unknown.length > 0 && !isLenient) throw refused('_type', level === 'system' ? 'expected comma-separated R4 types whose records can belong to one organization' : 'expected comma-separated types of the Patient compartment')
   return [...new Set(named.filter(type => possible.includes(type)))]
@@ -126,7 +133,7 @@ function conditionsIn (type: string, query: string, fhirBase: string): SearchPar
 }
 
 function elementsIn (values: readonly string[], isLenient: boolean): string[] {
-  const named = values.flatMap(value => value.split(','))
+  const named = namesIn('_elements', values)
   const isKnown = (element: string): boolean => {
     const [name, type, ...more] = element.split('.').reverse() as [string, string?, ...string[]]
     return more.length === 0 && (type === undefined ? [...resourceTypes].some(each => hasElement(each, name)) : isTenantType(type) && hasElement(type, name))

@@ -8,7 +8,7 @@ import { isModifier, modifiersOf, takesModifier } from '../tenant-guard/modifier
 import { isTenantType } from '../tenant-guard/resource-types.js'
 import { linkElements } from '../tenant-guard/writes/link-elements.js'
 import { ownReference } from '../tenant-guard/writes/own-references.js'
-import { splitUnescaped } from '../search-values.js'
+import { countUnescaped, splitUnescaped } from '../search-values.js'
 import type { FhirRequest } from './fhir-request.js'
 
 const mostCount = 1_000
@@ -46,10 +46,9 @@ export function readSearch (type: string, { query, isLenient, fhirBase }: Asking
     } catch (error) {
       if (!(isLenient && error instanceof Failure && error.code === 'UNKNOWN_FILTER')) throw error
     }
+    demandFew(parts)
   }
   if (parts.single.has('_cursor') && query.length > 1) throw refused('_cursor', 'must be the only parameter, because it contains the whole search')
-  demandFew(parts.includes)
-  if (joinedBy(parts.joins) > mostJoined) throw refused('_has', `at most ${mostJoined} chains and _has parameters in one search; a chain counts once for each type that its reference can point to, unless it names one, as in reference:Type.parameter`)
   demandBounded(parts)
   return searchOf(type, parts)
 }
@@ -166,7 +165,7 @@ function readHas (type: string, [name, value]: SearchParameter, fhirBase: string
 
 function readInclude (type: string, name: string, value: string): Following {
   const [, kind, modifier] = /^_((?:rev)?include)(?::(.*))?$/s.exec(name) ?? []
-  const [from = '', parameter = '', target, ...more] = value.split(':')
+  const [from = '', parameter = '', target, ...more] = value.split(':', 4)
   const direction = kind === 'include' ? 'include' : 'revinclude'
   const iterate = modifier === 'iterate'
   const isFromHere = direction === 'revinclude' || iterate || from === type
@@ -180,20 +179,27 @@ export function joinedBy (joins: readonly Join[]): number {
   return joins.reduce((sum, { types }) => sum + types.length, 0)
 }
 
-function demandFew (includes: readonly Following[]): void {
+/** While the parts are read, so that there are never more. */
+function demandFew ({ parameters, joins, includes }: Parts): void {
+  if (joinedBy(joins) > mostJoined) throw refused('_has', `at most ${mostJoined} chains and _has parameters in one search; a chain counts once for each type that its reference can point to, unless it names one, as in reference:Type.parameter`)
+  if (parameters.length + joins.length > mostConditions) throw tooManyConditions()
   if (includes.length > mostIncludes) throw refused('_include', `at most ${mostIncludes} in one search`)
   if (includes.filter(({ iterate }) => iterate === true).length > mostIterated) throw refused('_include', `at most ${mostIterated} with :iterate`)
 }
 
 function demandBounded ({ parameters, joins }: Parts): void {
-  const lists = [...parameters, ...joins.map(({ condition }) => condition)].map(([name, value]) => ({ name, values: splitUnescaped(value, ',').length }))
+  const lists = [...parameters, ...joins.map(({ condition }) => condition)].map(([name, value]) => ({ name, values: countUnescaped(value, ',') }))
   const conditions = lists.reduce((sum, { name, values }) => sum + (name === '_sort' ? values : 1), 0)
-  if (conditions > mostConditions) throw refused('query', `at most ${mostConditions} search parameters and _sort keys in one search`)
+  if (conditions > mostConditions) throw tooManyConditions()
   if (lists.reduce((sum, { values }) => sum + values, 0) > mostValues) throw refused('query', `at most ${mostValues} values in one search, counting each comma-separated value`)
 }
 
+const tooManyConditions = (): Failure => refused('query', `at most ${mostConditions} search parameters and _sort keys in one search`)
+
 function readSort (type: string, value: string): string {
-  for (const key of value.split(',')) demandKnown(type, key.replace(/^-/, ''))
+  const keys = value.split(',', mostConditions + 1)
+  if (keys.length > mostConditions) throw tooManyConditions()
+  for (const key of keys) demandKnown(type, key.replace(/^-/, ''))
   return value
 }
 

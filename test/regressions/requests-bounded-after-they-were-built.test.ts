@@ -1,0 +1,94 @@
+import { spawnSync } from 'node:child_process'
+import t from 'tap'
+import { pairsIn, type QueryPair } from '../../src/envelope/query.js'
+import { JsonBudget, parseStrict } from '../../src/json.js'
+import { interactionOf } from '../../src/passthrough/interaction-of.js'
+import type { Batch, FhirSearch } from '../../src/tenant-guard/fhir-interaction.js'
+import { startGateway } from '../harness/gateway.js'
+import { bundle, formType, isRefused, patchEntry, sender } from '../passthrough/world.js'
+
+const { values: mostValues, exactNumbers: mostExact } = new JsonBudget()
+const list = (item: string, length: number) => `[${`${item},`.repeat(length - 1)}${item}]`
+const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://gateway.test/v1/fhir' }
+
+// 16 MiB of [1.0,1.0,…] kept the gateway busy for 20 s, and took 1.8 GB; so did forms of two million names.
+t.test('16 MiB of what is refused is refused in little memory', async t => {
+  const script = `
+    import { pairsIn } from './src/envelope/query.ts'
+    import { JsonBudget, parseStrict } from './src/json.ts'
+    import { readSearch } from './src/passthrough/search-request.ts'
+    const fill = (part, head = '', tail = '') => head + part.repeat(16 * 1024 * 1024 / part.length - 20) + tail
+    const requests = {
+      numbers: () => parseStrict(Buffer.from(fill('1.0,', '[', '1]'))),
+      objects: () => parseStrict(Buffer.from(fill('{},', '[', '1]'))),
+      names: () => pairsIn(fill('name=a&'), Infinity),
+      values: () => readSearch('Patient', { query: [['_id', fill('a,')]], isLenient: false, fhirBase: '' }),
+      keys: () => readSearch('Patient', { query: [['_sort', fill('name,')]], isLenient: false, fhirBase: '' })
+    }
+    try {
+      requests[process.argv[1]]()
+    } catch (error) {
+      console.log(error.name)
+    }`
+  for (const [request, refusal] of Object.entries({ numbers: 'JsonRefused', objects: 'JsonRefused', names: 'Failure', values: 'Failure', keys: 'Failure' })) {
+    const { stdout, signal } = spawnSync(process.execPath, ['--max-old-space-size=96', '--import', './test/harness/typescript.js', '--input-type=module', '--eval', script, request], { encoding: 'utf8' })
+    t.match({ stdout, signal }, { stdout: refusal, signal: null }, request)
+  }
+})
+
+t.test('a body holds two million values, and a hundred thousand numbers that keep their text', async t => {
+  for (const [item, most] of [['1', mostValues], ['1.0', mostExact]] as const) {
+    t.equal((parseStrict(Buffer.from(list(item, most))) as unknown[]).length, most)
+    t.throws(() => parseStrict(Buffer.from(list(item, most + 1))), { name: 'JsonRefused', reason: /^at most 2000000 values, of which 100000 may be/ })
+  }
+  const send = await senderOf(t)
+  isRefused(t, await send('POST', '/Patient', `{"resourceType":"Patient","x":${list('1.0', mostExact + 1)}}`), { status: 413, code: 'too-long', diagnostics: /^Send less at once: / }, 'told as too large')
+})
+
+t.test('16 MiB of dense records are read', async t => {
+  const component = { code: { coding: [{ system: 'http://loinc.org', code: '8480-6' }] }, valueQuantity: { value: 120, unit: 'mmHg' } }
+  const resource = { resourceType: 'Observation', status: 'final', component: Array.from({ length: 145 }, () => component) }
+  const text = JSON.stringify(bundle('transaction', ...Array.from({ length: 1_000 }, () => ({ resource, request: { method: 'POST', url: 'Observation' } }))))
+  t.ok(text.length > 15.5 * 1024 * 1024 && text.length < 16 * 1024 * 1024)
+  t.match(parseStrict(Buffer.from(text)), { resourceType: 'Bundle' })
+})
+
+t.test('the patches of a Bundle hold together what a body may hold', async t => {
+  const patches = Array.from({ length: 4 }, (_, at) => patchEntry(`Patient/${at}`, []))
+  for (const { resource } of patches as any[]) resource.data = Buffer.from(`[{"op":"add","path":"/x","value":${list('1.0', mostExact / 2)}}]`).toString('base64')
+  const { entries } = interactionOf({ ...plain, method: 'POST', path: [], query: [], body: bundle('batch', ...patches) }) as Batch
+  t.strictSame(entries.map(entry => 'failure' in entry ? entry.failure.code : entry.interaction.kind), ['patch', 'patch', 'PAYLOAD_TOO_LARGE', 'PAYLOAD_TOO_LARGE'])
+})
+
+t.test('a query or form has a thousand parameters, and a thousand that are left out too', async t => {
+  const query = (length: number) => Array.from({ length }, (_, at) => `name${at}=a`).join('&')
+  t.equal(pairsIn(query(1_000)).length, 1_000)
+  t.throws(() => pairsIn(query(1_001)), { code: 'BAD_REQUEST', message: 'query: at most 1000 parameters' })
+  t.throws(() => pairsIn(`${'a:'.repeat(1_001)}=a`, Infinity), { code: 'BAD_REQUEST', message: /at most 2000 characters/ })
+  const send = await senderOf(t)
+  const lenient = { ...formType, prefer: 'handling=lenient' }
+  t.equal((await send('POST', '/Patient/_search', query(1_000), lenient)).status, 200)
+  isRefused(t, await send('POST', '/Patient/_search', query(1_001), lenient), { status: 400, diagnostics: /at most 1000 parameters/ }, 'in a form')
+  isRefused(t, await send('POST', '', bundle('transaction', { request: { method: 'GET', url: `Patient?${query(1_001)}` } })), { status: 400, diagnostics: /at most 1000 parameters/ }, 'in an entry')
+})
+
+t.test('of the parameters of a search no more are read than it may have', async t => {
+  for (const [name, most, message] of [['identifier', 50, /search parameters/], ['subject:Patient.family', 20, /chains/], ['_include', 60, /_include/]] as const) {
+    let read = 0
+    const pairs = Array.from({ length: 1_000 }, (_, at): QueryPair => [name, name === '_include' ? 'Observation:subject' : `${at}`])
+    const query = Object.assign([...pairs], { * [Symbol.iterator] () { for (const pair of pairs) { read++; yield pair } } })
+    t.throws(() => interactionOf({ ...plain, method: 'GET', path: ['Observation'], query }) as FhirSearch, { code: 'BAD_REQUEST', message })
+    t.equal(read, most + 1, name)
+  }
+})
+
+t.test('an export names a thousand elements', async t => {
+  const asked = (names: number) => interactionOf({ ...plain, isLenient: true, method: 'GET', path: ['$export'], query: [['_elements', Array.from({ length: names }, (_, at) => `a${at}`).join(',')]] })
+  t.match(asked(1_000), { kind: 'export' })
+  t.throws(() => asked(1_001), { code: 'BAD_REQUEST', message: '_elements: at most 1000 names in one export' })
+})
+
+async function senderOf (t: Parameters<typeof startGateway>[0]) {
+  const gateway = await startGateway(t)
+  return sender(gateway, (await gateway.createKey()).secret)
+}
