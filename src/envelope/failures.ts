@@ -43,6 +43,9 @@ export const catalog = {
 
 export type FailureCode = keyof typeof catalog
 
+/** How many issues are told of what a client sent, where there may be a hundred thousand. */
+export const mostIssues = 20
+
 /** One thing to correct. `expression` names fields of the request; `diagnostics` never repeats a value. */
 export interface Issue {
   readonly severity: 'error' | 'warning'

@@ -1,13 +1,10 @@
-import { fieldIssue, type Issue } from '../../envelope/failures.js'
+import { fieldIssue, mostIssues, type Issue } from '../../envelope/failures.js'
 import { nearest } from '../../envelope/nearest.js'
 import { printable } from '../../envelope/query.js'
 import { ExactNumber } from '../../json.js'
 import type { FhirElement, FhirResource } from '../fhir.js'
 import { isResourceType, membersOf, type Member } from './elements.js'
 import { primitives } from './primitives.js'
-
-/** How many faults of a resource are told: a body may have a hundred thousand. */
-const mostIssues = 20
 
 /** Where the walk into a resource is. A path is put together of it only where something is wrong. */
 interface Walk {

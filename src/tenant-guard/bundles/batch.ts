@@ -6,12 +6,17 @@ import type { FhirAnswer } from '../fhir-answer.js'
 import type { Batch, BundleEntry } from '../fhir-interaction.js'
 import { inTurns } from '../in-turns.js'
 import { policy } from '../policy.js'
+import { linksIn, recordsOf } from '../writes/references.js'
 
 /** How an entry is performed: as the same request alone. */
 export type Perform = (interaction: BundleEntry['interaction']) => Promise<FhirAnswer>
 
-/** Performs each entry for itself; what goes wrong with one is said in its place and stops no other. */
+/**
+ * Performs each entry for itself; what goes wrong with one is said in its place and stops no other.
+ * @throws {Failure} VALIDATION_ERROR when all together refer to more records than a request may
+ */
 export async function batch (door: Door, { entries, showsWritten }: Batch, perform: Perform): Promise<FhirAnswer> {
+  recordsOf(entries.flatMap(entry => 'interaction' in entry && 'resource' in entry.interaction ? linksIn(entry.interaction.resource, [door.backend.baseUrl]) : []))
   const answers = await inTurns(entries, async (entry): Promise<EntryAnswer> => {
     if ('failure' in entry) return { outcome: entry, isShown: false }
     const outcome = await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error)))

@@ -4,7 +4,7 @@ import type { Door } from '../door.js'
 import type { Transaction } from '../fhir-interaction.js'
 import { inTurns } from '../in-turns.js'
 import { ownedAmong } from '../look-up.js'
-import { linksIn, ReferenceFailure } from '../writes/references.js'
+import { linksIn, ReferenceFailure, recordsOf } from '../writes/references.js'
 import { soleMatch } from '../writes/sole-match.js'
 import { pathInEntry } from './in-entry.js'
 import type { Write } from './transaction-writes.js'
@@ -28,7 +28,7 @@ export async function demandAllReferences (door: Door, writes: ReadonlyArray<Wri
   const made = new Set(writes.map(write => write?.fullUrl).filter(fullUrl => fullUrl !== undefined))
   const links = resolved.flatMap((write, at) => write?.resource === undefined ? [] : linksIn(write.resource, [door.backend.baseUrl]).map(link => ({ ...link, path: pathInEntry(link.path, at) })))
   const outside = links.filter(({ reference }) => !made.has(reference))
-  const records = new Set(outside.map(({ record }) => record).filter(record => record !== undefined))
+  const records = recordsOf(outside)
   const believed = [...records].filter(record => door.ownership.isKnown(placeOf(door), record))
   const owned = await ownedAmong(door, records)
   const refused = outside.filter(({ record }) => record === undefined || !owned.has(record))

@@ -1,4 +1,4 @@
-import { Failure } from '../../envelope/failures.js'
+import { Failure, mostIssues } from '../../envelope/failures.js'
 import { ExactNumber } from '../../json.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/kit/path.js'
@@ -17,17 +17,32 @@ export interface Link {
 
 /** A write that refers to something which is not the tenant's: unknown, deleted and foreign alike. */
 export class ReferenceFailure extends Failure {
-  /** The references at fault as they stand in the resource; `issues` has their paths in the same order. For no log and no message. */
+  /** The first references at fault as they stand in the resource; `issues` has their paths in the same order. For no log and no message. */
   readonly references: readonly string[]
 
   constructor (links: readonly Link[], cause?: unknown) {
-    const issues = links.map(({ path }) => ({ severity: 'error', code: 'business-rule', diagnostics: message, expression: [path] } as const))
+    const told = links.slice(0, mostIssues)
+    const issues = told.map(({ path }) => ({ severity: 'error', code: 'business-rule', diagnostics: message, expression: [path] } as const))
     super('VALIDATION_ERROR', { message, issues, cause })
-    this.references = links.map(({ reference }) => reference)
+    this.references = told.map(({ reference }) => reference)
   }
 }
 
 const message = 'A reference must lead to an existing record of the same organization.'
+
+/** Different records that a request, or a line of an import, may refer to: whether each is the tenant's is looked up, and the request counts once. */
+export const mostReferred = 10_000
+
+/**
+ * The different records that links lead to.
+ * @throws {Failure} VALIDATION_ERROR for more than {@link mostReferred}
+ */
+export function recordsOf (links: readonly Link[]): ReadonlySet<string> {
+  const records = new Set(links.map(({ record }) => record).filter(record => record !== undefined))
+  if (records.size <= mostReferred) return records
+  const says = `Send less at once: a request can refer to at most ${mostReferred} different records.`
+  throw new Failure('VALIDATION_ERROR', { message: says, issues: [{ severity: 'error', code: 'too-costly', diagnostics: says }] })
+}
 
 /** What a part of a resource refers to, as texts: what {@link ReferenceFailure.references} can be compared with. */
 export function referencesIn (part: FhirElement): readonly string[] {

@@ -10,7 +10,7 @@ import { ownedAmong } from '../look-up.js'
 import { gone, metaOf } from '../reads/read-record.js'
 import { withRecord } from './as-stored.js'
 import { notAccepted } from './not-accepted.js'
-import { linksIn, ReferenceFailure } from './references.js'
+import { linksIn, ReferenceFailure, recordsOf } from './references.js'
 import { isId } from '../resource-types.js'
 import { marked, stamp } from './stamp.js'
 
@@ -103,7 +103,7 @@ interface Checked {
 
 async function demandOwnReferences (door: Door, resource: FhirResource, cause?: unknown): Promise<Checked> {
   const links = linksIn(resource, [door.backend.baseUrl])
-  const records = new Set(links.map(({ record }) => record).filter(record => record !== undefined))
+  const records = recordsOf(links)
   const believed = [...records].filter(record => door.ownership.isKnown(placeOf(door), record))
   const owned = await ownedAmong(door, records)
   const refused = links.filter(({ record }) => record === undefined || !owned.has(record))
