@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
+import { valuesOf } from '../envelope/sole-header.js'
 
 /** What the header is called and what stands in it, for the documentation too. */
 export const idempotencyKey = { header: 'Idempotency-Key', form: '^[!-~]{1,255}$', lifetimeHours: 24, replayedHeader: 'Idempotent-Replayed' } as const
@@ -10,7 +11,7 @@ export const idempotencyKey = { header: 'Idempotency-Key', form: '^[!-~]{1,255}$
  * @throws {Failure} BAD_REQUEST
  */
 export function readIdempotencyKey (rawHeaders: readonly string[]): string | undefined {
-  const keys = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === idempotencyKey.header.toLowerCase())
+  const keys = valuesOf(rawHeaders, idempotencyKey.header)
   const [key] = keys
   if (key === undefined) return undefined
   if (keys.length === 1 && new RegExp(idempotencyKey.form).test(key)) return key

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 import type { QueryPair } from '../envelope/query.js'
+import { soleHeader } from '../envelope/sole-header.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
 import type { FhirRequest } from './fhir-request.js'
 
@@ -46,9 +47,8 @@ export function isContent ({ method, headers }: FastifyRequest, path: FhirReques
 }
 
 /** The Binary of a body that is its content; the header X-Security-Context names whose it is, and is checked as any reference. */
-export function binaryOf ({ headers }: FastifyRequest, content: Buffer): FhirResource {
-  const reference = headers['x-security-context']
-  if (Array.isArray(reference)) throw new Failure('BAD_REQUEST', { message: 'Send one X-Security-Context header.' })
+export function binaryOf ({ headers, raw }: FastifyRequest, content: Buffer): FhirResource {
+  const reference = soleHeader(raw.rawHeaders, 'X-Security-Context')
   return {
     resourceType: 'Binary',
     contentType: headers['content-type']!.trim(),

@@ -4,6 +4,7 @@ import { parseBody, requireUtf8 } from '../envelope/body.js'
 import { hasOtherPrecondition } from '../envelope/conditions.js'
 import { Failure } from '../envelope/failures.js'
 import { pairsIn, queryOf, type QueryPair } from '../envelope/query.js'
+import { soleHeader } from '../envelope/sole-header.js'
 import { asksForContent, binaryOf, isContent } from './binary.js'
 import { readCriteria, readVersion, segmentsOf, withoutFormat, type FhirRequest } from './fhir-request.js'
 import { withOwnReferences } from '../tenant-guard/writes/own-references.js'
@@ -32,7 +33,7 @@ export function readRequest (request: FastifyRequest, { fhirBase, prefix }: Fhir
     body: form.length > 0 ? undefined : bodyIn(request, path, fhirBase),
     ifMatch: readVersion(headers['if-match']),
     hasOtherPrecondition: hasOtherPrecondition(headers),
-    ifNoneExist: readCriteria(headers['if-none-exist']?.toString()),
+    ifNoneExist: readCriteria(soleHeader(raw.rawHeaders, 'If-None-Exist')),
     isLenient,
     showsWritten: returns === 'representation',
     ...wantsContent && { wantsContent },

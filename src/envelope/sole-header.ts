@@ -1,0 +1,23 @@
+import { Failure } from './failures.js'
+
+/**
+ * The values of a header, one for each time that it was sent. Node's `headers` joins them with commas, which mean something in some.
+ * @param rawHeaders names and values by turns, as Node's `rawHeaders` has them
+ */
+export function valuesOf (rawHeaders: readonly string[], name: string): readonly string[] {
+  return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name.toLowerCase())
+}
+
+/**
+ * The value of a header that tells one thing in ASCII; undefined when it was not sent. Node takes other bytes for Latin-1, while
+ * clients mean UTF-8.
+ * @param rawHeaders as in {@link valuesOf}
+ * @throws {Failure} BAD_REQUEST
+ */
+export function soleHeader (rawHeaders: readonly string[], name: string): string | undefined {
+  const values = valuesOf(rawHeaders, name)
+  if (values.length > 1) throw new Failure('BAD_REQUEST', { message: `${name}: send the header once.` })
+  const [value] = values
+  if (value !== undefined && !/^[ -~]*$/.test(value)) throw new Failure('BAD_REQUEST', { message: `${name}: expected printable ASCII characters; percent-encode others as UTF-8.` })
+  return value
+}
