@@ -35,6 +35,8 @@ export interface JobFiles {
   size: (name: string) => Promise<number | undefined>
   /** Where a database of the job may be. It is not encrypted, so nothing that says anything of a person may be in it. */
   path: (name: string) => string
+  /** Looks whether such a database may grow. @throws {Failure} BACKEND_UNAVAILABLE when too little is left of the disk */
+  requireRoom: () => Promise<void>
   /** Deletes one. */
   remove: (name: string) => Promise<void>
 }

@@ -111,6 +111,7 @@ function filesOn (disk: Map<string, Buffer>, step: () => void): JobFiles {
     },
     read: (name, { start = 0, end } = {}) => Readable.from([disk.get(name)!.subarray(start, end)]),
     size: async name => disk.get(name)?.length,
+    requireRoom: async () => {},
     path: () => { throw new Error('an export has no database') },
     remove: async name => { disk.delete(name) }
   }

@@ -1,10 +1,9 @@
 import { constants } from 'node:fs'
-import { open, statfs, type FileHandle } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { open, type FileHandle } from 'node:fs/promises'
 import type { ReaderOptions } from './file-reader.js'
 import { frameBytes, keyFor, sealed } from './frames.js'
 import { endOfFrameBefore, PieceList } from './pieces.js'
-import { inTrouble, noRoom } from './spool-trouble.js'
+import { inTrouble } from './spool-trouble.js'
 import type { FileWriter } from '../work.js'
 
 /** How much gathers before it goes to the disk. */
@@ -18,8 +17,8 @@ interface WriterOptions extends ReaderOptions {
   readonly from: number
   /** Of the file as it was when the place was noted. */
   readonly mark?: string | undefined
-  /** What is to stay free on the disk, since others write there too. */
-  readonly reserveBytes: number
+  /** Throws when too little is left of the disk. */
+  readonly requireRoom: () => Promise<void>
   /** Throws when somebody else may be writing. */
   readonly requireHeld: () => void
 }
@@ -36,7 +35,7 @@ interface WriterOptions extends ReaderOptions {
 export async function openWriter (options: WriterOptions): Promise<FileWriter> {
   return await inTrouble(async () => {
     const { path, listPath, secret, from, mark } = options
-    await requireRoom(options)
+    await options.requireRoom()
     options.requireHeld()
     const file = await open(path, from === 0 ? constants.O_RDWR | constants.O_CREAT : 'r+', 0o600)
     try {
@@ -54,11 +53,6 @@ export async function openWriter (options: WriterOptions): Promise<FileWriter> {
       throw error
     }
   })
-}
-
-async function requireRoom ({ path, reserveBytes }: Pick<WriterOptions, 'path' | 'reserveBytes'>): Promise<void> {
-  const { bavail, bsize } = await statfs(dirname(path))
-  if (bavail * bsize < reserveBytes) throw noRoom(new Error(`less than ${reserveBytes} bytes are free`))
 }
 
 /** Where a writer is: the file, its pieces, and where on the disk the next frame goes. */
@@ -172,7 +166,7 @@ class SealingWriter implements FileWriter {
   async #put (parts: readonly Buffer[], length: number): Promise<void> {
     this.#unlooked += length
     if (this.#unlooked >= lookedAfterBytes) {
-      await requireRoom(this.#options)
+      await this.#options.requireRoom()
       this.#unlooked = 0
     }
     for (let rest = parts; rest.length > 0;) {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync } from 'node:fs'
-import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { isJobId, type Job } from '../../jobs/job.js'
@@ -9,7 +9,7 @@ import { madeOnce } from '../../made-once.js'
 import { bytesOf, type ReaderOptions } from './file-reader.js'
 import { openWriter } from './file-writer.js'
 import { PieceList, plainBytesOf } from './pieces.js'
-import { inTrouble } from './spool-trouble.js'
+import { inTrouble, noRoom } from './spool-trouble.js'
 import type { JobFiles } from '../work.js'
 
 /** Where the spool is, and what it leaves of the disk to others. */
@@ -49,14 +49,15 @@ export class Spool {
   of ({ id, fileKey }: Pick<Job, 'id' | 'fileKey'>, requireHeld = () => {}): JobFiles {
     const folder = this.#folder(id)
     const key = Buffer.from(fileKey, 'base64')
-    const { reserveBytes } = this.#options
+    const requireRoom = async (): Promise<void> => await inTrouble(() => this.#requireRoom(folder))
     const path = (name: string): string => join(folder, goodName(name))
     const parts = (name: string) => ({ path: path(name), listPath: path(name) + listSuffix, secret: { key, name } })
     return {
-      write: async (name, from = 0, mark) => await openWriter({ ...parts(name), from, mark, reserveBytes, requireHeld }),
+      write: async (name, from = 0, mark) => await openWriter({ ...parts(name), from, mark, requireRoom, requireHeld }),
       read: (name, range) => Readable.from(bytesOf(parts(name), range), { objectMode: false, highWaterMark: readBytes }),
       size: async name => await sizeOf(parts(name)),
       path,
+      requireRoom,
       remove: async name => { for (const suffix of ['', listSuffix]) await rm(path(name) + suffix, { force: true }) }
     }
   }
@@ -71,6 +72,12 @@ export class Spool {
     const ids = (await readdir(this.#options.directory)).filter(isJobId)
     const changes = await Promise.all(ids.map(id => lastChange(this.#folder(id))))
     return ids.filter((_, i) => changes[i]! < time.getTime())
+  }
+
+  async #requireRoom (folder: string): Promise<void> {
+    const { reserveBytes } = this.#options
+    const { bavail, bsize } = await statfs(folder)
+    if (bavail * bsize < reserveBytes) throw noRoom(new Error(`less than ${reserveBytes} bytes are free`))
   }
 
   #folder (id: string): string {
