@@ -17,7 +17,7 @@ t.test('an import whose files were changed by somebody else than the gateway end
   const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
   t.after(() => sandbox.close())
   let tenants = 0
-  const start = (t: Test) => startOwnScene(t, { fhirUrl: sandbox.url, lines, isUsual: true, tenantId: `t-${++tenants}` })
+  const start = (t: Test, tenantId = `t-${++tenants}`) => startOwnScene(t, { fhirUrl: sandbox.url, lines, isUsual: true, tenantId })
   const inIndex = ({ files }: OwnScene, change: (db: Database.Database) => unknown) => {
     const db = new Database(files.path(indexFile))
     change(db)
@@ -58,8 +58,7 @@ t.test('an import whose files were changed by somebody else than the gateway end
     'an input that is exchanged while its lines are written': scene => exchangeInput(scene, lines.map(line => ({ ...line, language: 'en' }))),
     'an index from which a line was taken': scene => inIndex(scene, db => db.prepare('DELETE FROM lines WHERE line = 599').run()),
     'a line that is given another\'s place': scene => inIndex(scene, db =>
-      db.prepare('UPDATE lines SET at = (SELECT at FROM lines WHERE line = 1), bytes = (SELECT bytes FROM lines WHERE line = 1) WHERE state < 2').run()),
-    'a record that is given another\'s name, so that references would lead to it': scene => inIndex(scene, exchangeNames)
+      db.prepare('UPDATE lines SET at = (SELECT at FROM lines WHERE line = 1), bytes = (SELECT bytes FROM lines WHERE line = 1) WHERE state < 2').run())
   }
   for (const [what, change] of Object.entries(inTheMiddle)) {
     await t.test(what, async t => {
@@ -69,6 +68,24 @@ t.test('an import whose files were changed by somebody else than the gateway end
       await t.rejects(scene.run(), changed)
     })
   }
+
+  await t.test('a record that there was before and that is given another\'s name, so that references would lead to it', async t => {
+    t.equal(await (await start(t, 't-twice')).run(), 'ended')
+    const scene = await start(t, 't-twice')
+    t.equal(await scene.run(4), 'broken off')
+    inIndex(scene, exchangeNames)
+    await t.rejects(scene.run(), changed)
+  })
+
+  await t.test('but a reference to a new record leads to the one of its name, whatever an index says', async t => {
+    const scene = await start(t)
+    t.equal(await scene.run(3), 'broken off')
+    inIndex(scene, exchangeNames)
+    t.equal(await scene.run(), 'ended')
+    const [patient, observation] = [1, 301].map(line => scene.results()[line - 1]!.id)
+    const stored = await (await fetch(`${sandbox.url.replace(/\/$/, '')}/Observation/${observation}`)).json() as { subject: { reference: string } }
+    t.equal(stored.subject.reference, `Patient/${patient}`)
+  })
 })
 
 /** Of the first two lines, and of what leads to them. */

@@ -71,11 +71,13 @@ export interface OwnSceneSettings {
   readonly tenantId?: string
   readonly most?: number
   readonly dryRun?: boolean
+  /** Throws when too little is left of the disk for the index. */
+  readonly requireRoom?: JobFiles['requireRoom']
   /** How the input comes when it is read from its beginning. */
   readonly reading?: (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
 }
 
-export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, isUsual = false, tenantId = 't-own', most = 1_000, dryRun = false, reading }: OwnSceneSettings): Promise<OwnScene> {
+export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, isUsual = false, tenantId = 't-own', most = 1_000, dryRun = false, reading, requireRoom = async () => {} }: OwnSceneSettings): Promise<OwnScene> {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
   const backend = new HttpBackend({ name: 'own', baseUrl: fhirUrl })
   const { offers, close } = await listen(url => new Offers(url))
@@ -146,7 +148,7 @@ export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, is
       return reading === undefined || name !== 'input' || range?.start !== 0 ? chunks : Readable.from(reading(chunks), { objectMode: false })
     }
     try {
-      await doJob({ job, files: { ...stored, read }, signal, save: async change => { job = { ...job, ...change } }, log: pino({ level: 'silent' }) })
+      await doJob({ job, files: { ...stored, read, requireRoom }, signal, save: async change => { job = { ...job, ...change } }, log: pino({ level: 'silent' }) })
       return 'ended'
     } catch (error) {
       if (left < 0) return 'broken off'

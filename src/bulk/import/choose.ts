@@ -11,8 +11,8 @@ export interface Chosen {
   readonly doomed: ReadonlyArray<{ readonly line: IndexedLine, readonly because: Referred }>
 }
 
-/** How many lines, and bytes of them, are written together. */
-export interface Bounds { readonly lines: number, readonly bytes: number }
+/** How many lines, and bytes of them, are written together; and after how many references, those of lines that have to wait included, no more are looked for. */
+export interface Bounds { readonly lines: number, readonly bytes: number, readonly references: number }
 
 /** Lines that are looked at for each that may be chosen. */
 const farther = 4
@@ -54,6 +54,7 @@ class Choice implements Chosen {
   /** Lines of circles and lines that failed, which need not be looked at again. */
   readonly #looked = new Set<number>()
   #bytes = 0
+  #references = 0
   #isFull = false
 
   constructor (index: IndexFile, bounds: Bounds) {
@@ -62,25 +63,32 @@ class Choice implements Chosen {
   }
 
   get isFull (): boolean {
-    return this.#isFull || this.lines.length >= this.#bounds.lines
+    return this.#isFull || this.lines.length >= this.#bounds.lines || this.#hasLooked
+  }
+
+  /** Whether no more is to be looked for. What is first in the order of writing is always looked at, and waits for nothing but what is under way. */
+  get #hasLooked (): boolean {
+    return this.#references >= this.#bounds.references
   }
 
   has (line: number): boolean {
     return this.#chosen.has(line) || this.#looked.has(line)
   }
 
-  /** @returns false when there is no more room */
+  /** @returns false when no more are to be added */
   add (together: readonly IndexedLine[]): boolean {
     const own = new Set(together.map(({ line }) => line))
     if (own.size > 1) for (const line of own) this.#looked.add(line)
-    const referred = together.flatMap(({ line }) => this.#index.referred(line)).filter(({ line }) => !own.has(line))
+    const all = together.flatMap(({ line }) => this.#index.referred(line))
+    this.#references += all.length
+    const referred = all.filter(({ line }) => !own.has(line))
     const because = referred.find(({ state }) => state === states.failed)
     if (because !== undefined) {
       for (const line of together) this.doomed.push({ line, because })
       for (const line of own) this.#looked.add(line)
-      return this.doomed.length < this.#bounds.lines * farther
+      return !this.#hasLooked && this.doomed.length < this.#bounds.lines * farther
     }
-    if (!referred.every(({ line, state }) => state === states.done || this.#chosen.has(line))) return true
+    if (!referred.every(({ line, state }) => state === states.done || this.#chosen.has(line))) return !this.#hasLooked
     const bytes = together.reduce((sum, { bytes }) => sum + bytes, 0)
     const isFull = this.lines.length + together.length > this.#bounds.lines || this.#bytes + bytes > this.#bounds.bytes
     if (isFull && this.lines.length > 0) {
@@ -90,6 +98,6 @@ class Choice implements Chosen {
     this.lines.push(...together)
     for (const line of own) this.#chosen.add(line)
     this.#bytes += bytes
-    return true
+    return !this.#hasLooked
   }
 }

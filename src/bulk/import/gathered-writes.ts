@@ -20,7 +20,7 @@ export class GatheredWrites {
     this.#commit = db.prepare('COMMIT')
   }
 
-  /** Does what asks many things. Each alone, SQLite locks the file and looks for a write that was broken off, which takes longer than the asking. */
+  /** Does what asks many things and changes none, since changes end what is asked together. Each alone, SQLite locks the file and looks for a write that was broken off, which takes longer than the asking. */
   together<T> (work: () => T): T {
     return this.#db.transaction(work)()
   }

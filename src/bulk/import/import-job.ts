@@ -97,14 +97,17 @@ async function * readAndOrder (errand: Errand): AsyncGenerator<void> {
   const { index, input } = errand
   if (!index.has('read')) yield * readLines(errand)
   requireNoneMissing(index, input)
-  if (!index.has('linked') || !index.has('ordered')) await orderLines(errand)
+  if (!index.has('ordered')) await orderLines(errand)
 }
 
 /** Tells how far the import is, until it is left. @throws when the job is somebody else's by now, or unwanted */
 async function telling (errand: Errand): Promise<void> {
   while (!errand.signal.aborted) {
     await pause(tellMs, undefined, { signal: errand.signal }).catch(() => {})
-    if (!errand.signal.aborted) await tell(errand)
+    if (errand.signal.aborted) return
+    // The index grows by results too.
+    await errand.work.files.requireRoom()
+    await tell(errand)
   }
 }
 

@@ -41,7 +41,7 @@ export class IndexFile {
     this.#hasEarlier = this.#sql.hasEarlier.get() !== undefined
   }
 
-  /** Does what asks many things. */
+  /** Does what asks many things and changes none. */
   together<T> (work: () => T): T {
     return this.#writes.together(work)
   }
@@ -146,12 +146,15 @@ export class IndexFile {
     return this.next().line - 1
   }
 
-  /** Notes which of these lines refer to which others that stand behind them. @returns whether none does */
-  link (stretch: Stretch): boolean {
-    return this.#writes.change(stretch.upTo - stretch.after, () => {
-      this.#sql.link.run(stretch)
-      return this.#sql.leadsOn.get(stretch) === undefined
+  /** Notes which lines behind them the first so many references lead to, of those that are not noted yet. @returns whether there were any */
+  link (most: number): boolean {
+    const upTo = this.#sql.unlinked.get(most) as number | undefined
+    if (upTo === undefined) return false
+    this.#writes.change(most, () => {
+      if (this.#sql.link.run(upTo).changes > 0) this.#sql.setMark.run('leads on' satisfies Mark)
+      this.#sql.dropLinked.run(upTo)
     })
+    return true
   }
 
   /** Has those of these lines that have no place yet written in the order in which they stand. */
@@ -179,7 +182,12 @@ export class IndexFile {
     return this.#sql.referred.all(line) as Referred[]
   }
 
-  /** Their numbers. */
+  /** How it ended with a line that is done or failed, sealed. */
+  result (line: number): Buffer {
+    return this.#sql.result.get(line) as Buffer
+  }
+
+  /** The numbers of the lines that one refers to. */
   targets (line: number): readonly number[] {
     return this.#sql.targets.all(line) as number[]
   }

@@ -39,7 +39,7 @@ export interface IndexedLine {
 export interface PlacedLine extends IndexedLine { readonly place: number }
 
 /** Something that a line refers to in this import. */
-export interface Referred { readonly line: number, readonly state: number, readonly result: Buffer | null, readonly type: string, readonly identity: Identity }
+export interface Referred { readonly line: number, readonly state: number, readonly plan: Plan | null, readonly type: string, readonly identity: Identity }
 
 /** How it ended with a line. */
 export interface Ending { readonly line: number, readonly isFailed: boolean, readonly result: Buffer }
@@ -52,8 +52,8 @@ export interface Part { readonly number: number, readonly at: number, readonly t
 
 export interface Counts { readonly total: number, readonly processed: number, readonly failed: number }
 
-/** How far the whole is: all lines, what they refer to, and their order are in the index. */
-export type Mark = 'read' | 'linked' | 'ordered'
+/** What is so of the whole: all lines are in the index, a line refers to one behind it, all lines have their place in the order of writing. */
+export type Mark = 'read' | 'leads on' | 'ordered'
 
 /** A row of lines. */
 export interface Stretch { readonly after: number, readonly upTo: number }

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
 
-/** The tables of an index. `links` is what lines refer to by the numbers of those lines; `refs` by what it is called, where no line before was called so. */
+/** The tables of an index. `links` is what lines refer to by the numbers of those lines; `refs` by what it is called, where no line before was called so, until all lines are known. */
 export const schema = `
   CREATE TABLE IF NOT EXISTS lines (
     line INTEGER PRIMARY KEY, at INTEGER NOT NULL, bytes INTEGER NOT NULL, type TEXT, identity TEXT UNIQUE,
@@ -38,11 +38,12 @@ export function statementsOn (db: Database.Database) {
     unordered: db.prepare('SELECT line FROM lines WHERE line > ? AND state < 2 AND place IS NULL ORDER BY line LIMIT ?'),
     isOrdered: db.prepare('SELECT 1 FROM lines WHERE line = ? AND (place IS NOT NULL OR state >= 2)'),
     nextPlace: db.prepare('SELECT coalesce(max(place), 0) + 1 AS place FROM lines WHERE state < 2'),
-    link: db.prepare(`INSERT OR IGNORE INTO links SELECT refs.line, target.line FROM refs JOIN lines AS target ON target.identity = refs.identity
-      WHERE refs.line > @after AND refs.line <= @upTo`),
-    leadsOn: db.prepare('SELECT 1 FROM links WHERE line > @after AND line <= @upTo AND target > line LIMIT 1'),
+    unlinked: db.prepare('SELECT line FROM (SELECT line FROM refs ORDER BY line LIMIT ?) ORDER BY line DESC LIMIT 1').pluck(),
+    link: db.prepare('INSERT OR REPLACE INTO links SELECT refs.line, target.line FROM refs JOIN lines AS target ON target.identity = refs.identity WHERE refs.line <= ?'),
+    dropLinked: db.prepare('DELETE FROM refs WHERE line <= ?'),
     placeAsRead: db.prepare('UPDATE lines SET place = line WHERE line > @after AND line <= @upTo AND state < 2 AND place IS NULL'),
-    referred: db.prepare('SELECT target.line, target.state, target.result, target.type, target.identity FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = ?'),
+    referred: db.prepare('SELECT target.line, target.state, target.plan, target.type, target.identity FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = ?'),
+    result: db.prepare('SELECT result FROM lines WHERE line = ?').pluck(),
     targets: db.prepare('SELECT target FROM links WHERE line = ?').pluck(),
     order: db.prepare('UPDATE lines SET place = @place, circle = @circle WHERE line = @line'),
     pending: db.prepare('SELECT line, place FROM lines WHERE state < 2 AND place > ? ORDER BY place LIMIT ?'),

@@ -31,12 +31,16 @@ async function targetsOfGroup (errand: Errand, lines: readonly NamedLine[]): Pro
   const { type, mapping } = lines[0]!.record
   const mayBeThere = await earlierRecords(errand, type)
   // What was sent before may be there though it was not before this import.
-  const asked = errand.index.together(() => lines.flatMap(({ line, record: { name } }) =>
-    (name === undefined ? [idOf(line.identity)] : [idOf(line.identity), name]).filter(id => line.plan !== null || mayBeThere(id))))
+  const asked = errand.index.together(() => lines.flatMap(line => idsOf(line).filter(id => line.line.plan !== null || mayBeThere(id))))
   const stored = asked.length === 0 ? new Map<string, StoredResource>() : await errand.store.stored({ type, ids: [...new Set(asked)], isWhole: mapping !== undefined })
-  return lines.map(({ line, record: { name } }) => {
-    const made = idOf(line.identity)
-    const before = stored.get(made) ?? (name === undefined ? undefined : stored.get(name))
-    return [line.line, { id: before?.id ?? made, before }] as const
+  return lines.map(line => {
+    const ids = idsOf(line)
+    const before = ids.map(id => stored.get(id)).find(record => record !== undefined)
+    return [line.line.line, { id: before?.id ?? ids[0], before }] as const
   })
+}
+
+/** Under which a line may be stored, first what the import gives it; one that was sent to be created is there under no other. */
+function idsOf ({ line: { identity, plan }, record: { name } }: NamedLine): readonly [string, ...string[]] {
+  return name === undefined || plan === 'created' ? [idOf(identity)] : [idOf(identity), name]
 }

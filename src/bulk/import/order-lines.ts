@@ -1,8 +1,8 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
 import { end, failedEnd, type Errand } from './errand.js'
-import type { Stretch } from './index-rows.js'
-import { ordered, TooDeep, type References, type Together } from './order.js'
+import { ordered, TooDeep, type Together } from './order.js'
+import { mostReferences } from './pace.js'
 
 /** Lines of a circle, which go into one transaction. */
 const mostInCircle = 500
@@ -12,58 +12,65 @@ const together = 1_000
 /** Puts all lines of an import in the order in which they can be written: as they stand, where none refers to one behind it. */
 export async function orderLines (errand: Errand): Promise<void> {
   const { index } = errand
-  const isInOrder = await linkAll(errand)
-  index.set('linked')
-  if (index.has('ordered')) return
-  if (isInOrder) await placeAll(errand)
-  else await orderAll(errand)
+  while (index.link(mostReferences)) await pause(errand)
+  if (index.has('leads on')) await orderAll(errand)
+  else await placeAll(errand)
   index.set('ordered')
 }
 
-async function linkAll (errand: Errand): Promise<boolean> {
-  let isInOrder = true
-  for await (const stretch of stretches(errand)) isInOrder = errand.index.link(stretch) && isInOrder
-  return isInOrder
+/** Requests have their turn, and the disk is looked at. */
+async function pause ({ signal, work: { files } }: Errand): Promise<void> {
+  await breathe()
+  signal.throwIfAborted()
+  await files.requireRoom()
 }
 
 async function placeAll (errand: Errand): Promise<void> {
-  for await (const stretch of stretches(errand)) errand.index.placeAsRead(stretch)
-}
-
-async function * stretches ({ index: { last }, signal }: Errand): AsyncGenerator<Stretch> {
+  const { index } = errand
+  const { last } = index
   for (let after = 0; after < last; after += together) {
-    yield { after, upTo: after + together }
-    await breathe()
-    signal.throwIfAborted()
+    index.placeAsRead({ after, upTo: after + together })
+    await pause(errand)
   }
 }
 
 async function orderAll (errand: Errand): Promise<void> {
-  const { index, signal } = errand
+  const { index } = errand
   const places = new Places(errand)
   for (let after = 0; ;) {
     const waiting = index.unordered(after, together)
     if (waiting.length === 0) return
-    const tooDeep = index.together(() => placeSome(waiting, errand, places))
-    if (tooDeep === undefined) after = waiting.at(-1)!
-    else fail(errand, tooDeep, 'The line\'s references lead through too many other lines.')
-    await breathe()
-    signal.throwIfAborted()
+    const placing = place(waiting, errand, places)
+    let step
+    do {
+      step = index.together(() => placing.next())
+      places.note()
+      await pause(errand)
+    } while (step.done !== true)
+    if (step.value === undefined) after = waiting.at(-1)!
+    else fail(errand, step.value.map(line => [line, 'The line\'s references lead through too many other lines.']))
   }
 }
 
-/** @returns lines in the way that can't be written: the rest is still to be ordered */
-function placeSome (waiting: readonly number[], { index }: Errand, places: Places): readonly number[] | undefined {
-  const references: References = { referred: line => index.targets(line), isOrdered: line => places.has(line) || index.isOrdered(line) }
+/** Stops whenever enough was looked at or found. @returns lines in the way that can't be written: the rest is still to be ordered */
+function * place (waiting: readonly number[], { index }: Errand, places: Places): Generator<void, readonly number[] | undefined> {
+  let looked = 0
+  const isOrdered = (line: number): boolean => {
+    looked++
+    return places.has(line) || index.isOrdered(line)
+  }
   try {
-    for (const lines of ordered(waiting, references)) places.add(lines)
+    for (const lines of ordered(waiting, { referred: line => index.targets(line), isOrdered })) {
+      places.add(lines)
+      if (looked < mostReferences && places.size < together) continue
+      yield
+      looked = 0
+    }
     return undefined
   } catch (error) {
-    // Not thrown on, since what was noted until here is to stay.
+    // Not thrown on, since what was found until here is to stay.
     if (error instanceof TooDeep) return error.lines
     throw error
-  } finally {
-    places.note()
   }
 }
 
@@ -71,6 +78,8 @@ function placeSome (waiting: readonly number[], { index }: Errand, places: Place
 class Places {
   readonly #errand: Errand
   readonly #next = new Map<number, { readonly place: number, readonly circle: number | null }>()
+  /** Lines that have none, with what they fail with. */
+  readonly #failed = new Map<number, string>()
   #place: number
 
   constructor (errand: Errand) {
@@ -78,23 +87,42 @@ class Places {
     this.#place = errand.index.nextPlace()
   }
 
+  get size (): number {
+    return this.#next.size + this.#failed.size
+  }
+
   has (line: number): boolean {
-    return this.#next.has(line)
+    return this.#next.has(line) || this.#failed.has(line)
   }
 
   add (lines: Together): void {
-    if (lines.length > mostInCircle) return fail(this.#errand, lines, `The line is part of a reference cycle of more than ${mostInCircle} lines.`)
+    const trouble = this.#troubleWith(lines)
     const circle = lines.length > 1 ? lines[0]! : null
-    for (const line of lines) this.#next.set(line, { place: this.#place++, circle })
-    if (this.#next.size >= together) this.note()
+    for (const line of lines) {
+      if (trouble === undefined) this.#next.set(line, { place: this.#place++, circle })
+      else this.#failed.set(line, trouble)
+    }
   }
 
+  /** Why lines of a circle can't be written, which only go together. */
+  #troubleWith (lines: Together): string | undefined {
+    const { index } = this.#errand
+    if (lines.length === 1) return undefined
+    if (lines.length > mostInCircle) return `The line is part of a reference cycle of more than ${mostInCircle} lines.`
+    const references = lines.reduce((sum, line) => sum + index.targets(line).length, 0)
+    return references > mostReferences ? `The line is part of a reference cycle whose lines together have more than ${mostReferences} references. Split the records.` : undefined
+  }
+
+  /** Puts them into the index. */
   note (): void {
     this.#errand.index.order([...this.#next].map(([line, place]) => ({ line, ...place })))
     this.#next.clear()
+    fail(this.#errand, this.#failed)
+    this.#failed.clear()
   }
 }
 
-function fail (errand: Errand, lines: readonly number[], message: string): void {
-  end(errand, lines.map(line => failedEnd(errand, { line, type: errand.index.typeOf(line) }, new Failure('VALIDATION_ERROR', { message }))))
+/** @param lines with what each fails with */
+function fail (errand: Errand, lines: Iterable<readonly [number, string]>): void {
+  end(errand, [...lines].map(([line, message]) => failedEnd(errand, { line, type: errand.index.typeOf(line) }, new Failure('VALIDATION_ERROR', { message }))))
 }

@@ -11,8 +11,9 @@ export interface References {
 
 interface Visit { readonly line: number, readonly number: number, lowest: number, readonly targets: readonly number[], next: number }
 
-/** Lines whose references are followed at a time, one from the other: memory is bounded by it. */
+/** Lines whose references are followed at a time, one from the other, and those references: memory is bounded by it. */
 const deepest = 20_000
+const mostFollowed = 100_000
 
 /** References that lead on and on, so that no order can be found in bounded memory. */
 export class TooDeep extends Error {
@@ -36,10 +37,12 @@ function * from (first: number, { referred, isOrdered }: References): Generator<
   const path: Visit[] = []
   const open: number[] = []
   let number = 0
+  let followed = 0
   const enter = (line: number): void => {
-    if (visits.size >= deepest) throw new TooDeep([...visits.keys()])
+    if (visits.size >= deepest || followed >= mostFollowed) throw new TooDeep([...visits.keys()])
     const visit: Visit = { line, number, lowest: number++, targets: referred(line), next: 0 }
     visits.set(line, visit)
+    followed += visit.targets.length
     path.push(visit)
     open.push(line)
   }
@@ -58,7 +61,10 @@ function * from (first: number, { referred, isOrdered }: References): Generator<
     if (before !== undefined) before.lowest = Math.min(before.lowest, visit.lowest)
     if (visit.lowest !== visit.number) continue
     const together = open.splice(open.lastIndexOf(visit.line))
-    for (const line of together) visits.delete(line)
+    for (const line of together) {
+      followed -= visits.get(line)!.targets.length
+      visits.delete(line)
+    }
     yield together.sort((a, b) => a - b)
   }
 }

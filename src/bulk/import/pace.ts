@@ -7,6 +7,8 @@ import { Parallelism } from './parallelism.js'
 export const mostLines = 200
 const fewestLines = 10
 export const mostBytes = 2 * 1024 * 1024
+/** Other records that a line may refer to; and that the lines of one transaction may, counted for each line. */
+export const mostReferences = 10_000
 /** Trouble that lasts so long, in milliseconds, is no moment's; and the longest single wait. */
 const patienceMs = 180_000
 const longestWaitMs = 15_000
@@ -37,8 +39,8 @@ export class Pace {
   }
 
   /** How much one transaction may hold. */
-  get bounds (): { readonly lines: number, readonly bytes: number } {
-    return { lines: this.#lines, bytes: mostBytes }
+  get bounds (): { readonly lines: number, readonly bytes: number, readonly references: number } {
+    return { lines: this.#lines, bytes: mostBytes, references: mostReferences }
   }
 
   /** @param lines that were stored together */

@@ -39,8 +39,9 @@ interface Known {
   readonly tickets: Tickets
 }
 
-/** Lines that are made ready between two breaths. */
+/** Lines that are made ready between two breaths, and bytes of them, which bound what they refer to. */
 const atOnce = 50
+const bytesAtOnce = 131_072
 
 /** Lines made ready to be written, or ended already. */
 export async function prepareAll (errand: Errand, lines: readonly IndexedLine[], tickets: Tickets): Promise<ReadonlyArray<Entry | LineEnd>> {
@@ -52,16 +53,28 @@ export async function prepareAll (errand: Errand, lines: readonly IndexedLine[],
   const all = lines.map(({ line }) => kept.get(line) ?? read.get(line)!)
   const found = errand.request.dryRun ? new Map(all.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }])) : await targetsOf(errand, all)
   const known: Known = { found, names: namesIn(all, found), tickets }
-  const changed = errand.index.together(() => [...kept.values()].filter(line => !isAsKept(errand, line, known))).map(({ line }) => line)
-  for (const { line } of changed) kept.delete(line)
-  for (const [line, record] of await readAgain(errand, changed)) read.set(line, record)
   const entries: Array<Entry | LineEnd> = []
-  for (let at = 0; at < lines.length; at += atOnce) {
-    const some = lines.slice(at, at + atOnce).map(({ line }) => ({ kept: kept.get(line), read: read.get(line)! }))
-    entries.push(...await Promise.all(errand.index.together(() => some.map(({ kept, read }) => kept === undefined ? prepare(errand, read, known) : entryOf(kept, known)))))
+  for (const some of stepsOf(lines)) {
+    const asKept = errand.index.together(() => new Set(some.filter(({ line }) => kept.has(line) && isAsKept(errand, kept.get(line)!, known))))
+    for (const [line, record] of await readAgain(errand, some.filter(line => kept.has(line.line) && !asKept.has(line)))) read.set(line, record)
+    entries.push(...await Promise.all(errand.index.together(() => some.map(line => asKept.has(line) ? entryOf(kept.get(line.line)!, known) : prepare(errand, read.get(line.line)!, known)))))
     await breathe()
   }
   return entries
+}
+
+function * stepsOf (lines: readonly IndexedLine[]): Generator<readonly IndexedLine[]> {
+  let step: IndexedLine[] = []
+  let bytes = 0
+  for (const line of lines) {
+    step.push(line)
+    bytes += line.bytes
+    if (step.length < atOnce && bytes < bytesAtOnce) continue
+    yield step
+    step = []
+    bytes = 0
+  }
+  if (step.length > 0) yield step
 }
 
 async function readAgain (errand: Errand, lines: readonly IndexedLine[]): Promise<Map<number, ReadLine>> {
@@ -81,8 +94,11 @@ function isAsKept (errand: Errand, { line, record: { record } }: KeptLine, { fou
 }
 
 /** The id under which a line is stored, or will be; undefined where that is not known. */
-function storedId ({ seal }: Errand, { line, state, result, identity }: Referred, found: Known['found']): string | undefined {
-  return found.get(line)?.id ?? (state === states.done ? seal.open(line, result!).id ?? idOf(identity) : undefined)
+function storedId ({ index, seal, request }: Errand, { line, state, plan, identity }: Referred, found: Known['found']): string | undefined {
+  const id = found.get(line)?.id
+  if (id !== undefined || state !== states.done) return id
+  // To open the result of each would take most of the time of a line that refers to many.
+  return request.dryRun || plan === 'created' ? idOf(identity) : seal.open(line, index.result(line)).id
 }
 
 function entryOf ({ line, record: { mapping, fields, record } }: KeptLine, { tickets }: Known): Entry {

@@ -11,7 +11,7 @@ import { idOf, type Identity } from './identities.js'
 import type { NewLine } from './index-rows.js'
 import { isBlank, linesOf, withoutMark, type RawLine } from './lines.js'
 import type { KeptRecord } from './kept-records.js'
-import { mostBytes, mostLines } from './pace.js'
+import { mostBytes, mostLines, mostReferences } from './pace.js'
 import { newContent, readRecord, type LineRecord } from './record.js'
 import { hasOpenFields, referredBy } from './references.js'
 import { failed } from './result.js'
@@ -32,6 +32,7 @@ export async function * readLines (errand: Errand): AsyncGenerator<void> {
     for (const line of lines) {
       part.add(line)
       if (part.isFull) {
+        await work.files.requireRoom()
         part = part.noted()
         yield
       }
@@ -57,6 +58,7 @@ class Part {
   readonly #twins = new Map<Identity, number>()
   readonly #uses: RecordUse[] = []
   #bytes = 0
+  #references = 0
 
   constructor (errand: Errand) {
     this.#errand = errand
@@ -64,7 +66,7 @@ class Part {
 
   /** Whether it has as much as a transaction may: records that were read are in memory until the part is noted. */
   get isFull (): boolean {
-    return this.#lines.length >= mostLines || this.#bytes >= mostBytes
+    return this.#lines.length >= mostLines || this.#bytes >= mostBytes || this.#references >= mostReferences
   }
 
   add ({ line, at, bytes, content }: RawLine): void {
@@ -75,11 +77,12 @@ class Part {
       record = this.#read({ line, at, content })
       identity = this.#identityOf(record)
       const made = this.#check(record, identity)
-      const refersTo = this.#refersTo(record, made)
+      const targets = this.#targetsOf(record, made)
       const read = { line, at, bytes, type: record.type, identity }
       const seal = this.#errand.seal.ofLine(read)
-      this.#print(line, record, made)
-      this.#lines.push({ ...read, seal, refersTo })
+      this.#print({ line, record, made, targets })
+      this.#references += targets.size
+      this.#lines.push({ ...read, seal, refersTo: [...targets.values()] })
     } catch (error) {
       this.#lines.push({ line, at, bytes, ...record && { type: record.type }, ...identity && { identity }, refersTo: [], failure: this.#failure(line, record?.type, error) })
     }
@@ -96,12 +99,12 @@ class Part {
     return new Part(this.#errand)
   }
 
-  #print (line: number, { body: _, ...read }: LineRecord, { fields, checked }: Made): void {
-    const { kept, identities } = this.#errand
+  #print ({ line, record: { body: _, ...read }, made: { fields, checked }, targets }: { readonly line: number, readonly record: LineRecord, readonly made: Made, readonly targets: ReadonlyMap<string, Identity> }): void {
+    const { kept } = this.#errand
     const isOpen = read.mapping !== undefined && hasOpenFields(read.mapping)
     if (isOpen || !kept.hasRoom) return
-    const targets: Targets = { get: record => `${record.slice(0, record.indexOf('/'))}/${idOf(identities.ofRecord(record))}` }
-    this.#records.set(line, { ...read, fields, record: checked.stamped(targets) })
+    const stored: Targets = { get: record => `${record.slice(0, record.indexOf('/'))}/${idOf(targets.get(record)!)}` }
+    this.#records.set(line, { ...read, fields, record: checked.stamped(stored) })
   }
 
   #read ({ line, at, content }: Pick<RawLine, 'line' | 'at' | 'content'>): LineRecord {
@@ -125,9 +128,12 @@ class Part {
     return { fields, checked: this.#errand.store.checked({ type: record.type, id: idOf(identity), resource }) }
   }
 
-  #refersTo ({ mapping }: LineRecord, { fields, checked: { links } }: Made): readonly Identity[] {
+  /** What a line refers to, as it calls it. */
+  #targetsOf ({ mapping }: LineRecord, { fields, checked: { links } }: Made): ReadonlyMap<string, Identity> {
     const { identities } = this.#errand
-    return [...referredBy(links, mapping, fields)].map(target => identities.ofRecord(target))
+    const records = referredBy(links, mapping, fields)
+    if (records.size > mostReferences) throw new Failure('VALIDATION_ERROR', { message: `A line can refer to at most ${mostReferences} other records. Split the record.` })
+    return new Map([...records].map(record => [record, identities.ofRecord(record)]))
   }
 
   /** What a line fails with, sealed; it counts as the same record sent alone would. */

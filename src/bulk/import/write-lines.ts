@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
 import { choose, type Chosen } from './choose.js'
 import { end, failedEnd, type Errand } from './errand.js'
@@ -24,13 +25,16 @@ export async function writeLines (errand: Errand, reading: AsyncGenerator<void>)
   try {
     for (;;) {
       errand.signal.throwIfAborted()
+      underWay.throwIfInTrouble()
       const chosen = batches.next()
       // While there is more to come, a transaction waits until it is full; and no more is read than fills it, so that it is still kept when it is written.
       const isReady = chosen !== undefined && chosen.lines.length > 0 && (isRead || chosen.isFull)
       if (chosen !== undefined && !isReady && !isRead && !isReading) underWay.begin(readOn())
       if (isReady) underWay.begin(batches.write(chosen.lines))
+      // Nothing is waited for, so that requests would have no turn.
+      if (isReady || (chosen !== undefined && chosen.doomed.length > 0)) await breathe()
       else if (underWay.size > 0) await underWay.one()
-      else if (chosen === undefined || chosen.doomed.length === 0) break
+      else break
     }
   } finally {
     await underWay.all()
@@ -72,8 +76,8 @@ class Batches {
 }
 
 /** What stood in the way of the line that this one refers to stands in its way as well, when it is nothing about the line. */
-function failureOfDoomed ({ seal }: Errand, { because: { line, result } }: Chosen['doomed'][number]): Failure {
-  const { code } = seal.open(line, result!)
+function failureOfDoomed ({ index, seal }: Errand, { because: { line } }: Chosen['doomed'][number]): Failure {
+  const { code } = seal.open(line, index.result(line))
   const says = `The record refers to line ${line} of this import, which failed.`
   if (code === 'MONTHLY_QUOTA_EXCEEDED' || code === 'SANDBOX_QUOTA_EXCEEDED') return new Failure(code)
   return new Failure('VALIDATION_ERROR', { message: says })
@@ -93,9 +97,13 @@ class UnderWay {
     this.#tasks.add(task)
   }
 
-  /** Waits until one has ended. @throws what the first one in trouble threw */
+  /** Waits until one has ended. */
   async one (): Promise<void> {
     await Promise.race(this.#tasks)
+  }
+
+  /** @throws what the first one in trouble threw */
+  throwIfInTrouble (): void {
     if (this.#trouble !== undefined) throw this.#trouble.error
   }
 
