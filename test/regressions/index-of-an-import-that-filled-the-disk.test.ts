@@ -67,11 +67,14 @@ for (const step of ['link', 'order', 'placeAsRead'] as const) {
 
 t.test('an import that runs out of room while it writes leaves when it tells how far it is', async t => {
   let isFull = false
-  const scene = await startScene(t, () => isFull, { lines: [{ resourceType: 'Patient' }, { resourceType: 'Patient' }], reading: async function * (chunks) {
-    yield * chunks
-    isFull = true
-    // Longer than until it is told the next time, however busy the machine is.
-    for (let waited = 0; waited < 50; waited++) await pause(100)
-  } })
+  const scene = await startScene(t, () => isFull, {
+    lines: [{ resourceType: 'Patient' }, { resourceType: 'Patient' }],
+    reading: async function * (chunks) {
+      yield * chunks
+      isFull = true
+      // Longer than until it is told the next time, however busy the machine is.
+      for (let waited = 0; waited < 50; waited++) await pause(100)
+    }
+  })
   await t.rejects(scene.run(), isWaiting)
 })

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { Failure } from '../../envelope/failures.js'
+import { mostReferred } from '../../tenant-guard/writes/references.js'
 import { Parallelism } from './parallelism.js'
 
 /** Lines of one transaction, at most and at least while the datastore has trouble; and bytes of them. */
@@ -8,7 +9,7 @@ export const mostLines = 200
 const fewestLines = 10
 export const mostBytes = 2 * 1024 * 1024
 /** Other records that a line may refer to; and that the lines of one transaction may, counted for each line. */
-export const mostReferences = 10_000
+export const mostReferences = mostReferred
 /** Trouble that lasts so long, in milliseconds, is no moment's; and the longest single wait. */
 const patienceMs = 180_000
 const longestWaitMs = 15_000
