@@ -44,7 +44,7 @@ export const catalog = {
 export type FailureCode = keyof typeof catalog
 
 /** How many issues are told of what a client sent, where there may be a hundred thousand. */
-export const mostIssues = 20
+export const mostIssues = 100
 
 /** One thing to correct. `expression` names fields of the request; `diagnostics` never repeats a value. */
 export interface Issue {

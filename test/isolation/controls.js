@@ -34,7 +34,7 @@ export const controls = [
   control('owner in the memory of owners', ['reads', 'references'], patch(guard('ownership'), '=== tenant;', '!== undefined;'), { ci: true }),
   control('references of a write', ['references'], patch(guard('writes/writes'), 'if (refused.length > 0)', 'if (false)'), { ci: true }),
   control('references of a transaction', ['bundles'], patch(guard('bundles/transaction-references'), 'if (refused.length > 0)', 'if (false)')),
-  control('references in contained resources', ['references'], patch(guard('writes/references'), 'step(key, value[key], walk)', "if (key !== 'contained') step(key, value[key], walk)")),
+  control('references in contained resources', ['references'], patch(guard('writes/references'), 'step(key, element[key], within)', "if (key !== 'contained') step(key, element[key], within)")),
   control('references in uris and canonicals', ['references'], patch(guard('writes/references'), 'else if (linkElements.has(key))', 'else if (false)')),
   control('one reading of a reference', ['references'], patch(guard('writes/references'), 'return isTenantType(type) && isId(id) && (history === undefined || isVersioned) ?', 'return isTenantType(type) && isId(id) ?')),
   control('tags that a client may store', ['writes'], patch(guard('writes/stamp'), 'labels.filter(label => !namesTenantSystem(label.system, tenant))', 'labels'), { ci: true }),
@@ -73,7 +73,7 @@ export const controls = [
   control('URLs of the datastore', ['reads'], patch(guard('public-urls'), 'return text.includes(backend.baseUrl) ?', 'return false ?')),
   control('links to pages', ['searches'], patch(guard('reads/sealed-link'), 'url: `${url}?_cursor=${cursor}`', 'url: `${url}?_cursor=${cursor}&at=${next}`')),
   control('errors in own words', ['writes'], patch(guard('writes/writes'), "message: 'Other records still refer to this one. Delete or change them first.'", 'message: answer.body'), { on: 'hapi' }),
-  control('one reading of JSON', ['writes'], patch('envelope/body.js', 'return parseStrict(body)', 'return JSON.parse(body)'), { ci: true }),
+  control('one reading of JSON', ['writes'], patch('envelope/body.js', 'return parseStrict(body, budget)', 'return JSON.parse(body)'), { ci: true }),
   control('no content encoding', ['writes', 'searches'], patch('envelope/body.js', 'if (encoding === undefined ||', 'if (true ||')),
   control('UTF-8 alone', ['writes'], patch('envelope/body.js', 'if (charsets.every(', 'if (true || charsets.every('))
 ]
