@@ -102,6 +102,7 @@ export class RunningJob {
   async #save (change: JobChange): Promise<void> {
     const { signal } = this.#leaving
     const { jobs, leaseMs } = this.#parts
+    // How far it came is told of a job all the same, once its work is left.
     if (isUnwanted(signal)) await jobs.save(this.#claimed.lease, change, leaseMs)
     for (let tries = 1; ; tries++) {
       signal.throwIfAborted()

@@ -17,7 +17,6 @@ const mostFilters = 100
 const mostFiltersOfAType = 8
 const longestName = 200
 const mostNames = 1_000
-const longestValue = 2_000
 
 const known = new Set(['_outputFormat', '_since', '_type', '_typeFilter', '_elements'])
 /** What would narrow an export: who sends it is not helped by more than was asked for. */
@@ -126,7 +125,7 @@ function filtersIn (values: readonly string[], types: readonly string[], { isLen
 }
 
 function conditionsIn (type: string, query: string, fhirBase: string): SearchParameter[] {
-  const pairs = pairsIn(query, longestValue)
+  const pairs = pairsIn(query)
   if (pairs.some(([name]) => name.startsWith('_lastUpdated'))) throw refused('_typeFilter', 'does not support _lastUpdated; use _since')
   if (pairs.some(([name]) => name.length > longestName) || pairs.length > mostFilters) throw refused('_typeFilter', 'is too long')
   return [...criteriaOf(type, pairs, fhirBase).parameters]

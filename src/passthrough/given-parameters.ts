@@ -1,6 +1,7 @@
 import { Failure } from '../envelope/failures.js'
 import { printable, refused } from '../envelope/query.js'
 import type { FhirElement } from '../mappings/fhir.js'
+import { isElement } from '../mappings/kit/path.js'
 
 /** One parameter of an operation: a text for a simple type, else an element such as a Coding. */
 export interface GivenParameter { readonly name: string, readonly value: string | FhirElement }
@@ -10,21 +11,16 @@ export interface GivenParameter { readonly name: string, readonly value: string 
  * @throws {Failure} BAD_REQUEST for what is no Parameters resource
  */
 export function parametersIn (body: unknown): readonly GivenParameter[] {
-  const { resourceType, parameter = [] } = isObject(body) ? body : {}
+  const { resourceType, parameter = [] } = isElement(body) ? body : {}
   if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send a Parameters resource as the operation defines it.' })
   return parameter.map(givenIn)
 }
 
 /** A part with one value and nothing else that could mean something: no extension, resource or part of its own. */
 function givenIn (part: unknown): GivenParameter {
-  const { name, ...content } = isObject(part) ? part : {}
+  const { name, ...content } = isElement(part) ? part : {}
   const [[member, value] = [], ...more] = Object.entries(content)
   if (typeof name !== 'string' || more.length > 0 || !/^value[A-Z]/.test(member ?? '')) throw refused('parameter', 'expected parts with a name and one value[x] each')
-  if (!isObject(value) && !['string', 'boolean', 'number'].includes(typeof value)) throw refused(printable(name), 'expected one value')
-  return { name, value: isObject(value) ? value : String(value) }
-}
-
-/** Whether a value is an object of JSON, and no number that keeps its text. */
-export function isObject (value: unknown): value is FhirElement {
-  return value !== null && typeof value === 'object' && !Array.isArray(value) && Object.getPrototypeOf(value) === Object.prototype
+  if (!isElement(value) && !['string', 'boolean', 'number'].includes(typeof value)) throw refused(printable(name), 'expected one value')
+  return { name, value: isElement(value) ? value : String(value) }
 }

@@ -1,9 +1,10 @@
 import { printable, refused } from '../envelope/query.js'
 import type { FhirElement } from '../mappings/fhir.js'
+import { isElement } from '../mappings/kit/path.js'
 import type { Terminology } from '../tenant-guard/fhir-interaction.js'
 import { terminologyOperations, type ParameterForm } from '../tenant-guard/operations/terminology-operations.js'
 import type { FhirRequest } from './fhir-request.js'
-import { isObject, parametersIn } from './given-parameters.js'
+import { parametersIn } from './given-parameters.js'
 
 type Given = Terminology['parameters'][number]
 
@@ -63,14 +64,14 @@ const codingMembers: Readonly<Record<string, Reader>> = { system: canonical, ver
 
 /** Of a Coding what tells which code it is. */
 function codingOf (name: string, value: unknown): FhirElement {
-  if (!isObject(value)) throw refused(name, 'expected a Coding, in a Parameters resource')
+  if (!isElement(value)) throw refused(name, 'expected a Coding, in a Parameters resource')
   const members = Object.entries(value).filter(([member]) => member !== 'userSelected' && member !== 'id')
   if (!members.every(([member]) => Object.hasOwn(codingMembers, member))) throw refused(name, 'expected a Coding with system, version, code and display')
   return Object.fromEntries(members.map(([member, item]) => [member, codingMembers[member]!(name, item as Given['value'])]))
 }
 
 function conceptOf (name: string, value: unknown): FhirElement {
-  const { coding = [], text: words, ...more } = isObject(value) ? value : {}
-  if (!isObject(value) || !Array.isArray(coding) || Object.keys(more).some(member => member !== 'id')) throw refused(name, 'expected a CodeableConcept with coding and text, in a Parameters resource')
+  const { coding = [], text: words, ...more } = isElement(value) ? value : {}
+  if (!isElement(value) || !Array.isArray(coding) || Object.keys(more).some(member => member !== 'id')) throw refused(name, 'expected a CodeableConcept with coding and text, in a Parameters resource')
   return { coding: coding.map(item => codingOf(name, item)), ...words !== undefined && { text: text('text', plain)(name, words as Given['value']) } }
 }

@@ -1,13 +1,11 @@
-import { parameterOf } from '../mappings/r4/search-parameters.js'
+import { parameterOf, type ParameterDefinition } from '../mappings/r4/search-parameters.js'
 import { resourceTypes } from './resource-types.js'
-
-type ParameterKind = NonNullable<ReturnType<typeof parameterOf>>['kind']
 
 /**
  * The modifiers that R4 has for a kind of search parameter and that look at nothing but the record itself. HAPI passes over
  * others without a word, so that `birthdate:not` would mean `birthdate`.
  */
-const ofKind: Readonly<Record<ParameterKind, readonly string[]>> = {
+const ofKind: Readonly<Record<ParameterDefinition['kind'], readonly string[]>> = {
   composite: [],
   date: ['missing'],
   number: ['missing'],

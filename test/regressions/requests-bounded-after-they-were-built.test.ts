@@ -55,7 +55,7 @@ t.test('16 MiB of dense records are read', async t => {
 
 t.test('the patches of a Bundle hold together what a body may hold', async t => {
   const patches = Array.from({ length: 4 }, (_, at) => patchEntry(`Patient/${at}`, []))
-  for (const { resource } of patches as any[]) resource.data = Buffer.from(`[{"op":"add","path":"/x","value":${list('1.0', mostExact / 2)}}]`).toString('base64')
+  for (const { resource } of patches as Array<{ resource: { data: string } }>) resource.data = Buffer.from(`[{"op":"add","path":"/x","value":${list('1.0', mostExact / 2)}}]`).toString('base64')
   const { entries } = interactionOf({ ...plain, method: 'POST', path: [], query: [], body: bundle('batch', ...patches) }) as Batch
   t.strictSame(entries.map(entry => 'failure' in entry ? entry.failure.code : entry.interaction.kind), ['patch', 'patch', 'PAYLOAD_TOO_LARGE', 'PAYLOAD_TOO_LARGE'])
 })
