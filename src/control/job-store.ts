@@ -44,14 +44,15 @@ export class JobStore implements Jobs {
   }
 
   async list (scope: JobScope, { count, before }: Parameters<Jobs['list']>[1]): Promise<JobPage> {
-    const { total } = await this.#of(scope).select(eb => eb.fn.countAll().as('total')).executeTakeFirstOrThrow()
+    const { total, unfinished } = await this.#of(scope)
+      .select(({ fn }) => [fn.countAll().as('total'), fn.countAll().filterWhere('completedAt', 'is', null).as('unfinished')]).executeTakeFirstOrThrow()
     const rows = await this.#of(scope).selectAll()
       .$if(before !== undefined, query => query.where(eb => eb.or([
         eb('createdAt', '<', before!.createdAt),
         eb.and([eb('createdAt', '=', before!.createdAt), eb('id', '<', before!.id)])
       ])))
       .orderBy('createdAt', 'desc').orderBy('id', 'desc').limit(count).execute()
-    return { jobs: rows.map(row => toJob({ ...row, checkpoint: null })), total: Number(total) }
+    return { jobs: rows.map(row => toJob({ ...row, checkpoint: null })), total: Number(total), unfinished: Number(unfinished) }
   }
 
   async cancel (id: string, scope: JobScope): Promise<Job | undefined> {

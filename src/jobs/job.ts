@@ -152,7 +152,12 @@ export interface Claimed {
 }
 
 /** Part of the jobs of a scope, and how many there are in all. */
-export interface JobPage { readonly jobs: readonly Job[], readonly total: number }
+export interface JobPage {
+  readonly jobs: readonly Job[]
+  readonly total: number
+  /** Those that wait or run. A control plane that is older than its gateways does not tell. */
+  readonly unfinished?: number
+}
 
 /** What became of a change: the work goes on, the client does not want it any more, or somebody else has it. */
 export const savings = ['going on', 'cancelled', 'lost'] as const

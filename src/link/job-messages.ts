@@ -80,7 +80,7 @@ const draft = Type.Object({ id, owner, request, storeId: id, fileKey: secret, pr
 const worker = Type.Object({ gateway: word, storeId: id, perTenant: Type.Integer({ minimum: 1 }), leaseMs: milliseconds } satisfies Told<Worker>, closed)
 const lease = Type.Object({ jobId: id, number: count } satisfies Told<Lease>, closed)
 const claimed = Type.Object({ job, lease, failures: count } satisfies Told<Claimed>, closed)
-const page = Type.Object({ jobs: several(job, 101), total: count } satisfies Told<JobPage>, closed)
+const page = Type.Object({ jobs: several(job, 101), total: count, unfinished: Type.Optional(count) } satisfies Told<JobPage>, closed)
 
 const change = Type.Object({
   progress: Type.Optional(progress),

@@ -55,7 +55,7 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
     for (const scope of [{ tenantId: 'org-b', mode: 'test' }, { tenantId: 'org-a', mode: 'live' }] as const) {
       t.equal(await jobs.find(id, scope), undefined)
       t.equal(await jobs.cancel(id, scope), undefined)
-      t.strictSame(await jobs.list(scope, { count: 10 }), { jobs: [], total: 0 })
+      t.strictSame(await jobs.list(scope, { count: 10 }), { jobs: [], total: 0, unfinished: 0 })
     }
     t.match(await jobs.find(id, owner), { status: 'pending' })
     await t.rejects(jobs.create(draftOf({ id, owner: { ...owner, tenantId: 'org-b' } })))
@@ -76,6 +76,9 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
       seen.push(...page.jobs.map(({ id }) => id))
     }
     t.strictSame(seen.toSorted(), ids.toSorted())
+    await jobs.cancel(ids[0]!, owner)
+    await jobs.claim(worker)
+    t.match(await jobs.list(owner, { count: 1 }), { total: 7, unfinished: 6 }, 'a cancelled one has ended, one that somebody works on has not')
     t.strictSame([seen[0], ...seen.slice(1, 4).toSorted(), ...seen.slice(4).toSorted()], [ids[6], ...ids.slice(3, 6).toSorted(), ...ids.slice(0, 3).toSorted()])
   })
 
@@ -236,7 +239,7 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
     const ended = await jobs.create(draftOf())
     await jobs.save((await jobs.claim(worker))!.lease, { end: { status: 'completed' } }, 0)
     await jobs.discard(ended.id, owner)
-    t.strictSame([await jobs.find(ended.id, owner), await jobs.list(owner, { count: 10 })], [undefined, { jobs: [], total: 0 }])
+    t.strictSame([await jobs.find(ended.id, owner), await jobs.list(owner, { count: 10 })], [undefined, { jobs: [], total: 0, unfinished: 0 }])
   })
 
   await t.test('a day after its end, or a week after its beginning, a job is gone for clients, and its store is told to delete it', async t => {

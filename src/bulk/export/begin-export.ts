@@ -1,15 +1,17 @@
 import { ownerOf, type ExportRequest, type Job, type JobOwner, type Jobs } from '../../jobs/job.js'
 import type { Spool } from '../spool/files.js'
+import { requireFewUnfinished } from '../unfinished-jobs.js'
 import { sealedRequest } from './sealed-request.js'
 
 /** Where exports are begun. */
 export interface ExportStart {
-  readonly jobs: Pick<Jobs, 'create'>
+  readonly jobs: Pick<Jobs, 'create' | 'list'>
   readonly spool: Pick<Spool, 'begin' | 'delete'>
 }
 
 /** Makes a job of an export, to be worked on by whichever gateway reaches its files. */
 export async function beginExport ({ jobs, spool }: ExportStart, owner: JobOwner, request: ExportRequest): Promise<Job> {
+  await requireFewUnfinished(jobs, owner)
   const { files, ...made } = await spool.begin()
   try {
     return await jobs.create({ ...made, owner: ownerOf(owner), request: await sealedRequest(files, request) })

@@ -4,6 +4,7 @@ import { ownerOf, type ImportRequest, type Job, type Jobs } from '../../jobs/job
 import type { Caller } from '../../keys/caller.js'
 import { isTenantType } from '../../tenant-guard/resource-types.js'
 import type { Spool } from '../spool/files.js'
+import { requireFewUnfinished } from '../unfinished-jobs.js'
 import { stateOf, type FileWriter, type JobFiles } from '../work.js'
 import { inputFile } from './errand.js'
 import { SourceRefused, sourceUrl, type SourceRules } from './fetch-source.js'
@@ -13,7 +14,7 @@ import { LineCount } from './lines.js'
 
 /** What imports are started with. */
 export interface StartOptions {
-  readonly jobs: Pick<Jobs, 'create' | 'identityKey'>
+  readonly jobs: Pick<Jobs, 'create' | 'list'>
   readonly spool: Pick<Spool, 'begin' | 'delete'>
   readonly rules: SourceRules
   /** The gateway's own URL, before `/v1`. */
@@ -30,8 +31,8 @@ const mostSources = 1_000
 
 /** Starts an import once its input is whole; when that does not come, nothing remains. */
 export async function startImport ({ jobs, spool, url }: StartOptions, caller: Caller, { wish, input }: { readonly wish: Wish, readonly input: Input }): Promise<Job> {
-  // Asks the control plane for something before a long upload that it might not take.
-  await jobs.identityKey(caller)
+  // Before a long upload; the control plane, which might not take the job either, is asked here.
+  await requireFewUnfinished(jobs, caller)
   const { files, ...made } = await spool.begin()
   try {
     const checkpoint = await store(files, input)

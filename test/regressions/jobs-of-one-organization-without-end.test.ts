@@ -1,0 +1,33 @@
+import t from 'tap'
+import { mostUnfinished } from '../../src/bulk/unfinished-jobs.js'
+import { unlimitedPlans } from '../harness/client.js'
+import { startGateway } from '../harness/gateway.js'
+import { jobMaker } from '../bulk/made-jobs.js'
+
+// One organization could start jobs without end: each waited for its turn, and kept its input on the disk of all.
+
+t.test('an organization with a hundred jobs that wait starts no other one until one of them ends, and nobody else is held up', async t => {
+  const gateway = await startGateway(t, { plans: unlimitedPlans })
+  const [mine, others] = [await gateway.createKey(), await gateway.createKey()]
+  const make = jobMaker(gateway.control, gateway.dataDirectory)
+  const waiting: string[] = []
+  const post = (secret: string, type: string) => async (url: string, payload: string) =>
+    await gateway.inject({ method: 'POST', url, headers: { 'x-api-key': secret, 'content-type': type }, payload })
+  const starts = (secret: string) => [
+    () => post(secret, 'application/x-ndjson')('/v1/bulk/import?resourceType=patients', '{"lastName":"Byron"}\n'),
+    () => post(secret, 'application/json')('/v1/bulk/export', '{"resourceTypes":["patients"]}')
+  ]
+  while (waiting.length < mostUnfinished) waiting.push((await make({ owner: { tenantId: mine.tenantId, mode: 'test' }, isPending: true })).id)
+
+  for (const start of starts(mine.secret)) {
+    const refused = await start()
+    t.match(refused.json(), { code: 'RATE_LIMITED', message: /bulk jobs that have not ended.*cancel/ })
+    t.equal(refused.headers['retry-after'], '60')
+  }
+  for (const start of starts(others.secret)) t.equal((await start()).statusCode, 202)
+  for (const start of starts(mine.secret)) {
+    t.equal((await gateway.inject({ method: 'DELETE', url: `/v1/bulk/jobs/${waiting.pop()}`, headers: { 'x-api-key': mine.secret } })).statusCode, 200)
+    const { data: { jobId } } = (await start()).json()
+    waiting.push(jobId)
+  }
+})
