@@ -1,3 +1,4 @@
+import type { Health } from '../health.js'
 import type { Position } from '../keys/change-feed.js'
 import type { ControlContext } from './context.js'
 import type { GatewayRow } from './tables.js'
@@ -12,7 +13,7 @@ export interface GatewayReport {
   /** How far its copy of the keys has come. */
   readonly position: Position
   /** How what it needs is, by name, as its `/health` says. */
-  readonly checks: Readonly<Record<string, 'ok' | 'degraded'>>
+  readonly checks: Readonly<Record<string, Health>>
 }
 
 /** A gateway as operators see it. */

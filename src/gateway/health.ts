@@ -1,11 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 import { sendFailure } from '../envelope/reply.js'
+import type { Health } from '../health.js'
 import type { Readiness } from './readiness.js'
 
-/** One thing that the gateway needs, and how it is. `degraded` means that some requests will fail or work from old data. */
+/** One thing that the gateway needs, and how it is. */
 export interface Check {
-  readonly status: 'ok' | 'degraded'
+  readonly status: Health
   readonly [detail: string]: unknown
 }
 

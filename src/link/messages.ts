@@ -1,6 +1,7 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import { Type, type Static, type TSchema } from 'typebox'
 import type { GatewayReport } from '../control/gateway-store.js'
+import { healths } from '../health.js'
 import { scopes } from '../keys/caller.js'
 import type { Batch, KeyState, OrganizationState } from '../keys/change-feed.js'
 import { linesPerBatch, type MonthTotal, type UsageReceipt } from '../limits/usage.js'
@@ -58,7 +59,7 @@ export const reportBody = Type.Object({
   version: Type.String({ pattern: '^[\\w.+-]{1,100}$' }),
   startedAt: time,
   position: Type.Object({ feedId: idOrNone, seq }, closed),
-  checks: Type.Record(Type.String({ pattern: '^[A-Za-z]{1,50}$' }), Type.Enum(['ok', 'degraded']), { ...closed, maxProperties: 50 })
+  checks: Type.Record(Type.String({ pattern: '^[A-Za-z]{1,50}$' }), Type.Enum(healths), { ...closed, maxProperties: 50 })
 } satisfies Told<GatewayReport>, closed)
 
 /** What is answered to a batch of usage. */

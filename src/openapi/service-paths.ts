@@ -1,4 +1,5 @@
 import { anyone, enveloped, everywhere, failuresOf, type JsonSchema } from '../envelope/documented-answers.js'
+import { healths } from '../health.js'
 import { modes } from '../mode.js'
 
 /** The tag of what concerns the gateway itself. */
@@ -7,12 +8,12 @@ export const serviceTag = { name: 'service', description: 'Health, capabilities 
 const open = { tags: [serviceTag.name], security: [] }
 const json = (schema: JsonSchema): JsonSchema => ({ 'application/json': { schema } })
 
-const check: JsonSchema = { type: 'object', properties: { status: { type: 'string', enum: ['ok', 'degraded'] } }, required: ['status'] }
+const check: JsonSchema = { type: 'object', properties: { status: { type: 'string', enum: healths } }, required: ['status'] }
 
 const health: JsonSchema = {
   type: 'object',
   properties: {
-    status: { type: 'string', enum: ['ok', 'degraded'], description: 'degraded means that some requests will fail or use outdated data.' },
+    status: { type: 'string', enum: healths, description: 'degraded means that some requests will fail or use outdated data.' },
     version: { type: 'string' },
     uptimeSeconds: { type: 'integer', minimum: 0 },
     checks: { type: 'object', description: 'The gateway\'s dependencies, by name.', additionalProperties: check }

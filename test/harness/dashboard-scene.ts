@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { ControlStore } from '../../src/control/store.js'
+import type { Health } from '../../src/health.js'
 import type { UsageLine } from '../../src/limits/usage.js'
 import type { Mode } from '../../src/mode.js'
 
@@ -75,7 +76,7 @@ async function setUsage (control: ControlStore, [main, other, test]: readonly Wh
 
 async function setGateways (control: ControlStore, clock: TestClock): Promise<void> {
   const { feedId, through: seq } = await control.changesAfter({ feedId: '', seq: 0 }, 1_000)
-  const report = (name: string, behind: number, checks: Record<string, 'ok' | 'degraded'>) => control.gateways.report({ gatewayId: name, name, version: '1.4.0', startedAt: new Date(Date.now() - 3 * dayMs).toISOString(), position: { feedId, seq: seq - behind }, checks })
+  const report = (name: string, behind: number, checks: Record<string, Health>) => control.gateways.report({ gatewayId: name, name, version: '1.4.0', startedAt: new Date(Date.now() - 3 * dayMs).toISOString(), position: { feedId, seq: seq - behind }, checks })
   clock.shiftMs = -3_600_000
   await report('gateway-us-1', 3, { keys: 'ok', live: 'degraded' })
   clock.shiftMs = 0

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
+import type { Health } from '../../health.js'
 import type { Deposit } from './file.js'
 import { LedgerFailure } from './messages.js'
 import { LedgerMonths, type MonthCount, type WrittenMonth } from './months.js'
@@ -22,7 +23,7 @@ export interface LedgerOptions {
 
 /** How the ledger is: `lostRequests` found no room in memory while the disk failed, and are counted nowhere. */
 interface LedgerCheck {
-  readonly status: 'ok' | 'degraded'
+  readonly status: Health
   /** Counts that only the memory holds. */
   readonly linesInMemory: number
   readonly lostRequests: number
