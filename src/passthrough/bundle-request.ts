@@ -4,6 +4,7 @@ import { pairsIn } from '../envelope/query.js'
 import { parseBody } from '../envelope/body.js'
 import { JsonBudget } from '../json.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
+import { isElement } from '../mappings/kit/path.js'
 import { inEntries } from '../tenant-guard/bundles/in-entry.js'
 import type { Batch, BundleEntry, Criteria, FhirInteraction, FhirSearch, Transaction } from '../tenant-guard/fhir-interaction.js'
 import { referencesIn } from '../tenant-guard/writes/references.js'
@@ -46,7 +47,7 @@ function withFewJoins<E extends Batch['entries'][number]> (entries: readonly E[]
 const furtherSearches = ({ joins, within }: FhirSearch): number => joinedBy(joins) + (within === undefined ? 0 : within.parameters.length - 1)
 
 function bundleIn (body: unknown): FhirElement {
-  if (!isObject(body) || body.resourceType !== 'Bundle') throw new Failure('BAD_REQUEST', { message: 'Send a Bundle of type batch or transaction.' })
+  if (!isElement(body) || body.resourceType !== 'Bundle') throw new Failure('BAD_REQUEST', { message: 'Send a Bundle of type batch or transaction.' })
   return body
 }
 
@@ -61,8 +62,8 @@ interface EntryParts {
 }
 
 function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, { readRequest, budget }: EntryParts): BundleEntry {
-  const { fullUrl, resource, request } = isObject(item) && Object.keys(item).every(name => entryMembers.has(name)) ? item : refuse()
-  if (!isObject(request) || !Object.keys(request).every(name => requestMembers.has(name))) refuse()
+  const { fullUrl, resource, request } = isElement(item) && Object.keys(item).every(name => entryMembers.has(name)) ? item : refuse()
+  if (!isElement(request) || !Object.keys(request).every(name => requestMembers.has(name))) refuse()
   const { method, url, ifMatch, ifNoneMatch, ifNoneExist } = request as FhirElement
   if (typeof method !== 'string' || typeof url !== 'string' || !isText(ifMatch) || !isText(ifNoneExist)) refuse()
   const [path = '', query = ''] = splitOnce(localUrl(url as string, fhirBase), '?')
@@ -104,7 +105,7 @@ function localUrl (url: string, fhirBase: string): string {
 
 /** A patch comes as a Binary, since an entry holds a resource. */
 function patchIn (resource: unknown, budget: JsonBudget): unknown {
-  const { resourceType, contentType, data } = isObject(resource) ? resource : refuse()
+  const { resourceType, contentType, data } = isElement(resource) ? resource : refuse()
   if (resourceType !== 'Binary' || contentType !== 'application/json-patch+json' || typeof data !== 'string') {
     throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send a patch in a Bundle as a Binary with contentType application/json-patch+json and the JSON Patch in data.' })
   }
@@ -151,8 +152,4 @@ function orFailure (read: () => BundleEntry): Batch['entries'][number] {
   } catch (error) {
     return { failure: failureOf(error) }
   }
-}
-
-function isObject (value: unknown): value is FhirElement {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

@@ -1,6 +1,7 @@
 import { Failure } from '../envelope/failures.js'
 import { refused, type QueryPair } from '../envelope/query.js'
 import type { FhirElement } from '../mappings/fhir.js'
+import { areElements, isElement } from '../mappings/kit/path.js'
 import type { Validate } from '../tenant-guard/fhir-interaction.js'
 import { resourceIn, type FhirRequest } from './fhir-request.js'
 
@@ -16,11 +17,11 @@ export function validate (request: FhirRequest, { type }: { readonly type: strin
 }
 
 function isParameters (body: unknown): body is FhirElement {
-  return body !== null && typeof body === 'object' && (body as FhirElement).resourceType === 'Parameters'
+  return isElement(body) && body.resourceType === 'Parameters'
 }
 
 function partsOf ({ parameter = [] }: FhirElement): { readonly resource: unknown, readonly parameters: readonly QueryPair[] } {
-  const parts: readonly FhirElement[] = Array.isArray(parameter) && parameter.every(part => part !== null && typeof part === 'object') ? parameter : refuse()
+  const parts = areElements(parameter) ? parameter : refuse()
   const resources = parts.filter(({ name }) => name === 'resource')
   if (resources.length !== 1) refuse()
   const others = parts.filter(({ name }) => name !== 'resource')

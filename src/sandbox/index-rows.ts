@@ -1,5 +1,6 @@
 import { plainNumbers } from '../json.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
+import { isElement } from '../mappings/kit/path.js'
 import { dateRange, timeRange, writtenRange, type Range } from './date-range.js'
 import { readReference } from './references.js'
 import { parametersOf, type ParameterKind } from './search-parameters.js'
@@ -129,10 +130,6 @@ function quantities (value: unknown): Value[] {
   const system = currency === null ? text(unit?.['system']) : currencies
   const code = currency ?? text(unit?.['code']) ?? text(unit?.['unit'])
   return ranges(amounts(value)).map(range => ({ ...range, system, value: code }))
-}
-
-function isElement (value: unknown): value is FhirElement {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
 function text (value: unknown): string | null {

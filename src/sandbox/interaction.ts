@@ -1,5 +1,6 @@
 import { hasIdForm } from '../fhir-names.js'
 import type { FhirResource } from '../mappings/fhir.js'
+import { areElements, isElement } from '../mappings/kit/path.js'
 import { structureFaults } from '../mappings/r4/structure.js'
 import { invalid, Refused } from './outcome.js'
 import type { QueryParameter } from './paging.js'
@@ -133,13 +134,9 @@ function theOne ({ type, sandbox }: Reading, criteria: readonly QueryParameter[]
 function readResource (type: string, body: unknown): FhirResource {
   const { resourceType, meta = {} } = Object(body) as FhirResource
   if (resourceType !== type) throw invalid('the body must be a resource of the type in the URL')
-  const isWellFormed = isObject(meta) && [meta.tag ?? [], meta['security'] ?? []].every(list => Array.isArray(list) && list.every(isObject))
+  const isWellFormed = isElement(meta) && [meta.tag ?? [], meta['security'] ?? []].every(areElements)
   if (!isWellFormed) throw new Refused(400, 'structure', 'meta is not as R4 has it')
   const [fault] = structureFaults(body as FhirResource, { forms: true })
   if (fault !== undefined) throw new Refused(400, fault.code, fault.diagnostics)
   return body as FhirResource
-}
-
-function isObject (value: unknown): boolean {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

@@ -56,6 +56,11 @@ export function isElement (value: unknown): value is FhirElement {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
 }
 
+/** A list of JSON objects alone. */
+export function areElements (value: unknown): value is readonly FhirElement[] {
+  return Array.isArray(value) && value.every(isElement)
+}
+
 /** The items of a list element; a single value or nothing is read as no list, since R4 does not mix them. */
 export function itemsAt (holder: FhirElement, path: string): readonly unknown[] {
   const value = at(holder, path)

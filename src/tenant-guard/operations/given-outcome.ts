@@ -1,5 +1,6 @@
 import type { BackendAnswer } from '../../backends/backend.js'
 import { parseStored } from '../../json.js'
+import { isElement } from '../../mappings/kit/path.js'
 import type { Door } from '../door.js'
 
 /** What a datastore says of a resource or a question, in words that may be shown. */
@@ -16,7 +17,7 @@ export interface GivenIssue {
 export function issuesIn (door: Pick<Door, 'backend' | 'fhirBase'>, { body }: Pick<BackendAnswer, 'body'>): readonly GivenIssue[] | undefined {
   const { resourceType, issue } = outcomeIn(body)
   if (resourceType !== 'OperationOutcome' || !Array.isArray(issue)) return undefined
-  return issue.filter(item => item !== null && typeof item === 'object').map(item => issueOf(door, item))
+  return issue.filter(isElement).map(item => issueOf(door, item))
 }
 
 function outcomeIn (body: string): { readonly resourceType?: unknown, readonly issue?: unknown } {

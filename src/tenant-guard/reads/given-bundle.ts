@@ -1,6 +1,7 @@
 import type { BackendAnswer } from '../../backends/backend.js'
 import { memberAt, parseStored, printJson } from '../../json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import { areElements } from '../../mappings/kit/path.js'
 import { nameOf } from '../access.js'
 import { checkedJsonOf } from '../door.js'
 import type { Door } from '../door.js'
@@ -31,7 +32,7 @@ export function givenBundle (answer: BackendAnswer, type: 'searchset' | 'history
   if (answer.status !== 200) return undefined
   const bundle = (checkedJsonOf(answer) ?? {}) as Record<string, unknown>
   const { resourceType, type: given, total, link = [], entry = [] } = bundle
-  if (resourceType !== 'Bundle' || given !== type || !isList(link) || !isList(entry)) return undefined
+  if (resourceType !== 'Bundle' || given !== type || !areElements(link) || !areElements(entry)) return undefined
   const next = link.find(({ relation }) => relation === 'next')?.url
   return {
     entries: entry as readonly GivenEntry[],
@@ -40,10 +41,6 @@ export function givenBundle (answer: BackendAnswer, type: 'searchset' | 'history
     text: answer.body,
     isEntryLast: Object.keys(bundle).at(-1) === 'entry'
   }
-}
-
-function isList (value: unknown): value is ReadonlyArray<Record<string, unknown>> {
-  return Array.isArray(value) && value.every(item => item !== null && typeof item === 'object')
 }
 
 /** What the tenant's form of a Bundle says of itself. */

@@ -1,3 +1,5 @@
+import { areElements } from '../../mappings/kit/path.js'
+
 /** A searchset as a datastore gave it, before any check of what it holds. */
 export interface Searchset {
   readonly matches: readonly unknown[]
@@ -13,7 +15,7 @@ export interface Searchset {
 /** Reads a Bundle of type searchset; undefined for anything else. Notes of the server are left out. */
 export function searchsetOf (value: unknown): Searchset | undefined {
   const { resourceType, type, total, link = [], entry = [] } = (value ?? {}) as Record<string, unknown>
-  if (resourceType !== 'Bundle' || type !== 'searchset' || !isList(link) || !isList(entry)) return undefined
+  if (resourceType !== 'Bundle' || type !== 'searchset' || !areElements(link) || !areElements(entry)) return undefined
   const next = link.find(({ relation }) => relation === 'next')?.url
   const ofMode = (mode: string): unknown[] => entry.filter(item => modeOf(item) === mode).map(({ resource }) => resource)
   return {
@@ -28,8 +30,4 @@ export function searchsetOf (value: unknown): Searchset | undefined {
 
 function modeOf ({ search }: Record<string, unknown>): unknown {
   return (search as { mode?: unknown } | undefined)?.mode ?? 'match'
-}
-
-function isList (value: unknown): value is ReadonlyArray<Record<string, unknown>> {
-  return Array.isArray(value) && value.every(item => item !== null && typeof item === 'object')
 }

@@ -1,6 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import { patched } from '../../json-patch.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import { isElement } from '../../mappings/kit/path.js'
 import { ask } from '../door.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
@@ -49,7 +50,7 @@ function patchedFrom ({ fhirBase }: Pick<Door, 'fhirBase'>, stored: StoredResour
 }
 
 function isSameRecord (changed: unknown, { resourceType, id }: StoredResource): changed is FhirResource & { readonly id: string } {
-  if (typeof changed !== 'object' || changed === null || Array.isArray(changed)) return false
-  const { resourceType: type, id: same, meta = {} } = changed as FhirResource
-  return type === resourceType && same === id && typeof meta === 'object' && meta !== null && !Array.isArray(meta)
+  if (!isElement(changed)) return false
+  const { resourceType: type, id: same, meta = {} } = changed
+  return type === resourceType && same === id && isElement(meta)
 }
