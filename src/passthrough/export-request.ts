@@ -7,7 +7,7 @@ import { hasElement } from '../mappings/r4/elements.js'
 import type { Export } from '../tenant-guard/fhir-interaction.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
 import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
-import type { FhirRequest } from './fhir-request.js'
+import { readSince, type FhirRequest } from './fhir-request.js'
 import { addSingle, criteriaOf } from './search-request.js'
 
 /** The names that the specification has for its only format. A plus sign in a query is a space. */
@@ -76,16 +76,6 @@ function pairsOf ({ method, body }: FhirRequest): QueryPair[] {
 
 function demandFormat (format: string | undefined): void {
   if (format !== undefined && !formats.has(format)) throw refused('_outputFormat', 'expected application/fhir+ndjson')
-}
-
-const instant = /^\d{4}-(?:0\d|1[0-2])-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d(?:\.\d{1,9})?(?:Z|[+-][01]\d:[0-5]\d)$/
-
-function readSince (text: string | undefined): string | undefined {
-  if (text === undefined) return undefined
-  // In a URL a plus sign that is not encoded is a space.
-  const since = text.replace(/ (?=\d\d:\d\d$)/, '+')
-  if (!instant.test(since) || Number.isNaN(Date.parse(since))) throw refused('_since', 'expected an instant, such as 2026-03-14T09:30:00Z')
-  return since
 }
 
 function namesIn (parameter: string, values: readonly string[]): string[] {

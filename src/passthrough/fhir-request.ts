@@ -2,6 +2,8 @@ import { versionsIn } from '../envelope/conditions.js'
 import { Failure } from '../envelope/failures.js'
 import { pairsIn, refused, type QueryPair } from '../envelope/query.js'
 import type { FhirResource } from '../mappings/fhir.js'
+import { formats, formatWords } from '../mappings/kit/formats.js'
+import { isElement } from '../mappings/kit/path.js'
 
 /** A request of raw FHIR after its HTTP was read: the same form for a request and for an entry of a Bundle. */
 export interface FhirRequest {
@@ -53,7 +55,7 @@ function decoded (text: string): string | undefined {
 }
 
 /** Parameters of every request that ask for a form of the answer. There is one form, so they are taken out once they ask for it. */
-const formats = new Set(['json', 'application/json', 'application/fhir+json', 'application/fhir json', 'text/json'])
+const formatNames = new Set(['json', 'application/json', 'application/fhir+json', 'application/fhir json', 'text/json'])
 
 /**
  * The query without what asks for the form of the answer.
@@ -61,7 +63,7 @@ const formats = new Set(['json', 'application/json', 'application/fhir+json', 'a
  */
 export function withoutFormat (query: readonly QueryPair[]): readonly QueryPair[] {
   const wanted = query.filter(([name]) => name === '_format')
-  if (!wanted.every(([, value]) => formats.has(value.split(';', 1)[0]!.trim()))) throw new Failure('NOT_ACCEPTABLE', { message: 'Request application/fhir+json.' })
+  if (!wanted.every(([, value]) => formatNames.has(value.split(';', 1)[0]!.trim()))) throw new Failure('NOT_ACCEPTABLE', { message: 'Request application/fhir+json.' })
   return query.filter(([name]) => name !== '_format' && name !== '_pretty')
 }
 
@@ -80,9 +82,19 @@ export function requireNoQuery ({ query }: FhirRequest): void {
  * @throws {Failure} BAD_REQUEST
  */
 export function resourceIn ({ body }: Pick<FhirRequest, 'body'>, type: string): FhirResource {
-  const isResource = typeof body === 'object' && body !== null && !Array.isArray(body)
-  if (!isResource || (body as FhirResource).resourceType !== type) throw new Failure('BAD_REQUEST', { message: `Send a resource with the resourceType ${type}.` })
+  if (!isElement(body) || body.resourceType !== type) throw new Failure('BAD_REQUEST', { message: `Send a resource with the resourceType ${type}.` })
   return body as FhirResource
+}
+
+/**
+ * The time in a parameter `_since`.
+ * @throws {Failure} BAD_REQUEST
+ */
+export function readSince (text: string | undefined): string | undefined {
+  // In a URL a plus sign that is not encoded is a space.
+  const since = text?.replace(/ (?=\d\d:\d\d$)/, '+')
+  if (since !== undefined && !formats['fhir-instant'](since)) throw refused('_since', `expected ${formatWords['fhir-instant']}`)
+  return since
 }
 
 /**

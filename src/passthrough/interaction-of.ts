@@ -7,7 +7,7 @@ import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import { policy } from '../tenant-guard/policy.js'
 import { resourceTypes } from '../tenant-guard/resource-types.js'
 import { terminologyOperations } from '../tenant-guard/operations/terminology-operations.js'
-import { requireNoQuery, resourceIn, type FhirRequest } from './fhir-request.js'
+import { readSince, requireNoQuery, resourceIn, type FhirRequest } from './fhir-request.js'
 import { readBundle } from './bundle-request.js'
 import { exportOf } from './export-request.js'
 import { parametersIn } from './given-parameters.js'
@@ -111,12 +111,9 @@ function vread (request: FhirRequest, { type, id, version }: Named): FhirInterac
 
 function history ({ query }: FhirRequest, { type, id }: Named): FhirInteraction {
   const given = singles(query, ['_count', '_since', '_cursor'])
-  const since = given.get('_since')
-  if (since !== undefined && !instant.test(since)) throw refused('_since', 'expected an instant, such as 2026-03-14T09:30:00Z')
+  const since = readSince(given.get('_since'))
   return { kind: 'history', type, id, ...paging(given), ...since !== undefined && { since } }
 }
-
-const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
 
 /** By POST the parameters may be in a body as well: http://hl7.org/fhir/R4/operations.html#executing */
 function everything ({ method, query, body }: FhirRequest, { id }: Named): FhirInteraction {

@@ -40,7 +40,7 @@ t.test('each element is in the JSON form that R4 has', async t => {
     [{ status: 5 }, 'Observation.status: expected a string'], [{ status: ['final'] }, 'Observation.status: expected a single value, not an array'], [{ category: {} }, 'Observation.category: expected an array'],
     [{ code: 'x' }, 'Observation.code: expected an object'], [{ code: [] }, 'Observation.code: expected a single value, not an array'], [{ code: new ExactNumber('1.0') }, 'Observation.code: expected an object'],
     [{ valueQuantity: { value: '5' } }, 'Observation.valueQuantity.value: expected a number'], [{ valueBoolean: 'true' }, 'Observation.valueBoolean: expected true or false'],
-    [{ valueInteger: '1' }, 'Observation.valueInteger: expected a whole number'], [{ effectiveDateTime: ' 2026-03-14' }, 'Observation.effectiveDateTime: expected a date, or a time with a zone such as 2026-03-14T09:30:00Z'],
+    [{ valueInteger: '1' }, 'Observation.valueInteger: expected a whole number'], [{ effectiveDateTime: ' 2026-03-14' }, 'Observation.effectiveDateTime: expected a time with a time zone such as 2026-03-14T09:30:00Z, or a date'],
     [{ valueString: 'x', valueInteger: 1 }, 'Observation.valueInteger: send either this or valueString, not both'], [{ _valueString: { id: 'x' }, valueInteger: 1 }, 'Observation.valueInteger: send either this or valueString, not both'],
     [{ _status: 'x' }, 'Observation._status: expected an object'], [{ _status: { value: 'x' } }, 'Observation._status.value: FHIR R4 has no such element here'],
     [{ category: [[{}]] }, 'Observation.category[0]: expected an object'], [{ contained: [{}] }, 'Observation.contained[0]: expected an R4 resource with resourceType'], [{ contained: [{ resourceType: 'DomainResource' }] }, 'Observation.contained[0]: expected an R4 resource with resourceType'],
@@ -51,8 +51,8 @@ t.test('each element is in the JSON form that R4 has', async t => {
 
 t.test('whether days, times and whole numbers have the form of R4 is said where that is asked for', async t => {
   const wrong: Array<[FhirElement, string]> = [
-    [{ issued: '2026-03-14' }, 'Observation.issued: expected a time with a zone, such as 2026-03-14T09:30:00Z'], [{ effectiveDateTime: '2026-03-14T09:30:00' }, 'Observation.effectiveDateTime: expected a date, or a time with a zone such as 2026-03-14T09:30:00Z'],
-    [{ valueTime: '9:30' }, 'Observation.valueTime: expected a time of day, such as 09:30:00'], [{ valuePeriod: { start: '2026-02-30' } }, 'Observation.valuePeriod.start: expected a date, or a time with a zone such as 2026-03-14T09:30:00Z'],
+    [{ issued: '2026-03-14' }, 'Observation.issued: expected a time with seconds and a time zone, such as 2026-03-14T09:30:00Z'], [{ effectiveDateTime: '2026-03-14T09:30:00' }, 'Observation.effectiveDateTime: expected a time with a time zone such as 2026-03-14T09:30:00Z, or a date'],
+    [{ valueTime: '9:30' }, 'Observation.valueTime: expected a time of day such as 09:30:00'], [{ valuePeriod: { start: '2026-02-30' } }, 'Observation.valuePeriod.start: expected a time with a time zone such as 2026-03-14T09:30:00Z, or a date'],
     [{ valueInteger: 1.5 }, 'Observation.valueInteger: expected a whole number'], [{ valueInteger: new ExactNumber('1.0') }, 'Observation.valueInteger: expected a whole number'], [{ valueInteger: 2 ** 31 }, 'Observation.valueInteger: expected a whole number'],
     [{ valueSampledData: { dimensions: 0 } }, 'Observation.valueSampledData.dimensions: expected a whole number of at least 1']
   ]

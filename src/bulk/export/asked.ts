@@ -1,13 +1,13 @@
 import { Failure, fieldIssue, type Issue } from '../../envelope/failures.js'
 import { printable } from '../../envelope/query.js'
 import type { ExportRequest } from '../../jobs/job.js'
+import { formats, formatWords } from '../../mappings/kit/formats.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
 import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'
 
 type Wish = Omit<ExportRequest, 'url' | 'kind' | 'level'>
 
 const fields = ['resourceTypes', 'since', 'format']
-const time = /^\d{4}-(?:0\d|1[0-2])-[0-3]\d(?:T[0-2]\d:[0-5]\d:[0-6]\d(?:\.\d{1,9})?(?:Z|[+-][01]\d:[0-5]\d))?$/
 
 /**
  * What the body of `POST /v1/bulk/export` asks for.
@@ -22,7 +22,7 @@ export function readAsked (body: unknown, mappings: readonly Mapping[]): Wish {
   const issues: Issue[] = [
     ...Object.keys(others).map(name => fieldIssue(printable(name), `no such field; an export takes ${fields.join(', ')}`)),
     ...format === 'fhir' || isSimple ? [] : [fieldIssue('format', 'expected simple or fhir')],
-    ...since === undefined || isTime(since) ? [] : [fieldIssue('since', 'expected a time with a time zone, such as 2026-03-14T09:30:00Z, or a date')],
+    ...since === undefined || isTime(since) ? [] : [fieldIssue('since', `expected ${formatWords['fhir-dateTime']}`)],
     ...types === undefined ? [fieldIssue('resourceTypes', 'expected a list of at least one name')] : issuesOf(types, possible, isSimple)
   ]
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
@@ -43,6 +43,9 @@ function issuesOf (types: ReadonlyArray<string | undefined>, possible: readonly 
   })
 }
 
-const isTime = (since: unknown): boolean => typeof since === 'string' && time.test(since) && !Number.isNaN(Date.parse(since))
+const wholeDay = '2026-03-14'.length
+
+/** Not of a month or a year. */
+const isTime = (since: unknown): boolean => typeof since === 'string' && since.length >= wholeDay && formats['fhir-dateTime'](since)
 
 const inUtc = (since: string): string => since.includes('T') ? since : `${since}T00:00:00Z`

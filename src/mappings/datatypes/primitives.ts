@@ -2,6 +2,7 @@
 import { ExactNumber } from '../../json.js'
 import type { Codec } from '../kit/codec.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
+import { formatWords } from '../kit/formats.js'
 import type { FilterKind, Format, Schema } from '../kit/schema.js'
 
 /** The longest text that a field takes where the contract gives no length: R4's own limit for a string, 1 MiB. */
@@ -19,10 +20,10 @@ export const words = formatted('words', 'words separated by single spaces', 'str
 /** An element of type `code` that takes any code. */
 export const anyCode = formatted('words', 'a code, without leading, trailing or double spaces', 'token', { maxLength: 1000 })
 
-export const date = formatted('date', 'a date such as 1990-03-14, 1990-03 or 1990', 'date')
-export const dateTime = formatted('fhir-dateTime', 'a time with a time zone such as 2026-03-14T09:30:00Z, or a date', 'date')
-export const instant = formatted('fhir-instant', 'a time with seconds and a time zone, such as 2026-03-14T09:30:00Z', 'date')
-export const time = formatted('fhir-time', 'a time of day such as 09:30:00', 'string')
+export const date = timed('date', 'date')
+export const dateTime = timed('fhir-dateTime', 'date')
+export const instant = timed('fhir-instant', 'date')
+export const time = timed('fhir-time', 'string')
 export const uri = formatted('uri-reference', 'a URI without spaces', 'uri')
 
 /** A URI of at most `max` characters. */
@@ -53,6 +54,10 @@ const int32 = 2 ** 31 - 1
 export const integer = wholeNumber(-int32 - 1)
 export const unsignedInteger = wholeNumber(0)
 export const positiveInteger = wholeNumber(1)
+
+function timed (format: keyof typeof formatWords, kind: FilterKind): Datatype<string> {
+  return formatted(format, formatWords[format], kind)
+}
 
 function formatted (format: Format, expects: string, kind: FilterKind, more: Schema = {}): Datatype<string> {
   return datatype<string>({

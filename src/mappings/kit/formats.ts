@@ -30,6 +30,14 @@ export const formats: Readonly<Record<Format, (text: string) => boolean>> = {
   npi: isNpi
 }
 
+/** What a message says is expected where a text does not have the form. */
+export const formatWords = {
+  date: 'a date such as 1990-03-14, 1990-03 or 1990',
+  'fhir-dateTime': 'a time with a time zone such as 2026-03-14T09:30:00Z, or a date',
+  'fhir-instant': 'a time with seconds and a time zone, such as 2026-03-14T09:30:00Z',
+  'fhir-time': 'a time of day such as 09:30:00'
+} satisfies Partial<Record<Format, string>>
+
 /** The forms as patterns, for readers of the schema that do not know our names; what a pattern cannot say is checked besides. */
 export const patterns: Readonly<Record<Format, string>> = {
   text: `^[^${spaceOrControl}](?:[^${controls}]*[^${spaceOrControl}])?$`,

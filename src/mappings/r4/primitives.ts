@@ -1,5 +1,5 @@
 import { isNumber } from '../../json.js'
-import { formats } from '../kit/formats.js'
+import { formats, formatWords } from '../kit/formats.js'
 
 /** A primitive type of R4. */
 interface Primitive {
@@ -15,8 +15,8 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 const text: Primitive = { says: 'a string', isKind: isText }
 
 /** A text with spaces around it makes HAPI fail where it has a day. */
-function time (says: string, form: (text: string) => boolean): Primitive {
-  return { says, isKind: value => isText(value) && value === value.trim(), hasForm: value => value === '' || form(value as string) }
+function time (format: keyof typeof formatWords): Primitive {
+  return { says: formatWords[format], isKind: value => isText(value) && value === value.trim(), hasForm: value => value === '' || formats[format](value as string) }
 }
 
 function whole (says: string, least: number): Primitive {
@@ -29,17 +29,17 @@ export const primitives: ReadonlyMap<string, Primitive> = new Map(Object.entries
   boolean: { says: 'true or false', isKind: value => typeof value === 'boolean' },
   canonical: text,
   code: text,
-  date: time('a date, such as 2026-03-14, 2026-03 or 2026', formats.date),
-  dateTime: time('a date, or a time with a zone such as 2026-03-14T09:30:00Z', formats['fhir-dateTime']),
+  date: time('date'),
+  dateTime: time('fhir-dateTime'),
   decimal: { says: 'a number', isKind: isNumber },
   id: text,
-  instant: time('a time with a zone, such as 2026-03-14T09:30:00Z', formats['fhir-instant']),
+  instant: time('fhir-instant'),
   integer: whole('a whole number', -2_147_483_648),
   markdown: text,
   oid: text,
   positiveInt: whole('a whole number of at least 1', 1),
   string: text,
-  time: time('a time of day, such as 09:30:00', formats['fhir-time']),
+  time: time('fhir-time'),
   unsignedInt: whole('a whole number of at least 0', 0),
   uri: text,
   url: text,
