@@ -1,7 +1,6 @@
 import { Failure } from '../../envelope/failures.js'
-import { mapJson } from '../../json.js'
+import { ExactNumber, mapJson } from '../../json.js'
 import type { FhirElement, FhirResource, Meta } from '../../mappings/fhir.js'
-import { isElement } from '../../mappings/kit/path.js'
 import { structureFaults } from '../../mappings/r4/structure.js'
 import { namesTenantSystem } from '../tenant.js'
 import type { Tenant } from '../tenant.js'
@@ -69,7 +68,7 @@ export function marked (resource: FhirResource, tenant: Tenant, mark?: { readonl
 function withoutTag<T> (value: T, tenant: Tenant): T {
   return mapJson(value, (item, name) => {
     if (name === 'meta') return metaWithoutTag(item, tenant)
-    if (isElement(item)) refuseServerExtension(item.url)
+    if (isObject(item)) refuseServerExtension(item.url)
     return item
   })
 }
@@ -84,7 +83,7 @@ function refuseServerExtension (url: unknown): void {
 }
 
 function metaWithoutTag (meta: unknown, tenant: Tenant): Meta {
-  if (!isElement(meta) || '_tag' in meta || '_security' in meta) throw unclear()
+  if (!isObject(meta) || '_tag' in meta || '_security' in meta) throw unclear()
   withoutTag(Object.values(meta), tenant)
   const tag = labelsWithoutTag(meta.tag, tenant)
   const security = labelsWithoutTag(meta.security, tenant)
@@ -96,13 +95,18 @@ function metaWithoutTag (meta: unknown, tenant: Tenant): Meta {
 function labelsWithoutTag (labels: unknown, tenant: Tenant): FhirElement[] | undefined {
   if (labels === undefined) return undefined
   // HAPI reads an object where a list belongs, and a list where a text belongs, as if it were right.
-  if (!Array.isArray(labels) || !labels.every(label => isElement(label) && ['string', 'undefined'].includes(typeof label.system))) throw unclear()
+  if (!Array.isArray(labels) || !labels.every(label => isObject(label) && ['string', 'undefined'].includes(typeof label.system))) throw unclear()
   const kept = labels.filter(label => !namesTenantSystem(label.system, tenant))
   return kept.length === labels.length ? labels : kept
 }
 
 function isFilled (labels: readonly FhirElement[] | undefined): boolean {
   return labels !== undefined && labels.length > 0
+}
+
+/** Whatever it was made by: an object that was taken for something else would not be looked into. */
+function isObject (value: unknown): value is FhirElement {
+  return value !== null && typeof value === 'object' && !Array.isArray(value) && !(value instanceof ExactNumber)
 }
 
 function unclear (): Failure {
