@@ -61,9 +61,25 @@ export interface LineEnd {
 /** Notes the results of lines, and counts those that are new once that is on the disk: a crash between loses a count and never doubles one. */
 export function end ({ index, seal, quota, kept }: Errand, ends: readonly LineEnd[]): void {
   for (const { line } of ends) kept.drop(line)
-  const isNew = new Set(index.end(ends.map(({ line, result }) => ({ line, isFailed: result.status === 'failed', result: seal.close(line, result) }))))
-  const uses = ends.flatMap(({ line, ticket, ...use }) => ticket !== undefined && isNew.has(line) ? [{ ticket, ...use }] : [])
-  index.afterwards(() => quota.count(uses))
+  const unused = new Set(ends.map(({ ticket }) => ticket))
+  try {
+    const isNew = new Set(index.end(ends.map(({ line, result }) => ({ line, isFailed: result.status === 'failed', result: seal.close(line, result) }))))
+    const uses = ends.flatMap(({ line, ticket, ...use }) => ticket !== undefined && isNew.has(line) ? [{ ticket, ...use }] : [])
+    countNoted({ index, quota }, uses)
+    for (const { ticket } of uses) unused.delete(ticket)
+  } finally {
+    for (const ticket of unused) ticket?.giveBack()
+  }
+}
+
+/** Counts records once all that was noted until now is on the disk; when it never is, they are out of the month again. */
+export function countNoted ({ index, quota }: Pick<Errand, 'index' | 'quota'>, uses: readonly RecordUse[]): void {
+  index.afterwards(isWritten => isWritten ? quota.count(uses) : giveBack(uses))
+}
+
+/** Takes records out of the month that were not noted. */
+export function giveBack (uses: readonly RecordUse[]): void {
+  for (const { ticket } of uses) ticket.giveBack()
 }
 
 /** The end of a line that failed; it counts as the same record sent alone would, and past the allowance that is its failure. */

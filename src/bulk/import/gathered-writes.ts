@@ -12,7 +12,7 @@ export class GatheredWrites {
   readonly #begin: Database.Statement
   readonly #commit: Database.Statement
   #rows = 0
-  #afterwards: Array<() => void> = []
+  #afterwards: Array<(isWritten: boolean) => void> = []
 
   constructor (db: Database.Database) {
     this.#db = db
@@ -27,17 +27,21 @@ export class GatheredWrites {
 
   /** Changes so many rows, all or none of them; they are on the disk after the next {@link commit}. */
   change<T> (rows: number, work: () => T): T {
-    if (!this.#db.inTransaction) this.#begin.run()
+    if (!this.#db.inTransaction) {
+      // After some errors SQLite takes back by itself what was changed before.
+      this.#tell(false)
+      this.#begin.run()
+    }
     const done = this.together(work)
     this.#rows += rows
     if (this.#rows >= mostGathered) this.commit()
     return done
   }
 
-  /** Does something once all that was changed until now is on the disk; not at all when it never is. */
-  afterwards (act: () => void): void {
+  /** Does something, once, when all that was changed until now is on the disk, or never will be. */
+  afterwards (act: (isWritten: boolean) => void): void {
     if (this.#db.inTransaction) this.#afterwards.push(act)
-    else act()
+    else act(true)
   }
 
   /** Puts on the disk what was changed. */
@@ -45,8 +49,15 @@ export class GatheredWrites {
     if (!this.#db.inTransaction) return
     this.#commit.run()
     this.#rows = 0
-    const acts = this.#afterwards
-    this.#afterwards = []
-    for (const act of acts) act()
+    this.#tell(true)
+  }
+
+  /** Gives up what was changed and is not on the disk. */
+  end (): void {
+    this.#tell(false)
+  }
+
+  #tell (isWritten: boolean): void {
+    for (const act of this.#afterwards.splice(0)) act(isWritten)
   }
 }

@@ -51,8 +51,8 @@ export class IndexFile {
     this.#writes.commit()
   }
 
-  /** Does something once all that was noted until now is on the disk; not at all when it never is. */
-  afterwards (act: () => void): void {
+  /** Does something, once, when all that was noted until now is on the disk, or never will be. */
+  afterwards (act: (isWritten: boolean) => void): void {
     this.#writes.afterwards(act)
   }
 
@@ -279,6 +279,7 @@ export class IndexFile {
     try {
       this.commit()
     } finally {
+      this.#writes.end()
       this.#db.close()
     }
   }

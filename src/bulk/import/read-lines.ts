@@ -6,7 +6,7 @@ import type { RecordTicket, RecordUse } from '../../limits/record-quota.js'
 import type { CheckedRecord } from '../../tenant-guard/import/import-store.js'
 import type { Targets } from '../../tenant-guard/import/resolve-links.js'
 import type { Errand } from './errand.js'
-import { exceededIn, inputFile, occasionOf, typeAt } from './errand.js'
+import { countNoted, exceededIn, giveBack, inputFile, occasionOf, typeAt } from './errand.js'
 import { idOf, type Identity } from './identities.js'
 import type { NewLine } from './index-rows.js'
 import { isBlank, linesOf, withoutMark, type RawLine } from './lines.js'
@@ -28,21 +28,25 @@ export async function * readLines (errand: Errand): AsyncGenerator<void> {
   const from = index.next()
   let part = new Part(errand)
   let last = performance.now()
-  for await (const lines of linesOf(work.files.read(inputFile, { start: from.at, end: input.bytes, state: input }), from, lineBytes)) {
-    for (const line of lines) {
-      part.add(line)
-      if (part.isFull) {
-        await work.files.requireRoom()
-        part = part.noted()
-        yield
+  try {
+    for await (const lines of linesOf(work.files.read(inputFile, { start: from.at, end: input.bytes, state: input }), from, lineBytes)) {
+      for (const line of lines) {
+        part.add(line)
+        if (part.isFull) {
+          await work.files.requireRoom()
+          part = part.noted()
+          yield
+        }
+        if (performance.now() - last < breath) continue
+        await breathe()
+        signal.throwIfAborted()
+        last = performance.now()
       }
-      if (performance.now() - last < breath) continue
-      await breathe()
-      signal.throwIfAborted()
-      last = performance.now()
     }
+    part.noted()
+  } finally {
+    part.giveBack()
   }
-  part.noted()
   index.set('read')
 }
 
@@ -90,13 +94,17 @@ class Part {
 
   /** Puts the lines into the index, and counts those that failed once that is on the disk. @returns an empty part */
   noted (): Part {
-    const { index, quota, kept } = this.#errand
-    const uses = this.#uses
+    const { index, kept } = this.#errand
     const placed = index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
-    index.afterwards(() => quota.count(uses))
+    countNoted(this.#errand, this.#uses.splice(0))
     // They are written soon, since all that they refer to stands before them.
     for (const [line, record] of this.#records) if (placed.has(line)) kept.keep(line, record)
     return new Part(this.#errand)
+  }
+
+  /** Takes out of the month again what was not noted. */
+  giveBack (): void {
+    giveBack(this.#uses)
   }
 
   #print ({ line, record: { body: _, ...read }, made: { fields, checked }, targets }: { readonly line: number, readonly record: LineRecord, readonly made: Made, readonly targets: ReadonlyMap<string, Identity> }): void {
