@@ -50,7 +50,7 @@ export class Spool {
     const folder = this.#folder(id)
     const key = Buffer.from(fileKey, 'base64')
     const requireRoom = async (): Promise<void> => await inTrouble(() => this.#requireRoom(folder))
-    const path = (name: string): string => join(folder, goodName(name))
+    const path = (name: string): string => join(folder, requireFileName(name))
     const parts = (name: string) => ({ path: path(name), listPath: path(name) + listSuffix, secret: { key, name } })
     return {
       write: async (name, from = 0, mark) => await openWriter({ ...parts(name), from, mark, requireRoom, requireHeld }),
@@ -92,7 +92,7 @@ function storeIdIn (directory: string): string {
   throw new Error('the file store.id in the directory for bulk jobs contains no id; delete it once no jobs are left')
 }
 
-function goodName (name: string): string {
+function requireFileName (name: string): string {
   if (fileName.test(name) && !name.endsWith(listSuffix)) return name
   throw new Error('this is not a valid name for a job file')
 }
