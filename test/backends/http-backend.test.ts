@@ -5,9 +5,9 @@ import { basicHeader, bearerHeader, fixedAuthorization } from '../../src/backend
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import type { HttpBackendOptions } from '../../src/backends/http-backend.js'
 import type { BackendRequest } from '../../src/backends/backend.js'
-import { Failure } from '../../src/envelope/failures.js'
 import { json, startFaultyServer } from './faulty-server.js'
 import type { Behaviour, FaultyServer } from './faulty-server.js'
+import { failureOf } from '../tenant-guard/guarded.js'
 
 const read: BackendRequest = { method: 'GET', path: 'Patient/1' }
 const write: BackendRequest = { method: 'POST', path: 'Patient', body: '{"resourceType":"Patient"}' }
@@ -17,12 +17,6 @@ async function stub (test: Test, options: Partial<HttpBackendOptions> = {}): Pro
   const backend = new HttpBackend({ name: 'stub', baseUrl: `${server.url}/fhir`, retryPauseMs: 5, ...options })
   test.teardown(async () => { await Promise.all([server.close(), backend.close()]) })
   return { server, backend }
-}
-
-async function failureOf (outcome: Promise<unknown>): Promise<Failure> {
-  const error = await outcome.then(() => undefined, (thrown: unknown) => thrown)
-  if (!(error instanceof Failure)) throw new Error('no failure came', { cause: error })
-  return error
 }
 
 const html: Behaviour = response => { response.writeHead(200, { 'content-type': 'text/html' }).end('<html>login</html>') }

@@ -86,7 +86,7 @@ async function demandAlike (t: Test, title: string, { strangers }: Place, ask: (
 }
 
 /** An answer without what differs from request to request: its id and times. */
-function said ({ status, headers, body }: Answer): unknown {
+export function said ({ status, headers, body }: Answer): unknown {
   const { 'x-request-id': _, 'x-timestamp': __, date: ___, ...others } = headers
   return { status, headers: others, body: body === undefined ? undefined : { ...body, meta: { ...body.meta, requestId: '', timestamp: '' } } }
 }

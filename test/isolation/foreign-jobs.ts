@@ -2,6 +2,7 @@ import type { Test } from 'tap'
 import { clientOf, unlimitedPlans, type Answer, type Client } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { importRequest, jobMaker } from '../bulk/made-jobs.js'
+import { said } from './foreign-ids.js'
 
 /** Every route below which a job is named, as a request of it. */
 const requests: ReadonlyArray<readonly [method: string, path: string, headers?: Readonly<Record<string, string>>]> = [
@@ -55,10 +56,4 @@ export async function probeForeignJobs (t: Test): Promise<void> {
 
 function ask (client: Client, method: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
   return client.send(method, `bulk/jobs/${path}`, undefined, headers)
-}
-
-/** An answer without what differs from request to request. */
-function said ({ status, headers, body }: Answer): unknown {
-  const { 'x-request-id': _, 'x-timestamp': __, date: ___, ...others } = headers
-  return { status, headers: others, body: body === undefined ? undefined : { ...body, meta: { ...body.meta, requestId: '', timestamp: '' } } }
 }

@@ -8,6 +8,7 @@ import { checkChange } from '../../src/mappings/kit/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { simpleOf } from './arbitrary.js'
 import { partsOf } from './definitions.js'
+import { occasion } from '../harness/occasion.js'
 
 interface ContractField {
   readonly name: string
@@ -35,8 +36,6 @@ const demanded = contract.map(group => group.path)
 
 /** Second names of filters, which stand in the prose of the contract. */
 const filterAliases: Readonly<Record<string, readonly string[]>> = { goals: ['status'] }
-
-const occasion = { now: '2026-03-14T09:30:00Z', keyName: 'Front desk', newUrl: () => 'https://example.org/canonical/1' }
 
 t.test('the copy of the contract is the contract', { skip: existsSync(original) ? false : 'the contract itself is not beside this checkout' }, async t => {
   t.equal(readFileSync(copy, 'utf8'), readFileSync(original, 'utf8'))

@@ -16,6 +16,7 @@ import { changesOf, fieldValues, simpleOf } from './arbitrary.js'
 import { faultsOf, searchParametersOf } from './definitions.js'
 import { r4Resource } from './r4-arbitrary.js'
 import { isList, strays } from './strays.js'
+import { occasion } from '../harness/occasion.js'
 
 type Simple = Readonly<Record<string, unknown>>
 
@@ -23,8 +24,6 @@ type Simple = Readonly<Record<string, unknown>>
 const runs = Number(process.env.LAWS_RUNS ?? 40)
 const parameters = { numRuns: runs, seed: Number(process.env.LAWS_SEED ?? 4), includeErrorInReport: true }
 const fewer = { ...parameters, numRuns: Math.ceil(runs / 4) }
-const occasion = { now: '2026-03-14T09:30:00Z', keyName: 'Front desk', newUrl: () => 'https://example.org/canonical/1' }
-
 /** Fails with the first of some findings; the generator's case is added by fast-check. */
 function refuse (findings: readonly string[]): void {
   if (findings.length > 0) throw new Error(findings.join('; '))

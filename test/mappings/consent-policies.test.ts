@@ -2,8 +2,8 @@
 import t from 'tap'
 import { checkChange, checkCreate } from '../../src/mappings/kit/validate.js'
 import { consents } from '../../src/mappings/resources/consents.js'
+import { occasion } from '../harness/occasion.js'
 
-const occasion = { now: '2026-03-14T09:30:00Z', keyName: 'Front desk', newUrl: () => 'https://example.org/canonical/1' }
 const [law, house] = ['https://example.org/law', 'https://example.org/house-rules']
 const consent = { patientId: 'p', scope: 'research', category: 'study' }
 

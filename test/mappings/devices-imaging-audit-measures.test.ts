@@ -1,7 +1,6 @@
 /** Devices, imaging, audit, measures, recommendations: their invariants and the fields that are no FHIR element as it stands. */
 import t from 'tap'
-import type { Mapping } from '../../src/mappings/kit/mapping.js'
-import { checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
+import { checkRules } from '../../src/mappings/kit/validate.js'
 import { auditEvents } from '../../src/mappings/resources/audit-events.js'
 import { deviceRequests } from '../../src/mappings/resources/device-requests.js'
 import { devices } from '../../src/mappings/resources/devices.js'
@@ -11,17 +10,8 @@ import { measureReports } from '../../src/mappings/resources/measure-reports.js'
 import { media } from '../../src/mappings/resources/media.js'
 import { medicationKnowledge } from '../../src/mappings/resources/medication-knowledge.js'
 import { specimens } from '../../src/mappings/resources/specimens.js'
-
-type Simple = Readonly<Record<string, unknown>>
-
-const occasion = { now: '2026-03-14T09:30:00Z', keyName: 'Front desk', newUrl: () => 'https://example.org/canonical/1' }
-
-/** The fields that a create would be refused for. */
-function refusedFields (mapping: Mapping, simple: Simple): string[] {
-  const whole = mapping.withDefaults(simple, occasion)
-  const issues = [...checkCreate(mapping, whole), ...checkRules(mapping, mapping.toFhir(whole), Object.keys(whole))]
-  return [...new Set(issues.flatMap(issue => issue.expression ?? []))].sort()
-}
+import { refusedFields } from './refused-fields.js'
+import { occasion } from '../harness/occasion.js'
 
 const event = { type: 'rest', agent: [{ requestor: true }] }
 const report = { type: 'summary', measureId: 'http://example.org/m', period: { start: '2026-01', end: '2026-03' } }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Mapping } from '../../src/mappings/kit/mapping.js'
-import { checkChange, checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
+import { checkChange, checkRules } from '../../src/mappings/kit/validate.js'
 import { allergies } from '../../src/mappings/resources/allergies.js'
 import { appointmentResponses } from '../../src/mappings/resources/appointment-responses.js'
 import { appointments } from '../../src/mappings/resources/appointments.js'
@@ -20,17 +20,10 @@ import { organizations } from '../../src/mappings/resources/organizations.js'
 import { prescriptions } from '../../src/mappings/resources/prescriptions.js'
 import { serviceRequests } from '../../src/mappings/resources/service-requests.js'
 import { tasks } from '../../src/mappings/resources/tasks.js'
+import { refusedFields } from './refused-fields.js'
+import { occasion } from '../harness/occasion.js'
 
 type Simple = Readonly<Record<string, unknown>>
-
-const occasion = { now: '2026-03-14T09:30:00Z', keyName: 'intake service', newUrl: () => 'https://example.org/canonical/1' }
-
-/** The fields that a create would be refused for. */
-function refusedFields (mapping: Mapping, simple: Simple): string[] {
-  const whole = mapping.withDefaults(simple, occasion)
-  const issues = [...checkCreate(mapping, whole), ...checkRules(mapping, mapping.toFhir(whole), Object.keys(whole))]
-  return [...new Set(issues.flatMap(issue => issue.expression ?? []))].sort()
-}
 
 interface Case { readonly rule: string, readonly mapping: Mapping, readonly least: Simple, readonly broken: Simple, readonly kept: Simple, readonly fields: readonly string[] }
 

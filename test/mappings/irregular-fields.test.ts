@@ -12,8 +12,8 @@ import { labs } from '../../src/mappings/resources/labs.js'
 import { notes } from '../../src/mappings/resources/notes.js'
 import { practitionerRoles } from '../../src/mappings/resources/practitioner-roles.js'
 import { prescriptions } from '../../src/mappings/resources/prescriptions.js'
+import { occasion } from '../harness/occasion.js'
 
-const occasion = { now: '2026-03-14T09:30:00Z', keyName: 'Front desk', newUrl: () => 'https://example.org/canonical/1' }
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 const attachmentOf = (note: FhirElement): unknown => (note.content as Array<{ attachment: unknown }>)[0]!.attachment
 

@@ -18,8 +18,8 @@ import { consents } from '../../src/mappings/resources/consents.js'
 import { encounters } from '../../src/mappings/resources/encounters.js'
 import { observations } from '../../src/mappings/resources/observations.js'
 import { patients } from '../../src/mappings/resources/patients.js'
+import { occasion } from '../harness/occasion.js'
 
-const occasion = { now: '2026-03-14T09:30:00Z', keyName: 'intake service', newUrl: () => 'https://example.org/canonical/1' }
 const note = [{ url: 'http://example.org/note', valueString: 'hidden' }]
 const loinc = (code: string, more: object = {}) => ({ coding: [{ system: 'http://loinc.org', code, ...more }] })
 

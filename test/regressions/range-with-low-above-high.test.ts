@@ -5,6 +5,7 @@ import { checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
 import { deviceRequests } from '../../src/mappings/resources/device-requests.js'
 import { goals } from '../../src/mappings/resources/goals.js'
 import { observations } from '../../src/mappings/resources/observations.js'
+import { occasion } from '../harness/occasion.js'
 
 type Range = Readonly<Record<'low' | 'high', object>>
 
@@ -15,8 +16,6 @@ const fields: ReadonlyArray<{ readonly mapping: Mapping, readonly field: string,
   { mapping: goals, field: 'target', holding: detail => ({ description: 'x', patientId: '1', target: [{ measure: 'y', detail }] }) },
   { mapping: deviceRequests, field: 'parameter', holding: value => ({ code: 'x', patientId: '1', parameter: [{ code: 'y', value }] }) }
 ]
-const occasion = { now: '2026-03-14T09:30:00Z', keyName: 'Front desk', newUrl: () => 'https://example.org/canonical/1' }
-
 /** What a create with the range is refused for. */
 function refusals ({ mapping, holding }: typeof fields[number], range: Range) {
   const simple = mapping.withDefaults(holding(range) as Record<string, unknown>, occasion)

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { BackendRequest } from '../../../src/backends/backend.js'
-import { Failure } from '../../../src/envelope/failures.js'
 import { certificate, startTokenServer, type TokenServer } from '../../harness/token-server.js'
 import { until } from '../../harness/until.js'
 import { startGuarded, type Guarded } from './datastores.js'
+import { failureOf } from '../../tenant-guard/guarded.js'
 
 const read: BackendRequest = { method: 'GET', path: 'Patient/1' }
 const write: BackendRequest = { method: 'POST', path: 'Patient', body: '{"resourceType":"Patient"}' }
@@ -31,12 +31,6 @@ async function withSecret (t: Test, wish: Parameters<typeof startTokenServer>[1]
   const tokens = await startTokenServer(t, wish)
   const guarded = await startGuarded(t, { accepts: tokens.accepts, auth: oauth(tokens, { clientAuthentication: wish.method }), environment: { SECRET: 'a secret' }, ...wish.now && { now: wish.now } })
   return { tokens, guarded }
-}
-
-async function failureOf (outcome: Promise<unknown>): Promise<Failure> {
-  const error = await outcome.then(() => undefined, (thrown: unknown) => thrown)
-  if (!(error instanceof Failure)) throw new Error('no failure came', { cause: error })
-  return error
 }
 
 for (const method of ['client_secret_basic', 'client_secret_post'] as const) {
