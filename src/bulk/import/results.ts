@@ -16,7 +16,7 @@ import { Seal } from './result.js'
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
-/** Lines that are read from an index between two breaths. */
+/** Lines that are told of between two breaths. */
 const together = 200
 
 /** How often an index is asked that is being written, and milliseconds in between: more than the writer of a gateway that is busy takes. */
@@ -54,16 +54,27 @@ function send (reply: FastifyReply, { id }: Job, lines: () => Readable): Fastify
   return reply.send(isZipped ? pipeline(file, createGzip(), () => {}) : file)
 }
 
-/** A line for each of the input that was read by now. Nothing is held open in between, so that whoever works on the job is never kept waiting. */
-async function * linesOf ({ fileKey }: Job, path: string): AsyncGenerator<Buffer> {
-  if (!existsSync(path)) return
+/** A line for each of the input, as far as it is known how many there are. */
+async function * linesOf (job: Job, path: string): AsyncGenerator<Buffer> {
+  const read = yield * linesRead(job, path)
+  const { total = 0 } = job.progress
+  for (let last = read; last < total; last += together) {
+    const rows = Array.from({ length: Math.min(together, total - last) }, (_, at) => ({ line: last + at + 1, status: 'pending' }))
+    yield Buffer.from(rows.map(row => `${JSON.stringify(row)}\n`).join(''))
+    await breathe()
+  }
+}
+
+/** A line for each that was read by now. Nothing is held open in between, so that whoever works on the job is never kept waiting. @returns the last one's number */
+async function * linesRead ({ fileKey }: Job, path: string): AsyncGenerator<Buffer, number> {
+  if (!existsSync(path)) return 0
   const db = new Database(path, { fileMustExist: true, timeout: 0 })
   try {
     const seal = new Seal(fileKey)
     const sql = await unlocked(() => db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?'))
     for (let last = 0; ;) {
       const rows = await unlocked(() => sql.all(last, together) as ResultRow[])
-      if (rows.length === 0) return
+      if (rows.length === 0) return last
       last = rows.at(-1)!.line
       yield Buffer.from(rows.map(row => `${printed(row, seal)}\n`).join(''))
       // Whoever reads fast would otherwise have all lines in one turn.
