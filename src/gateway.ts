@@ -93,6 +93,8 @@ export async function buildControlPlane (options: ControlPlaneOptions): Promise<
 async function firstSteps (options: ServerParts & MeasureRequestsOptions & TraceOptions & Pick<HealthOptions, 'readiness'>): Promise<{ readonly app: FastifyInstance, readonly paths: KnownPaths }> {
   const app = fastify(serverOptions(options))
   app.server.maxConnections = options.connections ?? Infinity
+  // Node would answer an Expect that it does not know by itself, past the key, the log and the envelope; one may also pass it over.
+  app.server.on('checkExpectation', (request, reply) => app.server.emit('request', request, reply))
   const paths = new KnownPaths(app, { closed, apart })
   app.removeAllContentTypeParsers()
   app.setErrorHandler(errorHandler)
