@@ -34,8 +34,8 @@ export function refused (name: string, says: string): Failure {
   return new Failure('BAD_REQUEST', { message: `${name}: ${says}`, issues: [fieldIssue(name, says)] })
 }
 
-/** A name as the client sent it when it is fit to be shown, since anything at all can stand where a name is expected. */
-export const printable = (name: string): string => /^[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
+/** A name as the client sent it when it is fit to be shown, since anything at all can stand where a name is expected, a secret too. */
+export const printable = (name: string): string => /^(?!svc_|cg_)[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
 
 /** What follows the question mark in a request's URL, undecoded. */
 export const queryOf = (url: string | undefined): string => /\?(.*)$/s.exec(url ?? '')?.[1] ?? ''

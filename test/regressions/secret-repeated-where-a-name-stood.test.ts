@@ -1,0 +1,23 @@
+import { test } from 'tap'
+import { startGateway } from '../harness/gateway.js'
+
+// A key that got where the name of a filter or field is expected was in the error, and so in the client's log of errors.
+test('no error repeats a key that stands in the place of a name', async t => {
+  const { url, createKey } = await startGateway(t)
+  const { secret } = await createKey()
+  const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
+  const asked = async (path: string, body?: unknown) => {
+    const answer = await fetch(`${url}/v1/${path}`, { headers, ...body !== undefined && { method: 'POST', body: JSON.stringify(body) } })
+    return { status: answer.status, text: await answer.text() }
+  }
+  const answers = [
+    await asked(`patients?${secret}`),
+    await asked(`patients?${secret}=1&${secret}=2`),
+    await asked(`fhir/Patient?${secret}=1`),
+    await asked('patients', { firstName: 'Ada', lastName: 'Byron', [secret]: true }),
+    await asked('fhir/Patient', { resourceType: 'Patient', [secret]: true }),
+    await asked('bulk/export', { [secret]: true })
+  ]
+  t.strictSame(answers.map(({ status }) => status), [400, 400, 400, 422, 422, 422])
+  for (const { text } of answers) t.notMatch(text, secret)
+})
