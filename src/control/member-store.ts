@@ -1,4 +1,5 @@
 import type { ExpressionBuilder, Kysely, NotNull, Transaction } from 'kysely'
+import pLimit from 'p-limit'
 import { hashSecret } from '../keys/secret.js'
 import type { Role } from '../actor.js'
 import type { ControlContext } from './context.js'
@@ -51,8 +52,10 @@ export class MemberStore {
   async whoHas (email: string, password: string, among?: readonly string[]): Promise<OpenedMember[]> {
     const rows = (await this.#withPassword(email)).filter(({ memberId }) => among?.includes(memberId) ?? true)
     const candidates = rows.length > 0 ? rows : [undefined]
-    const opened = await Promise.all(candidates.map(async row => await isPassword(password, row?.passwordHash) ? [{ ...toMember(row!), proof: hashSecret(row!.passwordHash) }] : []))
-    return opened.flat()
+    // Each has a password of its own: whoever has many would otherwise take all the turns at which passwords are looked at.
+    const inTurns = pLimit(2)
+    const found = await Promise.all(candidates.map(row => inTurns(async () => await isPassword(password, row?.passwordHash) ? [opened(row!)] : [])))
+    return found.flat()
   }
 
   /** The member whose password was shown, as long as it is still the password. */
@@ -103,14 +106,14 @@ export class MemberStore {
     })
   }
 
-  /** Sets the password that a member chose, who must know the present one; all sessions of the member end but the one with the id `keepSession`. */
-  async changePassword (memberId: string, { current, wanted }: { readonly current: string, readonly wanted: string }, keepSession?: string): Promise<void> {
+  /** Sets the password that a member chose, who must know the one that it takes the place of; all sessions of the member end. */
+  async changePassword (memberId: string, { current, wanted }: { readonly current: string, readonly wanted: string }): Promise<OpenedMember> {
     const { db } = this.#context
     const { passwordHash } = await memberRow(db, memberId)
     if (passwordHash === null) throw new ControlRefused('conflict', 'Your organization\'s sign-in manages your password. Change it there.')
     if (!await isPassword(current, passwordHash)) throw new ControlRefused('invalid', 'This is not your current password.')
     if (wanted === current) throw new ControlRefused('invalid', 'Choose a password that differs from the current one.')
-    await this.#setPassword(memberId, { password: goodPassword(wanted), mustChange: false, by: undefined, keepSession })
+    return this.#setPassword(memberId, { password: goodPassword(wanted), mustChange: false, inPlaceOf: passwordHash })
   }
 
   /** Gives a member who lost the password one for the next sign-in; it is known only here, and every session of the member ends. */
@@ -186,17 +189,21 @@ export class MemberStore {
 
   #withPassword (email: string) {
     return this.#context.db.selectFrom('members').selectAll().where('email', '=', email.trim().toLowerCase())
-      .where('passwordHash', 'is not', null).limit(10).$narrowType<{ passwordHash: NotNull }>().execute()
+      .where('passwordHash', 'is not', null).$narrowType<{ passwordHash: NotNull }>().execute()
   }
 
-  async #setPassword (memberId: string, { password, mustChange, by, keepSession }: NewPassword): Promise<void> {
+  async #setPassword (memberId: string, { password, mustChange, by, inPlaceOf }: NewPassword): Promise<OpenedMember> {
     const passwordHash = await hashPassword(password)
-    await inTurn(this.#context.db, async trx => {
+    return inTurn(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)
-      await trx.updateTable('members').set({ passwordHash, mustChangePassword: Number(mustChange) }).where('memberId', '=', memberId).execute()
-      await endSessions(trx, memberId, keepSession)
+      // Hashes take a while, in which an admin may have reset what somebody else knew.
+      if (inPlaceOf !== undefined && row.passwordHash !== inPlaceOf) throw new ControlRefused('conflict', 'Your password was changed meanwhile. Sign in with the new one.')
+      const changed = { passwordHash, mustChangePassword: Number(mustChange) }
+      await trx.updateTable('members').set(changed).where('memberId', '=', memberId).execute()
+      await endSessions(trx, memberId)
       const action = mustChange ? 'password reset' : 'password changed'
       await recordAudit(trx, { at: this.#at(), actor: by ?? memberName(row), action, entity: memberId, tenantId: row.tenantId ?? undefined, detail: {} })
+      return opened({ ...row, ...changed })
     })
   }
 
@@ -205,7 +212,19 @@ export class MemberStore {
   }
 }
 
-interface NewPassword { readonly password: string, readonly mustChange: boolean, readonly by: string | undefined, readonly keepSession?: string | undefined }
+interface NewPassword {
+  readonly password: string
+  readonly mustChange: boolean
+  /** Undefined for the member. */
+  readonly by?: string
+  /** The hash of the password that it replaces, where no other one may be. */
+  readonly inPlaceOf?: string
+}
+
+/** A member with the proof of the password. */
+function opened (row: MemberRow & { readonly passwordHash: string }): OpenedMember {
+  return { ...toMember(row), proof: hashSecret(row.passwordHash) }
+}
 
 /** The comparison that finds what belongs to an organization, or to none. */
 export function ofTenant (tenantId: string | undefined) {
@@ -236,6 +255,6 @@ async function requireAnotherOperator (trx: Transaction<Tables>, memberId: strin
   if (other === undefined) throw new ControlRefused('conflict', 'This is the last operator. Invite another one first.')
 }
 
-async function endSessions (trx: Transaction<Tables>, memberId: string, keep?: string): Promise<void> {
-  await trx.deleteFrom('sessions').where('memberId', '=', memberId).$if(keep !== undefined, query => query.where('idHash', '!=', hashSecret(keep!))).execute()
+async function endSessions (trx: Transaction<Tables>, memberId: string): Promise<void> {
+  await trx.deleteFrom('sessions').where('memberId', '=', memberId).execute()
 }

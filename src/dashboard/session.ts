@@ -66,9 +66,37 @@ function endedText ({ method, cookies }: FastifyRequest, { session }: Cookies): 
 /** What somebody can reach who must change the password first. */
 const reachable = new Set(['/dashboard/password', '/dashboard/sign-out'])
 
+type Parts = Pick<SessionOptions, 'control' | 'now'>
+
 /** Begins a session under a new id, whatever was in the browser before. */
-export async function signIn (request: FastifyRequest, { control, now }: Pick<SessionOptions, 'control' | 'now'>, memberId: string): Promise<void> {
-  await beginSession(request, { memberId, startedAt: now().toISOString() })
+export async function signIn (request: FastifyRequest, parts: Parts, memberId: string): Promise<void> {
+  await beginSession(request, sessionOf(memberId, parts))
+  await noteSignIn(parts, memberId)
+}
+
+/** The same for whoever showed a password. @returns the member; undefined where it is no longer the password, and nothing was begun */
+export async function signInByPassword (request: FastifyRequest, parts: Parts, opened: Opened): Promise<Member | undefined> {
+  const member = await renewSession(request, parts, opened)
+  if (member !== undefined) await noteSignIn(parts, member.memberId)
+  return member
+}
+
+/** Goes on under a new id, as long as the password is the one that was shown. @returns the member; undefined where it is not, and nothing goes on */
+export async function renewSession (request: FastifyRequest, parts: Parts, opened: Opened): Promise<Member | undefined> {
+  const { members } = parts.control
+  if (await members.findOpened(opened) === undefined) return undefined
+  await beginSession(request, sessionOf(opened.memberId, parts))
+  // Once more: a change of the password ends the sessions that it finds, and this one was not there a moment ago.
+  const member = await members.findOpened(opened)
+  if (member === undefined) await request.session.destroy()
+  return member
+}
+
+type Opened = Pick<OpenedMember, 'memberId' | 'proof'>
+
+const sessionOf = (memberId: string, { now }: Parts) => ({ memberId, startedAt: now().toISOString() })
+
+async function noteSignIn ({ control }: Parts, memberId: string): Promise<void> {
   await control.members.signedIn(memberId)
   await control.sessions.sweep()
 }

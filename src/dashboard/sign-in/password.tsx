@@ -4,6 +4,7 @@ import { Trouble } from '../elements.js'
 import { field, orAgain, statusOf } from '../form.js'
 import { PostForm, Send } from '../forms.js'
 import type { DashboardParts } from '../parts.js'
+import { renewSession } from '../session.js'
 import { PasswordField, passwordHint } from './password-field.js'
 import { rememberDevice, tooMany } from './sign-in.js'
 import type { Attempts } from './limits.js'
@@ -22,7 +23,8 @@ export async function passwordRoutes (scope: FastifyInstance, parts: DashboardPa
     if (wait !== undefined) return await tooMany(reply, wait)
     if (field(body, 'wanted') !== field(body, 'again')) return await again('The two new passwords are different.', 422)
     return await orAgain(async () => {
-      await control.members.changePassword(member.memberId, { current: field(body, 'current'), wanted: field(body, 'wanted') }, session.sessionId)
+      const opened = await control.members.changePassword(member.memberId, { current: field(body, 'current'), wanted: field(body, 'wanted') })
+      if (await renewSession(request, parts, opened) === undefined) return reply.done('/dashboard/sign-in', 'Your password was changed meanwhile. Sign in with the new one.')
       await rememberDevice(reply, parts, [member])
       return reply.done('/dashboard', 'Password changed. All your other sessions have ended.')
     }, async refusal => await again(refusal.message, statusOf(refusal)))

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Member, OpenedMember } from '../../control/members.js'
 import { field } from '../form.js'
 import type { DashboardParts } from '../parts.js'
-import { offerChoice, signIn } from '../session.js'
+import { offerChoice, signInByPassword } from '../session.js'
 import type { Attempts } from './limits.js'
 import { nextPath } from './next.js'
 import { ChoicePage, SignInPage, WaitPage, type OfferedMember } from './pages.js'
@@ -43,14 +43,18 @@ async function passwordSignIn (request: FastifyRequest, reply: FastifyReply, par
   if (email === '' || password === '') return await showForm(reply.code(422), parts, { next, email, trouble: failed })
   const found = await whoShows(request, { email, password }, parts)
   if (typeof found === 'number') return await tooMany(reply, found)
-  if (found.length === 0) {
+  if (found.length > 1) {
+    await rememberDevice(reply, parts, found)
+    await offerChoice(request, found)
+    return reply.redirect(`/dashboard/choose-organization?${new URLSearchParams({ next })}`, 303)
+  }
+  const member = found[0] && await signInByPassword(request, parts, found[0])
+  if (member === undefined) {
     request.log.info({ reason: 'password' }, 'sign-in refused')
     return await showForm(reply.code(422), parts, { next, email, trouble: failed })
   }
-  await rememberDevice(reply, parts, found)
-  if (found.length === 1) return await enter(request, reply, { parts, member: found[0]!, next })
-  await offerChoice(request, found)
-  return reply.redirect(`/dashboard/choose-organization?${new URLSearchParams({ next })}`, 303)
+  await rememberDevice(reply, parts, [member])
+  return lead(reply, member, next)
 }
 
 /**
@@ -75,11 +79,8 @@ export async function rememberDevice (reply: FastifyReply, { control, cookies: {
   reply.setCookie(device, await control.members.newDevice(members.map(({ memberId }) => memberId)), { ...flags, maxAge: deviceSeconds })
 }
 
-interface Entry { readonly parts: DashboardParts, readonly member: Member, readonly next: string }
-
-async function enter (request: FastifyRequest, reply: FastifyReply, { parts, member, next }: Entry): Promise<FastifyReply> {
-  await signIn(request, parts, member.memberId)
-  return reply.redirect(member.mustChangePassword ? '/dashboard/password' : next, 303)
+function lead (reply: FastifyReply, { mustChangePassword }: Member, next: string): FastifyReply {
+  return reply.redirect(mustChangePassword ? '/dashboard/password' : next, 303)
 }
 
 async function showChoices (request: FastifyRequest, reply: FastifyReply, { control }: DashboardParts): Promise<FastifyReply> {
@@ -96,7 +97,6 @@ async function showChoices (request: FastifyRequest, reply: FastifyReply, { cont
 async function choose (request: FastifyRequest, reply: FastifyReply, parts: DashboardParts): Promise<FastifyReply> {
   const chosen = field(request.body, 'member')
   const opened = request.session.opened?.find(({ memberId }) => memberId === chosen)
-  const member = opened && await parts.control.members.findOpened(opened)
-  if (member === undefined) return reply.redirect('/dashboard/sign-in', 303)
-  return await enter(request, reply, { parts, member, next: nextPath(field(request.body, 'next')) })
+  const member = opened && await signInByPassword(request, parts, opened)
+  return member === undefined ? reply.redirect('/dashboard/sign-in', 303) : lead(reply, member, nextPath(field(request.body, 'next')))
 }
