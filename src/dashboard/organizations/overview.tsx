@@ -24,9 +24,16 @@ interface Overview {
   readonly mayChange: boolean
   readonly isOperator: boolean
   /** What the form is filled with. */
-  readonly typed: Pick<Organization, 'name' | 'plan' | 'datastore'>
+  readonly typed: Settings
+  /** What the form began with. */
+  readonly before: Settings
   readonly trouble?: string
 }
+
+type Settings = Pick<Organization, 'name' | 'plan' | 'datastore'>
+
+/** The name under which the form of settings keeps what a field began with, so that only what was typed is changed. */
+export const beforeName = (name: string): string => `${name}-before`
 
 /** An organization at a glance. */
 export function OverviewPage (overview: Overview) {
@@ -133,13 +140,16 @@ function Overage ({ csrf, organization, plan, mayChange }: Overview) {
   )
 }
 
-function ChangeForm ({ csrf, organization, plans, typed }: Overview) {
+function ChangeForm ({ csrf, organization, plans, typed, before }: Overview) {
+  // Without a choice for it, the browser would choose the first of the others.
+  const lost = Object.hasOwn(plans, typed.plan) ? [] : [{ value: typed.plan, label: `${typed.plan} (no longer configured)` }]
   return (
     <section>
       <h2>Settings</h2>
       <PostForm action={organizationPath(organization.tenantId)} csrf={csrf}>
+        {(['name', 'plan', 'datastore'] as const).map(name => <input type='hidden' name={beforeName(name)} value={before[name] ?? ''} />)}
         <TextField label='Name' name='name' value={typed.name} isRequired maxLength={200} />
-        <SelectField label='Plan' name='plan' choices={planChoices(plans)} value={typed.plan} />
+        <SelectField label='Plan' name='plan' choices={[...lost, ...planChoices(plans)]} value={typed.plan} />
         <TextField label='Dedicated datastore' name='datastore' value={typed.datastore} hint='For the enterprise plan: the name of a configured datastore. Leave it empty to use the gateways’ configuration.' maxLength={64} />
         <Send label='Save' />
       </PostForm>

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { newOnce } from '../../control/context.js'
 import type { Organization } from '../../control/organizations.js'
+import { requireOperator } from '../../control/permissions.js'
 import type { ControlRefused } from '../../control/refused.js'
 import type { UsageTotal } from '../../control/usage-totals.js'
 import { beginOf, monthOf } from '../../limits/month.js'
@@ -10,7 +11,7 @@ import { listingOf } from '../listing.js'
 import { mayChange, onlyOperators, organizationOf, type OrganizationRequest } from '../organization-requests.js'
 import { OrganizationsPage } from './list.js'
 import { NewOrganizationPage } from './new.js'
-import { OverviewPage } from './overview.js'
+import { beforeName, OverviewPage } from './overview.js'
 import { organizationPath } from '../paths.js'
 import type { DashboardParts } from '../parts.js'
 
@@ -59,7 +60,7 @@ async function showOne (request: FastifyRequest<OrganizationRequest>, reply: Fas
     hasKeys: keys.length > 0,
     mayChange: mayChange(request),
     isOperator: request.member.role === 'operator',
-    typed: refusal === undefined ? organization : typedIn(request),
+    ...refusal === undefined ? { typed: organization, before: organization } : { typed: typedIn(request), before: typedIn(request, beforeName) },
     trouble: refusal?.message
   }
   if (refusal !== undefined) reply.code(statusOf(refusal))
@@ -74,15 +75,21 @@ async function useUntil ({ desk }: FastifyRequest, tenantId: string, now: Date):
   return { today: today!, month: month! }
 }
 
-/** What was written into the form. */
-function typedIn ({ body }: Pick<FastifyRequest, 'body'>): { readonly name: string, readonly plan: string, readonly datastore: string } {
-  return { name: field(body, 'name'), plan: field(body, 'plan'), datastore: field(body, 'datastore').trim() }
+/** What was written into the form, or by the other names what it began with. */
+function typedIn ({ body }: Pick<FastifyRequest, 'body'>, nameOf = (name: string): string => name): { readonly name: string, readonly plan: string, readonly datastore: string } {
+  const read = (name: string) => field(body, nameOf(name))
+  return { name: read('name'), plan: read('plan'), datastore: read('datastore').trim() }
 }
 
-async function change ({ desk, body, params }: FastifyRequest<OrganizationRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const { datastore, ...others } = typedIn({ body })
-  const changed = await desk.changeOrganization(params.tenantId, { ...others, datastore: datastore === '' ? null : datastore })
-  return reply.done(organizationPath(changed.tenantId), 'Saved.')
+/** Changes what differs from what the form began with: all else may have been changed meanwhile, by somebody who is not to be overruled. */
+async function change (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const { tenantId } = await organizationOf(request)
+  requireOperator(request.desk.actor)
+  const before = typedIn(request, beforeName)
+  const differing = Object.entries(typedIn(request)).filter(([name, value]) => value !== before[name as keyof typeof before])
+  const changes = Object.fromEntries(differing.map(([name, value]) => [name, name === 'datastore' && value === '' ? null : value]))
+  if (differing.length > 0) await request.desk.changeOrganization(tenantId, changes)
+  return reply.done(organizationPath(tenantId), 'Saved.')
 }
 
 async function switchOverage ({ desk, body, params }: FastifyRequest<OrganizationRequest>, reply: FastifyReply): Promise<FastifyReply> {
