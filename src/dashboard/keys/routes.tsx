@@ -58,7 +58,7 @@ async function create (request: FastifyRequest<OrganizationRequest>, reply: Fast
   const [name, mode] = [field(body, 'name'), field(body, 'mode') as Mode]
   const scopes = [field(body, 'scopes') as Scope]
   const made = await desk.createKey({ tenantId, name, mode, scopes, expiresAt: endOfLastDay(field(body, 'lastDay')), once: field(body, 'once') })
-  return await reply.code(201).page('Key created', <SecretPage keyId={made.keyId} name={name.trim()} mode={mode} secret={made.secret} gatewayUrl={gatewayUrl} />, { organization: await organizationOf(request) })
+  return await reply.code(201).page('Key created', <SecretPage keyId={made.keyId} name={name.trim()} mode={mode} scopes={scopes} secret={made.secret} gatewayUrl={gatewayUrl} />, { organization: await organizationOf(request) })
 }
 
 async function createAgain (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { refusal, parts }: { readonly refusal: ControlRefused, readonly parts: DashboardParts }): Promise<FastifyReply> {
@@ -95,7 +95,7 @@ async function ask ({ desk, params }: FastifyRequest<KeyRequest>, reply: Fastify
 async function roll ({ desk, params, body }: FastifyRequest<KeyRequest>, reply: FastifyReply, { gatewayUrl }: DashboardParts): Promise<FastifyReply> {
   const made = await desk.rollKey(params.keyId, overlapMs(field(body, 'overlap')))
   const { previous } = made
-  const shown = { keyId: made.keyId, name: previous.name, mode: previous.mode, secret: made.secret, gatewayUrl, previous: { keyId: previous.keyId, expiresAt: previous.revokedAt === undefined ? previous.expiresAt : undefined } }
+  const shown = { keyId: made.keyId, name: previous.name, mode: previous.mode, scopes: previous.scopes, secret: made.secret, gatewayUrl, previous: { keyId: previous.keyId, expiresAt: previous.revokedAt === undefined ? previous.expiresAt : undefined } }
   return await reply.code(201).page('Key rolled', <SecretPage {...shown} />, await factsOf(desk, previous))
 }
 

@@ -1,3 +1,5 @@
+import type { Scope } from '../../keys/caller.js'
+import { mayCall } from '../../keys/scopes.js'
 import type { Mode } from '../../mode.js'
 import { Heading, Secret, Time } from '../elements.js'
 import { keyPath } from '../paths.js'
@@ -7,6 +9,7 @@ interface ShownSecret {
   readonly keyId: string
   readonly name: string
   readonly mode: Mode
+  readonly scopes: readonly Scope[]
   readonly secret: string
   /** Where the gateway answers. */
   readonly gatewayUrl: string
@@ -15,7 +18,8 @@ interface ShownSecret {
 }
 
 /** The page that shows a new key's secret, once. */
-export function SecretPage ({ keyId, name, mode, secret, gatewayUrl, previous }: ShownSecret) {
+export function SecretPage (shown: ShownSecret) {
+  const { keyId, name, scopes, secret, previous } = shown
   return (
     <>
       <Heading title={`Key “${name}” created`} />
@@ -26,14 +30,20 @@ export function SecretPage ({ keyId, name, mode, secret, gatewayUrl, previous }:
         <h2>Secret</h2>
         <Secret text={secret} label='the secret' />
       </section>
-      <section>
-        <h2>A first request</h2>
-        <p>{mode === 'test' ? 'It lists the patients that this key can read. At first there are none.' : 'It lists the patients that this key can read. They are real people.'}</p>
-        <Secret text={`curl -s ${gatewayUrl}/v1/patients -H 'x-api-key: ${secret}'`} label='the command' />
-      </section>
+      {mayCall(scopes, 'read') ? <FirstRequest {...shown} /> : ''}
       {previous === undefined ? '' : <Previous {...previous} />}
       <p><a class='button' href={keyPath(keyId)}>I have copied it</a></p>
     </>
+  )
+}
+
+function FirstRequest ({ mode, secret, gatewayUrl }: ShownSecret) {
+  return (
+    <section>
+      <h2>A first request</h2>
+      <p>{mode === 'test' ? 'It lists the patients that this key can read. At first there are none.' : 'It lists the patients that this key can read. They are real people.'}</p>
+      <Secret text={`curl -s ${gatewayUrl}/v1/patients -H 'x-api-key: ${secret}'`} label='the command' />
+    </section>
   )
 }
 

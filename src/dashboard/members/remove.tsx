@@ -11,7 +11,7 @@ export function RemovePage ({ csrf, member }: { readonly csrf: string, readonly 
     <>
       <Heading title={`Remove ${member.name}?`} />
       <p><span safe>{member.email}</span>, last sign-in: <TimeOr at={member.lastSignInAt} otherwise='never' /></p>
-      <p>{member.isFromProvider ? backAgain : 'They are signed out everywhere at once and can’t sign in again.'} Keys and tokens that they created keep working.</p>
+      <p>{member.isFromProvider ? backAgain : 'They are signed out everywhere at once and can’t sign in again.'} Keys and tokens that they created keep working, and so do open invitations: withdraw those that you do not trust.</p>
       <PostForm action={memberPath(member.memberId, 'remove')} csrf={csrf}>
         <Send label='Remove' cancel={peoplePath(member.tenantId)} isDangerous />
       </PostForm>

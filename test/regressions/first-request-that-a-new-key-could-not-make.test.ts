@@ -1,0 +1,17 @@
+import { test } from 'tap'
+import { newOnce } from '../../src/control/context.js'
+import { signedIn } from '../harness/dashboard.js'
+import { startGateway } from '../harness/gateway.js'
+
+test('a new key is shown with a request that it may make, and a key that only writes with none', async t => {
+  const gateway = await startGateway(t)
+  const tenantId = await gateway.createOrganization()
+  const admin = await signedIn(gateway, { role: 'admin', tenantId })
+  for (const scopes of ['*', 'read', 'write']) {
+    const { text } = await admin.post(`/dashboard/organizations/${tenantId}/keys`, { once: newOnce(), name: 'Intake form', mode: 'test', scopes })
+    t.match(text, 'Copy the secret now.')
+    t.equal(text.includes('It lists the patients'), scopes !== 'write', scopes)
+  }
+  const { keyId } = await gateway.createKey({ tenantId, scopes: ['write'] })
+  t.notMatch((await admin.post(`/dashboard/keys/${keyId}/roll`, { overlap: 'now' })).text, 'It lists the patients')
+})
