@@ -13,6 +13,8 @@ export interface ListedSession {
   readonly idHash: string
   readonly createdAt: string
   readonly seenAt: string
+  /** The browser in which it began, where that is known. */
+  readonly browser?: string
 }
 
 /** Sessions of browsers on the server's side, so that ending one is sure. Ids are kept as hashes: who reads the database can't sign in with it. */
@@ -59,8 +61,9 @@ export class SessionStore {
 
   /** The sessions of a member that go on, the latest first. */
   async listOf (memberId: string): Promise<ListedSession[]> {
-    return this.#context.db.selectFrom('sessions').select(['idHash', 'createdAt', 'seenAt'])
+    const rows = await this.#context.db.selectFrom('sessions').select(['idHash', 'createdAt', 'seenAt', 'content'])
       .where('memberId', '=', memberId).where('expiresAt', '>', this.#at()).orderBy('seenAt', 'desc').limit(100).execute()
+    return rows.map(({ content, ...row }) => ({ ...row, browser: JSON.parse(content).browser }))
   }
 
   /** Forgets those that have ended. */

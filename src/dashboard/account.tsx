@@ -57,7 +57,7 @@ function AccountPage ({ member, organization, sessions, own, csrf }: AccountProp
       <section>
         <h2>Sessions</h2>
         <p class='quiet'>Where you are signed in. If you do not recognize one, end it and change your password.</p>
-        <Table label='Sessions' columns={['Signed in', 'Last active', 'Actions']}>
+        <Table label='Sessions' columns={['Browser', 'Signed in', 'Last active', 'Actions']}>
           {sessions.map(session => <SessionRow session={session} isOwn={session.idHash === own} csrf={csrf} />)}
         </Table>
         {sessions.length > 1 ? <EndOthers csrf={csrf} /> : ''}
@@ -66,9 +66,10 @@ function AccountPage ({ member, organization, sessions, own, csrf }: AccountProp
   )
 }
 
-function SessionRow ({ session: { idHash, createdAt, seenAt }, isOwn, csrf }: { readonly session: ListedSession, readonly isOwn: boolean, readonly csrf: string }) {
+function SessionRow ({ session: { idHash, createdAt, seenAt, browser }, isOwn, csrf }: { readonly session: ListedSession, readonly isOwn: boolean, readonly csrf: string }) {
   return (
     <Row>
+      <Cell of='Browser'><span safe>{browser ?? 'unknown'}</span></Cell>
       <Cell of='Signed in'><Time at={createdAt} /></Cell>
       <Cell of='Last active'><Time at={seenAt} /></Cell>
       <Cell of='Actions'>{isOwn ? <Badge tone='good' text='This browser' /> : <EndForm idHash={idHash} createdAt={createdAt} csrf={csrf} />}</Cell>

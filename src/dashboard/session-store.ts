@@ -41,9 +41,9 @@ export function libraryStore ({ sessions, now, ...bounds }: StoreParts): Library
   }
 }
 
-function toStored ({ memberId, startedAt = '', opened, _csrf }: FastifySession, now: Date, bounds: SessionBounds): Session {
+function toStored ({ memberId, startedAt = '', browser, opened, _csrf }: FastifySession, now: Date, bounds: SessionBounds): Session {
   const expiresAt = memberId === undefined ? new Date(now.getTime() + choiceMs) : endOf(new Date(startedAt), now, bounds)
-  return { memberId, content: { startedAt, opened, _csrf }, expiresAt }
+  return { memberId, content: { startedAt, browser, opened, _csrf }, expiresAt }
 }
 
 function fromStored ({ memberId, content, expiresAt }: Session): FastifySessionObject {
@@ -56,6 +56,8 @@ declare module 'fastify' {
     memberId?: string
     /** When the person signed in, ISO 8601. */
     startedAt?: string
+    /** The browser in which it began, as its owner knows it. */
+    browser?: string
     /** When it ends unless something is asked for, ISO 8601. */
     endsAt?: string
     /** The members that a password opened, one of which the person is still to choose. */

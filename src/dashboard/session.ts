@@ -6,6 +6,7 @@ import { actorOf, type Member, type OpenedMember } from '../control/members.js'
 import { deskFor, type Desk } from '../control/desk.js'
 import type { ControlStore } from '../control/store.js'
 import { base62, randomText } from '../keys/random-text.js'
+import { browserName } from './browser-name.js'
 import type { Cookies } from './cookies.js'
 import { endOf, idForm, libraryStore, newSessionId, type SessionBounds } from './session-store.js'
 
@@ -70,7 +71,7 @@ type Parts = Pick<SessionOptions, 'control' | 'now'>
 
 /** Begins a session under a new id, whatever was in the browser before. */
 export async function signIn (request: FastifyRequest, parts: Parts, memberId: string): Promise<void> {
-  await beginSession(request, sessionOf(memberId, parts))
+  await beginSession(request, sessionOf(request, parts, memberId))
   await noteSignIn(parts, memberId)
 }
 
@@ -85,7 +86,7 @@ export async function signInByPassword (request: FastifyRequest, parts: Parts, o
 export async function renewSession (request: FastifyRequest, parts: Parts, opened: Opened): Promise<Member | undefined> {
   const { members } = parts.control
   if (await members.findOpened(opened) === undefined) return undefined
-  await beginSession(request, sessionOf(opened.memberId, parts))
+  await beginSession(request, sessionOf(request, parts, opened.memberId))
   // Once more: a change of the password ends the sessions that it finds, and this one was not there a moment ago.
   const member = await members.findOpened(opened)
   if (member === undefined) await request.session.destroy()
@@ -94,7 +95,7 @@ export async function renewSession (request: FastifyRequest, parts: Parts, opene
 
 type Opened = Pick<OpenedMember, 'memberId' | 'proof'>
 
-const sessionOf = (memberId: string, { now }: Parts) => ({ memberId, startedAt: now().toISOString() })
+const sessionOf = ({ headers }: FastifyRequest, { now }: Parts, memberId: string) => ({ memberId, startedAt: now().toISOString(), browser: browserName(headers['user-agent']) })
 
 async function noteSignIn ({ control }: Parts, memberId: string): Promise<void> {
   await control.members.signedIn(memberId)
