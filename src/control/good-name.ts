@@ -8,8 +8,10 @@ const scripts = '\\p{sc=Arab}\\p{sc=Syrc}\\p{sc=Deva}\\p{sc=Beng}\\p{sc=Gujr}\\p
  */
 const spellingJoiner = new RegExp(`(?<=[${scripts}]\\p{M}*)[\u200C\u200D](?=[${scripts}])`, 'gu')
 
+const severalAsOne = '\\p{RGI_Emoji_ZWJ_Sequence}'
+
 /** An emoji of several, such as the health worker: only those that have a look of their own. https://www.unicode.org/reports/tr51/#def_rgi_set */
-const joinedEmoji = new RegExp('\\p{RGI_Emoji_ZWJ_Sequence}', 'gv')
+const joinedEmoji = new RegExp(severalAsOne, 'gv')
 
 /** A name fit for lists, logs and terminals, without space around it. @throws {ControlRefused} invalid */
 export function goodName (name: string): string {
