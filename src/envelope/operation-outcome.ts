@@ -28,3 +28,8 @@ export const speaksFhir = (url = ''): boolean => /^\/v1\/fhir(?:[/?]|$)/.test(ur
 export function sendOutcome (reply: FastifyReply, failure: Failure): FastifyReply {
   return reply.code(failure.status).headers(failure.headers).type(fhirType).send(JSON.stringify(outcomeOf(failure)))
 }
+
+/** The entry of a searchset that says what is missing from it. */
+export function incompleteEntry (diagnostics: string): unknown {
+  return { resource: { resourceType: 'OperationOutcome', issue: [{ severity: 'warning', code: 'incomplete', diagnostics }] }, search: { mode: 'outcome' } }
+}

@@ -1,3 +1,4 @@
+import { incompleteEntry } from '../envelope/operation-outcome.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import { incompleteLists } from '../mappings/relations.js'
 import type { Include } from '../tenant-guard/interaction.js'
@@ -38,5 +39,5 @@ function bundleOf ({ record, related, cutTypes }: Related, includes: readonly In
 
 function noteOf (cutTypes: ReadonlySet<string>): unknown {
   const diagnostics = `There may be more records of these types than the response includes: ${[...cutTypes].join(', ')}. Search for them with their filters.`
-  return { resource: { resourceType: 'OperationOutcome', issue: [{ severity: 'warning', code: 'incomplete', diagnostics }] }, search: { mode: 'outcome' } }
+  return incompleteEntry(diagnostics)
 }

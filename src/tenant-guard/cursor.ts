@@ -21,6 +21,8 @@ export interface CursorContents {
   readonly total?: number
   /** Whether a page of this search held what is not the tenant's. */
   readonly hidesTotal?: boolean
+  /** What comes along with the matches, as the search has it. */
+  readonly ways?: readonly SearchParameter[]
 }
 
 /** Makes and reads cursors: opaque, tamper-proof, of a limited time. */

@@ -6,8 +6,11 @@ import { conditionsWithin } from './compartment.js'
 import { ask, causeOf, cursorPlace, ownRecordIn, report, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
-import type { FhirSearch, Following, Shape } from '../fhir-interaction.js'
-import { bundleText, givenBundle, namesIn, type GivenEntry } from './given-bundle.js'
+import type { FhirSearch, Shape } from '../fhir-interaction.js'
+import { cutAlong } from './cut-along.js'
+import { elementsFollowed } from './followed-references.js'
+import { followingIn, followingText } from './following-text.js'
+import { bundleText, givenBundle, namesIn, type GivenBundle, type GivenEntry } from './given-bundle.js'
 import type { SearchParameter } from '../interaction.js'
 import { withoutJoins } from './joins.js'
 import { searchPaths } from './page-link.js'
@@ -28,7 +31,7 @@ export async function fhirSearch (door: Door, asked: FhirSearch): Promise<FhirAn
   if (further === undefined) return { status: 200, body: bundleText(door, nothing, { type: 'searchset', total: 0, links: [{ relation: 'self', url: selfUrl(door, asked) }], shown: [] }) }
   const conditions = [...asked.parameters, ...further]
   const request = restrict({ type: asked.type, parameters: conditions, count, total: asked.total }, door.tenant)
-  const path = [request.path, encodeParameters([...asked.includes.map(written), ...shapeParameters(shapeOf(asked))])].filter(part => part !== '').join('&')
+  const path = [request.path, encodeParameters([...asked.includes.map(followingText), ...shapeParameters(shapeOf(asked))])].filter(part => part !== '').join('&')
   // Else HAPI shows for a minute what it found earlier, without what was stored since.
   const answer = await ask(door, { ...request, path, headers: { 'cache-control': 'no-cache', ...strictly } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected a parameter of this search or its value.', cause: causeOf(answer) })
@@ -44,12 +47,18 @@ async function furtherConditions (door: Door, asked: FhirSearch): Promise<Search
   return joined && [...within, ...joined]
 }
 
-/** HAPI applies `_elements` to its own answer where Bundles are searched; whole ones are no other answer. */
-function shapeOf ({ type, shape }: FhirSearch): Shape | undefined {
-  return type === 'Bundle' && shape?.elements !== undefined ? { ...shape.summary !== undefined && { summary: shape.summary } } : shape
+/**
+ * HAPI applies `_elements` to its own answer where Bundles are searched; whole ones are no other answer. The references that
+ * are followed come as well, so that they can be counted.
+ */
+function shapeOf ({ type, shape, includes }: FhirSearch): Shape | undefined {
+  if (shape?.elements === undefined) return shape
+  if (type === 'Bundle') return { ...shape.summary !== undefined && { summary: shape.summary } }
+  const followed = includes.flatMap(({ type: from, parameter }) => elementsFollowed(from, parameter))
+  return { ...shape, elements: [...new Set([shape.elements, ...followed])].join(',') }
 }
 
-const nothing = { entries: [], total: 0, next: undefined, text: '', isEntryLast: false }
+const nothing = { entries: [], total: 0, next: undefined, isCut: false, text: '', isEntryLast: false }
 
 const route = 'fhir'
 
@@ -69,17 +78,28 @@ async function shownPage (door: Door, asked: FhirSearch, { answer, count, countA
   const hidesTotal = foreign > 0 || before.hidesTotal === true
   const isAll = countAll !== undefined && count > 0 && given.next === undefined
   const total = hidesTotal ? undefined : given.total ?? before.total ?? await (isAll ? shown.filter(isMatch).length : countAll?.())
+  const ways = before.ways ?? asked.includes.map(followingText)
   const links = pageLinks(door, answer, selfUrl(door, asked), {
     next: given.next,
     paths: searchPaths(asked.type),
     place: cursorPlace(door, { route, type: asked.type }),
-    contents: { count, ...total !== undefined && { total }, ...hidesTotal && { hidesTotal } },
+    contents: { count, ...total !== undefined && { total }, ...hidesTotal && { hidesTotal }, ...ways.length > 0 && { ways } },
     url: `${door.fhirBase}/${asked.type}`
   })
-  return { status: 200, body: bundleText(door, given, { type: 'searchset', total, links, shown }), shown: () => namesIn(shown) }
+  return { status: 200, body: bundleText(door, given, { type: 'searchset', total, links, note: noteOf(given, ways), shown }), shown: () => namesIn(shown) }
 }
 
-const isMatch = ({ search }: GivenEntry): boolean => (search?.mode ?? 'match') === 'match'
+/** What a client is told where it may not have got all that comes along. */
+function noteOf ({ entries, isCut }: GivenBundle, ways: readonly SearchParameter[]): string | undefined {
+  const ofMode = (mode: string) => entries.filter(entry => modeOf(entry) === mode).map(({ resource }) => resource)
+  const cut = cutAlong({ matches: ofMode('match'), included: ofMode('include'), isCut }, ways.map(followingIn))
+  if (cut.length === 0) return undefined
+  return `There may be more records than this page includes by ${cut.map(way => followingText(way).join('=')).join(', ')}. Request fewer records per page with _count, or search for them.`
+}
+
+const modeOf = ({ search }: GivenEntry): unknown => search?.mode ?? 'match'
+
+const isMatch = (entry: GivenEntry): boolean => modeOf(entry) === 'match'
 
 /** Matches must be the tenant's; what is another's and came along because of a reference is left out without a word, as are notes of the server. */
 function ownEntries (door: Door, type: string, entries: readonly GivenEntry[]): { shown: GivenEntry[], foreign: number } {
@@ -95,10 +115,6 @@ function selfUrl ({ fhirBase }: Door, { type, within, asked }: FhirSearch): stri
   const query = encodeParameters(asked)
   const path = within === undefined ? type : `${within.type}/${within.id}/${type}`
   return `${fhirBase}/${path}${query === '' ? '' : `?${query}`}`
-}
-
-function written ({ direction, type, parameter, target, iterate }: Following): SearchParameter {
-  return [`_${direction}${iterate === true ? ':iterate' : ''}`, [type, parameter, ...target === undefined ? [] : [target]].join(':')]
 }
 
 /** The parameters of a shape; the meta, which the check of the answer needs, is asked for in any case. */

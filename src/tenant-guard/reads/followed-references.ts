@@ -7,12 +7,14 @@ export function elementsFollowed (type: string, parameter: string): readonly str
   return [...new Set([...expression.matchAll(/\b[A-Z]\w*\.(\w+)/g)].map(([, name]) => name!))]
 }
 
-/** How many references these elements of a record hold at most that lead to a type. */
-export function referencesTo (type: string, record: unknown, elements: readonly string[]): number {
-  return elements.reduce((sum, name) => sum + countBelow((record as FhirElement | null | undefined)?.[name], type), 0)
+/** How many references these elements of a record hold at most that lead to a type, or to any where none is named. */
+export function referencesTo (type: string | undefined, record: unknown, elements: readonly string[]): number {
+  const members = (record ?? {}) as FhirElement
+  // An element with a choice of types has the type in its name.
+  return elements.reduce((sum, name) => sum + countBelow(members[name] ?? members[`${name}Reference`], type), 0)
 }
 
-function countBelow (value: unknown, type: string): number {
+function countBelow (value: unknown, type: string | undefined): number {
   if (typeof value === 'string') return 1
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + countBelow(item, type), 0)
   if (value === null || typeof value !== 'object') return 0
@@ -22,4 +24,4 @@ function countBelow (value: unknown, type: string): number {
   return Object.values(value).reduce<number>((sum, item) => sum + (typeof item === 'string' ? 0 : countBelow(item, type)), 0)
 }
 
-const leadsElsewhere = (reference: string, type: string): boolean => /^[A-Z]\w*\//.test(reference) && !reference.startsWith(`${type}/`)
+const leadsElsewhere = (reference: string, type: string | undefined): boolean => type !== undefined && /^[A-Z]\w*\//.test(reference) && !reference.startsWith(`${type}/`)

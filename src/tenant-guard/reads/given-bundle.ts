@@ -1,4 +1,5 @@
 import type { BackendAnswer } from '../../backends/backend.js'
+import { incompleteEntry } from '../../envelope/operation-outcome.js'
 import { memberAt, parseStored, printJson } from '../../json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { areElements } from '../../mappings/kit/path.js'
@@ -6,6 +7,7 @@ import { nameOf } from '../access.js'
 import { checkedJsonOf } from '../door.js'
 import type { Door } from '../door.js'
 import { withPublicUrls } from '../public-urls.js'
+import { saysCut } from './searchset.js'
 import type { BundleLink } from './sealed-link.js'
 
 /** An entry as a datastore gave it, before any check. */
@@ -18,11 +20,13 @@ export interface GivenEntry {
 }
 
 /** A Bundle as a datastore gave it: read, for the checks, and its text, for the answer. */
-interface GivenBundle {
+export interface GivenBundle {
   readonly entries: readonly GivenEntry[]
   readonly total: number | undefined
   /** The link to the next page, as it was given. */
   readonly next: string | undefined
+  /** Whether the server says that more could have come along. */
+  readonly isCut: boolean
   readonly text: string
   readonly isEntryLast: boolean
 }
@@ -38,6 +42,7 @@ export function givenBundle (answer: BackendAnswer, type: 'searchset' | 'history
     entries: entry as readonly GivenEntry[],
     total: typeof total === 'number' ? total : undefined,
     next: typeof next === 'string' ? next : undefined,
+    isCut: saysCut(link, entry),
     text: answer.body,
     isEntryLast: Object.keys(bundle).at(-1) === 'entry'
   }
@@ -48,18 +53,25 @@ interface BundleHead {
   readonly type: 'searchset' | 'history'
   readonly total?: number | undefined
   readonly links: readonly BundleLink[]
+  /** What a client is told beside the entries. */
+  readonly note?: string | undefined
 }
 
 /**
  * The Bundle as the tenant sees it: a head of the gateway's own, since the datastore's has its page links and an id that is
  * one, and of the entries those that are shown. Their text is the datastore's own when all of them are.
  */
-export function bundleText (door: Door, given: GivenBundle, { type, total, links, shown }: BundleHead & { readonly shown: readonly GivenEntry[] }): string {
+export function bundleText (door: Door, given: GivenBundle, { type, total, links, note, shown }: BundleHead & { readonly shown: readonly GivenEntry[] }): string {
   const head = JSON.stringify({ resourceType: 'Bundle', type, total, link: links })
   if (shown.length === 0) return head
   const entries = shown.length === given.entries.length ? entriesAsGiven(door, given) : undefined
   const text = entries ?? printedEntries(door, given, new Set(shown))
-  return `${head.slice(0, -1)},"entry":${withPublicUrls(door, text)}}`
+  return `${head.slice(0, -1)},"entry":${withNote(withPublicUrls(door, text), note)}}`
+}
+
+/** Entries with an OperationOutcome behind them, which counts as no match: http://hl7.org/fhir/R4/search.html#modes */
+function withNote (entries: string, note: string | undefined): string {
+  return note === undefined ? entries : `${entries.slice(0, -1)},${JSON.stringify(incompleteEntry(note))}]`
 }
 
 /** The records in entries, each once, as `Type/id`. */

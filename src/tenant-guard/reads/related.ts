@@ -1,12 +1,14 @@
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { followedBy } from '../../mappings/r4/search-parameters.js'
+import { followedBy, parameterOf } from '../../mappings/r4/search-parameters.js'
 import { ask, causeOf, jsonOf, notFound, ownRecordIn, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import type { Include, RelatedRead } from '../interaction.js'
 import { isTenantType } from '../resource-types.js'
 import { encodeParameters, restrict } from '../restrict.js'
-import { searchsetOf } from './searchset.js'
+import { cutAlong } from './cut-along.js'
+import { followingText } from './following-text.js'
+import { searchsetOf, type Searchset } from './searchset.js'
 
 /** A record and those one reference away, the tenant's own only and each once. */
 export interface Related {
@@ -16,15 +18,13 @@ export interface Related {
   readonly cutTypes: ReadonlySet<string>
 }
 
-/** Of a type and search parameter HAPI gives this many along with a match, and does not say when there are more. */
-const mostOfOneType = 1_000
 const mostIncludes = 60
 
 /** Reads a record and what is one reference away from it, in one search. */
 export async function readRelated (door: Door, { type, id, includes }: RelatedRead): Promise<Related> {
   demandKnown(type, includes)
   const search = restrict({ type, parameters: [['_id', id]], count: 1, total: 'accurate' }, door.tenant)
-  const path = [search.path, ...includes.map(include => encodeParameters([written(include)]))].join('&')
+  const path = [search.path, ...includes.map(include => encodeParameters([followingText(include)]))].join('&')
   // With no-store HAPI would leave out what comes along; without either it shows for a minute what it found before.
   const answer = await ask(door, { method: 'GET', path, headers: { 'cache-control': 'no-cache' } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not support following one of these references.', cause: causeOf(answer) })
@@ -43,10 +43,6 @@ function demandKnown (type: string, includes: readonly Include[]): void {
   }
 }
 
-function written ({ direction, type, parameter, target }: Include): readonly [string, string] {
-  return [`_${direction}`, [type, parameter, ...target === undefined ? [] : [target]].join(':')]
-}
-
 /** What is another's, or nobody's, came along because of a reference; nothing was asked about it, so it is left out without a word. */
 function ownOnes (door: Door, included: readonly unknown[], record: StoredResource): StoredResource[] {
   const own = included
@@ -58,11 +54,14 @@ function ownOnes (door: Door, included: readonly unknown[], record: StoredResour
   return [...once.values()]
 }
 
-function cutTypesOf ({ included, isCut }: { readonly included: readonly unknown[], readonly isCut: boolean }, includes: readonly Include[]): Set<string> {
-  if (isCut) return new Set(includes.map(({ type, target }) => target ?? type))
-  const counts = new Map<string, number>()
-  for (const type of included.map(typeOf)) counts.set(type, (counts.get(type) ?? 0) + 1)
-  return new Set([...counts].filter(([, count]) => count >= mostOfOneType).map(([type]) => type))
+function cutTypesOf (found: Searchset, includes: readonly Include[]): Set<string> {
+  return new Set(cutAlong(found, includes).flatMap(ledTo))
+}
+
+/** The types of the records on a way; `Resource` where it may lead to any. */
+function ledTo ({ direction, type, parameter, target }: Include): readonly string[] {
+  if (direction === 'revinclude') return [type]
+  return target === undefined ? parameterOf(type, parameter)?.targets ?? ['Resource'] : [target]
 }
 
 function typeOf (resource: unknown): string {

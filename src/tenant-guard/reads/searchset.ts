@@ -21,11 +21,15 @@ export function searchsetOf (value: unknown): Searchset | undefined {
   return {
     matches: ofMode('match'),
     included: ofMode('include'),
-    // Azure links to the rest, and used to note that it left it out.
-    isCut: link.some(({ relation }) => relation === 'related') || entry.some(item => modeOf(item) === 'outcome'),
+    isCut: saysCut(link, entry),
     total: typeof total === 'number' ? total : undefined,
     next: typeof next === 'string' ? next : undefined
   }
+}
+
+/** Whether a server says that more could have come along. Azure links to the rest, and used to note that it left it out. */
+export function saysCut (links: ReadonlyArray<Record<string, unknown>>, entries: ReadonlyArray<Record<string, unknown>>): boolean {
+  return links.some(({ relation }) => relation === 'related') || entries.some(item => modeOf(item) === 'outcome')
 }
 
 function modeOf ({ search }: Record<string, unknown>): unknown {

@@ -1,0 +1,50 @@
+import type { FhirElement } from '../../mappings/fhir.js'
+import type { Following } from '../fhir-interaction.js'
+import { elementsFollowed, referencesTo } from './followed-references.js'
+
+/**
+ * HAPI reads this many references at most to find what comes along with a page, for each `_revinclude`, and for each
+ * `_include` as many fewer as records came back by those. It does not say when there are more.
+ */
+const mostFollowed = 1_000
+
+/** What a page of a search held, before any check of whose it is. */
+interface Along {
+  readonly matches: readonly unknown[]
+  readonly included: readonly unknown[]
+  /** Whether the server says that it has more than it gave. */
+  readonly isCut: boolean
+}
+
+/** The ways on which there may be more records than came along. References are counted, since several may lead to one record. */
+export function cutAlong<Way extends Following> (along: Along, ways: readonly Way[]): readonly Way[] {
+  if (along.isCut) return ways
+  const typesBack = new Set<string | undefined>(ways.filter(isBack).map(({ type }) => type))
+  const room = mostFollowed - along.included.filter(record => typesBack.has(typeOf(record))).length
+  return ways.filter(way => {
+    if (way.iterate === true && along.included.length >= mostFollowed) return true
+    return isBack(way) ? cameBack(along, way) >= mostFollowed : followed(along, way) > room
+  })
+}
+
+const isBack = ({ direction }: Following): boolean => direction === 'revinclude'
+
+/** Each record that came back has a reference at least, and one of its own for each match that it leads to. */
+function cameBack ({ matches, included }: Along, { type, parameter, target, iterate }: Following): number {
+  const elements = elementsFollowed(type, parameter)
+  const to = target ?? (iterate === true ? undefined : typeOf(matches[0]))
+  return ofType(included, type).reduce<number>((sum, record) => sum + Math.max(1, referencesTo(to, record, elements)), 0)
+}
+
+function followed ({ matches, included }: Along, { type, parameter, target, iterate }: Following): number {
+  const elements = elementsFollowed(type, parameter)
+  const from = iterate === true ? [...matches, ...included] : matches
+  return ofType(from, type).reduce<number>((sum, record) => sum + referencesTo(target, record, elements), 0)
+}
+
+const ofType = (records: readonly unknown[], type: string): readonly unknown[] => records.filter(record => typeOf(record) === type)
+
+function typeOf (record: unknown): string | undefined {
+  const { resourceType } = (record ?? {}) as FhirElement
+  return typeof resourceType === 'string' ? resourceType : undefined
+}
