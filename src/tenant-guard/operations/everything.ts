@@ -9,7 +9,7 @@ import { isTenantType } from '../resource-types.js'
 import { encodeParameters } from '../restrict.js'
 import { issuesIn } from './given-outcome.js'
 import { isNotOffered } from './validate.js'
-import { continuedPage, pageLinks } from '../reads/sealed-link.js'
+import { addressOf, continuedPage, pageLinks, pageParameters } from '../reads/sealed-link.js'
 import { metaOf } from '../reads/read-record.js'
 
 const defaultCount = 100
@@ -19,7 +19,7 @@ const defaultCount = 100
  * all is left out that is not the tenant's; a number of all entries would count it and is left out as well.
  */
 export async function everything (door: Door, asked: Everything): Promise<FhirAnswer> {
-  const { type, id, count = defaultCount, cursor } = asked
+  const { type, id, count = defaultCount, cursor, parameters } = asked
   await metaOf(door, type, id)
   const path = `${type}/${id}/$everything`
   const place = cursorPlace(door, { route: `fhir ${path}`, type })
@@ -27,7 +27,7 @@ export async function everything (door: Door, asked: Everything): Promise<FhirAn
   const given = givenBundle(answer, 'searchset')
   if (given === undefined) throw unexpected(answer, 'an operation was not answered')
   const url = `${door.fhirBase}/${path}`
-  const links = pageLinks(door, answer, url, { next: given.next, paths: [path], place, contents: { count }, url })
+  const links = pageLinks(door, answer, addressOf(url, [...parameters, ...pageParameters(asked)]), { next: given.next, paths: [path], place, contents: { count }, url })
   const shown = given.entries.filter(entry => isOwn(door, entry))
   return { status: 200, body: bundleText(door, given, { type: 'searchset', links, shown }), shown: () => namesIn(shown) }
 }

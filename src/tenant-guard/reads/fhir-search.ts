@@ -16,7 +16,7 @@ import { withoutJoins } from './joins.js'
 import { searchPaths } from './page-link.js'
 import { isTenantType } from '../resource-types.js'
 import { encodeParameters, restrict, strictly } from '../restrict.js'
-import { continuedPage, pageLinks } from './sealed-link.js'
+import { addressOf, continuedPage, pageLinks } from './sealed-link.js'
 
 const defaultCount = 20
 
@@ -112,9 +112,8 @@ function ownEntries (door: Door, type: string, entries: readonly GivenEntry[]): 
 }
 
 function selfUrl ({ fhirBase }: Door, { type, within, asked }: FhirSearch): string {
-  const query = encodeParameters(asked)
   const path = within === undefined ? type : `${within.type}/${within.id}/${type}`
-  return `${fhirBase}/${path}${query === '' ? '' : `?${query}`}`
+  return addressOf(`${fhirBase}/${path}`, asked)
 }
 
 /** The parameters of a shape; the meta, which the check of the answer needs, is asked for in any case. */

@@ -7,14 +7,14 @@ import type { History } from '../fhir-interaction.js'
 import { bundleText, givenBundle, namesIn, type GivenEntry } from './given-bundle.js'
 import type { SearchParameter } from '../interaction.js'
 import { encodeParameters } from '../restrict.js'
-import { continuedPage, pageLinks } from './sealed-link.js'
+import { addressOf, continuedPage, pageLinks, pageParameters } from './sealed-link.js'
 import { metaOf } from './read-record.js'
 
 const defaultCount = 20
 
 /** The versions of a record that is the tenant's now. A version of a time at which the id was another's is left out. */
 export async function history (door: Door, asked: History): Promise<FhirAnswer> {
-  const { type, id, count = defaultCount, cursor } = asked
+  const { type, id, count = defaultCount, cursor, since } = asked
   await metaOf(door, type, id)
   const path = `${type}/${id}/_history`
   const place = cursorPlace(door, { route: `fhir ${path}`, type })
@@ -24,7 +24,8 @@ export async function history (door: Door, asked: History): Promise<FhirAnswer> 
   const shown = ownVersions(door, given.entries, { type, id })
   const total = shown.length === given.entries.length ? given.total : undefined
   const url = `${door.fhirBase}/${path}`
-  const links = pageLinks(door, answer, url, { next: given.next, paths: [path], place, contents: { count }, url })
+  const self = addressOf(url, [...since === undefined ? [] : [['_since', since] as const], ...pageParameters(asked)])
+  const links = pageLinks(door, answer, self, { next: given.next, paths: [path], place, contents: { count }, url })
   return { status: 200, body: bundleText(door, given, { type: 'history', total, links, shown }), shown: () => namesIn(shown) }
 }
 

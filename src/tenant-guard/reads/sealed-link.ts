@@ -3,10 +3,23 @@ import type { CursorContents, CursorPlace } from '../cursor.js'
 import { invalidCursor } from '../cursor.js'
 import { ask, unexpected } from '../door.js'
 import type { Door } from '../door.js'
+import type { SearchParameter } from '../interaction.js'
+import { encodeParameters } from '../restrict.js'
 import { pageLink } from './page-link.js'
 
 /** A link of a Bundle: http://hl7.org/fhir/R4/bundle.html#links */
 export interface BundleLink { readonly relation: 'self' | 'next', readonly url: string }
+
+/** The address of a page, with what was asked there. */
+export function addressOf (url: string, asked: readonly SearchParameter[]): string {
+  const query = encodeParameters(asked)
+  return query === '' ? url : `${url}?${query}`
+}
+
+/** The parameters of a page by which an interaction without a query of its own is asked. */
+export function pageParameters ({ count, cursor }: { readonly count?: number, readonly cursor?: string }): SearchParameter[] {
+  return [...count === undefined ? [] : [['_count', String(count)] as const], ...cursor === undefined ? [] : [['_cursor', cursor] as const]]
+}
 
 /** What a page is continued with. */
 interface Continuation {
