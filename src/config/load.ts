@@ -62,12 +62,19 @@ function readJson (file: string, setting: string, mistakes: string[]): unknown {
 }
 
 function misnamedVariables (environment: Environment): string[] {
-  return Object.keys(environment)
-    .filter(name => name.startsWith('CLINIGATE_') && !knownVariables.includes(name))
-    .map(name => {
-      const meant = nearest(name, knownVariables)
-      return `${name}: no such variable${meant ? `; did you mean ${meant}?` : ''}`
-    })
+  return Object.keys(environment).filter(name => !knownVariables.includes(name)).flatMap(name => {
+    const isOurs = name.startsWith('CLINIGATE_')
+    const meant = isOurs ? nearest(name, knownVariables) : misspelt(name, environment)
+    return isOurs || meant ? [`${name}: no such variable${meant ? `; did you mean ${meant}?` : ''}`] : []
+  })
+}
+
+/**
+ * The variable that one without our prefix almost spells: passed over, FHIR_LIVE_ULR would put live records into a sandbox. It may be
+ * another program's where the one that it resembles is set, even if empty. Short names such as PORT resemble too much.
+ */
+function misspelt (name: string, environment: Environment): string | undefined {
+  return nearest(name, knownVariables.filter(known => known.length > 8 && environment[known] === undefined), 2)
 }
 
 /** Node's own switch. Libraries would go by it that are not told to verify certificates all the same, as those of PostgreSQL and Redis. */
