@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3'
 import { Failure } from '../envelope/failures.js'
+import { privateDatabase } from '../private-database.js'
 import { digest, fingerprintOf, marksOf, nameOf, type KeyedRequest } from './digest.js'
 import { idempotencyKey } from './header.js'
 
@@ -50,7 +51,7 @@ export class KeyedRequests {
   /** Opens the file or makes it. */
   constructor ({ file, now }: { readonly file: string, readonly now: () => Date }) {
     this.#now = now
-    this.#database = new Database(file)
+    this.#database = new Database(privateDatabase(file))
     this.#database.pragma('journal_mode = WAL')
     // A power failure may take back the last requests, of which creates are still told by their marks.
     this.#database.pragma('synchronous = NORMAL')

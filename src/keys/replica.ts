@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { LRUCache } from 'lru-cache'
 import type { Mode } from '../mode.js'
+import { privateDatabase } from '../private-database.js'
 import type { Caller, Scope } from './caller.js'
 import type { Batch, Change, KeyState, OrganizationState, Position } from './change-feed.js'
 
@@ -164,7 +165,7 @@ function openOrRemake (file: string): Database.Database {
 }
 
 function open (file: string): Database.Database {
-  const database = new Database(file)
+  const database = new Database(privateDatabase(file))
   try {
     database.pragma('journal_mode = WAL')
     if (database.transaction(() => hasTables(database)).immediate()) return database

@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3'
 import { printJson } from '../json.js'
 import type { StoredResource } from '../mappings/fhir.js'
+import { privateDatabase } from '../private-database.js'
 import { indexRows } from './index-rows.js'
 import { Refused } from './outcome.js'
 import { links } from './references.js'
@@ -140,7 +141,7 @@ export class Store {
 }
 
 function open (file: string): Database.Database {
-  const db = new Database(file)
+  const db = new Database(privateDatabase(file))
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = NORMAL')
   const version = db.pragma('user_version', { simple: true })

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import SQLite from 'better-sqlite3'
 import { CamelCasePlugin, Kysely, SqliteDialect, type SqliteDatabase } from 'kysely'
 import { LRUCache } from 'lru-cache'
+import { privateDatabase } from '../../private-database.js'
 import { DatabaseUnavailable } from '../database-unavailable.js'
 import type { Tables } from '../tables.js'
 import { migrate, type Engine } from './engine.js'
@@ -16,7 +17,7 @@ const mostStatements = 200
 /** Opens the file, makes it and its directory where they are missing. */
 export async function openSqlite (file: string): Promise<Engine> {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  const sqlite = new SQLite(file, { timeout: busyMs })
+  const sqlite = new SQLite(privateDatabase(file), { timeout: busyMs })
   try {
     sqlite.pragma('journal_mode = WAL')
     // A revocation that was confirmed must outlast a power cut.

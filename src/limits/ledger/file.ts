@@ -1,6 +1,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import Database from 'better-sqlite3'
 import { base32, randomText } from '../../keys/random-text.js'
+import { privateDatabase } from '../../private-database.js'
 import { monthOf } from '../month.js'
 import type { UsageBatch, UsageLine, UsageReceipt } from '../usage.js'
 
@@ -238,7 +239,7 @@ function prepare (database: Database.Database) {
 }
 
 function open (file: string): Database.Database {
-  const database = new Database(file, { timeout: busyMs })
+  const database = new Database(privateDatabase(file), { timeout: busyMs })
   try {
     database.pragma('journal_mode = WAL')
     // After a power cut the last second may be missing, and never a batch that the control plane has.
