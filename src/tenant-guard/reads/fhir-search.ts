@@ -91,6 +91,7 @@ async function shownPage (door: Door, asked: FhirSearch, { answer, count, countA
 
 /** What a client is told where it may not have got all that comes along. */
 function noteOf ({ entries, isCut }: GivenBundle, ways: readonly SearchParameter[]): string | undefined {
+  if (ways.length === 0) return undefined
   const ofMode = (mode: string) => entries.filter(entry => modeOf(entry) === mode).map(({ resource }) => resource)
   const cut = cutAlong({ matches: ofMode('match'), included: ofMode('include'), isCut }, ways.map(followingIn))
   if (cut.length === 0) return undefined
