@@ -17,6 +17,7 @@ const records = Math.floor(Number(values.records) / rounds)
 /** The round before the first, which is not measured: until HAPI's code is compiled, each record costs it twice as much. */
 const warming = rounds
 
+if (values.apart && values.fhir !== undefined) throw new Error('--apart is for a HAPI that is started here')
 if (values.apart) moveTo(0)
 const hapi = await openHapi(values)
 try {

@@ -83,9 +83,8 @@ export function processorTime (pid) {
  * @param half 0 or 1
  */
 export function moveTo (half) {
-  const processors = cpus().map((_, number) => number)
-  const middle = Math.ceil(processors.length / 2)
-  const own = half === 0 ? processors.slice(0, middle) : processors.slice(middle)
+  const middle = Math.ceil(cpus().length / 2)
+  const own = [...cpus().keys()].filter(number => (number < middle) === (half === 0))
   if (own.length === 0) throw new Error('this takes two processors')
   execFileSync('taskset', ['-acp', own.join(','), String(process.pid)])
 }
