@@ -25,6 +25,8 @@ export interface HealthOptions {
 const goodForMs = 5_000
 const patienceMs = 1_000
 
+const probe = { config: { isProbe: true } }
+
 /**
  * The routes `/health`, 200 as long as the process can answer, since a restart would help only else, and `/health/ready`, 200 as long
  * as a load balancer should send requests. What a datastore does has no part in the latter: it is the same behind every gateway.
@@ -32,7 +34,7 @@ const patienceMs = 1_000
 export async function health (scope: FastifyInstance, { version, checks, now, readiness }: HealthOptions): Promise<void> {
   const startedAt = now().getTime()
   const asked = remembered(checks, now)
-  scope.get('/health', async (_, reply) => {
+  scope.get('/health', probe, async (_, reply) => {
     const results = await resultsOf(asked)
     const isGood = Object.values(results).every(({ status }) => status === 'ok')
     reply.header('cache-control', 'no-store')
@@ -43,7 +45,7 @@ export async function health (scope: FastifyInstance, { version, checks, now, re
       checks: results
     }
   })
-  scope.get('/health/ready', async (_, reply) => {
+  scope.get('/health/ready', probe, async (_, reply) => {
     reply.header('cache-control', 'no-store')
     // Not thrown, since what a load balancer asks every second is no trouble to log.
     return readiness.isReady ? { status: 'ready' } : sendFailure(reply, notReady())
