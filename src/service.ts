@@ -1,9 +1,9 @@
-import { mkdirSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from './config.js'
 import type { ControlStore } from './control/store.js'
 import { buildControlPlane, buildGateway } from './gateway.js'
 import { Readiness } from './gateway/readiness.js'
+import { madeDirectory } from './made-directory.js'
 import { Closers } from './service/closers.js'
 import type { ControlSide } from './service/control-side.js'
 import type { GatewaySide } from './service/gateway-side.js'
@@ -29,7 +29,7 @@ export interface Service {
 /** Opens what the role of the process needs, and nothing else. Neither a datastore nor a control plane elsewhere need answer. */
 export async function openService (config: Config, parts: ServiceParts): Promise<Service> {
   const closers = new Closers()
-  mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 })
+  madeDirectory(config.dataDirectory)
   try {
     const metrics = await openMetrics(config, parts, closers)
     const traces = await openTraces(parts, closers)

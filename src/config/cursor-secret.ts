@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.js'
+import { madeDirectory } from '../made-directory.js'
 import { madeOnce } from '../made-once.js'
 import { readText } from './secret.js'
 
@@ -27,6 +28,6 @@ export function cursorSecret ({ cursor, dataDirectory }: Config): Buffer {
 }
 
 function generated (dataDirectory: string): string {
-  mkdirSync(dataDirectory, { recursive: true })
+  madeDirectory(dataDirectory)
   return madeOnce(join(dataDirectory, 'cursor.secret'), () => randomBytes(32).toString('base64'))
 }

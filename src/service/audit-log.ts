@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { auditEventOf } from '../audit-log/audit-event.js'
 import { AuditEvents } from '../audit-log/audit-events.js'
@@ -9,6 +8,7 @@ import type { DoJob, Work } from '../bulk/work.js'
 import type { Config } from '../config.js'
 import type { Accounts } from '../gateway/audit-accesses.js'
 import { ownerOf, type JobKind, type JobOwner } from '../jobs/job.js'
+import { madeDirectory } from '../made-directory.js'
 import type { Readings } from '../metrics/measurements.js'
 import { storeAccessEvents } from '../tenant-guard/access-events.js'
 import type { Closers } from './closers.js'
@@ -32,7 +32,7 @@ export async function openAuditLog (config: Config, parts: AuditLogParts, closer
   const { file, fileBytes, isRequired, namesShown, auditEvents } = config.auditLog
   const { log } = parts
   if (file === undefined) return undefined
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  madeDirectory(dirname(file))
   const opened = closers.add(await AuditLog.open({ file, fileBytes, log }))
   const events = auditEvents ? openAuditEvents(opened, parts) : undefined
   // Before the log, which is told how many were left.

@@ -38,8 +38,9 @@ export function explainTrouble (error: unknown): string {
   const { message, path, syscall } = error as NodeJS.ErrnoException
   const code = codeOf(error)
   if (code === 'EACCES' && syscall === 'listen') return 'this user is not allowed to listen there; check HOST and PORT'
-  if (code === 'EEXIST' || code === 'ENOTDIR') return `${path} must be a directory, but is a file or below one; check CLINIGATE_DATA`
+  if (code === 'EEXIST' || code === 'ENOTDIR') return `${path} must be a directory, but is a file, a link to nothing or below one; check the setting that names it, such as CLINIGATE_DATA`
   if (code === 'EACCES' || code === 'EROFS') return `this user cannot create, read or write ${path}; check its permissions, or the setting that names it, such as CLINIGATE_DATA`
+  if (syscall === 'mkdir' && !Object.hasOwn(remedies, code)) return `${path} cannot be made a directory (${code}); choose one on a disk that this user can write, in the setting that names it, such as CLINIGATE_DATA`
   return remedies[/^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code] ?? message
 }
 

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { mkdir, readdir, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { isJobId, type Job } from '../../jobs/job.js'
 import { base32, randomText } from '../../keys/random-text.js'
+import { madeDirectory } from '../../made-directory.js'
 import { madeOnce } from '../../made-once.js'
 import { bytesOf, type ReaderOptions } from './file-reader.js'
 import { openWriter } from './file-writer.js'
@@ -34,7 +35,7 @@ export class Spool {
   /** Opens the directory; makes it, and its id, where they are missing. */
   constructor (options: SpoolOptions) {
     this.#options = options
-    mkdirSync(options.directory, { recursive: true, mode: 0o700 })
+    madeDirectory(options.directory)
     this.storeId = storeIdIn(options.directory)
   }
 

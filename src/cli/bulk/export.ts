@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ExportFormat } from '../../jobs/job.js'
+import { madeDirectory } from '../../made-directory.js'
 import { FaultsFound } from '../surroundings.js'
 import { thousands } from '../table.js'
 import { download } from './download.js'
@@ -35,7 +36,7 @@ const noteFile = 'export.json'
 export async function runExport (session: Session, wish: ExportWish): Promise<void> {
   const { to, job: begun, force } = wish
   if (begun !== undefined) await requireKind(session, begun, 'export')
-  await mkdir(to, { recursive: true, mode: 0o700 })
+  madeDirectory(to)
   if (force !== true) await requireFree(to, begun)
   const jobId = begun ?? await start(session, wish)
   await note(to, { jobId })

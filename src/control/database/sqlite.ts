@@ -1,8 +1,8 @@
-import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import SQLite from 'better-sqlite3'
 import { CamelCasePlugin, Kysely, SqliteDialect, type SqliteDatabase } from 'kysely'
 import { LRUCache } from 'lru-cache'
+import { madeDirectory } from '../../made-directory.js'
 import { privateDatabase } from '../../private-database.js'
 import { DatabaseUnavailable } from '../database-unavailable.js'
 import type { Tables } from '../tables.js'
@@ -16,7 +16,7 @@ const mostStatements = 200
 
 /** Opens the file, makes it and its directory where they are missing. */
 export async function openSqlite (file: string): Promise<Engine> {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  madeDirectory(dirname(file))
   const sqlite = new SQLite(privateDatabase(file), { timeout: busyMs })
   try {
     sqlite.pragma('journal_mode = WAL')
