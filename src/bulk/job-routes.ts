@@ -3,7 +3,7 @@ import { Failure } from '../envelope/failures.js'
 import { pairsIn, printable, queryOf, refused } from '../envelope/query.js'
 import { isJobId, type Job, type JobKind, type Jobs } from '../jobs/job.js'
 import { requireScope, type Effect } from '../keys/scopes.js'
-import { stillOpen } from '../limits/monthly-quota.js'
+import { cancelling, stillOpen } from '../limits/monthly-quota.js'
 import { presentJob } from './present-job.js'
 
 /** What the routes of the jobs need. */
@@ -15,9 +15,6 @@ interface JobRoutesOptions {
 }
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
-
-/** Read by the guard against overload: what is done for a cancelled job may be what is too much. */
-const evenOverloaded = { pressureHandler: () => {} }
 
 const defaultCount = 20
 const mostCount = 100
@@ -39,7 +36,7 @@ export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: Job
     refuseQuery(request)
     return present(await jobOf(jobs, request))
   })
-  scope.delete('/bulk/jobs/:id', { config: { ...stillOpen.config, effect: 'of the record', ...evenOverloaded } }, async (request: WithId) => {
+  scope.delete('/bulk/jobs/:id', { config: { ...cancelling.config, effect: 'of the record' } }, async (request: WithId) => {
     refuseQuery(request)
     const job = await jobOf(jobs, request)
     requireScope(request.caller, effectOfJob[job.request.kind])

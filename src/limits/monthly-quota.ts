@@ -24,6 +24,9 @@ interface Quota {
 /** A route that shows what was paid for, or ends it: it is served when the month is used up, and not counted then. */
 export const stillOpen = { config: { staysOpen: true } } as const
 
+/** A route that ends a job. The guard against overload lets it pass: what is done for that job may be what is too much. */
+export const cancelling = { config: { ...stillOpen.config, pressureHandler: () => {} } } as const
+
 /** When the month after one begins: in milliseconds since 1970, and ISO 8601. */
 interface MonthEnd { readonly at: number, readonly text: string }
 

@@ -4,7 +4,7 @@ import { fhirType, successOutcome } from '../envelope/operation-outcome.js'
 import { queryOf } from '../envelope/query.js'
 import type { ExportRequest, Job } from '../jobs/job.js'
 import { requireScope } from '../keys/scopes.js'
-import { stillOpen } from '../limits/monthly-quota.js'
+import { cancelling, stillOpen } from '../limits/monthly-quota.js'
 import type { Export } from '../tenant-guard/fhir-interaction.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import { readPreferences } from './preferences.js'
@@ -48,7 +48,7 @@ export async function exportRoutes (scope: FastifyInstance, { exports, now }: { 
     if (job.status === 'failed') throw failureOf(job)
     return job.status === 'completed' ? sendManifest(reply, job, exports) : sendProgress(reply, job, now())
   })
-  scope.delete('/_export/:id', stillOpen, async (request: WithId, reply) => {
+  scope.delete('/_export/:id', cancelling, async (request: WithId, reply) => {
     requireScope(request.caller, 'read')
     const job = await found(request)
     await exports.discard(request, job.id)

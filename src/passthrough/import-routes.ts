@@ -6,7 +6,7 @@ import { queryOf, refused } from '../envelope/query.js'
 import { refuseIdempotencyKey } from '../idempotency/header.js'
 import type { Job } from '../jobs/job.js'
 import { requireScope } from '../keys/scopes.js'
-import { stillOpen } from '../limits/monthly-quota.js'
+import { cancelling, stillOpen } from '../limits/monthly-quota.js'
 import type { FhirElement } from '../mappings/fhir.js'
 import { readPreferences } from './preferences.js'
 
@@ -54,7 +54,7 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
     if (job.status === 'failed') throw failureOf(job)
     return job.status === 'completed' ? sendManifest(reply, job, url) : sendProgress(reply, job)
   })
-  scope.delete('/_import/:id', stillOpen, async (request: WithId, reply) => {
+  scope.delete('/_import/:id', cancelling, async (request: WithId, reply) => {
     await imports.discard(request, (await found(request)).id)
     return told(reply.code(202), 'The import was ended. Records that it wrote are kept.')
   })

@@ -23,6 +23,10 @@ t.test('a process with too much to do refuses what needs a key in the form of it
   t.equal((await ask('/v1/patients', {})).statusCode, 503, 'before any key is looked at')
   const cancelled = await ask('/v1/bulk/jobs/job-aaaaaaaaaaaaaaaaaaaaaaaaaa', undefined, 'DELETE')
   t.equal(cancelled.statusCode, 404, 'a job, which may be what is too much, can be cancelled')
+  for (const kind of ['_export', '_import']) {
+    const url = `/v1/fhir/${kind}/job-aaaaaaaaaaaaaaaaaaaaaaaaaa`
+    t.strictSame([(await ask(url, undefined, 'DELETE')).statusCode, (await ask(url)).statusCode], [404, 503], 'and by its other name')
+  }
   t.strictSame([(await ask('/health')).statusCode, (await ask('/openapi.json')).statusCode, (await ask('/dashboard/sign-in')).statusCode], [200, 200, 200])
   t.match(logged().filter(({ level }) => Number(level) >= 50)[0], { code: 'BACKEND_UNAVAILABLE', err: { reason: /overloaded/ } }, 'the log says why')
 })
