@@ -1,4 +1,4 @@
-import { idForm } from '../fhir-names.js'
+import { hasIdForm, idForm } from '../fhir-names.js'
 import { Failure } from './failures.js'
 
 /** The entity tag of a stored version: RFC 9110, weak since the same version can be printed in more than one form. */
@@ -37,4 +37,14 @@ export const otherPrecondition = (): Failure =>
 export function isKnown (header: string | undefined, version: string | undefined): boolean {
   const versions = versionsIn(header, 'If-None-Match')
   return versions !== undefined && (versions === '*' || (version !== undefined && versions.includes(version)))
+}
+
+/** On what a read depends: the versions that its sender has, and the time as of which. */
+export interface ReadConditions { readonly ifNoneMatch?: string | undefined, readonly ifModifiedSince?: string | undefined }
+
+/** Whether the sender of a read has the record as it is already. RFC 9110, section 13 */
+export function isUnchanged ({ ifNoneMatch, ifModifiedSince = '' }: ReadConditions, { versionId, lastUpdated }: { readonly versionId?: string | undefined, readonly lastUpdated?: unknown }): boolean {
+  // Some clients, fhirpy for one, send the version as it stands in meta.
+  if (ifNoneMatch !== undefined) return isKnown(hasIdForm(ifNoneMatch) ? entityTag(ifNoneMatch) : ifNoneMatch, versionId)
+  return typeof lastUpdated === 'string' && Math.floor(Date.parse(lastUpdated) / 1_000) * 1_000 <= Date.parse(ifModifiedSince)
 }

@@ -1,7 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { entityTag, isKnown } from '../envelope/conditions.js'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyReply } from 'fastify'
+import { entityTag, isUnchanged, type ReadConditions } from '../envelope/conditions.js'
 import { fhirType, successOutcome } from '../envelope/operation-outcome.js'
-import { hasIdForm } from '../fhir-names.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
 import type { FhirAnswer } from '../tenant-guard/guard.js'
@@ -27,7 +27,8 @@ export function sendAnswer (reply: FastifyReply, answer: FhirAnswer, { interacti
     reply.headers({ ...headersOf(record), 'content-location': place, ...status === 201 && { location: place } })
   }
   const isRead = !policy[interaction.kind].scopes.includes('write')
-  if (isRead && record !== undefined && isUnchanged(reply.request, record)) return reply.code(304).removeHeader('content-type').send()
+  // Decided here, after the check of whose it is.
+  if (isRead && record !== undefined && isUnchanged(conditionsIn(reply.request.headers), record.meta)) return reply.code(304).removeHeader('content-type').send()
   if (content !== undefined) return sendContent(reply, content)
   const wanted = isRead || body === undefined ? undefined : readPreferences(reply.request).returns
   const returns = wanted === 'OperationOutcome' || maySeeWritten(reply.request.caller, interaction) ? wanted : 'minimal'
@@ -48,11 +49,4 @@ function placeOf ({ resourceType, id, meta: { versionId } }: StoredResource): st
   return versionId === undefined ? `${resourceType}/${id}` : `${resourceType}/${id}/_history/${versionId}`
 }
 
-/** Whether the client has this version already: decided here, after the check of whose it is. RFC 9110, section 13. */
-function isUnchanged ({ headers }: FastifyRequest, { meta: { versionId, lastUpdated } }: StoredResource): boolean {
-  const known = headers['if-none-match']
-  // Some clients, fhirpy for one, send the version as it stands in meta.
-  if (known !== undefined) return isKnown(hasIdForm(known) ? entityTag(known) : known, versionId)
-  const since = Date.parse(headers['if-modified-since'] ?? '')
-  return typeof lastUpdated === 'string' && Math.floor(Date.parse(lastUpdated) / 1_000) * 1_000 <= since
-}
+const conditionsIn = (headers: IncomingHttpHeaders): ReadConditions => ({ ifNoneMatch: headers['if-none-match'], ifModifiedSince: headers['if-modified-since'] })

@@ -1,7 +1,9 @@
+import { parseBody } from '../envelope/body.js'
+import { versionsIn, type ReadConditions } from '../envelope/conditions.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
 import { pairsIn } from '../envelope/query.js'
-import { parseBody } from '../envelope/body.js'
+import { hasIdForm } from '../fhir-names.js'
 import { JsonBudget } from '../json.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
 import { isElement } from '../mappings/kit/path.js'
@@ -64,7 +66,7 @@ interface EntryParts {
 function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, { readRequest, budget }: EntryParts): BundleEntry {
   const { fullUrl, resource, request } = isElement(item) && Object.keys(item).every(name => entryMembers.has(name)) ? item : refuse()
   if (!isElement(request) || !Object.keys(request).every(name => requestMembers.has(name))) refuse()
-  const { method, url, ifMatch, ifNoneMatch, ifNoneExist } = request as FhirElement
+  const { method, url, ifMatch, ifNoneMatch, ifModifiedSince, ifNoneExist } = request as FhirElement
   if (typeof method !== 'string' || typeof url !== 'string' || !isText(ifMatch) || !isText(ifNoneExist)) refuse()
   const [path = '', query = ''] = splitOnce(localUrl(url as string, fhirBase), '?')
   const interaction = readRequest({
@@ -80,7 +82,16 @@ function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, { re
     fhirBase
   })
   if (interaction.kind === 'batch' || interaction.kind === 'transaction' || !mayBeEntry(interaction) || (method === 'POST' && !('resource' in interaction))) throw new Failure('METHOD_NOT_ALLOWED', { message: 'An entry can be a read, a search or a write.' })
-  return typeof fullUrl === 'string' && /^urn:(?:uuid|oid):[A-Za-z0-9.-]{1,80}$/.test(fullUrl) ? { fullUrl, interaction } : { interaction }
+  const conditions = method === 'GET' ? conditionsOf(ifNoneMatch, ifModifiedSince) : undefined
+  const isNamed = typeof fullUrl === 'string' && /^urn:(?:uuid|oid):[A-Za-z0-9.-]{1,80}$/.test(fullUrl)
+  return { ...isNamed && { fullUrl: fullUrl as string }, interaction, ...conditions !== undefined && { conditions } }
+}
+
+/** @throws {Failure} BAD_REQUEST for what could not be told from a condition that holds for nothing */
+function conditionsOf (ifNoneMatch: unknown, ifModifiedSince: unknown): ReadConditions | undefined {
+  if (!isText(ifNoneMatch) || !isText(ifModifiedSince) || (ifModifiedSince !== undefined && Number.isNaN(Date.parse(ifModifiedSince)))) refuse()
+  if (ifNoneMatch !== undefined && !hasIdForm(ifNoneMatch as string)) versionsIn(ifNoneMatch as string, 'request.ifNoneMatch')
+  return ifNoneMatch === undefined && ifModifiedSince === undefined ? undefined : { ifNoneMatch: ifNoneMatch as string, ifModifiedSince: ifModifiedSince as string }
 }
 
 const entryKinds = new Set<FhirInteraction['kind']>([

@@ -1,3 +1,4 @@
+import type { ReadConditions } from '../envelope/conditions.js'
 import type { Failure } from '../envelope/failures.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
 import type { ExportRequest } from '../jobs/job.js'
@@ -131,6 +132,8 @@ export interface BundleEntry {
   /** `urn:uuid:…` or `urn:oid:…`, by which other entries of a transaction refer to what this one makes. */
   readonly fullUrl?: string
   readonly interaction: Exclude<FhirInteraction, Batch | Transaction>
+  /** Of a read. */
+  readonly conditions?: ReadConditions
 }
 
 /** Independent requests, each answered for itself; a failure stands in place of a request that was refused already. */

@@ -20,7 +20,7 @@ export async function batch (door: Door, { entries, showsWritten }: Batch, perfo
   const answers = await inTurns(entries, async (entry): Promise<EntryAnswer> => {
     if ('failure' in entry) return { outcome: entry, isShown: false }
     const outcome = await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error)))
-    return { outcome, isShown: showsWritten || isRead(entry) }
+    return { outcome, isShown: showsWritten || isRead(entry), conditions: entry.conditions }
   })
   return bundleAnswer(door, 'batch-response', answers)
 }

@@ -37,7 +37,7 @@ export async function transaction (door: Door, asked: Transaction, perform: Perf
     const answer = written.get(at)
     if (answer !== undefined) return { outcome: answer, isShown: showsWritten }
     // The writes are done by now, so a read that fails fails alone.
-    return { outcome: await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error))), isShown: true }
+    return { outcome: await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error))), isShown: true, conditions: entry.conditions }
   })
   return bundleAnswer(door, 'transaction-response', answers)
 }
