@@ -3,16 +3,20 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { TSchema } from 'typebox'
 import { nearest } from '../envelope/nearest.js'
 
+/** A setting that has not its form, by its path joined with `.`, and what is wrong. */
+export interface FormMistake { readonly path: string, readonly sentence: string }
+
 /**
  * Fills in the defaults and lists what is wrong, a sentence each that begins with the setting, or with the variable that set it.
  * No sentence repeats a value.
  */
-export function mistakesOf (schema: TSchema, settings: unknown, variables: ReadonlyMap<string, string> = new Map()): string[] {
+export function mistakesOf (schema: TSchema, settings: unknown, variables: ReadonlyMap<string, string> = new Map()): FormMistake[] {
   const validate = compiled(schema)
   if (validate(settings)) return []
   return validate.errors!.map(error => {
     const path = error.instancePath.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~')
-    return sentence(error, path, variables.get(path))
+    const { missingProperty, additionalProperty } = error.params as { readonly missingProperty?: string, readonly additionalProperty?: string }
+    return { path: join(path, missingProperty ?? additionalProperty ?? ''), sentence: sentence(error, path, variables.get(path)) }
   })
 }
 
@@ -62,5 +66,5 @@ function unknownName ({ params, parentSchema }: ErrorObject, path: string): stri
 }
 
 function join (path: string, name: string): string {
-  return path ? `${path}.${name}` : name
+  return [path, name].filter(part => part !== '').join('.')
 }
