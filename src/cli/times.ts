@@ -1,16 +1,11 @@
 import { InvalidArgumentError } from 'commander'
+import { isDay, isMoment } from '../iso-time.js'
 import { isMonth } from '../limits/month.js'
-
-const isoTime = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
 /** A moment in ISO 8601; a day alone begins in UTC. */
 export function parseTime (text: string): Date {
-  const day = new Date(isoTime.exec(text)?.[1] ?? NaN)
-  const time = new Date(text)
-  // The engine reads 30 February as 2 March.
-  const isDay = !Number.isNaN(day.getTime()) && text.startsWith(day.toISOString().slice(0, 10))
-  if (!isDay || Number.isNaN(time.getTime())) throw new InvalidArgumentError('Use the form 2030-01-31T00:00:00Z for a time.')
-  return time
+  if (!isDay(text) && !isMoment(text)) throw new InvalidArgumentError('Use the form 2030-01-31T00:00:00Z for a time.')
+  return new Date(text)
 }
 
 const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }

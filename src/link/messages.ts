@@ -2,6 +2,7 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import { Type, type Static, type TSchema } from 'typebox'
 import type { GatewayReport } from '../control/gateway-store.js'
 import { healths } from '../health.js'
+import { isMoment } from '../iso-time.js'
 import { scopes } from '../keys/caller.js'
 import type { Batch, KeyState, OrganizationState } from '../keys/change-feed.js'
 import { linesPerBatch, type MonthTotal, type UsageReceipt } from '../limits/usage.js'
@@ -74,7 +75,7 @@ const receipt = Type.Object({ number: seq, batchId: idOrNone, months: Type.Optio
 
 const ajv = new Ajv({ code: { optimize: false } })
 // A time that the engine could not read would be a key without an end.
-ajv.addFormat('iso-time', text => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text)))
+ajv.addFormat('iso-time', isMoment)
 
 /** Makes the check of a schema: nothing is converted, added or taken away. */
 export function checkOf<T extends TSchema> (schema: T): ValidateFunction<Static<T>> {

@@ -3,9 +3,10 @@ import type { TSchema } from 'typebox'
 import { Failure, fieldIssue, type Issue } from '../envelope/failures.js'
 import { nearest } from '../envelope/nearest.js'
 import { pairsIn, printable } from '../envelope/query.js'
+import { isMoment } from '../iso-time.js'
 
 // Each check is made when it is first used: a start that makes them all takes a tenth of a second longer.
-const options = { allErrors: true, allowUnionTypes: true, verbose: true, formats: { 'date-time': true } } as const
+const options = { allErrors: true, allowUnionTypes: true, verbose: true, formats: { 'date-time': isMoment } } as const
 const bodies = new Ajv(options)
 const queries = new Ajv({ ...options, coerceTypes: true, useDefaults: true })
 
@@ -55,7 +56,7 @@ function unknownField ({ params, parentSchema }: ErrorObject, path: string): Iss
 
 function demand ({ keyword, params, message, parentSchema }: ErrorObject): string {
   if (keyword === 'enum') return `must be one of ${(params.allowedValues as unknown[]).join(', ')}`
-  if (keyword === 'pattern') return parentSchema?.description ?? 'is not valid'
+  if (keyword === 'pattern' || keyword === 'format') return parentSchema?.description ?? 'is not valid'
   return message ?? 'is not valid'
 }
 
