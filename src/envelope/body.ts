@@ -3,8 +3,11 @@ import type { FastifyRequest } from 'fastify'
 import { JsonRefused, JsonTooLarge, parseStrict, type JsonBudget } from '../json.js'
 import { Failure } from './failures.js'
 
-/** The media types of a JSON body; a PATCH is told apart by the body's shape, not by these. */
-export const bodyTypes = ['application/json', 'application/fhir+json', 'application/merge-patch+json', 'application/json-patch+json']
+/** The media types of a body that is a record or asks for something. */
+export const plainTypes = ['application/json', 'application/fhir+json'] as const
+
+/** The media types of a JSON body, all of which a change may have: which kind of change it is its shape says, not these. */
+export const bodyTypes = [...plainTypes, 'application/merge-patch+json', 'application/json-patch+json']
 
 /** Reads JSON bodies strictly in the scope in which it is registered, and refuses every other body. `limitBytes` is the largest one. */
 export const jsonBodies = fp<{ readonly limitBytes: number }>(async (app, { limitBytes }) => {

@@ -110,6 +110,9 @@ export const headerComponents: Readonly<Record<string, JsonSchema>> = {
 /** A reference to one of {@link headerComponents}. */
 export const header = (name: string): JsonSchema => ({ $ref: `#/components/headers/${name}` })
 
+/** The same content in each of some media types. */
+export const inTypes = (types: readonly string[], content: JsonSchema): JsonSchema => Object.fromEntries(types.map(type => [type, content]))
+
 /** The page of a search. */
 export const pageOf = (item: JsonSchema): JsonSchema => ({
   type: 'object',

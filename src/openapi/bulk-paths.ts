@@ -1,4 +1,5 @@
-import { answersOf, everywhere, failuresOf, header, pageOf, referTo, type JsonSchema } from '../envelope/documented-answers.js'
+import { plainTypes } from '../envelope/body.js'
+import { answersOf, everywhere, failuresOf, header, inTypes, pageOf, referTo, type JsonSchema } from '../envelope/documented-answers.js'
 import { catalog } from '../envelope/failures.js'
 import { exportFormats, jobIdForm, jobKinds, jobStatuses } from '../jobs/job.js'
 import { mappings } from '../mappings/registry.js'
@@ -75,7 +76,7 @@ export const bulkPaths: Readonly<Record<string, JsonSchema>> = {
       tags,
       summary: 'Export records',
       description: 'Exports the records of the key\'s organization and mode as newline-delimited JSON, one file per type, to download once the job is completed. The key needs the scope read.',
-      requestBody: { required: true, content: { 'application/json': { schema: exportBody } } },
+      requestBody: { required: true, content: inTypes(plainTypes, { schema: exportBody }) },
       responses: answersOf({ status: 202, description: 'The export has started.', data: begun }, [...everywhere, 'INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR'])
     }
   },

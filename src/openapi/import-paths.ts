@@ -1,4 +1,5 @@
-import { answersOf, everywhere, failuresOf, referTo, type JsonSchema } from '../envelope/documented-answers.js'
+import { plainTypes } from '../envelope/body.js'
+import { answersOf, everywhere, failuresOf, inTypes, referTo, type JsonSchema } from '../envelope/documented-answers.js'
 import { jobIdForm } from '../jobs/job.js'
 import { bulkTag } from './bulk-paths.js'
 
@@ -52,7 +53,7 @@ export const importPaths: Readonly<Record<string, JsonSchema>> = {
         { name: 'resourceType', in: 'query', description: 'As in the JSON body, which takes precedence.', schema: resourceType },
         { name: 'dryRun', in: 'query', description: 'As in the JSON body, which takes precedence.', schema: dryRun }
       ],
-      requestBody: { required: true, content: { 'application/json': { schema: importBody }, ...ndjson } },
+      requestBody: { required: true, content: { ...inTypes(plainTypes, { schema: importBody }), ...ndjson } },
       responses: answersOf({ status: 202, description: 'The import has started.', data: begun }, [...everywhere, 'INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR'])
     }
   },

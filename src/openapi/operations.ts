@@ -1,8 +1,9 @@
+import { bodyTypes, plainTypes } from '../envelope/body.js'
 import type { FailureCode } from '../envelope/failures.js'
 import { idempotencyKey } from '../idempotency/header.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { incompleteLists, referrersTo } from '../mappings/relations.js'
-import { answersOf, everywhere, failuresOf, header, pageOf, referTo, withBody, type JsonSchema } from '../envelope/documented-answers.js'
+import { answersOf, everywhere, failuresOf, header, inTypes, pageOf, referTo, withBody, type JsonSchema } from '../envelope/documented-answers.js'
 import { examplePatch, exampleSearch } from './example.js'
 import { includeParameter, parameter, searchParameters } from './parameters.js'
 import { nounOf } from './resource-schemas.js'
@@ -39,7 +40,7 @@ function creates (mapping: Mapping): JsonSchema {
     tags: [mapping.path],
     summary: `Create ${aRecord(mapping)}`,
     parameters: [parameter('IdempotencyKey')],
-    requestBody: { required: true, content: { 'application/json': { schema: referTo(`${noun}Create`) } } },
+    requestBody: { required: true, content: inTypes(plainTypes, { schema: referTo(`${noun}Create`) }) },
     responses: answersOf({
       status: 201, description: 'Created.', data: referTo(noun), headers: { ...entityTag, ...replayed, Location: header('Location') }
     }, [...everywhere, ...withBody, 'IDEMPOTENCY_KEY_REUSED'])
@@ -81,17 +82,16 @@ function recordWith (mapping: Mapping, referrers: readonly Mapping[]): JsonSchem
 
 function updates (mapping: Mapping): JsonSchema {
   const noun = nounOf(mapping)
-  const merge = { schema: referTo(`${noun}Change`) }
-  const patch = { schema: referTo('Patch'), example: examplePatch(mapping) }
+  const change = { schema: { anyOf: [referTo(`${noun}Change`), referTo('Patch')] } }
   return {
     operationId: `update${noun}`,
     tags: [mapping.path],
     summary: `Change ${aRecord(mapping)}`,
-    description: 'The body determines the kind of change: an object is a merge (RFC 7396), an array is a JSON Patch (RFC 6902) on the simple form. Whatever the simple form does not show is kept. In a merge, a field with its current value is not a change, so a record can be sent back as it was read, including read-only fields; a number that JavaScript rounded, such as 4.1 for 4.10, keeps its digits. With the versionId of an earlier version it is refused with 409.',
+    description: 'An object is a merge (RFC 7396), an array is a JSON Patch (RFC 6902) on the simple form, whatever the Content-Type. What the simple form does not show is kept.',
     parameters: [recordId, parameter('IfMatch'), parameter('IdempotencyKey')],
     requestBody: {
       required: true,
-      content: { 'application/json': { schema: { anyOf: [merge.schema, patch.schema] } }, 'application/merge-patch+json': merge, 'application/json-patch+json': patch }
+      content: { ...inTypes(bodyTypes, change), 'application/json-patch+json': { ...change, example: examplePatch(mapping) } }
     },
     responses: answersOf({ status: 200, description: 'The complete changed record.', data: referTo(noun), headers: { ...entityTag, ...replayed } }, one('PRECONDITION_FAILED', ...withBody, 'IDEMPOTENCY_KEY_REUSED'))
   }

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
 import { pairsIn, printable, queryOf, refused } from '../../envelope/query.js'
-import { refuseEncoded, requireUtf8 } from '../../envelope/body.js'
+import { plainTypes, refuseEncoded, requireUtf8 } from '../../envelope/body.js'
 import { ndjsonTypes } from '../downloads.js'
 import { inflated } from './bounded.js'
 import { invalid, sourcesIn, startImport, typeNamed, type Input, type StartOptions, type Wish } from './start-import.js'
@@ -18,7 +18,7 @@ export async function importRoute (scope: FastifyInstance, options: ImportRouteO
   scope.addContentTypeParser([...ndjsonTypes], (request: FastifyRequest, stream: Readable, done: (error: null, body: AsyncIterable<Buffer>) => void) => {
     done(null, inflated(stream, request.headers['content-encoding']))
   })
-  scope.post('/bulk/import', { bodyLimit: options.bodyBytes, config: { isStreamed: true, bodyTypes: ['application/x-ndjson', 'application/fhir+ndjson', 'application/json'] } }, async (request, reply) => {
+  scope.post('/bulk/import', { bodyLimit: options.bodyBytes, config: { isStreamed: true, bodyTypes: [...ndjsonTypes, ...plainTypes] } }, async (request, reply) => {
     const job = await startImport(options, request.caller, isLines(request.body) ? streamed(request, request.body) : inJson(request, options))
     reply.code(202)
     return { jobId: job.id, status: job.status, message: `The import has started. Its status is at /v1/bulk/jobs/${job.id}.` }
