@@ -21,7 +21,7 @@ export function countUnescaped (text: string, separator: ',' | '|'): number {
 }
 
 /** Splits at a separator that no backslash precedes; the parts keep their escapes. */
-export function splitUnescaped (text: string, separator: ',' | '|'): string[] {
+export function splitUnescaped (text: string, separator: ',' | '|' | '$'): string[] {
   const parts = ['']
   for (const [piece] of text.matchAll(/\\.|./gs)) {
     if (piece === separator) parts.push('')

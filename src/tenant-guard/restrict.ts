@@ -7,6 +7,7 @@ import type { SearchParameter } from './interaction.js'
 import { takesModifier } from './modifiers.js'
 import { namesTenantSystem } from './tenant.js'
 import type { Tenant } from './tenant.js'
+import { withWholeDays } from './whole-days.js'
 
 /** A search as it is asked: of one type, with parameters that a client may have chosen. */
 export interface Asked {
@@ -66,7 +67,7 @@ function harmless (type: string, parameters: readonly SearchParameter[], tenant:
     demandHarmless(type, parameter, tenant)
     demandShortNumbers(type, parameter)
   }
-  return encodeParameters(parameters)
+  return encodeParameters(parameters.map(parameter => withWholeDays(type, parameter)))
 }
 
 /** The value of `_tag` that only the tenant's records match. */

@@ -17,7 +17,7 @@ t.test('a search is asked with the tenant\'s tag as a condition of its own', asy
   t.strictSame(asked(), { method: 'GET', path: `Observation?${ownTag}&_count=20&_total=accurate` })
   t.match(restrict({ type: 'Observation', parameters: [], count: 20, total: 'none' }, tenant).path, /&_total=none$/)
   t.match(restrict({ type: 'Observation', parameters: [], count: 0 }, tenant).path, /&_count=0$/)
-  t.equal(asked(['code:text', 'a&b=c#d'], ['date', 'ge2020']).path, `Observation?code%3Atext=a%26b%3Dc%23d&date=ge2020&${ownTag}&_count=20&_total=accurate`)
+  t.equal(asked(['code:text', 'a&b=c#d'], ['date', 'ge2020-03-14']).path, `Observation?code%3Atext=a%26b%3Dc%23d&date=ge2020-03-14&${ownTag}&_count=20&_total=accurate`)
 })
 
 t.test('a tenant system with characters that mean something in a search is escaped', async t => {
@@ -101,4 +101,13 @@ t.test('a page link is followed below the datastore\'s own base URL alone', asyn
     `${base}/Patient/$everything`, `${base}/$export`, `${base}/Patient/%5Fsearch`, 'file:///etc/passwd', 'http://', 'javascript:1'
   ]
   for (const url of elsewhere) t.equal(link(url), undefined, url)
+})
+
+t.test('years and months after ge and le are told by their days, and nothing else is', async t => {
+  const told = (name: string, value: string): string => decodeURIComponent(restrict({ type: 'Observation', parameters: [[name, value]], count: 1 }, tenant).path.split('&')[0]!.split('=')[1]!)
+  t.equal(told('date', 'ge2024,le2023-02,le2024-02,le1900-02,ge2024-06'), 'ge2024-01-01,le2023-02-28,le2024-02-29,le1900-02-28,ge2024-06-01')
+  t.equal(told('_lastUpdated', 'le2024'), 'le2024-12-31')
+  t.equal(told('code-value-date', 'le2024$le2024'), 'le2024$le2024-12-31')
+  const same = [['date', '2024'], ['date', 'gt2024'], ['date', 'le2024-13'], ['date', 'ge2024-01-01T10:00:00Z'], ['code', 'ge2024'], ['value-quantity', 'ge2024'], ['code-value-quantity', 'a$ge2024'], ['date:missing', 'true']] as const
+  for (const [name, value] of same) t.equal(told(name, value), value)
 })

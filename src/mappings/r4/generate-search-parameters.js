@@ -1,7 +1,7 @@
 /**
  * Writes `search-parameters.json`: for every R4 type its search parameters but the special ones, as
  * `{ "Patient": { "gender": ["token", "Patient.gender"] } }`, with the types that a reference may lead to as a third part
- * (absent: any), and for a composite its kind alone. `Resource` holds those of all types.
+ * (absent: any), and for a composite the kinds of its parts. `Resource` holds those of all types.
  *
  *   node src/mappings/r4/generate-search-parameters.js
  */
@@ -35,15 +35,18 @@ const types = read('profiles-resources.json')
 
 const table = { Resource: {}, ...Object.fromEntries(types.map(type => [type, {}])) }
 
-for (const parameter of read('search-parameters.json')) {
+const parameters = read('search-parameters.json')
+const kindOf = new Map(parameters.map(({ url, type }) => [url, type]))
+
+for (const parameter of parameters) {
   if (!parameter.expression || !indexed.has(parameter.type) || notOfR4.has(parameter.id)) continue
   for (const type of parameter.base.filter(base => table[base])) {
     table[type][parameter.code] = entryOf(parameter, ownBranches(parameter.expression, type))
   }
 }
 
-function entryOf ({ type: kind, target = [] }, expression) {
-  if (kind === 'composite') return [kind]
+function entryOf ({ type: kind, target = [], component = [] }, expression) {
+  if (kind === 'composite') return [kind, component.map(({ definition }) => kindOf.get(definition))]
   if (kind !== 'reference') return [kind, expression]
   const narrowed = [...expression.matchAll(/resolve\(\) is (\w+)/g)].map(match => match[1])
   const targets = narrowed.length > 0 ? [...new Set(narrowed)] : target.filter(type => type in table)

@@ -10,9 +10,11 @@ export interface ParameterDefinition {
   readonly expression?: string
   /** The types to which a reference may lead; absent where it may lead to any. */
   readonly targets?: readonly string[]
+  /** The kinds of the values between dollar signs; of a composite alone. */
+  readonly parts?: readonly ParameterKind[]
 }
 
-type Row = readonly [kind: ParameterKind, expression?: string, targets?: readonly string[]]
+type Row = readonly [kind: 'composite', parts: readonly ParameterKind[]] | readonly [kind: ParameterKind, expression: string, targets?: readonly string[]]
 
 const rows = table as unknown as Readonly<Record<string, Readonly<Record<string, Row>>>>
 const ofAll: Readonly<Record<string, Row>> = rows.Resource!
@@ -20,7 +22,8 @@ const ofAll: Readonly<Record<string, Row>> = rows.Resource!
 /** A search parameter of a type, those of all types included; undefined for a name that R4 does not have there. */
 export function parameterOf (type: string, name: string): ParameterDefinition | undefined {
   const row = [ofType(type), ofAll].find(known => Object.hasOwn(known, name))?.[name]
-  return row && { kind: row[0], ...row[1] !== undefined && { expression: row[1] }, ...row[2] !== undefined && { targets: row[2] } }
+  if (row === undefined) return undefined
+  return typeof row[1] === 'string' ? { kind: row[0], expression: row[1], ...row[2] !== undefined && { targets: row[2] } } : { kind: row[0], parts: row[1] }
 }
 
 /** The names of all search parameters that R4 has on a type alone. */
