@@ -45,6 +45,9 @@ t.test('all routes below /v1 are stated at /v1/metadata: the simple resources, t
   t.match(data.rest[0].resource.find(({ type }: { type: string }) => type === 'AuditEvent'), { interaction: [{ code: 'create' }, { code: 'read' }, { code: 'search-type' }] })
 })
 
+/** Composites that HAPI refuses. */
+const unanswered = ['DocumentReference.relationship', ...['chromosome-variant', 'chromosome-window', 'referenceseqid-variant', 'referenceseqid-window'].map(name => `MolecularSequence.${name}-coordinate`)]
+
 t.test('every type that a tenant can have is stated with what is done about versions and references, and no shared type with a record', async t => {
   const { inject } = await startGateway(t)
   const { rest: [{ resource, interaction: onSystem }] } = (await inject('/v1/fhir/metadata')).json()
@@ -54,7 +57,8 @@ t.test('every type that a tenant can have is stated with what is done about vers
   for (const { type, interaction, searchParam = [], ...stated } of withRecords) {
     t.match(stated, { versioning: 'versioned', readHistory: true, updateCreate: false, conditionalCreate: true, conditionalRead: 'full-support', conditionalUpdate: true, conditionalDelete: 'single', referencePolicy: ['literal', 'logical', 'enforced', 'local'] }, type)
     t.strictSame(interaction.map(({ code }: { code: string }) => code), ['read', 'vread', 'update', 'patch', 'delete', 'history-instance', 'create', 'search-type'], type)
-    t.strictSame(searchParam, parameterNames(type).map(name => ({ name, type: parameterOf(type, name)!.kind })), type)
+    const answered = parameterNames(type).filter(name => !unanswered.includes(`${type}.${name}`))
+    t.strictSame(searchParam, answered.map(name => ({ name, type: parameterOf(type, name)!.kind })), type)
   }
 })
 
