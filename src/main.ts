@@ -1,6 +1,6 @@
 /** The process: arguments, then the same start as that of the command line. */
 import { parseArgs } from 'node:util'
-import { startProcess } from './service/process.js'
+import { requireOpenFiles } from './service/open-files.js'
 import { version } from './service/version.js'
 
 const usage = `Usage: npm start [-- options]
@@ -19,7 +19,11 @@ try {
   })
   if (help) process.stdout.write(usage)
   else if (isVersionAsked) process.stdout.write(`${version}\n`)
-  else await startProcess(options, { environment: process.env, out: text => process.stdout.write(text) })
+  else {
+    requireOpenFiles()
+    const { startProcess } = await import('./service/process.js')
+    await startProcess(options, { environment: process.env, out: text => process.stdout.write(text) })
+  }
 } catch (error) {
   process.stderr.write(`clinigate: ${(error as Error).message}\n`)
   process.exitCode = 1

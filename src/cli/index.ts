@@ -1,18 +1,25 @@
 #!/usr/bin/env node
 import { userInfo } from 'node:os'
-import { run } from './run.js'
+import { requireOpenFiles } from '../service/open-files.js'
 
 // Whoever reads the output may have seen enough of it.
 process.stdout.on('error', error => { if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error })
 
-process.exitCode = await run(process.argv.slice(2), {
-  environment: process.env,
-  user: userName(),
-  now: () => new Date(),
-  out: text => process.stdout.write(text),
-  err: text => process.stderr.write(text),
-  streams: process
-})
+try {
+  requireOpenFiles()
+  const { run } = await import('./run.js')
+  process.exitCode = await run(process.argv.slice(2), {
+    environment: process.env,
+    user: userName(),
+    now: () => new Date(),
+    out: text => process.stdout.write(text),
+    err: text => process.stderr.write(text),
+    streams: process
+  })
+} catch (error) {
+  process.stderr.write(`clinigate: ${(error as Error).message}\n`)
+  process.exitCode = 1
+}
 
 function userName (): string {
   try {
