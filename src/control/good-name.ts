@@ -17,7 +17,7 @@ const joinedEmoji = new RegExp(severalAsOne, 'gv')
 export function goodName (name: string): string {
   const trimmed = name.trim()
   if (trimmed === '' || trimmed.length > 200 || /\p{C}/u.test(trimmed.replace(spellingJoiner, '').replace(joinedEmoji, ''))) {
-    throw new ControlRefused('invalid', 'A name must have 1 to 200 characters, all of them visible.')
+    throw new ControlRefused('invalid', 'A name must have 1 to 200 characters, all of them visible.', 'name')
   }
   return trimmed
 }

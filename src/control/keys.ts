@@ -63,7 +63,7 @@ export function keyState (row: KeyRow): KeyState {
 /** What a draft says, as columns, once it is found good. */
 export function draftColumns (draft: KeyDraft, now: Date): Pick<KeyRow, 'tenantId' | 'name' | 'mode' | 'scopes' | 'expiresAt'> {
   const { tenantId, mode, name, scopes = ['*'], expiresAt } = draft
-  if (!modes.includes(mode)) throw new ControlRefused('invalid', 'The mode of a key must be test or live.')
+  if (!modes.includes(mode)) throw new ControlRefused('invalid', 'The mode of a key must be test or live.', 'mode')
   return {
     tenantId,
     name: goodName(name),
@@ -78,8 +78,8 @@ const lastExpiry = Date.parse('9999-12-31T23:59:59.999Z')
 
 /** A moment to come, as ISO 8601. */
 export function goodExpiry (expiresAt: Date, now: Date): string {
-  if (!(expiresAt > now)) throw new ControlRefused('invalid', 'The expiry must be a time in the future, such as 2030-01-31T00:00:00Z.')
-  if (expiresAt.getTime() > lastExpiry) throw new ControlRefused('invalid', 'The expiry must be before the end of the year 9999. Leave it out for no expiry.')
+  if (!(expiresAt > now)) throw new ControlRefused('invalid', 'The expiry must be a time in the future, such as 2030-01-31T00:00:00Z.', 'expiresAt')
+  if (expiresAt.getTime() > lastExpiry) throw new ControlRefused('invalid', 'The expiry must be before the end of the year 9999. Leave it out for no expiry.', 'expiresAt')
   return expiresAt.toISOString()
 }
 
@@ -120,6 +120,6 @@ function toScopes (row: KeyRow): Scope[] {
 
 function goodScopes (wished: readonly Scope[]): Scope[] {
   const isGood = wished.length > 0 && wished.every(scope => knownScopes.includes(scope))
-  if (!isGood) throw new ControlRefused('invalid', 'The scopes of a key must be read, write, both separated by a comma, or *.')
+  if (!isGood) throw new ControlRefused('invalid', 'The scopes of a key must be read, write, both separated by a comma, or *.', 'scopes')
   return wished.includes('*') ? ['*'] : knownScopes.filter(scope => wished.includes(scope))
 }

@@ -111,9 +111,9 @@ export class MemberStore {
     const { db } = this.#context
     const { passwordHash } = await memberRow(db, memberId)
     if (passwordHash === null) throw new ControlRefused('conflict', 'Your organization\'s sign-in manages your password. Change it there.')
-    if (!await isPassword(current, passwordHash)) throw new ControlRefused('invalid', 'This is not your current password.')
-    if (wanted === current) throw new ControlRefused('invalid', 'Choose a password that differs from the current one.')
-    return this.#setPassword(memberId, { password: goodPassword(wanted), mustChange: false, inPlaceOf: passwordHash })
+    if (!await isPassword(current, passwordHash)) throw new ControlRefused('invalid', 'This is not your current password.', 'current')
+    if (wanted === current) throw new ControlRefused('invalid', 'Choose a password that differs from the current one.', 'wanted')
+    return this.#setPassword(memberId, { password: goodPassword(wanted, 'wanted'), mustChange: false, inPlaceOf: passwordHash })
   }
 
   /** Gives a member who lost the password one for the next sign-in; it is known only here, and every session of the member ends. */
@@ -241,7 +241,7 @@ export async function requireOrganization (db: Kysely<Tables>, tenantId: string)
 export async function requireNewAddress (trx: Transaction<Tables>, { tenantId, email, issuer }: Pick<MemberDraft, 'tenantId' | 'email' | 'issuer'>): Promise<void> {
   const taken = await trx.selectFrom('members').select('memberId').where(ofTenant(tenantId)).where('email', '=', email)
     .$if(issuer !== undefined, query => query.where('issuer', 'is', null)).executeTakeFirst()
-  if (taken !== undefined) throw new ControlRefused('conflict', 'Someone with this address is already a member.')
+  if (taken !== undefined) throw new ControlRefused('conflict', 'Someone with this address is already a member.', 'email')
 }
 
 async function memberRow (db: Kysely<Tables>, memberId: string): Promise<MemberRow> {

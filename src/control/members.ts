@@ -82,13 +82,13 @@ export function actorOf (member: Member): Actor {
 /** An address in the form in which it is stored and compared. */
 export function goodEmail (email: string): string {
   const trimmed = email.trim().toLowerCase()
-  if (trimmed.length > 254 || !/^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(trimmed)) throw new ControlRefused('invalid', 'Enter an email address such as ann@example.org.')
+  if (trimmed.length > 254 || !/^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(trimmed)) throw new ControlRefused('invalid', 'Enter an email address such as ann@example.org.', 'email')
   return trimmed
 }
 
 /** A role that fits: operators belong to no organization, all others to one. */
 export function goodRole (role: Role, tenantId: string | undefined): Role {
-  if (!roles.includes(role)) throw new ControlRefused('invalid', `The role must be one of: ${roles.join(', ')}.`)
-  if ((role === 'operator') !== (tenantId === undefined)) throw new ControlRefused('invalid', 'Operators belong to no organization. Admins and viewers belong to one.')
+  if (!roles.includes(role)) throw new ControlRefused('invalid', `The role must be one of: ${roles.join(', ')}.`, 'role')
+  if ((role === 'operator') !== (tenantId === undefined)) throw new ControlRefused('invalid', 'Operators belong to no organization. Admins and viewers belong to one.', 'role')
   return role
 }

@@ -42,8 +42,8 @@ export type OrganizationChanges = Partial<Omit<OrganizationDraft, 'once'>>
 /** The row of an organization, once its name and plan are found good. Whether it switched overage off is kept on every plan. */
 export function organizationRow (organization: Organization, { plans }: KnownPlans): OrganizationRow {
   const { tenantId, plan, overage, createdAt, datastore } = organization
-  if (!plans.includes(plan)) throw new ControlRefused('invalid', `There is no plan with this name. Use one of: ${plans.join(', ')}.`)
-  if (datastore !== undefined && !/^[\w.-]{1,64}$/.test(datastore)) throw new ControlRefused('invalid', 'The name of a datastore must have 1 to 64 letters, digits, dots, hyphens and underscores, as in the gateways\' configuration.')
+  if (!plans.includes(plan)) throw new ControlRefused('invalid', `There is no plan with this name. Use one of: ${plans.join(', ')}.`, 'plan')
+  if (datastore !== undefined && !/^[\w.-]{1,64}$/.test(datastore)) throw new ControlRefused('invalid', 'The name of a datastore must have 1 to 64 letters, digits, dots, hyphens and underscores, as in the gateways\' configuration.', 'datastore')
   return { tenantId, name: goodName(organization.name), plan, overage: Number(overage), createdAt, datastore: datastore ?? null }
 }
 

@@ -29,10 +29,11 @@ export async function isPassword (password: string, stored: string | null | unde
 
 /**
  * A password that may be chosen. Length counts and nothing else, as NIST SP 800-63B has it.
+ * @param field which part of a wish it is
  * @throws {ControlRefused} invalid
  */
-export function goodPassword (password: string): string {
-  if (password.length < 12 || password.length > 200) throw new ControlRefused('invalid', 'A password must have 12 to 200 characters. A sentence works well.')
+export function goodPassword (password: string, field = 'password'): string {
+  if (password.length < 12 || password.length > 200) throw new ControlRefused('invalid', 'A password must have 12 to 200 characters. A sentence works well.', field)
   return password
 }
 

@@ -47,7 +47,7 @@ export class TokenStore {
   /** Makes a token, whose secret is known only here. */
   create (draft: TokenDraft, by: string): Promise<Token & { readonly secret: string }> {
     const { tenantId, role, expiresAt } = draft
-    if (!tokenRoles.includes(role)) throw new ControlRefused('invalid', `The role of a token must be one of: ${tokenRoles.join(', ')}.`)
+    if (!tokenRoles.includes(role)) throw new ControlRefused('invalid', `The role of a token must be one of: ${tokenRoles.join(', ')}.`, 'role')
     goodRole(role === 'gateway' ? 'operator' : role, tenantId)
     const name = goodName(draft.name)
     const secret = newToken(role === 'gateway' ? 'gateway' : 'control')

@@ -1,4 +1,5 @@
 import type { PropsWithChildren } from '@kitajs/html'
+import type { Trouble } from './form.js'
 
 /** A moment: in UTC until the script shows it in the reader's zone, with the exact time on hover. `at` is ISO 8601. */
 export function Time ({ at }: { readonly at: string }) {
@@ -97,9 +98,11 @@ export function Fact ({ name, children }: PropsWithChildren<{ readonly name: str
   return <div><dt safe>{name}</dt><dd>{children}</dd></div>
 }
 
-/** What went wrong with a form that is shown again. */
-export function Trouble ({ message }: { readonly message: string | undefined }) {
-  return message === undefined ? '' : <p class='notice notice-bad' role='alert' {...focused} safe>{message}</p>
+/** What went wrong with a form that is shown again, as the way to the field that it is about. */
+export function TroubleNotice ({ trouble }: { readonly trouble: Trouble | undefined }) {
+  if (trouble === undefined) return ''
+  const { message, field } = trouble
+  return <p class='notice notice-bad' role='alert' {...focused}>{field === undefined ? <span safe>{message}</span> : <a href={`#${field}`} safe>{message}</a>}</p>
 }
 
 /** What the page before this one has done. */

@@ -19,6 +19,17 @@ export async function orAgain<T> (work: () => Promise<T>, again: (refusal: Contr
   }
 }
 
+/** What is wrong with a form that is shown again, and the name of the field that it is about, where it is about one. */
+export interface Trouble { readonly message: string, readonly field?: string }
+
+/** Where a form asks for something in another way than the control plane, by the control plane's name of it. */
+const askedAs: Readonly<Record<string, string>> = { expiresAt: 'lastDay' }
+
+/** What a refusal says to the form that led to it. */
+export function troubleOf ({ message, field }: ControlRefused): Trouble {
+  return { message, field: field && (askedAs[field] ?? field) }
+}
+
 const statuses = { missing: 404, forbidden: 403, invalid: 422, conflict: 409 } as const
 
 /** The HTTP status of a refusal. */

@@ -1,4 +1,5 @@
 import type { PropsWithChildren } from '@kitajs/html'
+import type { Trouble } from './form.js'
 
 /** A form that is sent by POST; `csrf` is the session's token, `once` a text that makes a second sending of the same form known. */
 export function PostForm ({ action, csrf, once, inline = false, children }: PropsWithChildren<{ readonly action: string, readonly csrf: string, readonly once?: string, readonly inline?: boolean }>) {
@@ -15,6 +16,8 @@ interface FieldProps {
   readonly label: string
   readonly name: string
   readonly hint?: string
+  /** What is wrong with the form; the field that it is about is marked. Not to be left out, so that no form forgets it. */
+  readonly trouble: Trouble | undefined
 }
 
 interface TextFieldProps extends FieldProps {
@@ -26,16 +29,33 @@ interface TextFieldProps extends FieldProps {
   readonly autocomplete?: 'off' | 'username' | 'name'
 }
 
-/** A labelled line of text, with a hint that screen readers read along. */
-export function TextField ({ label, name, hint, type = 'text', value = '', isRequired = false, maxLength, min, autocomplete = 'off' }: TextFieldProps) {
+/** A labelled line of text. */
+export function TextField ({ type = 'text', value = '', isRequired = false, maxLength, min, autocomplete = 'off', ...field }: TextFieldProps) {
+  const { name } = field
   return (
-    <div class='field'>
-      <label for={name} safe>{label}</label>
-      <input id={name} name={name} type={type} value={value} required={isRequired} maxlength={maxLength} min={min} autocomplete={autocomplete} {...describedBy(name, hint)} />
-      <Hint name={name} hint={hint} />
-    </div>
+    <Labelled {...field}>
+      <input id={name} name={name} type={type} value={value} required={isRequired} maxlength={maxLength} min={min} autocomplete={autocomplete} {...described(field)} />
+    </Labelled>
   )
 }
+
+interface PasswordFieldProps extends FieldProps {
+  /** Whether a password manager may fill it in or should offer a new one. */
+  readonly kind: 'current-password' | 'new-password'
+}
+
+/** A labelled field for a password, which is never sent back to the browser. */
+export function PasswordField ({ kind, ...field }: PasswordFieldProps) {
+  const { name } = field
+  return (
+    <Labelled {...field}>
+      <input id={name} name={name} type='password' required autocomplete={kind} minlength={kind === 'new-password' ? 12 : undefined} maxlength={200} {...described(field)} />
+    </Labelled>
+  )
+}
+
+/** What is said of every new password. */
+export const passwordHint = 'At least 12 characters. A sentence works well.'
 
 /** One of the things that may be chosen. */
 export interface Choice {
@@ -50,32 +70,33 @@ interface ChoiceProps extends FieldProps {
 }
 
 /** A choice from a list that is folded up. */
-export function SelectField ({ label, name, hint, choices, value }: ChoiceProps) {
+export function SelectField ({ choices, value, ...field }: ChoiceProps) {
+  const { name } = field
   return (
-    <div class='field'>
-      <label for={name} safe>{label}</label>
-      <select id={name} name={name} {...describedBy(name, hint)}>
+    <Labelled {...field}>
+      <select id={name} name={name} {...described(field)}>
         {choices.map(choice => <option value={choice.value} selected={choice.value === value} safe>{choice.label}</option>)}
       </select>
-      <Hint name={name} hint={hint} />
-    </div>
+    </Labelled>
   )
 }
 
 /** A choice between a few things that each need a word of explanation. */
-export function RadioField ({ label, name, choices, value = choices[0]?.value }: ChoiceProps) {
+export function RadioField ({ choices, value = choices[0]?.value, ...field }: ChoiceProps) {
+  const { label, name } = field
   return (
-    <fieldset class='field'>
+    <fieldset class='field' aria-describedby={described(field)['aria-describedby']}>
       <legend safe>{label}</legend>
-      {choices.map(choice => <Radio name={name} choice={choice} isChosen={choice.value === value} />)}
+      <FieldTrouble {...field} />
+      {choices.map((choice, at) => <Radio id={at === 0 ? name : undefined} name={name} choice={choice} isChosen={choice.value === value} />)}
     </fieldset>
   )
 }
 
-function Radio ({ name, choice, isChosen }: { readonly name: string, readonly choice: Choice, readonly isChosen: boolean }) {
+function Radio ({ id, name, choice, isChosen }: { readonly id: string | undefined, readonly name: string, readonly choice: Choice, readonly isChosen: boolean }) {
   return (
     <label class='choice'>
-      <input type='radio' name={name} value={choice.value} checked={isChosen} />
+      <input id={id} type='radio' name={name} value={choice.value} checked={isChosen} />
       <span>
         <span class='choice-label' safe>{choice.label}</span>
         {choice.hint === undefined ? '' : <span class='hint' safe>{choice.hint}</span>}
@@ -84,12 +105,27 @@ function Radio ({ name, choice, isChosen }: { readonly name: string, readonly ch
   )
 }
 
-function Hint ({ name, hint }: { readonly name: string, readonly hint: string | undefined }) {
-  return hint === undefined ? '' : <p class='hint' id={`${name}-hint`} safe>{hint}</p>
+/** What stands around a field: screen readers read along what is wrong with it, and its hint. */
+function Labelled ({ children, ...field }: PropsWithChildren<FieldProps>) {
+  const { label, name, hint } = field
+  return (
+    <div class='field'>
+      <label for={name} safe>{label}</label>
+      {children}
+      <FieldTrouble {...field} />
+      {hint === undefined ? '' : <p class='hint' id={`${name}-hint`} safe>{hint}</p>}
+    </div>
+  )
 }
 
-function describedBy (name: string, hint: string | undefined): { readonly 'aria-describedby'?: string } {
-  return hint === undefined ? {} : { 'aria-describedby': `${name}-hint` }
+function FieldTrouble ({ name, trouble }: FieldProps) {
+  return trouble?.field === name ? <p class='field-trouble' id={`${name}-trouble`} safe>{trouble.message}</p> : ''
+}
+
+function described ({ name, hint, trouble }: FieldProps): { readonly 'aria-describedby'?: string, readonly 'aria-invalid'?: 'true' } {
+  const isWrong = trouble?.field === name
+  const ids = [...(isWrong ? [`${name}-trouble`] : []), ...(hint === undefined ? [] : [`${name}-hint`])]
+  return { ...(ids.length === 0 ? {} : { 'aria-describedby': ids.join(' ') }), ...(isWrong ? { 'aria-invalid': 'true' } : {}) }
 }
 
 /** The button that sends a form, and the way back. */

@@ -29,7 +29,7 @@ export const pageReplies = fp<{ readonly cookies: Cookies }>(async (app, { cooki
 }, { name: 'dashboard-pages', dependencies: ['dashboard-sessions'], fastify: '5.x' })
 
 /** Says first that something was wrong with a form: it is all that a screen reader tells of a page that comes again. */
-const titleOf = ({ statusCode }: FastifyReply, title: string): string => statusCode === 422 ? `Error: ${title}` : title
+const titleOf = ({ statusCode }: FastifyReply, title: string): string => statusCode === 422 || statusCode === 409 ? `Error: ${title}` : title
 
 const pathOf = ({ request }: FastifyReply): string => request.raw.url!.split('?', 1)[0]!
 

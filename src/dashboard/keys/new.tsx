@@ -1,4 +1,5 @@
-import { Heading, Trouble } from '../elements.js'
+import { Heading, TroubleNotice } from '../elements.js'
+import type { Trouble } from '../form.js'
 import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
 import { organizationPath } from '../paths.js'
 
@@ -12,7 +13,7 @@ interface NewKeyForm {
   readonly mode?: string
   readonly scopes?: string
   readonly lastDay?: string
-  readonly trouble?: string
+  readonly trouble?: Trouble
 }
 
 const modes: readonly Choice[] = [
@@ -31,12 +32,12 @@ export function NewKeyPage ({ csrf, once, tenantId, now, name, mode, scopes: cho
   return (
     <>
       <Heading title='New key' />
-      <Trouble message={trouble} />
+      <TroubleNotice trouble={trouble} />
       <PostForm action={organizationPath(tenantId, 'keys')} csrf={csrf} once={once}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The application that will use it, such as “intake form”. Give each application its own key.' />
-        <RadioField label='Mode' name='mode' choices={modes} value={mode} />
-        <RadioField label='Scopes' name='scopes' choices={scopes} value={chosen} />
-        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' />
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The application that will use it, such as “intake form”. Give each application its own key.' trouble={trouble} />
+        <RadioField label='Mode' name='mode' choices={modes} value={mode} trouble={trouble} />
+        <RadioField label='Scopes' name='scopes' choices={scopes} value={chosen} trouble={trouble} />
+        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' trouble={trouble} />
         <Send label='Create key' cancel={organizationPath(tenantId, 'keys')} />
       </PostForm>
     </>

@@ -1,5 +1,6 @@
 import type { Key } from '../../control/keys.js'
-import { Badge, Copyable, Fact, Heading, Time, TimeOr, Trouble } from '../elements.js'
+import { Badge, Copyable, Fact, Heading, Time, TimeOr, TroubleNotice } from '../elements.js'
+import type { Trouble } from '../form.js'
 import { PostForm, Send, TextField } from '../forms.js'
 import { Condition } from './list.js'
 import { conditionOf, isGood, scopesText } from './state.js'
@@ -13,7 +14,7 @@ interface ShownKey {
   readonly now: Date
   readonly mayChange: boolean
   readonly lastDay?: string
-  readonly trouble?: string
+  readonly trouble?: Trouble
 }
 
 /** One key with what can be done with it. */
@@ -26,14 +27,14 @@ export function KeyPage ({ csrf, shown: key, now, mayChange, lastDay, trouble }:
         {canEnd && key.successor === undefined ? <a class='button' href={keyPath(key.keyId, 'roll')}>Roll</a> : ''}
         {canEnd ? <a class='button button-danger' href={keyPath(key.keyId, 'revoke')}>Revoke</a> : ''}
       </Heading>
-      <Trouble message={trouble} />
+      <TroubleNotice trouble={trouble} />
       <KeyFacts shown={key} now={now} />
       <p>
         <a href={auditPath(key.tenantId, { entity: key.keyId })}>Audit trail of this key</a>
         {' · '}
         <a href={keyPath(key.keyId, 'reach')}>State on each gateway</a>
       </p>
-      {canEnd ? <ExpiryForm csrf={csrf} keyId={key.keyId} now={now} lastDay={lastDay} /> : ''}
+      {canEnd ? <ExpiryForm csrf={csrf} keyId={key.keyId} now={now} lastDay={lastDay} trouble={trouble} /> : ''}
     </>
   )
 }
@@ -57,12 +58,12 @@ function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Dat
   )
 }
 
-function ExpiryForm ({ csrf, keyId, now, lastDay }: Pick<ShownKey, 'csrf' | 'now' | 'lastDay'> & { readonly keyId: string }) {
+function ExpiryForm ({ csrf, keyId, now, lastDay, trouble }: Pick<ShownKey, 'csrf' | 'now' | 'lastDay' | 'trouble'> & { readonly keyId: string }) {
   return (
     <section>
       <h2>Set a last day</h2>
       <PostForm action={keyPath(keyId, 'expiry')} csrf={csrf}>
-        <TextField label='Last day' name='lastDay' type='date' value={lastDay} isRequired min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC).' />
+        <TextField label='Last day' name='lastDay' type='date' value={lastDay} isRequired min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC).' trouble={trouble} />
         <Send label='Set last day' />
       </PostForm>
     </section>

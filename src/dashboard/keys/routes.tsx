@@ -8,7 +8,7 @@ import { requireAdmin } from '../../control/permissions.js'
 import { ControlRefused } from '../../control/refused.js'
 import type { Scope } from '../../keys/caller.js'
 import type { Mode } from '../../mode.js'
-import { field, orAgain, statusOf } from '../form.js'
+import { field, orAgain, statusOf, troubleOf } from '../form.js'
 import { keyListing, KeysPage } from './list.js'
 import { NewKeyPage } from './new.js'
 import { KeyPage } from './page.js'
@@ -65,7 +65,7 @@ async function createAgain (request: FastifyRequest<OrganizationRequest>, reply:
   if (refusal.reason === 'conflict') throw refusal
   const organization = await organizationOf(request)
   const { body } = request
-  const form = { csrf: reply.generateCsrf(), once: newOnce(), tenantId: organization.tenantId, now: parts.now(), trouble: refusal.message }
+  const form = { csrf: reply.generateCsrf(), once: newOnce(), tenantId: organization.tenantId, now: parts.now(), trouble: troubleOf(refusal) }
   const said = { name: field(body, 'name'), mode: field(body, 'mode'), scopes: field(body, 'scopes'), lastDay: field(body, 'lastDay') }
   return await reply.code(statusOf(refusal)).page('New key', <NewKeyPage {...form} {...said} />, { organization })
 }
@@ -73,7 +73,7 @@ async function createAgain (request: FastifyRequest<OrganizationRequest>, reply:
 async function showOne (request: FastifyRequest<KeyRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardParts, readonly refusal?: ControlRefused }): Promise<FastifyReply> {
   const key = await request.desk.findKey(request.params.keyId)
   const facts = await factsOf(request.desk, key)
-  const form = { csrf: reply.generateCsrf(), lastDay: field(request.body, 'lastDay'), trouble: refusal?.message }
+  const form = { csrf: reply.generateCsrf(), lastDay: field(request.body, 'lastDay'), trouble: refusal && troubleOf(refusal) }
   if (refusal !== undefined) reply.code(statusOf(refusal))
   return await reply.page(key.name, <KeyPage {...form} shown={key} now={parts.now()} mayChange={mayChange(request)} />, facts)
 }
@@ -108,7 +108,7 @@ async function expire ({ desk, params, body }: FastifyRequest<KeyRequest>, reply
   await desk.findKey(params.keyId)
   requireAdmin(desk.actor)
   const end = endOfLastDay(field(body, 'lastDay'))
-  if (end === undefined) throw new ControlRefused('invalid', 'Choose the last day of the key.')
+  if (end === undefined) throw new ControlRefused('invalid', 'Choose the last day of the key.', 'expiresAt')
   const { keyId } = await desk.expireKey(params.keyId, end)
   return reply.done(keyPath(keyId), 'Last day set.')
 }

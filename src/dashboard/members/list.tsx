@@ -1,6 +1,7 @@
 import type { Role } from '../../actor.js'
 import type { Invitation, Member } from '../../control/members.js'
-import { Badge, Cell, Empty, Heading, Links, Row, Table, Time, TimeOr, Trouble } from '../elements.js'
+import { Badge, Cell, Empty, Heading, Links, Row, Table, Time, TimeOr, TroubleNotice } from '../elements.js'
+import type { Trouble } from '../form.js'
 import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
 import { Listed, type Listing } from '../listing.js'
 import { invitationPath, memberPath, peoplePath } from '../paths.js'
@@ -19,7 +20,7 @@ interface MemberList {
   /** What was written into the form before. */
   readonly email?: string
   readonly role?: string
-  readonly trouble?: string
+  readonly trouble?: Trouble
 }
 
 /** The people of an organization, or the operators, and who is invited. */
@@ -30,7 +31,7 @@ export function MembersPage (list: MemberList) {
   return (
     <>
       <Heading title={tenantId === undefined ? 'Operators' : 'Members'} about={about}>{mayInvite && listing.found > 0 ? <a class='button button-primary' href='#invite'>Invite</a> : ''}</Heading>
-      <Trouble message={trouble} />
+      <TroubleNotice trouble={trouble} />
       <Listed listing={listing} path={path} what='Name or email address' empty={<Nobody mayInvite={mayInvite} />}><Members {...list} /></Listed>
       {invitations.length === 0 ? '' : <Invitations {...list} />}
       {mayInvite ? <InvitationForm {...list} /> : ''}
@@ -113,14 +114,14 @@ function Invitations ({ csrf, invitations, mayChange }: MemberList) {
   )
 }
 
-function InvitationForm ({ csrf, once, tenantId, email, role = 'viewer' }: MemberList) {
+function InvitationForm ({ csrf, once, tenantId, email, role = 'viewer', trouble }: MemberList) {
   const choices: readonly Choice[] = (['admin', 'viewer'] as const).map(one => ({ value: one, label: one, hint: roleTexts[one] }))
   return (
     <section id='invite'>
       <h2>{tenantId === undefined ? 'Invite an operator' : 'Invite someone'}</h2>
       <PostForm action={`${peoplePath(tenantId)}/invitations`} csrf={csrf} once={once}>
-        <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} hint='You get a link to send to them. It works once, for 7 days.' />
-        {tenantId === undefined ? <input type='hidden' name='role' value='operator' /> : <RadioField label='Role' name='role' choices={choices} value={role} />}
+        <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} hint='You get a link to send to them. It works once, for 7 days.' trouble={trouble} />
+        {tenantId === undefined ? <input type='hidden' name='role' value='operator' /> : <RadioField label='Role' name='role' choices={choices} value={role} trouble={trouble} />}
         <Send label='Create invitation' />
       </PostForm>
     </section>

@@ -4,7 +4,7 @@ import { newOnce } from '../../control/context.js'
 import type { Invitation, Member } from '../../control/members.js'
 import { requireAdmin } from '../../control/permissions.js'
 import type { ControlRefused } from '../../control/refused.js'
-import { field, orAgain, statusOf } from '../form.js'
+import { field, orAgain, statusOf, troubleOf } from '../form.js'
 import type { PageFacts } from '../page.js'
 import { InvitationPage } from './invitation.js'
 import { MembersPage } from './list.js'
@@ -55,7 +55,7 @@ async function showAll (request: FastifyRequest<PeopleRequest>, reply: FastifyRe
   const { desk, body, query, params: { tenantId } } = request
   const facts = await factsOf(request, tenantId)
   const [members, invitations] = await Promise.all([desk.listMembers(tenantId), desk.listInvitations(tenantId)])
-  const list = { csrf: reply.generateCsrf(), once: newOnce(), tenantId, listing: listingOf(members, ({ name, email }) => [name, email], query), invitations, mayChange: mayChange(request), mayInvite: mayChange(request) && settings.localAccounts, email: field(body, 'email'), role: field(body, 'role') || undefined, trouble: refusal?.message }
+  const list = { csrf: reply.generateCsrf(), once: newOnce(), tenantId, listing: listingOf(members, ({ name, email }) => [name, email], query), invitations, mayChange: mayChange(request), mayInvite: mayChange(request) && settings.localAccounts, email: field(body, 'email'), role: field(body, 'role') || undefined, trouble: refusal && troubleOf(refusal) }
   if (refusal !== undefined) reply.code(statusOf(refusal))
   return await reply.page(tenantId === undefined ? 'Operators' : 'Members', <MembersPage {...list} />, facts)
 }

@@ -1,4 +1,5 @@
-import { Heading, Trouble } from '../elements.js'
+import { Heading, TroubleNotice } from '../elements.js'
+import type { Trouble } from '../form.js'
 import { PostForm, RadioField, Send, TextField } from '../forms.js'
 import { home } from '../paths.js'
 import { planChoices } from './plans.js'
@@ -11,7 +12,7 @@ interface NewOrganizationForm {
   readonly plans: Plans
   readonly name?: string
   readonly plan?: string
-  readonly trouble?: string
+  readonly trouble?: Trouble
 }
 
 /** The form that makes an organization. */
@@ -19,10 +20,10 @@ export function NewOrganizationPage ({ csrf, once, plans, name, plan, trouble }:
   return (
     <>
       <Heading title='New organization' />
-      <Trouble message={trouble} />
+      <TroubleNotice trouble={trouble} />
       <PostForm action={`${home}/organizations`} csrf={csrf} once={once}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The customer’s name. You can change it later.' />
-        <RadioField label='Plan' name='plan' choices={planChoices(plans)} value={plan} />
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The customer’s name. You can change it later.' trouble={trouble} />
+        <RadioField label='Plan' name='plan' choices={planChoices(plans)} value={plan} trouble={trouble} />
         <Send label='Create organization' cancel={`${home}/organizations`} />
       </PostForm>
     </>

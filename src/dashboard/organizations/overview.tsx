@@ -2,7 +2,8 @@ import type { Plan, Plans } from '../../config.js'
 import type { Organization } from '../../control/organizations.js'
 import type { UsageTotal } from '../../control/usage-totals.js'
 import { Allowance } from '../usage/allowance.js'
-import { Badge, Copyable, Fact, Heading, Time, Trouble } from '../elements.js'
+import { Badge, Copyable, Fact, Heading, Time, TroubleNotice } from '../elements.js'
+import type { Trouble } from '../form.js'
 import { PostForm, SelectField, Send, TextField } from '../forms.js'
 import { countOf, countText } from '../numbers.js'
 import { mayHaveOverage, planChoices, planText } from './plans.js'
@@ -27,7 +28,7 @@ interface Overview {
   readonly typed: Settings
   /** What the form began with. */
   readonly before: Settings
-  readonly trouble?: string
+  readonly trouble?: Trouble
 }
 
 type Settings = Pick<Organization, 'name' | 'plan' | 'datastore'>
@@ -41,7 +42,7 @@ export function OverviewPage (overview: Overview) {
   return (
     <>
       <Heading title={isOperator ? 'Overview' : organization.name} />
-      <Trouble message={trouble} />
+      <TroubleNotice trouble={trouble} />
       {hasKeys ? '' : <NextSteps tenantId={organization.tenantId} mayChange={mayChange} />}
       <UsageAtAGlance {...overview} />
       <Facts {...overview} />
@@ -140,7 +141,7 @@ function Overage ({ csrf, organization, plan, mayChange }: Overview) {
   )
 }
 
-function ChangeForm ({ csrf, organization, plans, typed, before }: Overview) {
+function ChangeForm ({ csrf, organization, plans, typed, before, trouble }: Overview) {
   // Without a choice for it, the browser would choose the first of the others.
   const lost = Object.hasOwn(plans, typed.plan) ? [] : [{ value: typed.plan, label: `${typed.plan} (no longer configured)` }]
   return (
@@ -148,9 +149,9 @@ function ChangeForm ({ csrf, organization, plans, typed, before }: Overview) {
       <h2>Settings</h2>
       <PostForm action={organizationPath(organization.tenantId)} csrf={csrf}>
         {(['name', 'plan', 'datastore'] as const).map(name => <input type='hidden' name={beforeName(name)} value={before[name] ?? ''} />)}
-        <TextField label='Name' name='name' value={typed.name} isRequired maxLength={200} />
-        <SelectField label='Plan' name='plan' choices={[...lost, ...planChoices(plans)]} value={typed.plan} />
-        <TextField label='Dedicated datastore' name='datastore' value={typed.datastore} hint='For the enterprise plan: the name of a configured datastore. Leave it empty to use the gateways’ configuration.' maxLength={64} />
+        <TextField label='Name' name='name' value={typed.name} isRequired maxLength={200} trouble={trouble} />
+        <SelectField label='Plan' name='plan' choices={[...lost, ...planChoices(plans)]} value={typed.plan} trouble={trouble} />
+        <TextField label='Dedicated datastore' name='datastore' value={typed.datastore} hint='For the enterprise plan: the name of a configured datastore. Leave it empty to use the gateways’ configuration.' maxLength={64} trouble={trouble} />
         <Send label='Save' />
       </PostForm>
     </section>

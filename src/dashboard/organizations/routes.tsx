@@ -6,7 +6,7 @@ import type { ControlRefused } from '../../control/refused.js'
 import type { UsageTotal } from '../../control/usage-totals.js'
 import { beginOf, monthOf } from '../../limits/month.js'
 import { datastoresOf } from '../datastores.js'
-import { field, orAgain, statusOf } from '../form.js'
+import { field, orAgain, statusOf, troubleOf } from '../form.js'
 import { listingOf } from '../listing.js'
 import { mayChange, onlyOperators, organizationOf, type OrganizationRequest } from '../organization-requests.js'
 import { OrganizationsPage } from './list.js'
@@ -40,7 +40,7 @@ async function create ({ desk, body }: FastifyRequest, reply: FastifyReply): Pro
 
 async function createAgain ({ body }: FastifyRequest, reply: FastifyReply, { refusal, parts }: { readonly refusal: ControlRefused, readonly parts: DashboardParts }): Promise<FastifyReply> {
   if (refusal.reason === 'conflict') throw refusal
-  const form = { csrf: reply.generateCsrf(), once: newOnce(), plans: parts.plans, name: field(body, 'name'), plan: field(body, 'plan'), trouble: refusal.message }
+  const form = { csrf: reply.generateCsrf(), once: newOnce(), plans: parts.plans, name: field(body, 'name'), plan: field(body, 'plan'), trouble: troubleOf(refusal) }
   return await reply.code(statusOf(refusal)).page('New organization', <NewOrganizationPage {...form} />)
 }
 
@@ -61,7 +61,7 @@ async function showOne (request: FastifyRequest<OrganizationRequest>, reply: Fas
     mayChange: mayChange(request),
     isOperator: request.member.role === 'operator',
     ...refusal === undefined ? { typed: organization, before: organization } : { typed: typedIn(request), before: typedIn(request, beforeName) },
-    trouble: refusal?.message
+    trouble: refusal && troubleOf(refusal)
   }
   if (refusal !== undefined) reply.code(statusOf(refusal))
   return await reply.page('Overview', <OverviewPage {...overview} />, { organization })

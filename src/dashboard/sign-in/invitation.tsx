@@ -1,16 +1,15 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { lapsedInvitation } from '../../control/invitation-store.js'
 import type { Invitation } from '../../control/members.js'
-import { Trouble } from '../elements.js'
-import { field, orAgain, statusOf } from '../form.js'
-import { PostForm, Send, TextField } from '../forms.js'
+import { TroubleNotice } from '../elements.js'
+import { field, orAgain, statusOf, troubleOf, type Trouble } from '../form.js'
+import { PasswordField, passwordHint, PostForm, Send, TextField } from '../forms.js'
 import type { DashboardParts } from '../parts.js'
-import { PasswordField, passwordHint } from './password-field.js'
 import { signIn } from '../session.js'
 
 const title = 'Accept your invitation'
 
-interface Typed { readonly name?: string, readonly trouble?: string }
+interface Typed { readonly name?: string, readonly trouble?: Trouble }
 
 /** The page behind the link of an invitation, which makes its reader a member. */
 export async function invitationRoutes (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
@@ -30,7 +29,7 @@ export async function invitationRoutes (scope: FastifyInstance, parts: Dashboard
       const { memberId } = await control.invitations.accept(token, { name, password: field(body, 'password') })
       await signIn(request, parts, memberId)
       return reply.done('/dashboard', 'Welcome. You are signed in. Next time, sign in with your email and password.')
-    }, async refusal => await show(reply.code(statusOf(refusal)), token, { name, trouble: refusal.message }))
+    }, async refusal => await show(reply.code(statusOf(refusal)), token, { name, trouble: troubleOf(refusal) }))
   })
 }
 
@@ -54,14 +53,14 @@ function InvitationPage ({ action, invitation: { email, role }, organization, cs
     <>
       <h1>{title}</h1>
       <p>You were invited to <strong safe>{organization ?? 'run this service'}</strong> as <strong>{role}</strong>.</p>
-      <Trouble message={trouble} />
+      <TroubleNotice trouble={trouble} />
       <PostForm action={action} csrf={csrf}>
         <div class='field'>
           <label for='email'>Email</label>
           <input id='email' type='email' value={email} autocomplete='username' readonly />
         </div>
-        <TextField label='Your name' name='name' value={name} isRequired maxLength={200} autocomplete='name' />
-        <PasswordField label='Password' name='password' kind='new-password' hint={passwordHint} />
+        <TextField label='Your name' name='name' value={name} isRequired maxLength={200} autocomplete='name' trouble={trouble} />
+        <PasswordField label='Password' name='password' kind='new-password' hint={passwordHint} trouble={trouble} />
         <Send label='Accept' />
       </PostForm>
     </>

@@ -1,8 +1,8 @@
 import type { Member } from '../../control/members.js'
 import type { Organization } from '../../control/organizations.js'
-import { Trouble } from '../elements.js'
-import { PostForm, Send, TextField } from '../forms.js'
-import { PasswordField } from './password-field.js'
+import { TroubleNotice } from '../elements.js'
+import type { Trouble } from '../form.js'
+import { PasswordField, PostForm, Send, TextField } from '../forms.js'
 
 /** The ways to sign in that this service has, and what was typed before. */
 interface SignInForm {
@@ -12,7 +12,7 @@ interface SignInForm {
   /** What the button says that leads to the OpenID provider. */
   readonly provider?: string
   readonly email?: string
-  readonly trouble?: string
+  readonly trouble?: Trouble
 }
 
 /** The page on which people sign in. */
@@ -20,20 +20,20 @@ export function SignInPage ({ csrf, next, hasPasswords, provider, email = '', tr
   return (
     <>
       <h1>Sign in</h1>
-      <Trouble message={trouble} />
-      {hasPasswords ? <PasswordForm csrf={csrf} next={next} email={email} /> : ''}
+      <TroubleNotice trouble={trouble} />
+      {hasPasswords ? <PasswordForm csrf={csrf} next={next} email={email} trouble={trouble} /> : ''}
       {hasPasswords && provider !== undefined ? <p class='or'><span>or</span></p> : ''}
       {provider === undefined ? '' : <p><a class='button button-wide' href={`/dashboard/oidc/start?${new URLSearchParams({ next })}`} safe>{provider}</a></p>}
     </>
   )
 }
 
-function PasswordForm ({ csrf, next, email }: { readonly csrf: string, readonly next: string, readonly email: string }) {
+function PasswordForm ({ csrf, next, email, trouble }: Pick<SignInForm, 'csrf' | 'next' | 'email' | 'trouble'>) {
   return (
     <PostForm action='/dashboard/sign-in' csrf={csrf}>
       <input type='hidden' name='next' value={next} />
-      <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} autocomplete='username' />
-      <PasswordField label='Password' name='password' kind='current-password' />
+      <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} autocomplete='username' trouble={trouble} />
+      <PasswordField label='Password' name='password' kind='current-password' trouble={trouble} />
       <Send label='Sign in' />
       <p class='hint'>Lost your password? An admin of your organization can give you a new one; operators get one with <code>clinigate operators reset-password</code>.</p>
     </PostForm>

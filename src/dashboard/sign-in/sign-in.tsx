@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Member, OpenedMember } from '../../control/members.js'
-import { field } from '../form.js'
+import { field, type Trouble } from '../form.js'
 import type { DashboardParts } from '../parts.js'
 import { offerChoice, signInByPassword } from '../session.js'
 import type { Attempts } from './limits.js'
@@ -14,7 +14,7 @@ const deviceSeconds = 180 * 86_400
 const longestEmail = 254
 
 /** One message for every failure, so that nobody learns which addresses have an account. */
-const failed = 'The email or password is wrong. Check both and try again.'
+const failed: Trouble = { message: 'The email or password is wrong. Check both and try again.' }
 
 interface SignInParts extends DashboardParts { readonly attempts: Attempts }
 
@@ -31,7 +31,7 @@ export async function signInRoutes (scope: FastifyInstance, parts: SignInParts):
   scope.post('/choose-organization', async (request, reply) => await choose(request, reply, parts))
 }
 
-async function showForm (reply: FastifyReply, { settings }: DashboardParts, typed: { readonly next: string, readonly email?: string, readonly trouble?: string }): Promise<FastifyReply> {
+async function showForm (reply: FastifyReply, { settings }: DashboardParts, typed: { readonly next: string, readonly email?: string, readonly trouble?: Trouble }): Promise<FastifyReply> {
   return await reply.page('Sign in', <SignInPage csrf={reply.generateCsrf()} hasPasswords={settings.localAccounts} provider={settings.oidc?.label} {...typed} />)
 }
 

@@ -1,5 +1,6 @@
 import type { Token, TokenRole } from '../../control/token-store.js'
-import { Badge, Cell, Empty, Heading, Row, Table, Time, TimeOr, Trouble } from '../elements.js'
+import { Badge, Cell, Empty, Heading, Row, Table, Time, TimeOr, TroubleNotice } from '../elements.js'
+import type { Trouble } from '../form.js'
 import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
 import { Listed, type Listing } from '../listing.js'
 import { tokenPath, tokensPath } from '../paths.js'
@@ -17,7 +18,7 @@ interface TokenList {
   readonly name?: string
   readonly role?: string
   readonly lastDay?: string
-  readonly trouble?: string
+  readonly trouble?: Trouble
 }
 
 /** The tokens of an organization's programs, or those of operators' programs and of gateways. */
@@ -30,7 +31,7 @@ export function TokensPage (list: TokenList) {
   return (
     <>
       <Heading title='Tokens' about={about}>{mayChange && listing.found > 0 ? <a class='button button-primary' href='#new-token'>New token</a> : ''}</Heading>
-      <Trouble message={trouble} />
+      <TroubleNotice trouble={trouble} />
       <Listed listing={listing} path={path} what='Name, token id or last characters' empty={<NoToken tenantId={tenantId} />}><Tokens {...list} /></Listed>
       {mayChange ? <TokenForm {...list} /> : ''}
     </>
@@ -81,16 +82,16 @@ const hints: Readonly<Record<TokenRole, string>> = {
   viewer: 'Reads everything, changes nothing.'
 }
 
-function TokenForm ({ csrf, once, tenantId, now, name, role, lastDay }: TokenList) {
+function TokenForm ({ csrf, once, tenantId, now, name, role, lastDay, trouble }: TokenList) {
   const roles: readonly TokenRole[] = tenantId === undefined ? ['gateway', 'operator'] : ['admin', 'viewer']
   const choices: readonly Choice[] = roles.map(value => ({ value, label: value, hint: hints[value] }))
   return (
     <section id='new-token'>
       <h2>New token</h2>
       <PostForm action={tokensPath(tenantId)} csrf={csrf} once={once}>
-        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The program that will use it.' />
-        <RadioField label='Role' name='role' choices={choices} value={role} />
-        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' />
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The program that will use it.' trouble={trouble} />
+        <RadioField label='Role' name='role' choices={choices} value={role} trouble={trouble} />
+        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' trouble={trouble} />
         <Send label='Create token' />
       </PostForm>
     </section>

@@ -3,7 +3,7 @@ import { newOnce } from '../../control/context.js'
 import { requireAdmin } from '../../control/permissions.js'
 import type { ControlRefused } from '../../control/refused.js'
 import type { TokenRole } from '../../control/token-store.js'
-import { field, orAgain, statusOf } from '../form.js'
+import { field, orAgain, statusOf, troubleOf } from '../form.js'
 import { endOfLastDay } from '../usage/last-day.js'
 import { listingOf } from '../listing.js'
 import { mayChange, onlyOperators, type OrganizationRequest } from '../organization-requests.js'
@@ -43,7 +43,7 @@ async function showAll (request: FastifyRequest<TokensRequest>, reply: FastifyRe
   const { desk, body, query, params: { tenantId } } = request
   const facts = await factsOf(request, tenantId)
   const tokens = await desk.listTokens(tenantId)
-  const form = { csrf: reply.generateCsrf(), once: newOnce(), name: field(body, 'name'), role: field(body, 'role') || undefined, lastDay: field(body, 'lastDay'), trouble: refusal?.message }
+  const form = { csrf: reply.generateCsrf(), once: newOnce(), name: field(body, 'name'), role: field(body, 'role') || undefined, lastDay: field(body, 'lastDay'), trouble: refusal && troubleOf(refusal) }
   if (refusal !== undefined) reply.code(statusOf(refusal))
   return await reply.page('Tokens', <TokensPage {...form} tenantId={tenantId} listing={listingOf(tokens, ({ name, tokenId, hint }) => [name, tokenId, hint], query)} now={parts.now()} mayChange={mayChange(request)} />, facts)
 }
