@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import type { Kysely, Updateable } from 'kysely'
+import type { ExpressionBuilder, Kysely, Updateable } from 'kysely'
 import { longestCheckpoint, type Claimed, type Job, type JobChange, type JobDraft, type JobPage, type Jobs, type JobScope, type Lease, type Saved, type Worker } from '../jobs/job.js'
+import { mostUnfinished, tooManyUnfinished } from '../jobs/unfinished-jobs.js'
 import type { ControlContext } from './context.js'
 import type { JobRow } from './job-tables.js'
 import { jobRow, toJob } from './job-rows.js'
@@ -32,7 +33,13 @@ export class JobStore implements Jobs {
 
   async create (draft: JobDraft): Promise<Job> {
     const row = jobRow(draft, { createdAt: this.#at(), expiresAt: this.#at(unfinishedMs) })
-    await this.#db.insertInto('jobs').values(row).onConflict(conflict => conflict.column('id').doNothing()).execute()
+    await this.#db.transaction().execute(async trx => {
+      // Of jobs that are made at the same moment, each counts those before it.
+      await takeTurn(trx)
+      const { numInsertedOrUpdatedRows } = await trx.insertInto('jobs').values(row).onConflict(conflict => conflict.column('id').doNothing()).executeTakeFirstOrThrow()
+      const { unfinished } = await this.#of(draft.owner, trx).select(countUnfinished).executeTakeFirstOrThrow()
+      if (numInsertedOrUpdatedRows === 1n && Number(unfinished) > mostUnfinished) throw tooManyUnfinished()
+    })
     const made = await this.find(draft.id, draft.owner)
     if (made === undefined) throw new Error('the id of the new job is taken')
     return made
@@ -45,7 +52,7 @@ export class JobStore implements Jobs {
 
   async list (scope: JobScope, { count, before }: Parameters<Jobs['list']>[1]): Promise<JobPage> {
     const { total, unfinished } = await this.#of(scope)
-      .select(({ fn }) => [fn.countAll().as('total'), fn.countAll().filterWhere('completedAt', 'is', null).as('unfinished')]).executeTakeFirstOrThrow()
+      .select(({ fn }) => fn.countAll().as('total')).select(countUnfinished).executeTakeFirstOrThrow()
     const rows = await this.#of(scope).selectAll()
       .$if(before !== undefined, query => query.where(eb => eb.or([
         eb('createdAt', '<', before!.createdAt),
@@ -72,8 +79,7 @@ export class JobStore implements Jobs {
     // Mostly there is nothing to do, which a look without a turn tells.
     if (await this.#next(this.#db, worker) === undefined) return undefined
     return await this.#db.transaction().execute(async trx => {
-      // A write comes first, so that SQLite gives the right to write at once, and on PostgreSQL claims wait for each other here.
-      await trx.updateTable('jobTurn').set(eb => ({ claims: eb('claims', '+', 1) })).execute()
+      await takeTurn(trx)
       const row = await this.#next(trx, worker)
       if (row === undefined) return undefined
       const taken = await trx.updateTable('jobs').set({
@@ -135,8 +141,8 @@ export class JobStore implements Jobs {
   }
 
   /** The jobs that a caller of this scope may know of. */
-  #of ({ tenantId, mode }: JobScope) {
-    return this.#db.selectFrom('jobs').where('tenantId', '=', tenantId).where('mode', '=', mode).where('expiresAt', '>', this.#at())
+  #of ({ tenantId, mode }: JobScope, db = this.#db) {
+    return db.selectFrom('jobs').where('tenantId', '=', tenantId).where('mode', '=', mode).where('expiresAt', '>', this.#at())
   }
 
   #next (db: Kysely<Tables>, { storeId, perTenant }: Worker): Promise<JobRow | undefined> {
@@ -185,6 +191,13 @@ export class JobStore implements Jobs {
     return new Date(this.#now().getTime() + inMs).toISOString()
   }
 }
+
+/** A write comes first, so that SQLite gives the right to write at once, and on PostgreSQL those who take a turn wait for each other here. */
+async function takeTurn (trx: Kysely<Tables>): Promise<void> {
+  await trx.updateTable('jobTurn').set(eb => ({ claims: eb('claims', '+', 1) })).execute()
+}
+
+const countUnfinished = ({ fn }: ExpressionBuilder<Tables, 'jobs'>) => fn.countAll().filterWhere('completedAt', 'is', null).as('unfinished')
 
 function toldColumns ({ progress, errors }: Pick<JobChange, 'progress' | 'errors'>): Updateable<JobRow> {
   return {

@@ -32,7 +32,7 @@ export interface JobRow {
   failures: number
 }
 
-/** The one row that claims take first, one after another. */
+/** The one row that whoever makes or claims a job takes first, one after another. */
 export interface JobTurnRow { claims: number }
 
 /** The secret by which an organization's imported records get their ids. */

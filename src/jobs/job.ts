@@ -168,7 +168,7 @@ export const longestCheckpoint = 65_536
 
 /** The jobs of all gateways, kept by the control plane. Every question of a client names its scope; what is another's is missing, and so is what has expired. */
 export interface Jobs {
-  /** Sent twice, with the same id, it makes one job. */
+  /** Sent twice, with the same id, it makes one job. @throws {Failure} RATE_LIMITED when too many jobs of its organization have not ended */
   create: (draft: JobDraft) => Promise<Job>
   find: (id: string, scope: JobScope) => Promise<Job | undefined>
   /** Newest first. `before` is the last job of the page before. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Jobs } from '../jobs/job.js'
+import { isTooManyUnfinished } from '../jobs/unfinished-jobs.js'
 import { plainNumbers } from '../json.js'
 import { jobCalls, jobQuestionBytes } from './job-messages.js'
 
@@ -9,6 +10,11 @@ export function jobRoutes (scope: FastifyInstance, jobs: Jobs): void {
     const ask = (given: unknown[]): Promise<unknown> => (jobs[name] as (...given: unknown[]) => Promise<unknown>).apply(jobs, given)
     // A gateway asks every second or so.
     const options = { schema: { body: jobCalls[name].asked }, bodyLimit: jobQuestionBytes, logLevel: 'warn' } as const
-    scope.post<{ Body: unknown[] }>(`/jobs/${name}`, options, async ({ body }) => ({ answer: await ask(plainNumbers(body)) }))
+    scope.post<{ Body: unknown[] }>(`/jobs/${name}`, options, async ({ body }) => ({ answer: await ask(plainNumbers(body)).catch(noneIfTooMany) }))
   }
+}
+
+/** A gateway is answered that there is no job; every other failure would say that the control plane can't be asked. */
+function noneIfTooMany (error: unknown): undefined {
+  if (!isTooManyUnfinished(error)) throw error
 }

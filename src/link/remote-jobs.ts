@@ -1,5 +1,6 @@
 import { Failure } from '../envelope/failures.js'
-import { ownerOf, type Jobs, type JobScope } from '../jobs/job.js'
+import { ownerOf, type Job, type Jobs, type JobScope } from '../jobs/job.js'
+import { tooManyUnfinished } from '../jobs/unfinished-jobs.js'
 import { LinkFailed } from './failed.js'
 import { isJobAnswer, type JobAnswer } from './job-messages.js'
 import { notUnderstood } from './messages.js'
@@ -21,7 +22,11 @@ export function remoteJobs (post: (path: string, content: object) => Promise<str
     throw unreachable(new LinkFailed(notUnderstood))
   }
   return {
-    create: draft => call('create')({ ...draft, owner: ownerOf(draft.owner) }),
+    create: async draft => {
+      const job: Job | undefined = await call('create')({ ...draft, owner: ownerOf(draft.owner) })
+      if (job === undefined) throw tooManyUnfinished()
+      return job
+    },
     find: (id, scope) => call('find')(id, alone(scope)),
     list: (scope, { count, before }) => call('list')(alone(scope), { count, ...before !== undefined && { before: { id: before.id, createdAt: before.createdAt } } }),
     cancel: (id, scope) => call('cancel')(id, alone(scope)),

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { openControlStore } from '../../src/control/store.js'
 import type { Claimed, ExportRequest, JobDraft, JobOwner, Jobs, Worker } from '../../src/jobs/job.js'
+import { mostUnfinished } from '../../src/jobs/unfinished-jobs.js'
 import { base32, randomText } from '../../src/keys/random-text.js'
 import type { MakeDatabase } from './databases.js'
 
@@ -47,6 +48,21 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
     })
     t.strictSame(await jobs.find(draft.id, owner), made)
     t.strictSame(await jobs.create({ ...draft, storeId: 'store-2' }), made, 'sent twice it is one job')
+  })
+
+  await t.test('of jobs that are started at the same moment, no more come to be than an organization may have, and one that is sent twice is not refused', async t => {
+    const { jobs, other } = await place(t)
+    for (let made = 0; made < mostUnfinished - 2; made++) await jobs.create(draftOf())
+    const drafts = Array.from({ length: 12 }, () => draftOf())
+    const made = await Promise.allSettled(drafts.map((draft, at) => (at % 2 === 0 ? jobs : other).create(draft)))
+    t.equal(made.filter(({ status }) => status === 'fulfilled').length, 2)
+    for (const each of made) if (each.status === 'rejected') t.match(each.reason, { code: 'RATE_LIMITED', message: /have not ended/ })
+    t.match(await jobs.list(owner, { count: 1 }), { total: mostUnfinished, unfinished: mostUnfinished })
+    const [taken] = drafts.filter((_, at) => made[at]!.status === 'fulfilled')
+    t.match(await jobs.create(taken!), { id: taken!.id }, 'an answer that was lost is given again')
+    await jobs.create(draftOf({ owner: { ...owner, mode: 'live' } }))
+    await jobs.cancel(taken!.id, owner)
+    await jobs.create(draftOf())
   })
 
   await t.test('another organization\'s job, and that of the other mode, is missing: to find, to list and to cancel', async t => {

@@ -1,5 +1,7 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
-import { mostUnfinished } from '../../src/bulk/unfinished-jobs.js'
+import { mostUnfinished } from '../../src/jobs/unfinished-jobs.js'
 import { unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { jobMaker } from '../bulk/made-jobs.js'
@@ -30,4 +32,17 @@ t.test('an organization with a hundred jobs that wait starts no other one until 
     const { data: { jobId } } = (await start()).json()
     waiting.push(jobId)
   }
+})
+
+// Each start counted before any other one had made its job.
+
+t.test('jobs that are started at the same moment are never more than an organization may have, and what those sent that are refused is not kept', async t => {
+  const gateway = await startGateway(t, { plans: unlimitedPlans })
+  const { secret, tenantId } = await gateway.createKey()
+  const make = jobMaker(gateway.control, gateway.dataDirectory)
+  const kept = await Promise.all(Array.from({ length: mostUnfinished - 1 }, () => make({ owner: { tenantId, mode: 'test' }, isPending: true })))
+  const starts = await Promise.all(Array.from({ length: 6 }, () =>
+    gateway.inject({ method: 'POST', url: '/v1/bulk/import?resourceType=patients', headers: { 'x-api-key': secret, 'content-type': 'application/x-ndjson' }, payload: '{"lastName":"Byron"}\n' })))
+  t.strictSame(starts.map(({ statusCode }) => statusCode).toSorted(), [202, 429, 429, 429, 429, 429])
+  t.equal(readdirSync(join(gateway.dataDirectory, 'bulk')).filter(name => name.startsWith('job-')).length, kept.length + 1)
 })

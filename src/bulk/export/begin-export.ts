@@ -1,6 +1,6 @@
 import { ownerOf, type ExportRequest, type Job, type JobOwner, type Jobs } from '../../jobs/job.js'
 import type { Spool } from '../spool/files.js'
-import { requireFewUnfinished } from '../unfinished-jobs.js'
+import { requireFewUnfinished } from '../../jobs/unfinished-jobs.js'
 import { sealedRequest } from './sealed-request.js'
 
 /** Where exports are begun. */

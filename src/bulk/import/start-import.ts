@@ -4,7 +4,7 @@ import { ownerOf, type ImportRequest, type Job, type Jobs } from '../../jobs/job
 import type { Caller } from '../../keys/caller.js'
 import { isTenantType } from '../../tenant-guard/resource-types.js'
 import type { Spool } from '../spool/files.js'
-import { requireFewUnfinished } from '../unfinished-jobs.js'
+import { requireFewUnfinished } from '../../jobs/unfinished-jobs.js'
 import { stateOf, type FileWriter, type JobFiles } from '../work.js'
 import { inputFile } from './errand.js'
 import { SourceRefused, sourceUrl, type SourceRules } from './fetch-source.js'
