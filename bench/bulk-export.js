@@ -1,4 +1,4 @@
-// How fast records come out of HAPI through the gateway, beside HAPI's own export of the same records fetched directly.
+// How fast records come out of HAPI through the gateway, beside HAPI's native export of the same records fetched directly.
 // A HAPI of its own, on PostgreSQL, is started unless one is named. A hundred thousand records: --records 100000 --rounds 1
 // Usage: npm run build && node bench/bulk-export.js [--records 10000] [--rounds 3] [--fhir <base URL> --fhir-pid <pid>]
 import { cpus } from 'node:os'
@@ -19,7 +19,7 @@ try {
   const { tenantId, secret } = newKey(surroundings)
   const gateway = { secret, ...await startOn(surroundings, 'dist/main.js') }
   await loadByTransactions(hapi.url, recordsOf(Date.now().toString(36), records, tenantId), { atOnce: 2 })
-  const peer = 'HAPI\'s own export'
+  const peer = 'HAPI\'s native export'
   const ways = {
     [peer]: async () => demandAll(await exportDirectly(hapi.url, tenantId, types)),
     gateway: async () => demandAll(await exportThrough(gateway, types))

@@ -7,7 +7,7 @@ import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { compare, show } from './compare.js'
 import { recordsOf } from './bulk-records.js'
-import { hapiOptions, importThrough, loadByOwnImport, loadByTransactions, openHapi } from './bulk-ways.js'
+import { hapiOptions, importThrough, loadByNativeImport, loadByTransactions, openHapi } from './bulk-ways.js'
 import { moveTo, newKey, newSurroundings, startOn, stopAll } from './processes.js'
 
 const { values } = parseArgs({ options: { records: { type: 'string', default: '8000' }, rounds: { type: 'string', default: '4' }, ways: { type: 'string', default: 'gateway,gateway again,1,2,$import' }, apart: { type: 'boolean', default: false }, ...hapiOptions } })
@@ -32,7 +32,7 @@ try {
   const possible = {
     gateway: through('new', round => empty[round]),
     'gateway again': through('again', () => laden),
-    $import: directly('own', all => loadByOwnImport(hapi.url, all)),
+    $import: directly('native', all => loadByNativeImport(hapi.url, all)),
     ...Object.fromEntries([1, 2, 4, 8].map(atOnce => [atOnce, directly(atOnce, all => loadByTransactions(hapi.url, all, { atOnce }))]))
   }
   const labels = name => ({ gateway: 'gateway, empty organization', 'gateway again': 'gateway, organization with records' })[name] ?? (/^\d/.test(name) ? `transactions, ${name} at a time` : name)

@@ -67,8 +67,8 @@ function take (records, most) {
   return taken
 }
 
-/** Loads records into a FHIR server by its own `$import`, from a file of each type. */
-export async function loadByOwnImport (fhirUrl, records, { size = 500 } = {}) {
+/** Loads records into a FHIR server by its native `$import`, from a file of each type. */
+export async function loadByNativeImport (fhirUrl, records, { size = 500 } = {}) {
   const files = {}
   for (const record of records) (files[record.resourceType] ??= []).push(record)
   const server = createServer((request, response) => {
@@ -84,27 +84,27 @@ export async function loadByOwnImport (fhirUrl, records, { size = 500 } = {}) {
       { name: 'storageDetail', part: [{ name: 'type', valueCode: 'https' }, { name: 'maxBatchResourceCount', valueInteger: size }] },
       ...Object.keys(files).map(type => ({ name: 'input', part: [{ name: 'type', valueCode: type }, { name: 'url', valueUri: `${base}/${type}` }] }))
     ]
-    await ownJob(`${fhirUrl}/$import`, parameter)
+    await nativeJob(`${fhirUrl}/$import`, parameter)
   } finally {
     server.close()
   }
 }
 
-/** Exports a tenant's records by a FHIR server's own `$export` and fetches its files. @returns how many lines there are */
+/** Exports a tenant's records by a FHIR server's native `$export` and fetches its files. @returns how many lines there are */
 export async function exportDirectly (fhirUrl, tenantId, types) {
   const parameter = [
     { name: '_outputFormat', valueString: 'application/fhir+ndjson' },
     { name: '_type', valueString: types.join(',') },
     ...types.map(type => ({ name: '_typeFilter', valueString: `${type}?_tag=urn:clinigate:tenant|${tenantId}` }))
   ]
-  const { output } = await (await ownJob(`${fhirUrl}/$export`, parameter)).json()
+  const { output } = await (await nativeJob(`${fhirUrl}/$export`, parameter)).json()
   let lines = 0
   for (const { url } of output) lines += await linesAt(url, { accept: 'application/fhir+ndjson' })
   return lines
 }
 
 /** A job of the FHIR server: begun, and asked after until it has ended. */
-async function ownJob (url, parameter) {
+async function nativeJob (url, parameter) {
   const begun = await answerOf(url, { method: 'POST', headers: { prefer: 'respond-async', ...json }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
   for (;;) {
     const answer = await answerOf(begun.headers.get('content-location'), {})

@@ -47,7 +47,7 @@ export function retryAfterSeconds (answer: Pick<BackendAnswer, 'headers'>): numb
   return seconds >= 1 && seconds <= longestRetryAfterSeconds ? seconds : undefined
 }
 
-// HAPI tells of its own imports in the media type that FHIR had before its third release.
+// HAPI tells of its native imports in the media type that FHIR had before its third release.
 function isReadable ({ headers, body }: BackendAnswer): boolean {
   const encoding = headers['content-encoding'] ?? 'identity'
   return body === '' || (encoding === 'identity' && /^application\/(?:[\w.-]+\+)?json(?:\+fhir)?\s*(?:;|$)/i.test(String(headers['content-type'])))

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { importJobs, type ImportJobOptions } from '../bulk/import/import-job.js'
-import { Offers, offerRoute } from '../bulk/import/own/offers.js'
+import { Offers, offerRoute } from '../bulk/import/native/offers.js'
 import { results } from '../bulk/import/results.js'
 import { importRoute } from '../bulk/import/routes.js'
 import { sourcesIn, startImport } from '../bulk/import/start-import.js'
@@ -10,7 +10,7 @@ import type { Config } from '../config.js'
 import { recordQuota } from '../limits/record-quota.js'
 import { importRoutes, type Imports } from '../passthrough/import-routes.js'
 import { importStore } from '../tenant-guard/import/import-store.js'
-import { ownImport } from '../tenant-guard/import/own-import.js'
+import { nativeImport } from '../tenant-guard/import/native-import.js'
 import type { Bulk } from './bulk-parts.js'
 
 /** Who does imports, and the routes that are theirs. */
@@ -36,30 +36,30 @@ export function importParts (config: Config, bulk: Bulk): ImportParts {
     },
     discard: ({ caller }, id) => jobs.discard(id, caller)
   }
-  const own = ownWays(config, bulk)
+  const native = nativeImports(config, bulk)
   const quotaFor = recordQuota({ plans, organization: keys.organization, months: usage.months, record: usage.count, now })
   return {
-    doJob: importJobs({ ...rules, jobs, lineBytes, quotaFor, storeFor: (owner, errand) => importStore(openDoor(owner, errand)), ...own.ways }),
+    doJob: importJobs({ ...rules, jobs, lineBytes, quotaFor, storeFor: (owner, errand) => importStore(openDoor(owner, errand)), ...native.options }),
     routes: [
       scope => importRoute(scope, { ...start, bodyBytes: limits.bundleBytes }),
       scope => results(scope, { jobs, spool })
     ],
     fhirRoutes: [scope => importRoutes(scope, { imports, url })],
-    openRoutes: own.routes
+    openRoutes: native.routes
   }
 }
 
-interface OwnWays { readonly ways: Pick<ImportJobOptions, 'ownWayFor'>, readonly routes: readonly FastifyPluginAsync[] }
+interface NativeImports { readonly options: Pick<ImportJobOptions, 'nativePartsFor'>, readonly routes: readonly FastifyPluginAsync[] }
 
-/** How datastores import by themselves that are to, and from where they fetch. */
-function ownWays ({ datastores, bulk: { importUrl } }: Config, { openDoor }: Bulk): OwnWays {
-  if (importUrl === undefined) return { ways: {}, routes: [] }
+/** The native imports of the datastores that are configured for them, and the routes from which these fetch. */
+function nativeImports ({ datastores, bulk: { importUrl } }: Config, { openDoor }: Bulk): NativeImports {
+  if (importUrl === undefined) return { options: {}, routes: [] }
   const offers = new Offers(importUrl)
   return {
-    ways: {
-      ownWayFor: (owner, errand) => {
+    options: {
+      nativePartsFor: (owner, errand) => {
         const door = openDoor(owner, errand)
-        return datastores[door.backend.name]?.import === 'own' ? { store: ownImport(door), offers } : undefined
+        return datastores[door.backend.name]?.import === 'own' ? { store: nativeImport(door), offers } : undefined
       }
     },
     routes: [scope => offerRoute(scope, offers)]

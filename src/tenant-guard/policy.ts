@@ -34,7 +34,7 @@ export const policy: Readonly<Record<InteractionKind, Rule>> = {
   import: { scopes: ['write'], on: 'record', isolation: 'The id is that of a record of the tenant, or made here by a secret of the organization; then as create.' },
   validate: { scopes: ['read'], on: 'type', isolation: 'The resource is stamped and its references are checked before the datastore sees it; nothing is stored.' },
   terminology: { scopes: ['read'], on: 'shared', isolation: 'Only what the operator loaded is asked, by its URL; no tenant can write there.' },
-  export: { scopes: ['read'], on: 'shared', isolation: 'The tag is a condition of each type\'s only filter in the datastore\'s own export, and of each search where it has none; a group must be the tenant\'s, and so must its members; each line must carry the tag, else the job fails and its files are deleted; a client sees no file and no address of the datastore\'s.' },
+  export: { scopes: ['read'], on: 'shared', isolation: 'The tag is a condition of each type\'s only filter in the datastore\'s native export, and of each search where it has none; a group must be the tenant\'s, and so must its members; each line must carry the tag, else the job fails and its files are deleted; a client sees no file and no address of the datastore\'s.' },
   batch: { scopes: 'entries', on: 'bundle', isolation: 'Each entry is performed as the same request alone.' },
   transaction: { scopes: 'entries', on: 'bundle', isolation: 'Each entry is decided on as the same request alone; what one of them may not do, none of them does.' }
 }

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { indexFile } from '../../src/bulk/import/import-job.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { ndjson } from './importing.js'
-import { startOwnScene, type OwnScene } from './own-importing.js'
+import { startNativeScene, type NativeScene } from './native-importing.js'
 
 const patients = [...Array(300).keys()].map(at => ({ resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }] }))
 const observations = [...Array(300).keys()].map(at => ({ resourceType: 'Observation', status: 'final', code: { text: 'weight' }, subject: { reference: `Patient/p${at}` } }))
@@ -17,14 +17,14 @@ t.test('an import whose files were changed by somebody else than the gateway end
   const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
   t.after(() => sandbox.close())
   let tenants = 0
-  const start = (t: Test, tenantId = `t-${++tenants}`) => startOwnScene(t, { fhirUrl: sandbox.url, lines, isUsual: true, tenantId })
-  const inIndex = ({ files }: OwnScene, change: (db: Database.Database) => unknown) => {
+  const start = (t: Test, tenantId = `t-${++tenants}`) => startNativeScene(t, { fhirUrl: sandbox.url, lines, isUsual: true, tenantId })
+  const inIndex = ({ files }: NativeScene, change: (db: Database.Database) => unknown) => {
     const db = new Database(files.path(indexFile))
     change(db)
     db.close()
   }
 
-  const exchangeInput = async ({ files }: OwnScene, records: readonly unknown[]) => {
+  const exchangeInput = async ({ files }: NativeScene, records: readonly unknown[]) => {
     const writer = await files.write('input')
     await writer.write(Buffer.from(ndjson(records)))
     await writer.close()
@@ -54,7 +54,7 @@ t.test('an import whose files were changed by somebody else than the gateway end
     t.throws(() => scene.results(), changed)
   })
 
-  const inTheMiddle: Readonly<Record<string, (scene: OwnScene) => Promise<void> | void>> = {
+  const inTheMiddle: Readonly<Record<string, (scene: NativeScene) => Promise<void> | void>> = {
     'an input that is exchanged while its lines are written': scene => exchangeInput(scene, lines.map(line => ({ ...line, language: 'en' }))),
     'an index from which a line was taken': scene => inIndex(scene, db => db.prepare('DELETE FROM lines WHERE line = 599').run()),
     'a line that is given another\'s place': scene => inIndex(scene, db =>

@@ -8,7 +8,7 @@ import { indexFile } from '../../src/bulk/import/import-job.js'
 import { isPublic } from '../../src/bulk/import/public-address.js'
 import { startGateway } from '../harness/gateway.js'
 import { importer } from './importing.js'
-import { startOwnDatastore, startOwnScene } from './own-importing.js'
+import { startNativeDatastore, startNativeScene } from './native-importing.js'
 
 test('only addresses of the public Internet are public', async t => {
   for (const address of ['93.184.216.34', '2606:2800:220:1:248:1893:25c8:1946']) t.ok(isPublic(address), address)
@@ -108,9 +108,9 @@ test('an import fetches all its sources, and their lines have one row of results
     ? { headers: { 'content-encoding': 'gzip' }, body: gzipSync(patients) }
     : { body: observations })
   const rules: SourceRules = { importHosts: [host], trial: { ca, loopback: true, resolve: async () => ['127.0.0.1'] } }
-  const { url: fhirUrl } = await startOwnDatastore(t, undefined)
+  const { url: fhirUrl } = await startNativeDatastore(t, undefined)
   const sources = [{ type: null, url: `https://${host}/observations?key=1` }, { type: 'Patient', url: `https://${host}/patients` }]
-  const scene = await startOwnScene(t, { fhirUrl, fetched: { sources, rules } })
+  const scene = await startNativeScene(t, { fhirUrl, fetched: { sources, rules } })
   t.equal(await scene.run(), 'ended')
   t.same(scene.results().map(({ line, status }) => [line, status]), [[1, 'created'], [2, 'created'], [3, 'failed'], [4, 'created'], [5, 'failed'], [6, 'created']])
   t.equal(await scene.total('Patient'), 2)
@@ -122,9 +122,9 @@ test('an import that was broken off between its sources, and whose index is not 
   let isThere = false
   const { host, ca } = await startSource(t, path => path === '/later' && !isThere ? { status: 404 } : { body: '{"firstName":"A","lastName":"One"}\n' })
   const rules: SourceRules = { importHosts: [host], trial: { ca, loopback: true, resolve: async () => ['127.0.0.1'] } }
-  const { url: fhirUrl } = await startOwnDatastore(t, undefined)
+  const { url: fhirUrl } = await startNativeDatastore(t, undefined)
   const sources = ['/first', '/later', '/last'].map(path => ({ type: 'Patient', url: `https://${host}${path}` }))
-  const scene = await startOwnScene(t, { fhirUrl, fetched: { sources, rules } })
+  const scene = await startNativeScene(t, { fhirUrl, fetched: { sources, rules } })
   await t.rejects(scene.run(), { code: 'BAD_REQUEST', message: /^Source 2 could not be fetched/ })
   rmSync(scene.files.path(indexFile))
   isThere = true
@@ -137,7 +137,7 @@ test('an import whose source leads elsewhere, or to an address that is not publi
     if (path === '/elsewhere') elsewhere++
     return path === '/moved' ? { status: 302, headers: { location: '/elsewhere' } } : { body: '{"firstName":"A","lastName":"One"}\n' }
   })
-  const { url: fhirUrl } = await startOwnDatastore(t, undefined)
+  const { url: fhirUrl } = await startNativeDatastore(t, undefined)
   const good = { type: 'Patient', url: `https://${host}/good` }
   const refused = [
     { path: '/moved', loopback: true, says: 'Source 2 could not be fetched: it redirects to another address; use that address.' },
@@ -145,7 +145,7 @@ test('an import whose source leads elsewhere, or to an address that is not publi
   ]
   for (const { path, loopback, says } of refused) {
     const rules: SourceRules = { importHosts: [host], trial: { ca, loopback, resolve: async () => ['127.0.0.1'] } }
-    const scene = await startOwnScene(t, { fhirUrl, fetched: { sources: [good, { type: 'Patient', url: `https://${host}${path}` }], rules } })
+    const scene = await startNativeScene(t, { fhirUrl, fetched: { sources: [good, { type: 'Patient', url: `https://${host}${path}` }], rules } })
     await t.rejects(scene.run(), { code: 'BAD_REQUEST', message: says })
     t.equal(await scene.total('Patient'), 0)
     t.same(scene.results(), [])

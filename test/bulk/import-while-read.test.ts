@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
-import { startOwnScene, type OwnScene } from './own-importing.js'
+import { startNativeScene, type NativeScene } from './native-importing.js'
 
 /** Patients, each with an observation of it; the first observation is of somebody else. */
 const lines = (count: number, subjectOfFirst: string): unknown[] => [...Array(count).keys()].map(at => at % 2 === 0
@@ -11,7 +11,7 @@ const lines = (count: number, subjectOfFirst: string): unknown[] => [...Array(co
   : { resourceType: 'Observation', id: `o${at}`, status: 'final', code: { text: 'weight' }, subject: { reference: at === 1 ? subjectOfFirst : `Patient/p${at - 1}` } })
 
 /** An import of which the second half of its input is held back until it is let go. */
-async function startHeld (t: Test, input: readonly unknown[]): Promise<{ readonly scene: OwnScene, readonly letGo: () => void }> {
+async function startHeld (t: Test, input: readonly unknown[]): Promise<{ readonly scene: NativeScene, readonly letGo: () => void }> {
   const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
   t.after(() => sandbox.close())
   const gate = new EventEmitter()
@@ -22,7 +22,7 @@ async function startHeld (t: Test, input: readonly unknown[]): Promise<{ readonl
     await open
     yield all.subarray(all.length / 2)
   }
-  const scene = await startOwnScene(t, { fhirUrl: sandbox.url, lines: input, isUsual: true, reading })
+  const scene = await startNativeScene(t, { fhirUrl: sandbox.url, lines: input, isUsual: true, reading })
   return { scene, letGo: () => { gate.emit('open') } }
 }
 

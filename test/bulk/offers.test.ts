@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { test } from 'tap'
-import { Offers } from '../../src/bulk/import/own/offers.js'
+import { Offers } from '../../src/bulk/import/native/offers.js'
 
 const basic = (credentials: string): string => `Basic ${Buffer.from(credentials).toString('base64')}`
 

@@ -43,7 +43,7 @@ export async function resumedContract (t: Test, url: string): Promise<void> {
   await t.test('a record that is changed while an export goes on is in it once, as it was or as it is', t => changedMeanwhile(t, url))
 }
 
-/** By the datastore's own export where it has one, and by tagged searches: of one filter, and of two that many records match both. */
+/** By the datastore's native export where it has one, and by tagged searches: of one filter, and of two that many records match both. */
 const ways: ReadonlyArray<Partial<ExportRequest>> = [
   { types: ['Patient', 'Observation'] },
   { types: ['Patient'], filters: { Patient: [[['active', 'true']], [['gender', 'female']]] } },
@@ -64,7 +64,7 @@ async function brokenOff (t: Test, url: string): Promise<void> {
     let broken = 0
     for (let breaksAt = 1; breaksAt < whole.steps(); breaksAt += Math.ceil(whole.steps() / 6)) {
       const job = place.jobOf(request)
-      // How often the datastore is asked after its own export differs, and with it the number of steps.
+      // How often the datastore is asked after its native export differs, and with it the number of steps.
       if (await job.run({ breaksAt, saveEveryMs: 0 }) === 'broken off') broken++
       await job.run({ breaksAt: 3, saveEveryMs: 0 })
       t.equal(await job.run({ saveEveryMs: 0 }), 'ended')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { demandWhole, faulty, scene } from '../tenant-guard/exporting-scene.js'
 
-// A file of the datastore's own export whose connection broke between two lines, and which had no length, was taken for whole: the
+// A file of the datastore's native export whose connection broke between two lines, and which had no length, was taken for whole: the
 // export was completed without the rest.
 const cutOff = ({ files }: Awaited<ReturnType<typeof scene>>['server'], times: number) => faulty(/^\/Binary\/0/, times, response => {
   response.writeHead(200, { 'content-type': 'application/fhir+ndjson', connection: 'close' })

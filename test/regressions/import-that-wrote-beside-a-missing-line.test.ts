@@ -2,7 +2,7 @@ import Database from 'better-sqlite3'
 import t from 'tap'
 import { indexFile } from '../../src/bulk/import/import-job.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
-import { startOwnScene } from '../bulk/own-importing.js'
+import { startNativeScene } from '../bulk/native-importing.js'
 
 const lines = [...Array(1_000).keys()].map(at => ({ resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }] }))
 
@@ -10,7 +10,7 @@ const lines = [...Array(1_000).keys()].map(at => ({ resourceType: 'Patient', id:
 t.test('an import that is taken up with an index that lacks a line writes nothing more', async t => {
   const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
   t.after(() => sandbox.close())
-  const scene = await startOwnScene(t, { fhirUrl: sandbox.url, lines, isUsual: true })
+  const scene = await startNativeScene(t, { fhirUrl: sandbox.url, lines, isUsual: true })
   t.equal(await scene.run(4), 'broken off')
   const db = new Database(scene.files.path(indexFile))
   db.prepare('DELETE FROM lines WHERE line = 400').run()

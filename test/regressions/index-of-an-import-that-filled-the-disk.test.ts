@@ -7,7 +7,7 @@ import { IndexFile } from '../../src/bulk/import/index-file.js'
 import { Spool } from '../../src/bulk/spool/files.js'
 import { noRoom } from '../../src/bulk/spool/spool-trouble.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
-import { startOwnScene, type OwnSceneSettings } from '../bulk/own-importing.js'
+import { startNativeScene, type NativeSceneSettings } from '../bulk/native-importing.js'
 
 // Only files of the spool were held to bulk.reserveBytes, not the database beside them.
 
@@ -17,10 +17,10 @@ const observation = { resourceType: 'Observation', status: 'final', code: { text
 const outOfOrder = [...Array(1_500).fill(observation), { resourceType: 'Patient', id: 'last' }]
 
 /** An import for which there is no room as long as something is so. */
-async function startScene (t: Test, isFull: () => boolean, settings: Partial<OwnSceneSettings> = {}) {
+async function startScene (t: Test, isFull: () => boolean, settings: Partial<NativeSceneSettings> = {}) {
   const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
   t.after(() => sandbox.close())
-  return await startOwnScene(t, { fhirUrl: sandbox.url, isUsual: true, lines: outOfOrder, requireRoom: async () => { if (isFull()) throw noRoom(undefined) }, ...settings })
+  return await startNativeScene(t, { fhirUrl: sandbox.url, isUsual: true, lines: outOfOrder, requireRoom: async () => { if (isFull()) throw noRoom(undefined) }, ...settings })
 }
 
 t.test('what a database may grow by is what any file of the job may', async t => {

@@ -4,14 +4,14 @@ import { ordered, TooDeep } from '../../src/bulk/import/order.js'
 import { mostReferences } from '../../src/bulk/import/pace.js'
 import { Seal } from '../../src/bulk/import/result.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
-import { startOwnScene, type OwnScene, type OwnSceneSettings } from '../bulk/own-importing.js'
+import { startNativeScene, type NativeScene, type NativeSceneSettings } from '../bulk/native-importing.js'
 
 // Imports did a transaction's or a thousand lines' worth of work at a time, however many references those lines had.
 
-async function startScene (t: Test, settings: Pick<OwnSceneSettings, 'lines' | 'dryRun'>): Promise<OwnScene> {
+async function startScene (t: Test, settings: Pick<NativeSceneSettings, 'lines' | 'dryRun'>): Promise<NativeScene> {
   const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
   t.after(() => sandbox.close())
-  return await startOwnScene(t, { fhirUrl: sandbox.url, isUsual: true, ...settings })
+  return await startNativeScene(t, { fhirUrl: sandbox.url, isUsual: true, ...settings })
 }
 
 /** Watches what is asked of all indexes, until the end of a test. */

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { test } from 'tap'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
-import { startOwnScene } from '../bulk/own-importing.js'
+import { startNativeScene } from '../bulk/native-importing.js'
 
 const mebibyte = 1024 * 1024
 
@@ -27,7 +27,7 @@ test('an import of long lines holds no more of them than go into one transaction
   }
   const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
   t.after(() => sandbox.close())
-  const scene = await startOwnScene(t, { fhirUrl: sandbox.url, lines: Array(30).fill(line), isUsual: true, reading })
+  const scene = await startNativeScene(t, { fhirUrl: sandbox.url, lines: Array(30).fill(line), isUsual: true, reading })
   t.equal(await scene.run(), 'ended')
   t.ok(scene.results().every(({ status }) => status === 'created'))
   t.ok(most > mebibyte, 'the measure sees what is held')

@@ -3,7 +3,7 @@ import t from 'tap'
 import { GatheredWrites } from '../../src/bulk/import/gathered-writes.js'
 import { noRoom } from '../../src/bulk/spool/spool-trouble.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
-import { startOwnScene } from '../bulk/own-importing.js'
+import { startNativeScene } from '../bulk/native-importing.js'
 
 // What failed lines had taken of the month was given back by nobody when they were read and their results never noted: each further
 // try of an import that lacked room on the disk took it again, until the organization's requests were refused.
@@ -13,7 +13,7 @@ t.test('an import that is left before its failed lines are noted takes nothing o
   t.after(() => sandbox.close())
   let isFull = true
   const lines = Array(1_500).fill({ resourceType: 'Patient', id: 7 })
-  const scene = await startOwnScene(t, { fhirUrl: sandbox.url, isUsual: true, lines, requireRoom: async () => { if (isFull) throw noRoom(undefined) } })
+  const scene = await startNativeScene(t, { fhirUrl: sandbox.url, isUsual: true, lines, requireRoom: async () => { if (isFull) throw noRoom(undefined) } })
   await t.rejects(scene.run(), { code: 'BACKEND_UNAVAILABLE' })
   t.equal(scene.held(), 0)
   isFull = false

@@ -161,7 +161,7 @@ t.test('what a datastore does not do as it should is a reason, and never a silen
   }
 })
 
-t.test('a file of a server\'s own export is nobody\'s, and stays so', async t => {
+t.test('a file of a server\'s native export is nobody\'s, and stays so', async t => {
   const { server, backend } = await faulty(t)
   const file = { resourceType: 'Binary', id: 'f', meta: { versionId: '1', lastUpdated: '2030-01-01T00:00:00.001Z', extension: [{ url: 'https://hapifhir.org/NamingSystem/bulk-export-job-id', valueString: 'j' }] } }
   server.behave((response, request) => json(200, /_lastUpdated=gt/.test(decodeURIComponent(request.url!)) ? page([]) : page([file]))(response, request))

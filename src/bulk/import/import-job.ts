@@ -11,7 +11,7 @@ import { Identities } from './identities.js'
 import { IndexFile } from './index-file.js'
 import { KeptRecords } from './kept-records.js'
 import { orderLines } from './order-lines.js'
-import { writeByOwn, type OwnWay } from './own/write-by-own.js'
+import { writeNatively, type NativeParts } from './native/write-natively.js'
 import { readLines } from './read-lines.js'
 import { Seal } from './result.js'
 import { writeLines } from './write-lines.js'
@@ -20,8 +20,8 @@ import { writeLines } from './write-lines.js'
 export interface ImportJobOptions extends SourceRules {
   /** The part of its datastore that is an owner's tenant's. */
   readonly storeFor: (owner: JobOwner, errand: { readonly id: string, readonly log: Work['log'] }) => ImportStore
-  /** How that datastore imports by itself; absent, or undefined, where it is not to. */
-  readonly ownWayFor?: (owner: JobOwner, errand: { readonly id: string, readonly log: Work['log'] }) => OwnWay | undefined
+  /** For the native import of that datastore; absent, or undefined, where transactions are to write everything. */
+  readonly nativePartsFor?: (owner: JobOwner, errand: { readonly id: string, readonly log: Work['log'] }) => NativeParts | undefined
   readonly jobs: Pick<Jobs, 'identityKey'>
   readonly quotaFor: (owner: JobOwner) => RecordQuota
   /** The longest line, in bytes. */
@@ -83,11 +83,11 @@ function requireNoneMissing (index: IndexFile, input: InputState | undefined): v
 
 async function steps (errand: Errand, options: ImportJobOptions): Promise<void> {
   const { work: { job: { owner, id }, log } } = errand
-  const ownWay = options.ownWayFor?.(owner, { id, log })
+  const native = options.nativePartsFor?.(owner, { id, log })
   const reading = readAndOrder(errand)
-  if (ownWay !== undefined) {
+  if (native !== undefined) {
     while ((await reading.next()).done !== true);
-    await writeByOwn(errand, ownWay)
+    await writeNatively(errand, native)
   }
   await writeLines(errand, reading)
 }

@@ -3,8 +3,8 @@ import { backendWith } from '../../backends/backend-with.js'
 import type { Door } from '../door.js'
 import { patiently } from '../patience.js'
 import { membersOf } from './members.js'
-import { endOwn } from './own-export.js'
-import { ownPortions } from './own-portions.js'
+import { endNativeExport } from './native-export.js'
+import { nativePortions } from './native-portions.js'
 import type { ExportAsked, ExportPlace, Portion } from './place.js'
 import { searchesOf } from './searches.js'
 import { survey } from './survey.js'
@@ -27,7 +27,7 @@ export interface GuardedExport {
   readonly [guarded]: true
   /** The tenant's records, in the order of what was asked; each once, save for what a portion says of itself. */
   portions (asked: ExportAsked, run: ExportRun): AsyncGenerator<Portion>
-  /** Tells the datastore that nobody waits for its own export any more. */
+  /** Tells the datastore that nobody waits for its native export any more. */
   end (place: ExportPlace | undefined): Promise<void>
 }
 
@@ -37,7 +37,7 @@ export function guardedExport (door: Door): GuardedExport {
     portions: (asked, run) => portions(door, asked, run),
     end: async place => {
       const job = place?.own === 'done' ? undefined : place?.own?.job
-      if (job !== undefined) await endOwn(door, job)
+      if (job !== undefined) await endNativeExport(door, job)
     }
   } satisfies Omit<GuardedExport, typeof guarded> as GuardedExport
 }
@@ -49,7 +49,7 @@ async function * portions (opened: Door, asked: ExportAsked, { place: before, as
   let place = before ?? await survey({ door, askedAt, pause }, asked, members)
   if (before === undefined) yield { lines: [], place, isStep: true }
   const searches = searchesOf(asked, place.types, members)
-  if (place.own !== undefined && place.own !== 'done') place = yield * ownPortions({ door, searches, since: asked.since, pause, signal }, place)
+  if (place.own !== undefined && place.own !== 'done') place = yield * nativePortions({ door, searches, since: asked.since, pause, signal }, place)
   yield * walkedPortions({ door, searches, since: asked.since, signal }, place)
 }
 

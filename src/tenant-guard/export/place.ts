@@ -3,8 +3,8 @@ import type { ExportRequest } from '../../jobs/job.js'
 /** Which of a tenant's records an export is to hold. */
 export type ExportAsked = Pick<ExportRequest, 'types' | 'since' | 'filters' | 'level' | 'groupId'>
 
-/** How far the datastore's own export has come; `job` is where it tells of itself, relative to the base URL. */
-export interface OwnExportPlace {
+/** How far the datastore's native export has come; `job` is the URL of its status, relative to the base URL. */
+export interface NativeExportPlace {
   readonly job?: string
   /** Files that were taken whole. */
   readonly file: number
@@ -22,8 +22,8 @@ export interface ExportPlace {
   readonly total?: number
   /** Types that have records to be exported, in the order of the request. */
   readonly types: readonly string[]
-  /** Absent where the datastore has no export of its own that serves; `done` once all of it was taken. */
-  readonly own?: OwnExportPlace | 'done'
+  /** Absent where the datastore has no native export that serves; `done` once all of it was taken. Jobs that began under an older version have it under this name. */
+  readonly own?: NativeExportPlace | 'done'
   /** Of the types that are walked over: how many are done, and up to which time the next one. */
   readonly walked: number
   readonly after?: string

@@ -19,7 +19,7 @@ export interface Surroundings {
   readonly pause: (ms: number) => Promise<unknown>
 }
 
-/** Looks at what there is before anything is exported: the datastore's clock, its own export, and the number of records. */
+/** Looks at what there is before anything is exported: the datastore's clock, its native export, and the number of records. */
 export async function survey (surroundings: Surroundings, asked: ExportAsked, members: readonly string[] | undefined): Promise<ExportPlace> {
   const { door } = surroundings
   const served = servedBy(await capabilitiesOf(door.backend, request => ask(door, request)))

@@ -4,7 +4,7 @@ import { restrict } from '../restrict.js'
 import { stretches, type Stretch, type WalkPlace } from '../reads/stretches.js'
 import { linesFrom } from './lines.js'
 import { merged } from './merged.js'
-import { isExportable } from './own-export.js'
+import { isExportable } from './native-export.js'
 import type { ExportPlace, Portion } from './place.js'
 import type { Conditions, TypeSearch } from './searches.js'
 
@@ -16,7 +16,7 @@ export interface Taking {
   readonly signal: AbortSignal
 }
 
-/** The records of those types that the datastore's own export does not hold, by tagged searches. */
+/** The records of those types that the datastore's native export does not hold, by tagged searches. */
 export async function * walkedPortions (taking: Taking, begun: ExportPlace): AsyncGenerator<Portion> {
   const searches = taking.searches.filter(search => begun.own === undefined || !isExportable(search))
   let { after } = begun

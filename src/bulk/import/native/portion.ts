@@ -2,7 +2,7 @@ import type { RecordTicket } from '../../../limits/record-quota.js'
 import type { FileWriter, JobFiles } from '../../work.js'
 import type { OfferedFiles } from './offers.js'
 
-const nameOf = (type: string): string => `own-${type}.ndjson`
+const nameOf = (type: string): string => `native-${type}.ndjson`
 
 /** New lines that a datastore imports at once, checked and marked, in a file for each type. */
 export class Portion {

@@ -1,11 +1,11 @@
 import { Failure } from '../../envelope/failures.js'
 import { linesOf, textsIn } from './lines.js'
-import { beginOwn, endOwn, isExportable, stateOfOwn, type OwnFile, type OwnState } from './own-export.js'
-import type { ExportPlace, OwnExportPlace, Portion } from './place.js'
+import { beginNativeExport, endNativeExport, isExportable, nativeExportState, type NativeFile, type NativeState } from './native-export.js'
+import type { ExportPlace, NativeExportPlace, Portion } from './place.js'
 import type { Taking } from './walked-portions.js'
 
-/** What the datastore's own export is taken with. */
-interface OwnTaking extends Taking { readonly pause: (ms: number) => Promise<unknown> }
+/** What the datastore's native export is taken with. */
+interface NativeTaking extends Taking { readonly pause: (ms: number) => Promise<unknown> }
 
 type Portions = AsyncGenerator<Portion, ExportPlace>
 
@@ -13,19 +13,19 @@ type Portions = AsyncGenerator<Portion, ExportPlace>
 const mostBegun = 3
 
 /**
- * The records of those types that the datastore's own export does for. Where it comes to nothing, all types are left for
+ * The records of those types that the datastore's native export does for. Where it comes to nothing, all types are left for
  * the walk.
  * @returns where the walk begins
  */
-export async function * ownPortions (taking: OwnTaking, begun: ExportPlace): Portions {
+export async function * nativePortions (taking: NativeTaking, begun: ExportPlace): Portions {
   const searches = taking.searches.filter(isExportable)
   const types = searches.map(({ type }) => type)
   const { own: _, ...walkedOnly } = begun
   if (types.length === 0) return { ...begun, own: 'done' }
-  let own = begun.own as OwnExportPlace
+  let own = begun.own as NativeExportPlace
   for (;;) {
     if (own.job === undefined) {
-      const job = own.begun < mostBegun ? await beginOwn(taking.door, searches, taking.since) : undefined
+      const job = own.begun < mostBegun ? await beginNativeExport(taking.door, searches, taking.since) : undefined
       if (job === undefined) return walkedOnly
       own = { job, file: 0, lines: 0, begun: own.begun + 1 }
       yield { lines: [], place: { ...begun, own }, isStep: true }
@@ -34,7 +34,7 @@ export async function * ownPortions (taking: OwnTaking, begun: ExportPlace): Por
     const isTaken = state.kind === 'done' && (yield * takenFrom({ ...taking, searches }, { ...begun, own }, state.files))
     if (isTaken) return { ...begun, own: 'done' }
     own = { file: 0, lines: 0, begun: own.begun }
-    if (state.kind === 'failed') await endOwn(taking.door, own.job ?? '').catch(() => {})
+    if (state.kind === 'failed') await endNativeExport(taking.door, own.job ?? '').catch(() => {})
     const place = state.kind === 'failed' ? walkedOnly : { ...begun, own }
     yield { lines: [], place, isStep: true, isAnew: true }
     if (state.kind === 'failed') return walkedOnly
@@ -47,11 +47,11 @@ const longestPauseMs = 10_000
 const partOfTheTime = 1 / 50
 
 /** Waits for the end of the export; HAPI's Retry-After says two minutes at any time and is not waited for. */
-async function * awaited ({ door, pause }: OwnTaking, place: ExportPlace, types: readonly string[]): AsyncGenerator<Portion, OwnState> {
-  const { job } = place.own as OwnExportPlace
+async function * awaited ({ door, pause }: NativeTaking, place: ExportPlace, types: readonly string[]): AsyncGenerator<Portion, NativeState> {
+  const { job } = place.own as NativeExportPlace
   const begunAt = performance.now()
   for (;;) {
-    const state = await stateOfOwn(door, job!, types)
+    const state = await nativeExportState(door, job!, types)
     if (state.kind !== 'going on') return state
     yield { lines: [], place }
     const wished = state.retryAfterMs === undefined || state.retryAfterMs > longestPauseMs ? 0 : state.retryAfterMs
@@ -61,8 +61,8 @@ async function * awaited ({ door, pause }: OwnTaking, place: ExportPlace, types:
 }
 
 /** @returns false when a file is not there any more, or not whole */
-async function * takenFrom (taking: OwnTaking, place: ExportPlace, files: readonly OwnFile[]): AsyncGenerator<Portion, boolean> {
-  const own = place.own as OwnExportPlace
+async function * takenFrom (taking: NativeTaking, place: ExportPlace, files: readonly NativeFile[]): AsyncGenerator<Portion, boolean> {
+  const own = place.own as NativeExportPlace
   for (const [at, file] of files.entries()) {
     if (at < own.file) continue
     const isThere = yield * linesOfFile(taking, file, { ...place, own: { ...own, file: at, lines: at === own.file ? own.lines : 0 } })
@@ -76,7 +76,7 @@ async function * takenFrom (taking: OwnTaking, place: ExportPlace, files: readon
 const mostTries = 5
 
 /** One file, which is gone on with where the connection broke. */
-async function * linesOfFile (taking: OwnTaking, file: OwnFile, begun: ExportPlace): AsyncGenerator<Portion, boolean> {
+async function * linesOfFile (taking: NativeTaking, file: NativeFile, begun: ExportPlace): AsyncGenerator<Portion, boolean> {
   let place = begun
   for (let tries = 1; ; tries++) {
     try {
@@ -86,7 +86,7 @@ async function * linesOfFile (taking: OwnTaking, file: OwnFile, begun: ExportPla
         yield portion
       }
       // Without a length, a body that was cut off between two lines looks like one that has ended.
-      return file.count === undefined || file.count === (place.own as OwnExportPlace).lines
+      return file.count === undefined || file.count === (place.own as NativeExportPlace).lines
     } catch (error) {
       const waitSeconds = isPassing(error) ? Number(error.headers['retry-after'] ?? tries) : undefined
       if (waitSeconds === undefined || tries === mostTries) throw error
@@ -105,8 +105,8 @@ function isPassing (error: unknown): error is Failure {
 /** The type of what HAPI and others answer with when they are asked for NDJSON. */
 const accept = ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson']
 
-async function * fileFrom ({ door, searches, signal }: OwnTaking, { type, path }: OwnFile, place: ExportPlace): AsyncGenerator<Portion | 'gone'> {
-  const own = place.own as OwnExportPlace
+async function * fileFrom ({ door, searches, signal }: NativeTaking, { type, path }: NativeFile, place: ExportPlace): AsyncGenerator<Portion | 'gone'> {
+  const own = place.own as NativeExportPlace
   const search = searches.find(search => search.type === type)!
   const { requestId } = door
   const { status, body } = await door.backend.stream({ path, accept, signal, ...requestId !== undefined && { headers: { 'x-request-id': requestId } } })

@@ -3,27 +3,27 @@ import type { AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
 import { importer } from './importing.js'
-import { mixedLines, startOwnDatastore, startOwnScene, type OwnManner, type OwnScene } from './own-importing.js'
+import { mixedLines, startNativeDatastore, startNativeScene, type NativeManner, type NativeScene } from './native-importing.js'
 
-const all: OwnManner = async (lines, store) => {
+const all: NativeManner = async (lines, store) => {
   for (const line of lines) await store(line)
   return { status: 200 }
 }
 
 /** The same import by transactions alone. */
-async function usual (t: Test, lines: readonly unknown[]): Promise<OwnScene> {
-  const { url } = await startOwnDatastore(t, undefined)
-  const scene = await startOwnScene(t, { fhirUrl: url, lines, isUsual: true })
+async function usual (t: Test, lines: readonly unknown[]): Promise<NativeScene> {
+  const { url } = await startNativeDatastore(t, undefined)
+  const scene = await startNativeScene(t, { fhirUrl: url, lines, isUsual: true })
   await scene.run()
   return scene
 }
 
-const kindsOf = ({ counted }: OwnScene): string[] => counted.map(({ type, interaction, status }) => `${type} ${interaction} ${status < 400 ? 'ok' : 'error'}`).sort()
+const kindsOf = ({ counted }: NativeScene): string[] => counted.map(({ type, interaction, status }) => `${type} ${interaction} ${status < 400 ? 'ok' : 'error'}`).sort()
 
 test('whatever a datastore does with the import it is asked for, each line has the result it has by transactions, and is stored and counted once', async t => {
   const lines = mixedLines(120)
   const expected = await usual(t, lines)
-  const manners: Readonly<Record<string, OwnManner | undefined>> = {
+  const manners: Readonly<Record<string, NativeManner | undefined>> = {
     'stores all': all,
     'stores all and says that it failed': async (given, store) => { await all(given, store); return { status: 500 } },
     'leaves out every third and says that all is well': async (given, store) => await all(given.filter((_, at) => at % 3 !== 0), store),
@@ -32,8 +32,8 @@ test('whatever a datastore does with the import it is asked for, each line has t
     'offers no import': undefined
   }
   for (const [name, manner] of Object.entries(manners)) {
-    const { url, fetched } = await startOwnDatastore(t, manner)
-    const scene = await startOwnScene(t, { fhirUrl: url, lines, most: 30 })
+    const { url, fetched } = await startNativeDatastore(t, manner)
+    const scene = await startNativeScene(t, { fhirUrl: url, lines, most: 30 })
     t.equal(await scene.run(), 'ended', name)
     t.same(scene.results(), expected.results(), `${name}: the same results`)
     for (const type of ['Patient', 'Observation']) t.equal(await scene.total(type), await expected.total(type), `${name}: ${type}`)
@@ -50,8 +50,8 @@ test('an import that the datastore does itself, broken off anywhere and taken up
   const lines = mixedLines(120)
   const expected = await usual(t, lines)
   for (const stride of [1, 5, 11]) {
-    const { url } = await startOwnDatastore(t, all)
-    const scene = await startOwnScene(t, { fhirUrl: url, lines, most: 30 })
+    const { url } = await startNativeDatastore(t, all)
+    const scene = await startNativeScene(t, { fhirUrl: url, lines, most: 30 })
     let breaks = 0
     for (let steps = stride; await scene.run(steps) === 'broken off'; steps += stride) breaks++
     t.ok(breaks > 0, `broken off ${breaks} times`)
@@ -61,17 +61,17 @@ test('an import that the datastore does itself, broken off anywhere and taken up
   }
 })
 
-test('changes of records and a dry run never go through a datastore\'s own import', async t => {
-  const { url, fetched } = await startOwnDatastore(t, all)
+test('changes of records and a dry run never go through a datastore\'s native import', async t => {
+  const { url, fetched } = await startNativeDatastore(t, all)
   const lines = mixedLines(60)
-  const dry = await startOwnScene(t, { fhirUrl: url, lines, dryRun: true })
+  const dry = await startNativeScene(t, { fhirUrl: url, lines, dryRun: true })
   await dry.run()
   t.equal(dry.begun(), 0)
-  const first = await startOwnScene(t, { fhirUrl: url, lines })
+  const first = await startNativeScene(t, { fhirUrl: url, lines })
   await first.run()
   t.ok(first.begun() > 0)
   const before = fetched.length
-  const again = await startOwnScene(t, { fhirUrl: url, lines })
+  const again = await startNativeScene(t, { fhirUrl: url, lines })
   await again.run()
   t.equal(again.begun(), 0)
   t.equal(fetched.length, before)
@@ -82,11 +82,11 @@ test('changes of records and a dry run never go through a datastore\'s own impor
 test('an import that is left while the datastore fetches offers nothing any more', async t => {
   const left = new AbortController()
   let url: string | undefined
-  const { url: fhirUrl } = await startOwnDatastore(t, async () => {
+  const { url: fhirUrl } = await startNativeDatastore(t, async () => {
     left.abort(new Error('cancelled'))
     return undefined
   })
-  const scene = await startOwnScene(t, { fhirUrl, lines: mixedLines(60) })
+  const scene = await startNativeScene(t, { fhirUrl, lines: mixedLines(60) })
   const offer = scene.offers.offer.bind(scene.offers)
   const authorization = { value: '' }
   scene.offers.offer = files => {
@@ -117,7 +117,7 @@ async function startRoad (t: Test): Promise<{ readonly url: string, readonly to:
 }
 
 test('a gateway that is told to lets a datastore fetch new records, and no log names where', async t => {
-  const { url, fetched } = await startOwnDatastore(t, async (lines, store) => {
+  const { url, fetched } = await startNativeDatastore(t, async (lines, store) => {
     for (let at = 0; at < lines.length; at += 20) await Promise.all(lines.slice(at, at + 20).map(store))
     return { status: 200 }
   })

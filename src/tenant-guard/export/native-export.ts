@@ -6,23 +6,23 @@ import type { Door } from '../door.js'
 import { conditionsAmongOwn } from '../restrict.js'
 import type { TypeSearch } from './searches.js'
 
-/** A file of the datastore's own export, relative to its base URL, with the lines that it is said to have, where that is said. */
-export interface OwnFile { readonly type: string, readonly path: string, readonly count: number | undefined }
+/** A file of the datastore's native export, relative to its base URL, with the lines that it is said to have, where that is said. */
+export interface NativeFile { readonly type: string, readonly path: string, readonly count: number | undefined }
 
 /** What the datastore says of an export that it was asked for. */
-export type OwnState = { readonly kind: 'going on', readonly retryAfterMs: number | undefined } | { readonly kind: 'lost' } | { readonly kind: 'failed' } | { readonly kind: 'done', readonly files: readonly OwnFile[] }
+export type NativeState = { readonly kind: 'going on', readonly retryAfterMs: number | undefined } | { readonly kind: 'lost' } | { readonly kind: 'failed' } | { readonly kind: 'done', readonly files: readonly NativeFile[] }
 
 /** The only type that HAPI does not export, because it keeps its files as such records. */
 const notExported = 'Binary'
 
-/** Whether the datastore's own export does for a type: HAPI takes several filters of one type for alternatives, and a type without one whole. */
+/** Whether the datastore's native export does for a type: HAPI takes several filters of one type for alternatives, and a type without one whole. */
 export const isExportable = ({ type, searches }: TypeSearch): boolean => searches.length === 1 && type !== notExported
 
 /**
  * Asks the datastore for an export: each type is named and has one filter, of which the tenant's tag is a condition.
  * @returns where it tells of it, relative to the base URL; undefined when it does not offer it, or tells of it elsewhere
  */
-export async function beginOwn (door: Door, types: readonly TypeSearch[], since: string | undefined): Promise<string | undefined> {
+export async function beginNativeExport (door: Door, types: readonly TypeSearch[], since: string | undefined): Promise<string | undefined> {
   const parameter = [
     { name: '_outputFormat', valueString: 'application/fhir+ndjson' },
     { name: '_type', valueString: types.map(({ type }) => type).join(',') },
@@ -37,7 +37,7 @@ export async function beginOwn (door: Door, types: readonly TypeSearch[], since:
 }
 
 /** How far it is. */
-export async function stateOfOwn (door: Door, job: string, types: readonly string[]): Promise<OwnState> {
+export async function nativeExportState (door: Door, job: string, types: readonly string[]): Promise<NativeState> {
   const answer = await ask(door, { method: 'GET', path: job }).catch(error => {
     // HAPI answers so when the export itself has failed, however often it is asked.
     if (error instanceof Failure && (error.cause as { status?: unknown } | undefined)?.status === 500) return undefined
@@ -51,21 +51,21 @@ export async function stateOfOwn (door: Door, job: string, types: readonly strin
 }
 
 /** Ends it, as far as it can be ended. */
-export async function endOwn (door: Door, job: string): Promise<void> {
+export async function endNativeExport (door: Door, job: string): Promise<void> {
   await ask(door, { method: 'DELETE', path: job })
 }
 
-function filesIn (door: Door, answer: BackendAnswer, types: readonly string[]): OwnState {
+function filesIn (door: Door, answer: BackendAnswer, types: readonly string[]): NativeState {
   const { output, error } = (jsonOf(answer) ?? {}) as { output?: unknown, error?: unknown }
   if (!Array.isArray(output)) throw unexpected(answer, 'an export has no manifest')
   // Something is missing from it.
   if (Array.isArray(error) && error.length > 0) return { kind: 'failed' }
   const files = output.map(({ type, url, count }) => ({ type: String(type), path: belowBase(String(url), door), count: Number.isInteger(count) ? count as number : undefined }))
   // Azure leaves them in a storage account, where the gateway does not go.
-  if (!files.every((file): file is OwnFile => file.path !== undefined)) return { kind: 'failed' }
+  if (!files.every((file): file is NativeFile => file.path !== undefined)) return { kind: 'failed' }
   if (!files.every(({ type }) => types.includes(type))) throw unexpected(answer, 'an export holds a type that was not asked for')
   // One order whenever it is asked for, because a place in it is kept.
-  const rank = ({ type, path }: OwnFile): string => `${String(types.indexOf(type)).padStart(4, '0')} ${path}`
+  const rank = ({ type, path }: NativeFile): string => `${String(types.indexOf(type)).padStart(4, '0')} ${path}`
   return { kind: 'done', files: files.sort((one, other) => rank(one) < rank(other) ? -1 : 1) }
 }
 

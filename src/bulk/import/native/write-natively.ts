@@ -1,6 +1,6 @@
 import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
-import type { OwnImport } from '../../../tenant-guard/import/own-import.js'
+import type { NativeImport } from '../../../tenant-guard/import/native-import.js'
 import { end, type Errand } from '../errand.js'
 import type { IndexedLine } from '../index-rows.js'
 import { Pace } from '../pace.js'
@@ -9,24 +9,24 @@ import { patiently, takeTickets, writeBatch } from '../write-batch.js'
 import type { Offers } from './offers.js'
 import { Portion } from './portion.js'
 
-/** How a datastore imports by itself. */
-export interface OwnWay {
-  readonly store: OwnImport
+/** What the native import of a datastore takes. */
+export interface NativeParts {
+  readonly store: NativeImport
   readonly offers: Offers
-  readonly bounds?: OwnBounds
+  readonly bounds?: NativeBounds
 }
 
 /** Lines that are handed over at once: with fewer, transactions are done sooner. */
-interface OwnBounds { readonly fewest: number, readonly most: number }
+interface NativeBounds { readonly fewest: number, readonly most: number }
 
-const usualBounds: OwnBounds = { fewest: 1_000, most: 50_000 }
+const usualBounds: NativeBounds = { fewest: 1_000, most: 50_000 }
 const mostBytes = 256 * 1024 * 1024
 /** A longer line goes alone, since HAPI holds many at a time. */
 const longestLine = 262_144
 /** Lines that are looked at together. */
 const together = 200
 
-/** The file of a job that says where the datastore tells of the import which was begun last. */
+/** The file of a job with the status URL of the native import that was begun last. Jobs that began under an older version have it under this name. */
 const begunFile = 'own-begun'
 
 const shortestPauseMs = 100
@@ -40,23 +40,23 @@ const longestMs = 2 * 3_600_000
  * is read back by the ids of its records: what is not there by then goes the usual way, as do changes, circles, long lines
  * and small rests. So a line's result never rests on what the datastore says of its import.
  */
-export async function writeByOwn (errand: Errand, way: OwnWay): Promise<void> {
+export async function writeNatively (errand: Errand, parts: NativeParts): Promise<void> {
   if (errand.request.dryRun) return
-  const run = new OwnRun(errand, way)
+  const run = new NativeRun(errand, parts)
   await run.takeUp()
   while (await run.next()) errand.signal.throwIfAborted()
 }
 
-class OwnRun {
+class NativeRun {
   readonly #errand: Errand
-  readonly #way: OwnWay
-  readonly #bounds: OwnBounds
+  readonly #parts: NativeParts
+  readonly #bounds: NativeBounds
   readonly #pace = new Pace()
 
-  constructor (errand: Errand, way: OwnWay) {
+  constructor (errand: Errand, parts: NativeParts) {
     this.#errand = errand
-    this.#way = way
-    this.#bounds = way.bounds ?? usualBounds
+    this.#parts = parts
+    this.#bounds = parts.bounds ?? usualBounds
   }
 
   /** Waits for what an earlier run began; its files are nowhere now, so what was not fetched then never is. */
@@ -142,7 +142,7 @@ class OwnRun {
    */
   async #handOver (portion: Portion): Promise<boolean> {
     const { index } = this.#errand
-    const { store, offers } = this.#way
+    const { store, offers } = this.#parts
     const offer = offers.offer(await portion.whole())
     try {
       const job = await store.begin(offer)
@@ -173,7 +173,7 @@ class OwnRun {
     const { signal, work: { log } } = this.#errand
     const begunAt = performance.now()
     for (;;) {
-      if (await patiently(this.#errand, this.#pace, () => this.#way.store.hasEnded(job))) return
+      if (await patiently(this.#errand, this.#pace, () => this.#parts.store.hasEnded(job))) return
       const passed = performance.now() - begunAt
       if (passed > longestMs) return log.warn('a datastore\'s native import did not finish; its lines are written with transactions')
       await pause(Math.min(Math.max(passed * partOfTheTime, shortestPauseMs), longestPauseMs), undefined, { signal })

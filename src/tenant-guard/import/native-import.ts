@@ -8,8 +8,8 @@ interface OfferedFile { readonly type: string, readonly url: string }
 /** What a datastore is asked to import, and the user and password by which it may fetch it. */
 interface Offered { readonly files: readonly OfferedFile[], readonly credentials: string }
 
-/** A datastore's own `$import`, seen by one tenant. The datastore checks nothing, so it is to fetch nothing but the texts of {@link StampedRecord}s whose references are stored. */
-export interface OwnImport {
+/** A datastore's native `$import`, seen by one tenant. The datastore checks nothing, so it is to fetch nothing but the texts of {@link StampedRecord}s whose references are stored. */
+export interface NativeImport {
   /** @returns where the datastore tells of it, relative to its base URL; undefined when it does not offer it */
   begin (offered: Offered): Promise<string | undefined>
   /** Whether the datastore does nothing more for an import. What became of it must be read back: HAPI does not say which records failed. */
@@ -17,7 +17,7 @@ export interface OwnImport {
 }
 
 /** Opens the import of a datastore for one tenant. */
-export function ownImport (door: Door): OwnImport {
+export function nativeImport (door: Door): NativeImport {
   return {
     begin: offered => begin(door, offered),
     hasEnded: job => hasEnded(door, job)

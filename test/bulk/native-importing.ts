@@ -15,7 +15,7 @@ import { Spool } from '../../src/bulk/spool/files.js'
 import { sourcesFile, type Source, type SourceRules } from '../../src/bulk/import/fetch-sources.js'
 import { importJobs, indexFile } from '../../src/bulk/import/import-job.js'
 import { IndexFile } from '../../src/bulk/import/index-file.js'
-import { Offers, offerRoute } from '../../src/bulk/import/own/offers.js'
+import { Offers, offerRoute } from '../../src/bulk/import/native/offers.js'
 import { Seal } from '../../src/bulk/import/result.js'
 import type { JobFiles } from '../../src/bulk/work.js'
 import type { Job } from '../../src/jobs/job.js'
@@ -24,7 +24,7 @@ import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { sealedCursors } from '../../src/tenant-guard/cursor.js'
 import type { Door, Incident } from '../../src/tenant-guard/door.js'
 import { importStore, type ImportStore } from '../../src/tenant-guard/import/import-store.js'
-import { ownImport, type OwnImport } from '../../src/tenant-guard/import/own-import.js'
+import { nativeImport, type NativeImport } from '../../src/tenant-guard/import/native-import.js'
 import { ownershipCache } from '../../src/tenant-guard/ownership.js'
 import { freePort } from '../harness/free-port.js'
 
@@ -42,8 +42,8 @@ const died = new Error('the process died')
 /** Of one organization, as in every run. */
 const identityKeyOf = (tenantId: string): string => createHash('sha256').update(tenantId).digest('base64')
 
-/** One import into a datastore that imports by itself, which can be broken off at any step. */
-export interface OwnScene {
+/** One import through a datastore's native import, which can be broken off at any step. */
+export interface NativeScene {
   /** Those of the job. */
   readonly files: JobFiles
   /** Works on the job until it ends, or until so many steps are done: from then on nothing is done any more. */
@@ -61,7 +61,7 @@ export interface OwnScene {
   readonly offers: Offers
 }
 
-export interface OwnSceneSettings {
+export interface NativeSceneSettings {
   readonly fhirUrl: string
   readonly lines?: readonly unknown[]
   /** In place of lines: from where they are fetched, and by which rules. */
@@ -77,9 +77,9 @@ export interface OwnSceneSettings {
   readonly reading?: (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
 }
 
-export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, isUsual = false, tenantId = 't-own', most = 1_000, dryRun = false, reading, requireRoom = async () => {} }: OwnSceneSettings): Promise<OwnScene> {
+export async function startNativeScene (t: Test, { fhirUrl, lines = [], fetched, isUsual = false, tenantId = 't-native', most = 1_000, dryRun = false, reading, requireRoom = async () => {} }: NativeSceneSettings): Promise<NativeScene> {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
-  const backend = new HttpBackend({ name: 'own', baseUrl: fhirUrl })
+  const backend = new HttpBackend({ name: 'native', baseUrl: fhirUrl })
   const { offers, close } = await listen(url => new Offers(url))
   t.after(async () => {
     await backend.close()
@@ -101,7 +101,7 @@ export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, is
     backend, tenant: { id: tenantId, system: 'urn:clinigate:tenant' }, mode: 'test', ownership: ownershipCache(), cursors: sealedCursors({ key: Buffer.alloc(32, 1), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: incident => { incidents.push(incident) }, onTrouble: () => {}
   })
 
-  const run: OwnScene['run'] = async (breaksAt = Infinity, signal = new AbortController().signal) => {
+  const run: NativeScene['run'] = async (breaksAt = Infinity, signal = new AbortController().signal) => {
     let left = breaksAt
     const step = (): void => { if (--left < 0) throw died }
     const taken = new Set<object>()
@@ -118,16 +118,16 @@ export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, is
         return together
       }
     }
-    const own = ownImport(door())
-    const breakingOwn: OwnImport = {
+    const native = nativeImport(door())
+    const breakingNative: NativeImport = {
       begin: async offered => {
         step()
-        const begun = await own.begin(offered)
+        const begun = await native.begin(offered)
         if (begun !== undefined) counts.begun++
         step()
         return begun
       },
-      hasEnded: async place => { step(); return await own.hasEnded(place) }
+      hasEnded: async place => { step(); return await native.hasEnded(place) }
     }
     const quotaFor = () => ({
       take: () => {
@@ -140,8 +140,8 @@ export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, is
         counted.push(...uses.filter(({ status }) => status < 500))
       }
     })
-    const ownWay = { store: breakingOwn, offers, bounds: { fewest: 1, most } }
-    const doJob = importJobs({ importHosts: [], ...fetched?.rules, storeFor: () => breaking, ...!isUsual && { ownWayFor: () => ownWay }, jobs: { identityKey: async () => identityKeyOf(tenantId) }, quotaFor, lineBytes: 1_000_000 })
+    const parts = { store: breakingNative, offers, bounds: { fewest: 1, most } }
+    const doJob = importJobs({ importHosts: [], ...fetched?.rules, storeFor: () => breaking, ...!isUsual && { nativePartsFor: () => parts }, jobs: { identityKey: async () => identityKeyOf(tenantId) }, quotaFor, lineBytes: 1_000_000 })
     const stored = spool.of(job)
     const read: JobFiles['read'] = (name, range) => {
       const chunks = stored.read(name, range)
@@ -157,7 +157,7 @@ export async function startOwnScene (t: Test, { fhirUrl, lines = [], fetched, is
       counts.held = taken.size
     }
   }
-  const results: OwnScene['results'] = () => {
+  const results: NativeScene['results'] = () => {
     const index = new IndexFile(spool.of(job).path(indexFile))
     const seal = new Seal(job.fileKey)
     const rows = index.rows(0, 100_000).map(({ line, result }) => ({ line, ...result === null ? { status: 'pending' } : seal.open(line, result) }))
@@ -186,10 +186,10 @@ async function listen (offers: (url: string) => Offers): Promise<{ readonly offe
 }
 
 /** What a datastore does when it is asked for an import, with the lines that it fetched. */
-export type OwnManner = (lines: readonly string[], store: (line: string) => Promise<unknown>) => Promise<{ readonly status: number } | undefined>
+export type NativeManner = (lines: readonly string[], store: (line: string) => Promise<unknown>) => Promise<{ readonly status: number } | undefined>
 
-/** A sandbox with an `$import` of its own. @param manner answers what its end is told with; undefined where it offers none */
-export async function startOwnDatastore (t: Test, manner: OwnManner | undefined): Promise<{ readonly url: string, readonly fetched: string[] }> {
+/** A sandbox with a native `$import`. @param manner answers what its end is told with; undefined where it offers none */
+export async function startNativeDatastore (t: Test, manner: NativeManner | undefined): Promise<{ readonly url: string, readonly fetched: string[] }> {
   const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
   const { origin, pathname } = new URL(sandbox.url)
   const fetched: string[] = []
