@@ -19,9 +19,11 @@ export function pairsIn (search: string, longest: number | ((name: string) => nu
   const parts = search.split('&', mostPairs + 1)
   if (parts.length > mostPairs) throw refused('query', `at most ${mostPairs} parameters`)
   return parts.filter(part => part !== '').map(part => {
-    const equals = part.indexOf('=')
-    const name = decode(equals < 0 ? part : part.slice(0, equals))
-    const value = equals < 0 ? '' : decode(part.slice(equals + 1))
+    const [, before = '', after] = /^([^=]*)(?:=(.*))?$/s.exec(part)!
+    const name = decode(before)
+    // It is more likely the rest of a value than a name, and a value is not to be told. FHIR's own are at times sent so.
+    if (after === undefined && !name.startsWith('_')) throw new Failure('BAD_REQUEST', { message: 'A part of the query has no =. Write an & within a value as %26.' })
+    const value = decode(after ?? '')
     if (name.length > longestName) throw refused('query', `at most ${longestName} characters in the name of a parameter`)
     const most = typeof longest === 'number' ? longest : longest(name)
     if (value.length > most) throw refused(printable(name), `at most ${most} characters`)
