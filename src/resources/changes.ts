@@ -27,14 +27,22 @@ export function demandUnchanged (body: unknown, version: string | undefined): vo
   throw new Failure('CONFLICT', { message: 'The record has changed since it was read. Read it again, or send only the fields to change.' })
 }
 
-/** RFC 7396 below a field. A code that changes takes its display, text and further codings with it, since they name the old one. */
+/** RFC 7396 below a field, except that what names the old code or unit goes with it. */
 function merged (before: unknown, change: unknown): unknown {
   if (!isElement(change)) return change
   const known = isElement(before) ? before : {}
-  const renamed = change.code !== undefined && !same(change.code, known.code)
-  const kept = renamed ? Object.fromEntries(Object.entries(known).filter(([name]) => !['display', 'text', 'codings'].includes(name))) : known
+  const outdated = namesOfOld(known, change)
+  const kept = Object.fromEntries(Object.entries(known).filter(([name]) => !outdated.includes(name)))
   const members = Object.entries(change).map(([name, value]) => [name, value === null ? undefined : merged(kept[name], value)] as const)
   return Object.fromEntries(Object.entries({ ...kept, ...Object.fromEntries(members) }).filter(([, value]) => value !== undefined))
+}
+
+/** The words of a code, and of a quantity the code beside its unit or the unit beside its code: left as they are, they would tell of another one. */
+function namesOfOld (known: Changes, change: Changes): readonly string[] {
+  const isReplaced = (name: string): boolean => known[name] !== undefined && change[name] !== undefined && change[name] !== null && !same(change[name], known[name])
+  const words = change.code !== undefined && !same(change.code, known.code) ? ['display', 'text', 'codings'] : []
+  if (isReplaced('code')) return [...words, 'unit']
+  return isReplaced('unit') && change.code === undefined ? ['system', 'code'] : words
 }
 
 function patchedFields (body: readonly unknown[], before: Readonly<Record<string, unknown>>): Changes {
