@@ -79,7 +79,7 @@ function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSche
     schema: schemaOf(filter)
   }
   if (!filter.hasText) return [one]
-  return [one, { name: `${name}:text`, in: 'query', description: 'Words in its text, matched from the start of a word.', schema: referTo('FilterText') }]
+  return [one, { name: `${name}:text`, in: 'query', description: 'Start of its text or of a display, case-insensitive.', schema: referTo('FilterText') }]
 }
 
 /** The groups whose records come along with one that is read, each in a list under its name. */

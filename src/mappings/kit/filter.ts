@@ -49,7 +49,7 @@ const of = (kind: FilterKind) => (param: string): Filter => ({ param, kind })
 export const byText = of('string')
 /** A code that has no words: an identifier, a version, the name of a place. */
 export const byCode = of('token')
-/** A code, or `system|code`; words by `<filter>:text`. */
+/** A code, or `system|code`; the start of its words by `<filter>:text`. */
 export const byToken = (param: string): Filter => ({ param, kind: 'token', hasText: true })
 export const byDate = of('date')
 /** The first moment that still counts. */
