@@ -158,7 +158,7 @@ function readHas (type: string, [name, value]: SearchParameter, fhirBase: string
   if (/^_has(?::|$)/.test(condition) || condition.includes('.')) throw refused('_has', 'can follow only one reference; search in two steps')
   const targets = parameterOf(from, reference)?.targets
   const leadsHere = followedBy(from, reference) !== undefined && (targets === undefined || targets.includes(type))
-  if (!isTenantType(from) || !leadsHere) throw refused('_has', `expected _has:Type:parameter:condition, with an R4 search parameter of that type that refers to ${type}`)
+  if (!isTenantType(from) || !leadsHere) throw refused('_has', `expected _has:Type:parameter:condition, with an R4 search parameter of that type that refers to ${type}; ${notCanonicals}`)
   demandKnown(from, condition)
   return { direction: 'has', types: [from], reference, condition: relative([condition, value], from, fhirBase) }
 }
@@ -170,7 +170,7 @@ function readInclude (type: string, name: string, value: string): Following {
   const iterate = modifier === 'iterate'
   const isFromHere = direction === 'revinclude' || iterate || from === type
   const isKnown = isTenantType(from) && followedBy(from, parameter) !== undefined && (target === undefined || isTenantType(target))
-  if (more.length > 0 || !isFromHere || !isKnown || (modifier !== undefined && !iterate)) throw refused(`_${direction}`, 'expected Type:parameter or Type:parameter:Target, with an R4 reference search parameter; the only modifier is :iterate')
+  if (more.length > 0 || !isFromHere || !isKnown || (modifier !== undefined && !iterate)) throw refused(`_${direction}`, 'expected Type:parameter or Type:parameter:Target, with an R4 reference search parameter; the only modifier is :iterate, and ' + notCanonicals)
   return { direction, type: from, parameter, ...target !== undefined && { target }, ...iterate && { iterate } }
 }
 
@@ -213,8 +213,11 @@ function readTotal (text: string): NonNullable<FhirSearch['total']> {
   return text
 }
 
+/** What {@link followedBy} leaves out. */
+const notCanonicals = 'canonical URLs are not followed: search for the url instead'
+
 function unknownReference (type: string, name: string): Failure {
-  return new Failure('UNKNOWN_FILTER', { message: `${printable(name)}: expected a chain over an R4 reference search parameter of ${type}` })
+  return new Failure('UNKNOWN_FILTER', { message: `${printable(name)}: expected a chain over an R4 reference search parameter of ${type}; ${notCanonicals}` })
 }
 
 /** A reference to a record here as the datastore knows it: the URL of this gateway is not the datastore's. */

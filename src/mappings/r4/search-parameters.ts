@@ -1,3 +1,4 @@
+import { membersOf } from './elements.js'
 import table from './search-parameters.json' with { type: 'json' }
 
 /** How a search parameter compares: http://hl7.org/fhir/R4/search.html#ptypes */
@@ -36,11 +37,31 @@ export const commonParameterNames: readonly string[] = Object.keys(ofAll)
 
 /**
  * The elements, as FHIRPath, that a search parameter of R4 follows from a type to other records; undefined when the type
- * has no such parameter, or one that follows no references.
+ * has no such parameter, or one that follows no references. A canonical is none: it is a URL that records of any organization
+ * may have, and HAPI follows it to all of them.
  */
 export function followedBy (type: string, parameter: string): string | undefined {
   const row = Object.hasOwn(ofType(type), parameter) ? ofType(type)[parameter] : undefined
-  return row?.[0] === 'reference' ? row[1] : undefined
+  return row?.[0] === 'reference' && !hasCanonical(row[1]) ? row[1] : undefined
+}
+
+const canonical = new Map<string, boolean>()
+
+/** Whether an element of an expression is a canonical. */
+function hasCanonical (expression = ''): boolean {
+  const known = canonical.get(expression) ?? expression.split(' | ').some(path => typesAt(path).includes('canonical'))
+  canonical.set(expression, known)
+  return known
+}
+
+/** The types that R4 gives to what a path leads to: several where it has a choice. */
+function typesAt (path: string): readonly string[] {
+  const [type = '', ...names] = path.replaceAll(/\.where\((?:[^()]|\(\))*\)|\[\d+\]| as \w+|[()]/g, '').split('.')
+  return names.reduce<readonly string[]>((holders, name) => holders.flatMap(holder => typesOf(holder, name)), [type])
+}
+
+function typesOf (holder: string, name: string): string[] {
+  return [...membersOf(holder)?.values() ?? []].filter(({ element }) => element === name || element === `${name}[x]`).map(({ type }) => type)
 }
 
 /** The names of a type's search parameters that follow references. */
