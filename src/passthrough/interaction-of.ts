@@ -118,9 +118,11 @@ function history ({ query }: FhirRequest, { type, id }: Named): FhirInteraction 
 /** By POST the parameters may be in a body as well: http://hl7.org/fhir/R4/operations.html#executing */
 function everything ({ method, query, body }: FhirRequest, { id }: Named): FhirInteraction {
   const given = singles(method === 'POST' && body !== undefined ? [...query, ...queryIn(body)] : query, ['_count', '_cursor', '_since', '_type', 'start', 'end'])
-  const parameters = [...given].filter(([name]) => name !== '_count' && name !== '_cursor')
+  const since = readSince(given.get('_since'))
+  const parameters = [...given].filter(([name]) => name !== '_count' && name !== '_cursor').map(([name, value]) => [name, name === '_since' ? since! : value] as const)
   for (const [name, value] of parameters) {
     if (!/^[A-Za-z0-9,:.+-]{1,1000}$/.test(value)) throw refused(name, 'expected a value of the type that the operation defines')
+    if (name === '_type' && !value.split(',').every(type => resourceTypes.has(type))) throw refused(name, 'expected comma-separated R4 resource types')
   }
   return { kind: 'everything', type: 'Patient', id, parameters, ...paging(given) }
 }

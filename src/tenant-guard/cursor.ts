@@ -23,6 +23,8 @@ export interface CursorContents {
   readonly hidesTotal?: boolean
   /** What comes along with the matches, as the search has it. */
   readonly ways?: readonly SearchParameter[]
+  /** What the gateway itself leaves out of every page. */
+  readonly narrowing?: readonly SearchParameter[]
 }
 
 /** Makes and reads cursors: opaque, tamper-proof, of a limited time. */

@@ -1,5 +1,7 @@
 import type { BackendAnswer } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
+import type { StoredResource } from '../../mappings/fhir.js'
+import { capabilitiesOf } from '../capabilities.js'
 import { ask, causeOf, cursorPlace, ownRecordIn, unexpected } from '../door.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
@@ -16,23 +18,26 @@ const defaultCount = 100
 
 /**
  * A patient and what is about it. The datastore knows no tenants here, so the patient is checked first, and of the answer
- * all is left out that is not the tenant's; a number of all entries would count it and is left out as well.
+ * all is left out that is not the tenant's; a number of all entries would count it and is left out as well. So is what the
+ * client did not ask for: HAPI passes over `_since`, and shows more types than `_type` names.
  */
 export async function everything (door: Door, asked: Everything): Promise<FhirAnswer> {
   const { type, id, count = defaultCount, cursor, parameters } = asked
   await metaOf(door, type, id)
   const path = `${type}/${id}/$everything`
   const place = cursorPlace(door, { route: `fhir ${path}`, type })
-  const answer = cursor === undefined ? await firstPage(door, path, { ...asked, count }) : (await continuedPage(door, cursor, place)).answer
+  const { answer, opened } = cursor === undefined ? { answer: await firstPage(door, path, { ...asked, count }) } : await continuedPage(door, cursor, place)
+  const narrowing = opened?.narrowing ?? parameters.filter(([name]) => name === '_since' || name === '_type')
   const given = givenBundle(answer, 'searchset')
   if (given === undefined) throw unexpected(answer, 'an operation was not answered')
   const url = `${door.fhirBase}/${path}`
-  const links = pageLinks(door, answer, addressOf(url, [...parameters, ...pageParameters(asked)]), { next: given.next, paths: [path], place, contents: { count }, url })
-  const shown = given.entries.filter(entry => isOwn(door, entry))
+  const links = pageLinks(door, answer, addressOf(url, [...parameters, ...pageParameters(asked)]), { next: given.next, paths: [path], place, contents: { count, ...narrowing.length > 0 && { narrowing } }, url })
+  const shown = given.entries.filter(entry => isOwn(door, entry) && isWanted(entry, narrowing))
   return { status: 200, body: bundleText(door, given, { type: 'searchset', links, shown }), shown: () => namesIn(shown) }
 }
 
 async function firstPage (door: Door, path: string, { parameters, count }: Pick<Everything, 'parameters'> & { readonly count: number }): Promise<BackendAnswer> {
+  await demandHeeded(door, parameters)
   // Else HAPI shows for a minute what it found earlier.
   const headers = { 'cache-control': 'no-cache' }
   const answer = await ask(door, { method: 'GET', path: `${path}?${encodeParameters([...parameters, ['_count', String(count)]])}`, headers })
@@ -41,6 +46,21 @@ async function firstPage (door: Door, path: string, { parameters, count }: Pick<
   if (isNotOffered(answer, issuesIn(door, answer))) throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not support this operation.', cause })
   if (answer.status === 400 || answer.status === 422) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected the parameters of this operation.', cause })
   return answer
+}
+
+/** @throws {Failure} BAD_REQUEST for the dates of care, which cannot be told from a record: HAPI passes over them, and would show all times */
+async function demandHeeded (door: Door, parameters: Everything['parameters']): Promise<void> {
+  const [name] = parameters.find(([name]) => name === 'start' || name === 'end') ?? []
+  if (name === undefined) return
+  const told = await capabilitiesOf(door.backend, request => ask(door, request)).catch(() => undefined)
+  if (!/^HAPI\b/.test(told?.software ?? '')) return
+  const message = `${name}: the datastore would ignore it and return records of all dates. Search each type by its dates instead.`
+  throw new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }] })
+}
+
+function isWanted ({ resource }: GivenEntry, narrowing: Everything['parameters']): boolean {
+  const { resourceType, meta } = resource as StoredResource
+  return narrowing.every(([name, value]) => name === '_type' ? value.split(',').includes(resourceType) : !(Date.parse(meta.lastUpdated ?? '') < Date.parse(value)))
 }
 
 function isOwn (door: Door, { resource }: GivenEntry): boolean {
