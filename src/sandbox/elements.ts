@@ -1,4 +1,5 @@
 import { subsetted, type StoredResource } from '../mappings/fhir.js'
+import { elementsOfText } from '../mappings/r4/elements.js'
 
 /** What of each resource is wanted; absent means all of it. */
 export interface Shape {
@@ -10,7 +11,7 @@ export interface Shape {
 /** The resource as it is wanted. */
 export function shaped (resource: StoredResource, { elements, summary }: Shape): StoredResource {
   if (elements !== undefined) return onlyElements(resource, elements)
-  if (summary === 'text') return onlyElements(resource, ['text'])
+  if (summary === 'text') return onlyElements(resource, elementsOfText(resource.resourceType))
   return summary === 'data' ? onlyElements(resource, Object.keys(resource).filter(name => name !== 'text')) : resource
 }
 

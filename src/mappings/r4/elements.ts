@@ -41,6 +41,11 @@ export function mandatoryElements (type: string): readonly string[] {
   return [...new Set([...membersOf(type)?.values() ?? []].filter(({ isMandatory }) => isMandatory).map(({ element }) => element))]
 }
 
+/** What `_summary=text` shows beside id and meta, a choice without its type: http://hl7.org/fhir/R4/search.html#summary */
+export function elementsOfText (type: string): readonly string[] {
+  return ['text', ...mandatoryElements(type).map(element => element.replace('[x]', ''))]
+}
+
 /** Whether R4 has an element of that name at the top of a type; a choice may be named with its type or without, `valueQuantity` or `value`. */
 export function hasElement (type: string, name: string): boolean {
   const members = membersOf(type)

@@ -1,5 +1,6 @@
 import type { BackendAnswer } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
+import { elementsOfText } from '../../mappings/r4/elements.js'
 import { ask, checkedJsonOf } from '../door.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
@@ -13,7 +14,7 @@ import { readRecord } from './read-record.js'
 
 /** One record as it is stored, or the parts of it that are wanted. */
 export async function fhirRead (door: Door, { type, id, shape }: FhirRead): Promise<FhirAnswer> {
-  const query = encodeParameters(shapeParameters(plainShape(shape)))
+  const query = encodeParameters(shapeParameters(plainShape(type, shape)))
   const answer = await ask(door, { method: 'GET', path: `${type}/${id}${query === '' ? '' : `?${query}`}` })
   return shownRecord(door, answer, readRecord(door, answer, { type, id }, checkedJsonOf))
 }
@@ -30,6 +31,6 @@ export function shownRecord (door: Door, answer: BackendAnswer, record: StoredRe
 }
 
 /** HAPI answers a read with `_summary=text` with the body `null`; the same elements by name are answered. */
-function plainShape (shape: Shape | undefined): Shape | undefined {
-  return shape?.summary === 'text' && shape.elements === undefined ? { elements: 'text' } : shape
+function plainShape (type: string, shape: Shape | undefined): Shape | undefined {
+  return shape?.summary === 'text' && shape.elements === undefined ? { elements: elementsOfText(type).join(',') } : shape
 }
