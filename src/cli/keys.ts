@@ -23,10 +23,14 @@ export function addKeys (program: Command, control: Control): void {
   keys.command('revoke').description('revoke a key immediately and permanently')
     .argument('<keyId>')
     .action((keyId: string) => control.print(desk => desk.revokeKey(keyId)))
+  keys.command('rename').description('change the name of a key')
+    .argument('<keyId>')
+    .requiredOption('--name <name>', 'name of the key')
+    .action((keyId: string, { name }: { name: string }) => control.print(desk => desk.changeKey(keyId, { name })))
   keys.command('expire').description('set the time when a key expires')
     .argument('<keyId>')
     .requiredOption('--at <time>', 'ISO 8601, such as 2030-01-31T00:00:00Z', parseTime)
-    .action((keyId: string, { at }: { at: Date }) => control.print(desk => desk.expireKey(keyId, at)))
+    .action((keyId: string, { at }: { at: Date }) => control.print(desk => desk.changeKey(keyId, { expiresAt: at })))
 }
 
 function addCreate (keys: Command, { print }: Control): void {

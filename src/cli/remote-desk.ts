@@ -4,7 +4,7 @@ import { ControlRefused } from '../control/refused.js'
 
 /** What commands do at a desk, here or at a control plane elsewhere. */
 export type CommandDesk = Pick<Desk, 'listOrganizations' | 'createOrganization' | 'changeOrganization' |
-  'listKeys' | 'createKey' | 'rollKey' | 'revokeKey' | 'expireKey' |
+  'listKeys' | 'createKey' | 'rollKey' | 'revokeKey' | 'changeKey' |
   'listTokens' | 'createToken' | 'revokeToken' | 'listGateways' | 'listMembers' | 'resetPassword' | 'bill'>
 
 /** Where a control plane elsewhere is, and who asks. */
@@ -26,7 +26,7 @@ export function remoteDesk (place: RemotePlace): CommandDesk {
     createKey: ({ tenantId, ...draft }) => post(of(tenantId, 'keys'), draft),
     rollKey: (keyId, overlapMs) => post(`keys/${id(keyId)}/roll`, { overlapSeconds: overlapMs / 1_000 }),
     revokeKey: keyId => post(`keys/${id(keyId)}/revoke`),
-    expireKey: (keyId, expiresAt) => patch(`keys/${id(keyId)}`, { expiresAt }),
+    changeKey: (keyId, changes) => patch(`keys/${id(keyId)}`, changes),
     listTokens: tenantId => get(of(tenantId, 'tokens')),
     createToken: ({ tenantId, ...draft }) => post(of(tenantId, 'tokens'), draft),
     revokeToken: tokenId => post(`tokens/${id(tokenId)}/revoke`),

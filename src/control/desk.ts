@@ -2,7 +2,7 @@ import type { Actor, Role } from '../actor.js'
 import type { Bill } from './bill.js'
 import { missingThing, requireAdmin, requireOperator, requireSees } from './permissions.js'
 import type { Gateway, Reach } from './gateway-store.js'
-import type { Key, KeyDraft, NewKey } from './keys.js'
+import type { Key, KeyChanges, KeyDraft, NewKey } from './keys.js'
 import type { Invitation, InvitationDraft, Member } from './members.js'
 import type { Organization, OrganizationChanges, OrganizationDraft } from './organizations.js'
 import type { AuditEntry, AuditQuestion } from './records.js'
@@ -82,9 +82,9 @@ export class Desk {
     return this.#store.revokeKey(keyId, this.actor.name)
   }
 
-  async expireKey (keyId: string, expiresAt: Date): Promise<Key> {
+  async changeKey (keyId: string, changes: KeyChanges): Promise<Key> {
     await this.#requireMayChangeKey(keyId)
-    return this.#store.expireKey(keyId, expiresAt, this.actor.name)
+    return this.#store.changeKey(keyId, changes, this.actor.name)
   }
 
   /** On which gateways the latest change of a key is in force. */

@@ -34,6 +34,9 @@ export interface KeyDraft extends MadeOnce {
   readonly expiresAt?: Date
 }
 
+/** What can be changed of a key that is good; what is absent stays as it is. */
+export type KeyChanges = Pick<Partial<KeyDraft>, 'name' | 'expiresAt'>
+
 /** A key that was just made, with the only showing of its secret. */
 export interface NewKey {
   readonly keyId: string
@@ -71,6 +74,11 @@ export function draftColumns (draft: KeyDraft, now: Date): Pick<KeyRow, 'tenantI
     scopes: goodScopes(scopes).join(','),
     expiresAt: expiresAt === undefined ? null : goodExpiry(expiresAt, now)
   }
+}
+
+/** What changes say, as columns, once it is found good. */
+export function changedColumns ({ name, expiresAt }: KeyChanges, now: Date): Partial<Pick<KeyRow, 'name' | 'expiresAt'>> {
+  return { ...(name === undefined ? {} : { name: goodName(name) }), ...(expiresAt === undefined ? {} : { expiresAt: goodExpiry(expiresAt, now) }) }
 }
 
 /** The last moment that ISO 8601 tells with four digits for the year. Gateways take no other, and with it nothing of what the feed says. */

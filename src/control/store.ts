@@ -7,7 +7,7 @@ import { openDatabase, type ControlDatabase, type DatabasePlace } from './databa
 import { GatewayStore } from './gateway-store.js'
 import { InvitationStore } from './invitation-store.js'
 import { JobStore } from './job-store.js'
-import { draftColumns, endOfOverlap, goodExpiry, keyState, requireGood, requireNotRolled, successorDraft, toKey, type Key, type KeyDraft, type NewKey } from './keys.js'
+import { changedColumns, draftColumns, endOfOverlap, keyState, requireGood, requireNotRolled, successorDraft, toKey, type Key, type KeyChanges, type KeyDraft, type NewKey } from './keys.js'
 import { MemberStore } from './member-store.js'
 import { demandOverage, organizationRow, organizationState, toOrganization, type KnownPlans, type Organization, type OrganizationChanges, type OrganizationDraft } from './organizations.js'
 import { missingThing } from './permissions.js'
@@ -133,13 +133,13 @@ export class ControlStore {
     })
   }
 
-  /** Sets the moment from which a good key is no longer valid. */
-  expireKey (keyId: string, expiresAt: Date, by: string): Promise<Key> {
+  /** Changes the name of a good key, or the moment from which it is no longer valid. */
+  changeKey (keyId: string, changes: KeyChanges, by: string): Promise<Key> {
     return inTurn(this.#db, async trx => {
       const row = await findKey(trx, keyId)
       requireGood(row, this.#now())
-      const end = { expiresAt: goodExpiry(expiresAt, this.#now()) }
-      return this.#changeKey(trx, { ...row, ...end }, { actor: by, action: 'key expiry set', detail: end })
+      const detail = changedColumns(changes, this.#now())
+      return this.#changeKey(trx, { ...row, ...detail }, { actor: by, action: 'name' in detail ? 'key changed' : 'key expiry set', detail })
     })
   }
 
@@ -204,8 +204,8 @@ export class ControlStore {
   }
 
   async #changeKey (trx: Transacted, row: KeyRow, deed: PartialDeed): Promise<Key> {
-    const { keyId, expiresAt, revokedAt, successor } = row
-    await trx.updateTable('keys').set({ expiresAt, revokedAt, successor }).where('keyId', '=', keyId).execute()
+    const { keyId, name, expiresAt, revokedAt, successor } = row
+    await trx.updateTable('keys').set({ name, expiresAt, revokedAt, successor }).where('keyId', '=', keyId).execute()
     await this.#recordKey(trx, row, deed)
     return toKey(row)
   }

@@ -33,13 +33,13 @@ export const keyOperations: readonly Operation[] = [
     run: (desk, { ids }) => desk.findKey(ids.keyId!)
   }),
   operation({
-    id: 'expireKey',
+    id: 'changeKey',
     method: 'PATCH',
     path: '/keys/:keyId',
-    summary: 'Set the time when a key expires.',
+    summary: 'Change the given fields of a key that is neither expired nor revoked.',
     body: schemas.keyChanges,
     answer: schemas.key,
-    run: (desk, { ids, body }) => desk.expireKey(ids.keyId!, new Date(body.expiresAt))
+    run: (desk, { ids, body }) => desk.changeKey(ids.keyId!, { name: body.name, expiresAt: dateOf(body.expiresAt) })
   }),
   operation({
     id: 'rollKey',

@@ -61,7 +61,7 @@ export const key = strict(keyFacts)
 export const keyDraft = strict({ name: text('Its purpose'), mode, scopes: maybe(scopes), expiresAt: maybe(expiresAt) })
 export const newKey = strict({ keyId: Type.String(), secret: Type.String({ description: 'Shown only once' }), expiresAt: maybe(time('When it expires; absent if never')) })
 export const rolledKey = strict({ ...newKey.properties, previous: key })
-export const keyChanges = strict({ expiresAt })
+export const keyChanges = strict({ name: maybe(text('Its purpose')), expiresAt: maybe(expiresAt) }, { minProperties: 1 })
 export const overlap = strict({ overlapSeconds: Type.Integer({ description: 'How long the old key stays valid; 0 revokes it immediately', minimum: 0, maximum: 31_536_000 }) })
 
 export const reach = strict({

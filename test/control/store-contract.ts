@@ -127,7 +127,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     t.strictSame(await store.revokeKey(keyId, 'bob'), first)
     t.equal((await store.auditTrail({ entity: keyId, limit: 10 })).length, 2, 'the second wish changed nothing')
     await t.rejects(store.rollKey(keyId, hourMs, 'ann'), { name: 'ControlRefused', reason: 'conflict', message: /revoked/ })
-    await t.rejects(store.expireKey(keyId, new Date(start + 9 * hourMs), 'ann'), { name: 'ControlRefused', reason: 'conflict' })
+    await t.rejects(store.changeKey(keyId, { expiresAt: new Date(start + 9 * hourMs) }, 'ann'), { name: 'ControlRefused', reason: 'conflict' })
   })
 
   await t.test('a rolled key goes on for the overlap, and its successor is like it', async t => {
@@ -153,10 +153,10 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
 
   await t.test('the expiry of a key can be set while it is good, and nothing revives it after', async t => {
     const { store, keyId, pass } = await withKey(t)
-    t.equal((await store.expireKey(keyId, new Date(start + hourMs), 'ann')).expiresAt, '2030-01-01T01:00:00.000Z')
-    await t.rejects(store.expireKey(keyId, new Date(start), 'ann'), { name: 'ControlRefused', reason: 'invalid' })
+    t.equal((await store.changeKey(keyId, { expiresAt: new Date(start + hourMs) }, 'ann')).expiresAt, '2030-01-01T01:00:00.000Z')
+    await t.rejects(store.changeKey(keyId, { expiresAt: new Date(start) }, 'ann'), { name: 'ControlRefused', reason: 'invalid' })
     pass(hourMs)
-    for (const wish of [() => store.expireKey(keyId, new Date(start + 9 * hourMs), 'ann'), () => store.rollKey(keyId, hourMs, 'ann')]) {
+    for (const wish of [() => store.changeKey(keyId, { expiresAt: new Date(start + 9 * hourMs) }, 'ann'), () => store.rollKey(keyId, hourMs, 'ann')]) {
       await t.rejects(wish as () => Promise<unknown>, { name: 'ControlRefused', reason: 'conflict', message: /expired/ })
     }
   })

@@ -43,7 +43,7 @@ const bodies: Readonly<Record<string, object>> = {
   createOrganization: { name: 'x', plan: 'pro' },
   changeOrganization: { overage: false },
   createKey: { name: 'x', mode: 'live' },
-  expireKey: { expiresAt: '2099-01-01T00:00:00Z' },
+  changeKey: { expiresAt: '2099-01-01T00:00:00Z' },
   rollKey: { overlapSeconds: 0 },
   invite: { email: 'cleo@example.org', role: 'admin' },
   inviteOfOperators: { email: 'cleo@example.org', role: 'operator' },

@@ -7,6 +7,7 @@ const deeds: Readonly<Record<string, string>> = {
   'key created': 'made a key',
   'key rolled': 'rolled a key',
   'key revoked': 'revoked a key',
+  'key changed': 'changed a key',
   'key expiry set': 'set the expiry of a key',
   'member added': 'became a member',
   'member invited': 'invited someone',

@@ -24,6 +24,7 @@ export function KeyPage ({ csrf, shown: key, now, mayChange, lastDay, trouble }:
   return (
     <>
       <Heading title={key.name}>
+        {canEnd ? <a class='button' href={keyPath(key.keyId, 'rename')}>Rename</a> : ''}
         {canEnd && key.successor === undefined ? <a class='button' href={keyPath(key.keyId, 'roll')}>Roll</a> : ''}
         {canEnd ? <a class='button button-danger' href={keyPath(key.keyId, 'revoke')}>Revoke</a> : ''}
       </Heading>

@@ -13,6 +13,7 @@ import { keyListing, KeysPage } from './list.js'
 import { NewKeyPage } from './new.js'
 import { KeyPage } from './page.js'
 import { isPending, ReachPage } from './reach.js'
+import { RenamePage } from './rename.js'
 import { RevokePage } from './revoke.js'
 import { overlaps, RollPage } from './roll.js'
 import { SecretPage } from './secret.js'
@@ -33,6 +34,8 @@ export async function keyRoutes (scope: FastifyInstance, parts: DashboardParts):
     return await orAgain(() => create(request, reply, parts), refusal => createAgain(request, reply, { refusal, parts }))
   })
   scope.get<KeyRequest>('/keys/:keyId', async (request, reply) => await showOne(request, reply, { parts }))
+  scope.get<KeyRequest>('/keys/:keyId/rename', async (request, reply) => await ask(request, reply, { title: 'Rename key', page: RenamePage }))
+  scope.post<KeyRequest>('/keys/:keyId/rename', async (request, reply) => await orAgain(() => rename(request, reply), refusal => renameAgain(request, reply, refusal)))
   scope.get<KeyRequest>('/keys/:keyId/roll', async (request, reply) => await ask(request, reply, { title: 'Roll key', page: RollPage }))
   scope.post<KeyRequest>('/keys/:keyId/roll', async (request, reply) => await roll(request, reply, parts))
   scope.get<KeyRequest>('/keys/:keyId/revoke', async (request, reply) => await ask(request, reply, { title: 'Revoke key', page: RevokePage }))
@@ -92,6 +95,16 @@ async function ask ({ desk, params }: FastifyRequest<KeyRequest>, reply: Fastify
   return await reply.page(title, <Page csrf={reply.generateCsrf()} shown={key} />, await factsOf(desk, key))
 }
 
+async function rename ({ desk, params, body }: FastifyRequest<KeyRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const { keyId } = await desk.changeKey(params.keyId, { name: field(body, 'name') })
+  return reply.done(keyPath(keyId), 'Key renamed.')
+}
+
+async function renameAgain (request: FastifyRequest<KeyRequest>, reply: FastifyReply, refusal: ControlRefused): Promise<FastifyReply> {
+  const Again = ({ csrf, shown }: { readonly csrf: string, readonly shown: Key }) => <RenamePage csrf={csrf} shown={shown} name={field(request.body, 'name')} trouble={troubleOf(refusal)} />
+  return await ask(request, reply.code(statusOf(refusal)), { title: 'Rename key', page: Again })
+}
+
 async function roll ({ desk, params, body }: FastifyRequest<KeyRequest>, reply: FastifyReply, { gatewayUrl }: DashboardParts): Promise<FastifyReply> {
   const made = await desk.rollKey(params.keyId, overlapMs(field(body, 'overlap')))
   const { previous } = made
@@ -109,7 +122,7 @@ async function expire ({ desk, params, body }: FastifyRequest<KeyRequest>, reply
   requireAdmin(desk.actor)
   const end = endOfLastDay(field(body, 'lastDay'))
   if (end === undefined) throw new ControlRefused('invalid', 'Choose the last day of the key.', 'expiresAt')
-  const { keyId } = await desk.expireKey(params.keyId, end)
+  const { keyId } = await desk.changeKey(params.keyId, { expiresAt: end })
   return reply.done(keyPath(keyId), 'Last day set.')
 }
 
