@@ -3,6 +3,9 @@ export const home = '/dashboard'
 
 const segment = encodeURIComponent
 
+/** Where people sign in. */
+export const signInPath = `${home}/sign-in`
+
 /** The pages of an organization. */
 export const organizationPath = (tenantId: string, page = ''): string => `${home}/organizations/${segment(tenantId)}${page && `/${page}`}`
 

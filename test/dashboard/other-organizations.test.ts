@@ -88,11 +88,11 @@ test('a viewer sees every page of the organization, no form on it, and is refuse
   for (const route of own) {
     const before = dumpOf(gateway)
     const { status, html, headers } = await ask(viewer, { route, ids, csrf })
-    const isForm = route.method === 'GET' && /\/(new|rename|roll|revoke|remove|password)$/.test(route.path)
+    const isForm = route.method === 'GET' && /\/(new|rename|roll|revoke|remove|role|password)$/.test(route.path)
     t.equal(status, route.method === 'POST' || isForm ? 403 : 200, `${route.method} ${route.path}`)
     // A file to be kept has no links at all.
     if (!headers['content-disposition']) t.same([...html.matchAll(/<form[^>]*action="([^"]*)"/g)].map(([, action]) => action), ['/dashboard/sign-out'], `${route.path}: no form`)
-    t.same([...html.matchAll(/href="([^"]*\/(?:new|rename|roll|revoke|remove|password))"/g)], [], `${route.path}: no way to one`)
+    t.same([...html.matchAll(/href="([^"]*\/(?:new|rename|roll|revoke|remove|role|password))"/g)], [], `${route.path}: no way to one`)
     t.same(dumpOf(gateway), before, `${route.method} ${route.path}: nothing changed`)
   }
 })

@@ -3,6 +3,7 @@ import type { Invitation, Member } from '../../control/members.js'
 import { Badge, Cell, Empty, Heading, Links, Row, Table, Time, TimeOr, TroubleNotice } from '../elements.js'
 import type { Trouble } from '../form.js'
 import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
+import { otherRole } from './role.js'
 import { Listed, type Listing } from '../listing.js'
 import { invitationPath, memberPath, peoplePath } from '../paths.js'
 
@@ -50,7 +51,7 @@ const roleTexts: Readonly<Record<Role, string>> = {
   viewer: 'sees everything, changes nothing'
 }
 
-function Members ({ csrf, tenantId, listing, mayChange }: MemberList) {
+function Members ({ tenantId, listing, mayChange }: MemberList) {
   const columns = ['Name', 'Email', 'Role', 'Last sign-in', 'Member since', ...(mayChange ? ['Actions'] : [])]
   return (
     <Table label='Members' columns={columns}>
@@ -61,25 +62,21 @@ function Members ({ csrf, tenantId, listing, mayChange }: MemberList) {
           <Cell of='Role'><Badge tone='neutral' text={member.role} /></Cell>
           <Cell of='Last sign-in'><TimeOr at={member.lastSignInAt} otherwise='never' /></Cell>
           <Cell of='Member since'><Time at={member.createdAt} /></Cell>
-          {mayChange ? <Cell of='Actions'><MemberActions csrf={csrf} tenantId={tenantId} member={member} /></Cell> : ''}
+          {mayChange ? <Cell of='Actions'><MemberActions tenantId={tenantId} member={member} /></Cell> : ''}
         </Row>
       ))}
     </Table>
   )
 }
 
-function MemberActions ({ csrf, tenantId, member }: { readonly csrf: string, readonly tenantId: string | undefined, readonly member: Member }) {
-  const { memberId, name, role, isFromProvider } = member
-  const other = role === 'admin' ? 'viewer' : 'admin'
+function MemberActions ({ tenantId, member }: { readonly tenantId: string | undefined, readonly member: Member }) {
+  const { memberId, name, isFromProvider } = member
+  const other = otherRole(member)
   return (
     <Links>
       {tenantId === undefined || isFromProvider
         ? ''
-        : (
-          <PostForm action={memberPath(memberId, 'role')} csrf={csrf} inline>
-            <button type='submit' name='role' value={other} class='link' aria-label={`Make ${other}: ${name}`} safe>{`Make ${other}`}</button>
-          </PostForm>
-          )}
+        : <a href={memberPath(memberId, 'role')} aria-label={`Make ${other}: ${name}`} safe>{`Make ${other}`}</a>}
       {isFromProvider ? '' : <a href={memberPath(memberId, 'password')} aria-label={`Reset password of ${name}`}>Reset password</a>}
       <a href={memberPath(memberId, 'remove')} aria-label={`Remove ${name}`}>Remove</a>
     </Links>

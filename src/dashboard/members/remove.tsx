@@ -1,17 +1,17 @@
-import type { Member } from '../../control/members.js'
 import { Heading, TimeOr } from '../elements.js'
 import { PostForm, Send } from '../forms.js'
 import { memberPath, peoplePath } from '../paths.js'
+import type { AskedMember } from './role.js'
 
 const backAgain = 'They are signed out everywhere at once, but come back with their next sign-in unless they are removed at the provider too.'
 
 /** Asks whether a member is really to be removed. */
-export function RemovePage ({ csrf, member }: { readonly csrf: string, readonly member: Member }) {
+export function RemovePage ({ csrf, member, isOwn }: AskedMember) {
   return (
     <>
       <Heading title={`Remove ${member.name}?`} />
       <p><span safe>{member.email}</span>, last sign-in: <TimeOr at={member.lastSignInAt} otherwise='never' /></p>
-      <p>{member.isFromProvider ? backAgain : 'They are signed out everywhere at once and can’t sign in again.'} Keys and tokens that they created keep working, and so do open invitations: withdraw those that you do not trust.</p>
+      <p>{isOwn ? 'This is you. ' : ''}{member.isFromProvider ? backAgain : 'They are signed out everywhere at once and can’t sign in again.'} Keys and tokens that they created keep working, and so do open invitations: withdraw those that you do not trust.</p>
       <PostForm action={memberPath(member.memberId, 'remove')} csrf={csrf}>
         <Send label='Remove' cancel={peoplePath(member.tenantId)} isDangerous />
       </PostForm>

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Role } from '../../actor.js'
 import { newOnce } from '../../control/context.js'
-import type { Invitation, Member } from '../../control/members.js'
+import type { Invitation } from '../../control/members.js'
 import { requireAdmin } from '../../control/permissions.js'
 import type { ControlRefused } from '../../control/refused.js'
 import { field, orAgain, statusOf, troubleOf } from '../form.js'
@@ -10,9 +10,10 @@ import { InvitationPage } from './invitation.js'
 import { MembersPage } from './list.js'
 import { NewPasswordPage, ResetPasswordPage } from './password.js'
 import { RemovePage } from './remove.js'
+import { RolePage, type AskedMember } from './role.js'
 import { listingOf } from '../listing.js'
 import { mayChange, onlyOperators, type OrganizationRequest } from '../organization-requests.js'
-import { home, peoplePath } from '../paths.js'
+import { home, peoplePath, signInPath } from '../paths.js'
 import type { DashboardParts } from '../parts.js'
 
 interface MemberRequest { Params: { readonly memberId: string } }
@@ -29,6 +30,7 @@ export async function memberRoutes (scope: FastifyInstance, parts: DashboardPart
     if (parts.settings.localAccounts) invitationRoute(scope, parts, people)
   }
   scope.post<InvitationRequest>('/invitations/:invitationId/withdraw', async (request, reply) => await withdraw(request, reply))
+  scope.get<MemberRequest>('/members/:memberId/role', async (request, reply) => await ask(request, reply, { title: 'Change role', page: RolePage }))
   scope.post<MemberRequest>('/members/:memberId/role', async (request, reply) => await changeRole(request, reply))
   scope.get<MemberRequest>('/members/:memberId/remove', async (request, reply) => await ask(request, reply, { title: 'Remove member', page: RemovePage }))
   scope.post<MemberRequest>('/members/:memberId/remove', async (request, reply) => await remove(request, reply))
@@ -71,23 +73,24 @@ async function withdraw ({ desk, params }: FastifyRequest<InvitationRequest>, re
   return reply.done(peoplePath(tenantId), `Invitation of ${email} withdrawn.`)
 }
 
-async function changeRole ({ desk, params, body }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
-  const { tenantId, name, role } = await desk.changeMemberRole(params.memberId, field(body, 'role') as Role)
+async function changeRole ({ desk, params, body, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const { tenantId, name, role, memberId } = await desk.changeMemberRole(params.memberId, field(body, 'role') as Role)
+  if (memberId === self.memberId) return reply.done(signInPath, `You are now ${role}. Sign in again.`)
   return reply.done(peoplePath(tenantId), `${name} is now ${role}.`)
 }
 
-interface Question { readonly title: string, readonly page: (asked: { readonly csrf: string, readonly member: Member }) => JSX.Element }
+interface Question { readonly title: string, readonly page: (asked: AskedMember) => JSX.Element }
 
 /** Asks before something is done with a member. */
-async function ask ({ desk, params }: FastifyRequest<MemberRequest>, reply: FastifyReply, { title, page: Page }: Question): Promise<FastifyReply> {
+async function ask ({ desk, params, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply, { title, page: Page }: Question): Promise<FastifyReply> {
   const member = await desk.findMember(params.memberId)
   requireAdmin(desk.actor)
-  return await reply.page(title, <Page csrf={reply.generateCsrf()} member={member} />, await factsOf({ desk }, member.tenantId))
+  return await reply.page(title, <Page csrf={reply.generateCsrf()} member={member} isOwn={member.memberId === self.memberId} />, await factsOf({ desk }, member.tenantId))
 }
 
 async function remove ({ desk, params, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
   const { tenantId, name, memberId } = await desk.removeMember(params.memberId)
-  return memberId === self.memberId ? reply.redirect(home, 303) : reply.done(peoplePath(tenantId), `${name} removed.`)
+  return memberId === self.memberId ? reply.done(signInPath, 'You are no longer a member.') : reply.done(peoplePath(tenantId), `${name} removed.`)
 }
 
 async function resetPassword ({ desk, params }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
