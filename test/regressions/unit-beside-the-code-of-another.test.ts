@@ -10,7 +10,7 @@ test('a quantity whose unit or code changes does not keep the other one of the o
   const { secret } = await createKey()
   const sent = async (method: string, path: string, body: unknown): Promise<any> => {
     const response = await fetch(`${url}/v1/${path}`, { method, headers: { 'x-api-key': secret, 'content-type': 'application/json' }, body: JSON.stringify(body) })
-    return (await response.json()).data
+    return (await response.json() as any).data
   }
   const { id: patientId } = await sent('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
   const changedBy = async (valueQuantity: unknown): Promise<unknown> => {
