@@ -5,7 +5,7 @@ import { simpleQuantity } from '../datatypes/quantities.js'
 import type { Codec } from '../kit/codec.js'
 import { datatype } from '../kit/datatype.js'
 import type { Element } from '../kit/element.js'
-import { at, isElement, itemsAt } from '../kit/path.js'
+import { at, isElement, itemsAt, withAt } from '../kit/path.js'
 import type { Rule } from '../kit/rule.js'
 import { backbone } from '../kit/structure.js'
 import { exists } from '../kit/exists.js'
@@ -27,11 +27,22 @@ const asNeeded: Element<boolean> = {
   schema: boolean.codec.schema
 }
 
+/** A part of how often it is taken. The stored code of the same, such as BID, is a whole statement of it in R4, and goes when the part changes. */
+function timed<T> (part: Element<T>): Element<T> {
+  return {
+    ...part,
+    write (instruction, value) {
+      const after = part.write(instruction, value)
+      return after === instruction ? instruction : withAt(after, 'timing.code', undefined)
+    }
+  }
+}
+
 const instruction = backbone({
   dose: ofFirst('doseAndRate', simpleQuantity('doseQuantity', { choice: 'dose' })),
-  frequency: positiveInteger('timing.repeat.frequency'),
-  period: length('timing.repeat.period'),
-  periodUnit: code(unitsOfTime)('timing.repeat.periodUnit'),
+  frequency: timed(positiveInteger('timing.repeat.frequency')),
+  period: timed(length('timing.repeat.period')),
+  periodUnit: timed(code(unitsOfTime)('timing.repeat.periodUnit')),
   route: concept('route'),
   asNeeded
 }, {
