@@ -1,5 +1,6 @@
 import { monthAfter, type Month } from '../../limits/month.js'
 import type { Mode } from '../../mode.js'
+import type { Key } from '../../control/keys.js'
 import type { UsageTotal } from '../../control/usage-totals.js'
 import { Empty, Heading } from '../elements.js'
 import { Chart } from './chart.js'
@@ -18,7 +19,8 @@ interface UsageOfMonth {
   /** The most used first. */
   readonly keys: readonly UsageTotal[]
   readonly resources: readonly UsageTotal[]
-  readonly keyNames: ReadonlyMap<string, string>
+  /** By id. */
+  readonly known: ReadonlyMap<string, Pick<Key, 'name' | 'hint'>>
 }
 
 /** What the keys of an organization were used for in a month. */
@@ -69,7 +71,7 @@ function NoUse ({ tenantId, month, mode }: UsageOfMonth) {
 }
 
 function Use (usage: UsageOfMonth) {
-  const { mode, month, days, keys, resources, keyNames } = usage
+  const { mode, month, days, keys, resources, known } = usage
   const total = days.reduce((sum, day) => ({ requests: sum.requests + day.requests, errors: sum.errors + troubles(day), refused: sum.refused + day.refused }), { requests: 0, errors: 0, refused: 0 })
   const sentence = `${countOf(total.requests, 'request')} with ${mode} keys in ${monthText(month)}: ${countOf(total.errors, 'error')}, ${countText(total.refused)} refused.`
   return (
@@ -83,7 +85,7 @@ function Use (usage: UsageOfMonth) {
       </section>
       <section>
         <h2>By key</h2>
-        <CountTable label='Requests by key' first='Key' rows={keys.map(one => ({ name: keyNames.get(one.of!) ?? one.of!, href: keyPath(one.of!), total: one }))} />
+        <CountTable label='Requests by key' first='Key' rows={keys.map(one => ({ ...known.get(one.of!) ?? { name: one.of! }, href: keyPath(one.of!), total: one }))} />
       </section>
       <section>
         <h2>By resource</h2>
@@ -112,16 +114,25 @@ function countsText (total: UsageTotal): string {
   return `${countOf(total.requests, 'request')}, ${countOf(troubles(total), 'error')}, ${countText(total.refused)} refused`
 }
 
-interface CountRow { readonly name: string, readonly href?: string, readonly total: UsageTotal }
+interface CountRow {
+  readonly name: string
+  /** The last characters of a key's secret: keys may have one name, as those that were rolled do. */
+  readonly hint?: string
+  readonly href?: string
+  readonly total: UsageTotal
+}
 
 function CountTable ({ label, first, rows }: { readonly label: string, readonly first: string, readonly rows: readonly CountRow[] }) {
   return (
     <table class='counts' aria-label={label}>
       <thead><tr>{[first, 'Requests', 'Errors', 'Refused'].map(column => <th scope='col' safe>{column}</th>)}</tr></thead>
       <tbody>
-        {rows.map(({ name, href, total }) => (
+        {rows.map(({ name, hint, href, total }) => (
           <tr>
-            <th scope='row'>{href === undefined ? <span safe>{name}</span> : <a href={href} safe>{name}</a>}</th>
+            <th scope='row'>
+              {href === undefined ? <span safe>{name}</span> : <a href={href} safe>{name}</a>}
+              {hint === undefined ? '' : <>{' '}<code class='beneath' safe>{`…${hint}`}</code></>}
+            </th>
             {[total.requests, troubles(total), total.refused].map(count => <td safe>{countText(count)}</td>)}
           </tr>
         ))}

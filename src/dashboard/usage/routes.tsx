@@ -36,7 +36,7 @@ async function show (request: FastifyRequest<OrganizationRequest>, reply: Fastif
     desk.listKeys(tenantId)
   ])
   const usage = { tenantId, month, thisMonth: monthOf(now.toISOString()), mode, days: days.totals, keys: keys.totals, resources: resources.totals }
-  return await reply.page('Usage', <UsagePage {...usage} keyNames={new Map(named.map(({ keyId, name }) => [keyId, name]))} />, { organization })
+  return await reply.page('Usage', <UsagePage {...usage} known={new Map(named.map(key => [key.keyId, key]))} />, { organization })
 }
 
 /** The mode that is wished; without a wish the live one, unless only test keys were used. */
