@@ -103,7 +103,7 @@ const writes = ({ send }: Fhir, value: string): ReadonlyArray<readonly [string, 
 async function several (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   for (let i = 0; i < 2; i++) await fhir.send('POST', '/Patient', patient(mrn('1')))
-  for (const [name, write] of writes(fhir, '1')) isRefused(t, await write(), { status: 412, code: 'conflict' }, name)
+  for (const [name, write] of writes(fhir, '1')) isRefused(t, await write(), { status: 412, code: 'multiple-matches' }, name)
   t.strictSame([await total(fhir), await total(fhir, '_summary=count&active=true')], [2, 0])
 }
 

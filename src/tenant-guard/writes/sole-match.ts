@@ -39,7 +39,8 @@ export async function soleChangeable (door: Door, criteria: Criteria): Promise<S
   return found
 }
 
-/** Criteria that more than one record meets. */
+/** Criteria that more than one record meets. Its code tells it from a version that has changed, after which a client tries again. */
 export function severalMatch (): Failure {
-  return new Failure('PRECONDITION_FAILED', { message: 'Several records match the criteria. Narrow them, or use the id of the record.' })
+  const message = 'Several records match the criteria. Narrow them, or use the id of the record.'
+  return new Failure('PRECONDITION_FAILED', { message, issues: [{ severity: 'error', code: 'multiple-matches', diagnostics: message }] })
 }
