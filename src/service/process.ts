@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
-import { destination, pino } from 'pino'
+import { pino } from 'pino'
 import type { Config } from '../config.js'
 import { loadConfig } from '../config/load.js'
+import { logDestination } from '../gateway/log-destination.js'
 import { logOptions } from '../gateway/log.js'
 import { openService, type Service } from '../service.js'
 import { announcement } from './announcement.js'
@@ -41,8 +42,9 @@ export async function startProcess ({ config, role }: StartOptions, { environmen
 
 async function run (environment: NodeJS.ProcessEnv, out: StartSurroundings['out']): Promise<void> {
   const config = loadConfig(environment)
-  const log = pino(logOptions(config.logLevel), destination(2))
-  const service = await openService(config, { environment, version, isAcquainted: true, now: () => new Date(), log })
+  const now = (): Date => new Date()
+  const log = pino(logOptions(config.logLevel), logDestination(2, now))
+  const service = await openService(config, { environment, version, isAcquainted: true, now, log })
   try {
     out(await begin(service, config))
   } catch (error) {

@@ -1,0 +1,65 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, constants, openSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { logDestination } from '../../src/gateway/log-destination.js'
+import { buildMain } from '../harness/built.js'
+import { freePort } from '../harness/free-port.js'
+import { until } from '../harness/until.js'
+
+const main = buildMain()
+
+/** Runs the built gateway with its log at an open file. */
+async function run (t: Test, log: number) {
+  const port = await freePort()
+  const { PATH = '' } = process.env
+  const child = spawn(process.execPath, [main], { env: { PATH, CLINIGATE_DATA: t.testdir(), PORT: String(port) }, stdio: ['ignore', 'pipe', log] })
+  let said = ''
+  child.stdout!.on('data', chunk => { said += chunk })
+  const ended = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  const ask = async () => await fetch(`http://127.0.0.1:${port}/v1/patients`, { signal: AbortSignal.timeout(5_000) }).then(({ status }) => status, () => 0)
+  await until(() => said.includes('live key'))
+  return { child, ended, ask }
+}
+
+// It tried to write the same line for ever, and answered nothing more.
+t.test('a gateway whose log is on a full disk answers as before, and ends when it is asked to', { timeout: 120_000 }, async t => {
+  const log = openSync('/dev/full', 'w')
+  t.teardown(() => closeSync(log))
+  const { child, ended, ask } = await run(t, log)
+  for (let i = 0; i < 5; i++) t.equal(await ask(), 401)
+  child.kill('SIGTERM')
+  t.strictSame(await ended, [0, null])
+})
+
+t.test('a log that has room again goes on, each line by itself, and says how many lines are missing', async t => {
+  const pipe = join(t.testdir(), 'pipe')
+  execFileSync('mkfifo', [pipe])
+  const fd = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK)
+  t.teardown(() => closeSync(fd))
+  const read = (): string => {
+    const place = Buffer.alloc(1_000_000)
+    return place.toString('utf8', 0, readSync(fd, place))
+  }
+  const { write } = logDestination(fd, () => new Date(0))
+  for (let n = 1; n <= 10; n++) write(`${JSON.stringify({ n, text: 'x'.repeat(9_000) })}\n`)
+  const [cut, ...whole] = read().split('\n').toReversed()
+  const written = whole.length
+  t.match(cut, `{"n":${written + 1},"text":"xxx`)
+  for (const n of [11, 12]) write(`{"n":${n}}\n`)
+  const [rest, ...lines] = read().trimEnd().split('\n')
+  t.equal(rest, '', 'the line that was cut ends here')
+  t.strictSame(lines.map(line => JSON.parse(line)), [{ level: 40, time: 0, lines: 10 - written, msg: 'log lines before this one could not be written' }, { n: 11 }, { n: 12 }])
+})
+
+t.test('a log that nobody reads any more is passed over', async t => {
+  const fd = openSync('/dev/null', 'r')
+  t.teardown(() => closeSync(fd))
+  const { write } = logDestination(fd, () => new Date(0))
+  for (let i = 0; i < 3; i++) t.doesNotThrow(() => write('{"n":1}\n'))
+})
