@@ -18,6 +18,9 @@ const unfinishedMs = 7 * 24 * hourMs
 /** What nobody's gateway deletes is forgotten after as long again, and with the key of its files. */
 const unsweptMs = unfinishedMs
 
+/** Longer than a job in trouble is left alone. */
+const longestPauseMs = 10 * 60_000
+
 /** Ids of one statement. */
 const idsAtOnce = 500
 
@@ -76,6 +79,7 @@ export class JobStore implements Jobs {
   }
 
   async claim (worker: Worker): Promise<Claimed | undefined> {
+    await this.#heedClock(worker)
     // Mostly there is nothing to do, which a look without a turn tells.
     if (await this.#next(this.#db, worker) === undefined) return undefined
     return await this.#db.transaction().execute(async trx => {
@@ -155,6 +159,16 @@ export class JobStore implements Jobs {
       .where(({ selectFrom }) => selectFrom('jobs as held').select(eb => eb.fn.countAll<number>().as('count'))
         .whereRef('held.tenantId', '=', 'jobs.tenantId').where('held.leasedUntil', '>', now), '<', perTenant)
       .orderBy('createdAt').orderBy('id').limit(1).executeTakeFirst()
+  }
+
+  /** Once the clock was set back, a lease lasts from now on, since whoever has it may still work, and no pause waits for the old time. */
+  async #heedClock ({ storeId, leaseMs }: Worker): Promise<void> {
+    const [lastLease, lastPause] = [this.#at(leaseMs), this.#at(longestPauseMs)]
+    const found = await this.#db.selectFrom('jobs').select('id').where('storeId', '=', storeId)
+      .where(eb => eb.or([eb('leasedUntil', '>', lastLease), eb('notBefore', '>', lastPause)])).limit(1).executeTakeFirst()
+    if (found === undefined) return
+    await this.#db.updateTable('jobs').set({ leasedUntil: lastLease }).where('storeId', '=', storeId).where('leasedUntil', '>', lastLease).execute()
+    await this.#db.updateTable('jobs').set({ notBefore: this.#at() }).where('storeId', '=', storeId).where('notBefore', '>', lastPause).execute()
   }
 
   #held ({ jobId, number }: Lease) {

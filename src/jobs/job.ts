@@ -136,7 +136,7 @@ export interface Worker {
   readonly storeId: string
   /** Jobs of one organization that are worked on at a time, over all gateways. */
   readonly perTenant: number
-  /** For how long a job is this worker's, unless it is saved before. */
+  /** For how long a job is this worker's, unless it is saved before; the same for all workers of a store, since a lease that ends later was given before the clock was set back. */
   readonly leaseMs: number
 }
 
