@@ -3,6 +3,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { backoff } from '../backoff.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
+import { sayWhen } from '../envelope/say-when.js'
 import type { Claimed, JobChange, Jobs } from '../jobs/job.js'
 import { Loop } from '../loop.js'
 import type { Spool } from './spool/files.js'
@@ -171,7 +172,7 @@ export class RunningJob {
   async #fail ({ code, message, status, cause }: Failure): Promise<void> {
     this.#log.warn({ code, ...status >= 500 && { err: cause } }, 'a bulk job failed')
     const { jobs, leaseMs } = this.#parts
-    const saved = await jobs.save(this.#claimed.lease, { end: { status: 'failed', failure: { code, message } } }, leaseMs)
+    const saved = await jobs.save(this.#claimed.lease, { end: { status: 'failed', failure: { code, message: sayWhen(message) } } }, leaseMs)
     if (saved === 'cancelled') await jobs.release(this.#claimed.lease)
   }
 }
