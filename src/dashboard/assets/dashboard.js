@@ -41,15 +41,22 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
 /** Whoever stops the answer may press again after this time. */
 const pressedForMs = 10_000
 const sent = new WeakSet()
+let isServed = false
 
 // A second press would take the place of the first, whose answer may show a secret that is shown only once.
 for (const form of document.querySelectorAll('form[method=post]')) {
   form.addEventListener('submit', event => {
     if (sent.has(form)) event.preventDefault()
     sent.add(form)
+    isServed = true
     setTimeout(() => sent.delete(form), pressedForMs)
   })
 }
+
+// The way back in the browser may show the page as it was left: with a form that makes nothing a second time.
+window.addEventListener('pageshow', ({ persisted }) => {
+  if (persisted && isServed) window.location.reload()
+})
 
 // The way back in the browser must not show a secret again.
 window.addEventListener('pagehide', () => {
