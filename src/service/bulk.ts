@@ -40,8 +40,8 @@ const noticedFailures = 7
 export function openBulk (config: Config, parts: BulkParts, closers: Closers): OpenBulk {
   const { bulk: settings, dataDirectory, control } = config
   const { link: { jobs: kept }, keys, url, now, log } = parts
-  const { directory = join(dataDirectory, 'bulk'), jobsAtOnce, jobsPerOrganization, reserveBytes } = settings
-  const spool = new Spool({ directory, reserveBytes })
+  const { directory = join(dataDirectory, 'bulk'), jobsAtOnce, jobsPerOrganization, organizationBytes, reserveBytes } = settings
+  const spool = new Spool({ directory, organizationBytes, reserveBytes })
   const woken: Told = {}
   const bulk: Bulk = { ...parts, spool, jobs: telling(kept, woken) }
   const { exports, end, ...ofExports } = exportParts(bulk)

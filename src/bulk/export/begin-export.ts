@@ -12,7 +12,7 @@ export interface ExportStart {
 /** Makes a job of an export, to be worked on by whichever gateway reaches its files. */
 export async function beginExport ({ jobs, spool }: ExportStart, owner: JobOwner, request: ExportRequest): Promise<Job> {
   await requireFewUnfinished(jobs, owner)
-  const { files, ...made } = await spool.begin()
+  const { files, ...made } = await spool.begin(owner)
   try {
     return await jobs.create({ ...made, owner: ownerOf(owner), request: await sealedRequest(files, request) })
   } catch (error) {

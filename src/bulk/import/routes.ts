@@ -5,7 +5,7 @@ import { pairsIn, printable, queryOf, refused } from '../../envelope/query.js'
 import { plainTypes, refuseEncoded, requireUtf8 } from '../../envelope/body.js'
 import { ndjsonTypes } from '../downloads.js'
 import { inflated } from './bounded.js'
-import { invalid, sourcesIn, startImport, typeNamed, type Input, type StartOptions, type Wish } from './start-import.js'
+import { invalid, sourcesIn, startImport, typeNamed, type Asked, type StartOptions, type Wish } from './start-import.js'
 
 /** What the route needs. */
 interface ImportRouteOptions extends StartOptions {
@@ -25,13 +25,11 @@ export async function importRoute (scope: FastifyInstance, options: ImportRouteO
   })
 }
 
-interface Asked { readonly wish: Wish, readonly input: Input }
-
 const isLines = (body: unknown): body is AsyncIterable<Buffer> => typeof body === 'object' && body !== null && Symbol.asyncIterator in body
 
 function streamed (request: FastifyRequest, input: AsyncIterable<Buffer>): Asked {
   requireUtf8(request.headers['content-type'] ?? '')
-  return { wish: wishOf(queryIn(request)), input }
+  return { wish: wishOf(queryIn(request)), input, announced: Number(request.headers['content-length'] ?? 0) }
 }
 
 function inJson (request: FastifyRequest, { rules }: ImportRouteOptions): Asked {

@@ -27,13 +27,16 @@ export type Input = AsyncIterable<Buffer> | string | readonly Source[]
 /** How an import is to be done. */
 export type Wish = Pick<ImportRequest, 'type' | 'dryRun'>
 
+/** What a client asks for; `announced` is how many bytes it said that it will send. */
+export interface Asked { readonly wish: Wish, readonly input: Input, readonly announced?: number }
+
 const mostSources = 1_000
 
 /** Starts an import once its input is whole; when that does not come, nothing remains. */
-export async function startImport ({ jobs, spool, url }: StartOptions, caller: Caller, { wish, input }: { readonly wish: Wish, readonly input: Input }): Promise<Job> {
+export async function startImport ({ jobs, spool, url }: StartOptions, caller: Caller, { wish, input, announced }: Asked): Promise<Job> {
   // Before a long upload; the control plane, which might not take the job either, is asked here.
   await requireFewUnfinished(jobs, caller)
-  const { files, ...made } = await spool.begin()
+  const { files, ...made } = await spool.begin(caller, announced)
   try {
     const checkpoint = await store(files, input)
     return await jobs.create({ ...made, checkpoint, progress: { ...checkpoint.input && { total: checkpoint.input.lines }, processed: 0, failed: 0 }, owner: ownerOf(caller), request: { kind: 'import', ...wish, url } })

@@ -19,6 +19,8 @@ interface WriterOptions extends ReaderOptions {
   readonly mark?: string | undefined
   /** Throws when too little is left of the disk. */
   readonly requireRoom: () => Promise<void>
+  /** Counts what is about to be written, and how far the file reaches then; throws when that is too much for whoever the job is of. */
+  readonly take: (bytes: number, fileBytes: number) => Promise<void>
   /** Throws when somebody else may be writing. */
   readonly requireHeld: () => void
 }
@@ -164,6 +166,7 @@ class SealingWriter implements FileWriter {
   }
 
   async #put (parts: readonly Buffer[], length: number): Promise<void> {
+    await this.#options.take(length, this.#place + length)
     this.#unlooked += length
     if (this.#unlooked >= lookedAfterBytes) {
       await this.#options.requireRoom()

@@ -1,23 +1,28 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { mkdir, readdir, rm, stat, statfs } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { isJobId, type Job } from '../../jobs/job.js'
+import { isJobId, type Job, type JobScope } from '../../jobs/job.js'
 import { base32, randomText } from '../../keys/random-text.js'
 import { madeDirectory } from '../../made-directory.js'
 import { madeOnce } from '../../made-once.js'
 import { bytesOf, type ReaderOptions } from './file-reader.js'
 import { openWriter } from './file-writer.js'
+import { Holdings, ownerMark } from './holdings.js'
 import { PieceList, plainBytesOf } from './pieces.js'
 import { inTrouble, noRoom } from './spool-trouble.js'
 import type { JobFiles } from '../work.js'
 
-/** Where the spool is, and what it leaves of the disk to others. */
+/** Where the spool is, what it leaves of the disk to others, and the most that the files of one organization may take up. */
 interface SpoolOptions {
   readonly directory: string
   readonly reserveBytes: number
+  readonly organizationBytes?: number
 }
+
+/** A job as its files are found by; without its owner, they are not held to what an organization may have. */
+type SpooledJob = Pick<Job, 'id' | 'fileKey'> & { readonly owner?: JobScope }
 
 /** What a new job's files are found and read by. */
 type NewFiles = Pick<Job, 'id' | 'fileKey' | 'storeId'> & { readonly files: JobFiles }
@@ -31,30 +36,42 @@ export class Spool {
   /** The id of this directory: only who sees it can work on a job that names it. */
   readonly storeId: string
   readonly #options: SpoolOptions
+  readonly #holdings: Holdings
 
   /** Opens the directory; makes it, and its id, where they are missing. */
   constructor (options: SpoolOptions) {
     this.#options = options
+    this.#holdings = new Holdings({ directory: options.directory, most: options.organizationBytes ?? Infinity })
     madeDirectory(options.directory)
     this.storeId = storeIdIn(options.directory)
   }
 
-  /** A place for the files of a job that is to be. */
-  async begin (): Promise<NewFiles> {
+  /**
+   * A place for the files of a job that is to be, of which so many bytes are announced.
+   * @throws {Failure} RATE_LIMITED or PAYLOAD_TOO_LARGE when its owner has no room for them
+   */
+  async begin (owner?: JobScope, bytes = 0): Promise<NewFiles> {
     const made = { id: `job-${randomText(base32, 26)}`, fileKey: randomBytes(32).toString('base64') }
+    if (owner !== undefined) await inTrouble(() => this.#holdings.require(ownerMark(owner), bytes))
     await inTrouble(() => mkdir(this.#folder(made.id), { mode: 0o700 }))
-    return { ...made, storeId: this.storeId, files: this.of(made) }
+    if (owner !== undefined) await inTrouble(() => writeFile(join(this.#folder(made.id), ownerMark(owner)), '', { mode: 0o600 }))
+    return { ...made, storeId: this.storeId, files: this.of({ ...made, ...owner !== undefined && { owner } }) }
   }
 
   /** The files of a job of this spool. `requireHeld` throws when whoever has them may no longer write. */
-  of ({ id, fileKey }: Pick<Job, 'id' | 'fileKey'>, requireHeld = () => {}): JobFiles {
+  of ({ id, fileKey, owner }: SpooledJob, requireHeld = () => {}): JobFiles {
     const folder = this.#folder(id)
     const key = Buffer.from(fileKey, 'base64')
-    const requireRoom = async (): Promise<void> => await inTrouble(() => this.#requireRoom(folder))
+    const mark = owner && ownerMark(owner)
+    const take = async (bytes: number, fileBytes: number): Promise<void> => { if (mark !== undefined) await this.#holdings.take(mark, bytes, fileBytes) }
+    const requireRoom = async (): Promise<void> => {
+      await inTrouble(() => take(0, 0))
+      await inTrouble(() => this.#requireRoom(folder))
+    }
     const path = (name: string): string => join(folder, requireFileName(name))
     const parts = (name: string) => ({ path: path(name), listPath: path(name) + listSuffix, secret: { key, name } })
     return {
-      write: async (name, from = 0, mark) => await openWriter({ ...parts(name), from, mark, requireRoom, requireHeld }),
+      write: async (name, from = 0, state) => await openWriter({ ...parts(name), from, mark: state, requireRoom, take, requireHeld }),
       read: (name, range) => Readable.from(bytesOf(parts(name), range), { objectMode: false, highWaterMark: readBytes }),
       size: async name => await sizeOf(parts(name)),
       path,

@@ -12,6 +12,21 @@ export function noRoom (cause: unknown): Failure {
   })
 }
 
+const howToMakeRoom = 'Wait for jobs to end, cancel some with DELETE /v1/bulk/jobs/<jobId>, or delete files that you no longer need with DELETE /v1/fhir/_export/<jobId>. They are deleted a day after their job ended.'
+
+/** The files of one organization take up what they may of a disk that all organizations share. */
+export function tooMuchHeld (most: number): Failure {
+  return new Failure('RATE_LIMITED', {
+    message: `The files of your organization's bulk jobs would take up more than ${most} bytes. ${howToMakeRoom}`,
+    headers: { 'retry-after': retryAfterSeconds }
+  })
+}
+
+/** No room that is made helps. */
+export function tooLarge (most: number): Failure {
+  return new Failure('PAYLOAD_TOO_LARGE', { message: `The files of an organization's bulk jobs can take up ${most} bytes, and this is more. Import or export less at once, or ask the operator to raise bulk.organizationBytes.` })
+}
+
 /** A file is not as the gateway left it, so that nothing of it can be believed: it ends the job, or the download. */
 export function damaged (how: string): FinalFailure {
   return new FinalFailure('INTERNAL_ERROR', {
