@@ -6,13 +6,13 @@ import { AuditEvents, type AuditEventsParts } from '../../src/audit-log/audit-ev
 import type { AuditUnsent } from '../../src/audit-log/entry.js'
 import { Failure } from '../../src/envelope/failures.js'
 import type { JobOwner } from '../../src/jobs/job.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import type { AccessEvent, AccessEventFate } from '../../src/tenant-guard/access-events.js'
 import { json, startFaultyServer } from '../backends/faulty-server.js'
 import { importer } from '../bulk/importing.js'
 import { clientOf } from '../harness/client.js'
 import { fhirServer } from '../harness/fhir-server.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { until } from '../harness/until.js'
 import { provesAuditEvents } from './audit-events-contract.js'
 
@@ -25,14 +25,12 @@ async function startEventful (t: Test, settings: GatewaySettings = {}) {
 }
 
 test('each access is an AuditEvent of its own organization, in the sandbox', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.teardown(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   await provesAuditEvents(t, sandbox.url)
 })
 
 test('a gateway that is closed stores its last AuditEvents first, and none tells of another one', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.teardown(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const { gateway, lines } = await startEventful(t, { fhirUrl: sandbox.url })
   const client = await clientOf(gateway)
   for (let i = 0; i < 120; i++) await client.send('GET', 'patients/nobody')
@@ -43,8 +41,7 @@ test('a gateway that is closed stores its last AuditEvents first, and none tells
 })
 
 test('a bulk job is an AuditEvent, and an import can neither change nor forge one of the gateway\'s', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.teardown(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const { gateway, lines } = await startEventful(t, { fhirUrl: sandbox.url })
   const { tenantId, secret } = await gateway.createKey()
   const imports = importer(gateway, secret)

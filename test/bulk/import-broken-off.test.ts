@@ -11,11 +11,11 @@ import { IndexFile } from '../../src/bulk/import/index-file.js'
 import { Seal } from '../../src/bulk/import/result.js'
 import type { Job } from '../../src/jobs/job.js'
 import type { RecordUse } from '../../src/limits/record-quota.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { sealedCursors } from '../../src/tenant-guard/cursor.js'
 import type { Door } from '../../src/tenant-guard/door.js'
 import { importStore, type ImportStore } from '../../src/tenant-guard/import/import-store.js'
 import { ownershipCache } from '../../src/tenant-guard/ownership.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 
 const died = new Error('the process died')
 
@@ -23,11 +23,10 @@ const owner = { tenantId: 't-broken-off', mode: 'test', keyId: 'k', keyName: 'k'
 
 async function startScene (t: Test, lines: readonly unknown[]) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
+  const sandbox = await startTestSandbox(t)
   const backend = new HttpBackend({ name: 'sandbox', baseUrl: sandbox.url })
   t.after(async () => {
     await backend.close()
-    await sandbox.close()
     rmSync(directory, { recursive: true, force: true })
   })
   const spool = new Spool({ directory, reserveBytes: 0 })

@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { indexFile } from '../../src/bulk/import/import-job.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { ndjson } from './importing.js'
 import { startNativeScene, type NativeScene } from './native-importing.js'
 
@@ -14,8 +14,7 @@ const lines = [...patients, ...observations]
 const changed = { code: 'INTERNAL_ERROR', message: /^Something other than the gateway changed or truncated a file/ }
 
 t.test('an import whose files were changed by somebody else than the gateway ends, and says so', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   let tenants = 0
   const start = (t: Test, tenantId = `t-${++tenants}`) => startNativeScene(t, { fhirUrl: sandbox.url, lines, isUsual: true, tenantId })
   const inIndex = ({ files }: NativeScene, change: (db: Database.Database) => unknown) => {

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { startGateway } from '../harness/gateway.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { importer, ndjson } from './importing.js'
 
 /** `sent` is the transaction as it came. */
@@ -14,8 +14,7 @@ type Fault = (sent: string, response: ServerResponse, forward: () => Promise<Res
 
 /** A datastore behind something that makes trouble with transactions. */
 async function startFaulty (t: Test, fault: Fault): Promise<string> {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const { origin } = new URL(sandbox.url)
   const server = createServer(async (request, response) => {
     const body = await text(request)

@@ -1,15 +1,14 @@
 import { test, type Test } from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { fhirServer } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { startWatched } from '../harness/watched-backend.js'
 import { importer } from './importing.js'
 
 const patient = (id: string, more = {}) => ({ resourceType: 'Patient', id, name: [{ family: 'Ilse' }], ...more })
 
 async function open (t: Test) {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const watched = await startWatched(sandbox.url.replace(/\/$/, ''))
   t.after(() => watched.close())
   const gateway = await startGateway(t, { fhirUrl: watched.url })

@@ -2,7 +2,7 @@ import { once, EventEmitter } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { startNativeScene, type NativeScene } from './native-importing.js'
 
 /** Patients, each with an observation of it; the first observation is of somebody else. */
@@ -12,8 +12,7 @@ const lines = (count: number, subjectOfFirst: string): unknown[] => [...Array(co
 
 /** An import of which the second half of its input is held back until it is let go. */
 async function startHeld (t: Test, input: readonly unknown[]): Promise<{ readonly scene: NativeScene, readonly letGo: () => void }> {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const gate = new EventEmitter()
   const open = once(gate, 'open')
   async function * reading (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

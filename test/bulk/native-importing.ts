@@ -20,13 +20,13 @@ import { Seal } from '../../src/bulk/import/result.js'
 import type { JobFiles } from '../../src/bulk/work.js'
 import type { Job } from '../../src/jobs/job.js'
 import type { RecordUse } from '../../src/limits/record-quota.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { sealedCursors } from '../../src/tenant-guard/cursor.js'
 import type { Door, Incident } from '../../src/tenant-guard/door.js'
 import { importStore, type ImportStore } from '../../src/tenant-guard/import/import-store.js'
 import { nativeImport, type NativeImport } from '../../src/tenant-guard/import/native-import.js'
 import { ownershipCache } from '../../src/tenant-guard/ownership.js'
 import { freePort } from '../harness/free-port.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 
 /** Records that refer to each other, in circles, to nothing, and that can't be read. */
 export const mixedLines = (count: number): unknown[] => [...Array(count).keys()].map(at => {
@@ -190,7 +190,7 @@ export type NativeManner = (lines: readonly string[], store: (line: string) => P
 
 /** A sandbox with a native `$import`. @param manner answers what its end is told with; undefined where it offers none */
 export async function startNativeDatastore (t: Test, manner: NativeManner | undefined): Promise<{ readonly url: string, readonly fetched: string[] }> {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
+  const sandbox = await startTestSandbox(t)
   const { origin, pathname } = new URL(sandbox.url)
   const fetched: string[] = []
   const ends: Array<Promise<{ readonly status: number } | undefined>> = []
@@ -227,10 +227,9 @@ export async function startNativeDatastore (t: Test, manner: NativeManner | unde
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'application/fhir+json' }).end(await answer.text())
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.after(async () => {
+  t.after(() => {
     server.closeAllConnections()
     server.close()
-    await sandbox.close()
   })
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${pathname.replace(/\/$/, '')}`, fetched }
 }

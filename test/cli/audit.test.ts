@@ -1,11 +1,11 @@
 import t from 'tap'
 import { join } from 'node:path'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { existing, tenantSystem } from '../tenant-guard/operator.js'
 import { command, start } from './command.js'
 
-const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-t.teardown(() => sandbox.close())
+const sandbox = await startTestSandbox(t)
 const server = existing(sandbox.url)
 const environment = { CLINIGATE_DATA: join(t.testdir(), 'data'), FHIR_LIVE_URL: sandbox.url }
 const findings = (out: string): any[] => out.trim().split('\n').map(line => JSON.parse(line))

@@ -1,12 +1,11 @@
 import t from 'tap'
 import { join } from 'node:path'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { fhirServer } from '../harness/fhir-server.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { unlikeHapi } from '../harness/unlike-hapi.js'
 import { command, start } from './command.js'
 
-const server = await startSandbox({ file: ':memory:', now: () => new Date(), manners: unlikeHapi })
-t.teardown(() => server.close())
+const server = await startTestSandbox(t, unlikeHapi)
 const environment = { CLINIGATE_DATA: join(t.testdir(), 'data'), FHIR_LIVE_URL: server.url }
 
 t.test('a person reads what works, what does not, what the gateway does then and what to change', async t => {

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openControlStore } from '../../src/control/store.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { freePort } from '../harness/free-port.js'
 import { startPostgres } from '../harness/postgres.js'
 import { startRedis } from '../harness/redis.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { until } from '../harness/until.js'
 import { startProcess, type Running } from '../link/processes.js'
 import { docker, environmentHere, readCompose, temporaryFolder } from './compose.js'
@@ -19,8 +19,7 @@ t.setTimeout(300_000)
 async function scaleOut (t: Test) {
   const { services } = readCompose('compose.scale.yaml')
   const secrets = join(temporaryFolder(t), 'secrets')
-  const [database, redis, sandbox] = await Promise.all([startPostgres(t).then(server => server.createDatabase()), startRedis(t), startSandbox({ file: ':memory:', now: () => new Date() })])
-  t.after(() => sandbox.close())
+  const [database, redis, sandbox] = await Promise.all([startPostgres(t).then(server => server.createDatabase()), startRedis(t), startTestSandbox(t)])
   for (const [name, text] of Object.entries({ 'control-database-url': database, 'redis-url': redis.url, cursor: Buffer.alloc(32, 1).toString('base64') })) writeFileSync(join(secrets, name), text)
   const [controlPort, ...ports] = [await freePort(), await freePort(), await freePort()]
   const places = { '/run/secrets': secrets, 'http://control:8080': `http://127.0.0.1:${controlPort}`, 'http://hapi-test:8080/fhir': sandbox.url, 'http://hapi-live:8080/fhir': sandbox.url, '172.31.240.0/24': '127.0.0.1/32' }

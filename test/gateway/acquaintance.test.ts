@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { HttpBackend } from '../../src/backends/http-backend.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { acquaintance } from '../../src/service/acquaintance.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 
 /** A log whose next line can be waited for. */
 function watchedLog () {
@@ -16,8 +16,7 @@ function watchedLog () {
 }
 
 t.test('the log tells what a datastore says it can do, and warns of another version of FHIR', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const newer = createServer((_, answer) => answer.writeHead(200, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"CapabilityStatement","fhirVersion":"5.0.0","rest":[]}')).listen(0, '127.0.0.1')
   await once(newer, 'listening')
   t.after(() => newer.close())

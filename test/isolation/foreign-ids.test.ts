@@ -1,10 +1,9 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { probeForeignIds } from './foreign-ids.js'
 
 t.setTimeout(600_000)
 t.test('ids of others on the sandbox', async t => {
-  const [test, live] = [await startSandbox({ file: ':memory:', now: () => new Date() }), await startSandbox({ file: ':memory:', now: () => new Date() })]
-  t.after(() => Promise.all([test.close(), live.close()]))
+  const [test, live] = [await startTestSandbox(t), await startTestSandbox(t)]
   await probeForeignIds(t, { testUrl: test.url, liveUrl: live.url })
 })

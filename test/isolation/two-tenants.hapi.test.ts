@@ -1,6 +1,6 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { realBackend } from '../harness/backend.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { actAtRandom } from './two-tenants.js'
 
 // ISOLATION_SECONDS=600 ISOLATION_SEED=$RANDOM looks longer and elsewhere.
@@ -8,7 +8,6 @@ const { ISOLATION_SECONDS: seconds = 40, ISOLATION_SEED: seed = 4 } = process.en
 t.setTimeout((Number(seconds) + 120) * 1000)
 
 t.test('two tenants acting at random on the real FHIR server see nothing of each other', async t => {
-  const live = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => live.close())
+  const live = await startTestSandbox(t)
   await actAtRandom(t, { testUrl: realBackend().url, liveUrl: live.url }, { seconds: Number(seconds), seed: Number(seed) })
 })

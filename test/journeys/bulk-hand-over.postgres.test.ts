@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openControlStore } from '../../src/control/store.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { startPostgres } from '../harness/postgres.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { until } from '../harness/until.js'
 import { temporary } from '../link/control-plane.js'
 import { startGateway, startProcess, statusAt, type Running } from '../link/processes.js'
@@ -27,8 +27,7 @@ interface SlowDatastore {
 
 /** A datastore that answers one write after the other, so that there is a middle of the work to die in, however fast the machine is. */
 async function slowDatastore (t: Test): Promise<SlowDatastore> {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const { port, pathname, hostname } = new URL(sandbox.url)
   let goOn = () => {}
   let answers = Promise.resolve()

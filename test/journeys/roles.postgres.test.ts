@@ -3,10 +3,10 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { buildMain } from '../harness/built.js'
 import { freePort } from '../harness/free-port.js'
 import { startPostgres } from '../harness/postgres.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { until } from '../harness/until.js'
 import { temporary } from '../link/control-plane.js'
 import { blockOf } from './document.js'
@@ -43,8 +43,7 @@ t.setTimeout(300_000)
 t.test('the README\'s commands run one control plane on PostgreSQL and two gateways', async t => {
   const [controlPort, ...gatewayPorts] = [await freePort(), await freePort(), await freePort()]
   const database = await (await startPostgres(t)).createDatabase()
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const shell = shellIn(t)
 
   const control = type(t, blockOf('README.md', 'sh control').replace('postgres://localhost:5432/clinigate', database), { ...shell, env: { ...shell.env, PORT: String(controlPort) } })

@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openControlStore } from '../../src/control/store.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { startBalancer } from '../harness/balancer.js'
 import { startPostgres } from '../harness/postgres.js'
 import { startRedis } from '../harness/redis.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { until } from '../harness/until.js'
 import { temporary } from '../link/control-plane.js'
 import { eachOf, startGateway, startProcess, statusAt } from '../link/processes.js'
@@ -28,8 +28,7 @@ async function fleet (t: Test) {
   const store = await openControlStore({ file: '', url: database, plans: ['pro', 'enterprise'], now: () => new Date() })
   t.after(() => store.close())
   const { secret: token } = await store.tokens.create({ name: 'gateways', role: 'gateway' }, 'test')
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const environment = { FHIR_TEST_URL: sandbox.url, FHIR_LIVE_URL: sandbox.url, REDIS_URL: redis.url, CLINIGATE_PLANS: plansFile, CLINIGATE_CONFIG: configFile, DRAIN_SECONDS: '3' }
   const gateways = await Promise.all(['one', 'two'].map(name => startGateway(t, { url: control.url, token }, { ...environment, CLINIGATE_GATEWAY_NAME: name })))
   const balancer = await startBalancer(t, gateways.map(({ url }) => url))

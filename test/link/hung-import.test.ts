@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { until } from '../harness/until.js'
 import { standIn, temporary } from './control-plane.js'
 import { startControl, startGateway } from './processes.js'
@@ -16,8 +16,7 @@ const slowMs = 500
 
 /** A FHIR server in this process that takes its time, and how many patients it has. */
 async function slowServer (t: Test) {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   let queue = Promise.resolve()
   const url = await standIn(t, async (request, response) => {
     const body = Buffer.concat(await request.toArray())

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { modes } from '../../src/mode.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { json, startFaultyServer, type Behaviour, type FaultyServer } from '../backends/faulty-server.js'
 import { unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { terminologyRefusals } from './terminology-contract.js'
 import { fhirBase, isRefused, openWorld, sender, type Fhir } from './world.js'
 
@@ -166,8 +166,7 @@ t.test('a certificate that no authority vouches for is refused', async t => {
 })
 
 t.test('a datastore without terminology says so, and what is no question is refused before', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const world = await openWorld(t, { url: sandbox.url, server: 'sandbox' })
   const { send } = await world.fhir()
   isRefused(t, await send('GET', question), { status: 501, code: 'not-supported' }, 'the sandbox')

@@ -1,10 +1,9 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { conditionalsContract } from './conditionals-contract.js'
 import { openWorld } from './world.js'
 
 await t.test('on the sandbox', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   await conditionalsContract(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }))
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { unlikeHapi } from '../harness/unlike-hapi.js'
 import { conditionalsContract } from './conditionals-contract.js'
 import { readsContract } from './reads-contract.js'
@@ -10,8 +10,7 @@ import { writesContract } from './writes-contract.js'
 
 // The whole file, on a machine that does much else.
 t.setTimeout(240_000)
-const server = await startSandbox({ file: ':memory:', now: () => new Date(), manners: { ...unlikeHapi, references: 'checked' } })
-t.teardown(() => server.close())
+const server = await startTestSandbox(t, { ...unlikeHapi, references: 'checked' })
 const world = await openWorld(t, { url: server.url, server: 'sandbox' })
 await t.test('reads', t => readsContract(t, world))
 await t.test('searches', t => searchesContract(t, world))

@@ -1,13 +1,12 @@
 import t from 'tap'
 import type { BackendRequest } from '../../src/backends/backend.js'
 import { backendWith } from '../../src/backends/backend-with.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import type { Access } from '../../src/tenant-guard/access.js'
 import type { ConditionalUpdate } from '../../src/tenant-guard/fhir-interaction.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { failureOf, gatewayTo, newTenant, system } from '../tenant-guard/guarded.js'
 
-const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-t.teardown(() => sandbox.close())
+const sandbox = await startTestSandbox(t)
 const [gateway, anotherGateway] = [gatewayTo(sandbox.url), gatewayTo(sandbox.url)]
 
 const named = (family: string) => ({ resourceType: 'Patient', identifier: [{ system: 'urn:mrn', value: '1' }], name: [{ family }] })

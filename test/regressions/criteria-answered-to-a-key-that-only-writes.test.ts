@@ -1,11 +1,10 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { bundle, entry, isRefused, openWorld, patchEntry, patchType, patient } from '../passthrough/world.js'
 
 // A patch whose test fails was 422 where a record met the criteria and 404 where none did: a search for who may not read.
 t.test('a key that only writes gets one answer to writes by criteria, whatever is stored', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const { fhir } = await openWorld(t, { url: sandbox.url, server: 'sandbox' })
   const all = await fhir()
   const writer = await fhir({ tenantId: all.tenantId, scopes: ['write'] })

@@ -1,11 +1,10 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { formType, isRefused, linkTo, listed, openWorld, patient, stored } from '../passthrough/world.js'
 
 // A link to the next page that held a long search became a cursor which was then refused as expired: the rest of the result was lost.
 t.test('a first page never leads to a second one that is refused', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const fhir = await (await openWorld(t, { url: sandbox.url, server: 'sandbox' })).fhir()
   await stored(fhir, patient(), patient())
   const outcomes = new Set<number>()

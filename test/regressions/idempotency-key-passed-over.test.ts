@@ -1,10 +1,9 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { startGateway } from '../harness/gateway.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { onceContract } from '../passthrough/once-contract.js'
 
-const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-t.teardown(() => sandbox.close())
+const sandbox = await startTestSandbox(t)
 await onceContract(t, sandbox.url)
 
 await t.test('the management API refuses a key, since it does each request that it is sent', async t => {

@@ -1,11 +1,10 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { bundle, entry, isRefused, openWorld, patient } from '../passthrough/world.js'
 
 // If-Match was passed over where the record was named by criteria, so that a version nobody had seen was deleted.
 t.test('a conditional delete of another version than If-Match names is not made', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const { send } = await (await openWorld(t, { url: sandbox.url, server: 'sandbox' })).fhir()
   const { id } = (await send('POST', '/Patient', patient({ identifier: [{ value: '1' }] }))).resource
   const [path, url] = ['/Patient?identifier=1', 'Patient?identifier=1']

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { importer, ndjson } from '../bulk/importing.js'
 import { startGateway } from '../harness/gateway.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { startWatched } from '../harness/watched-backend.js'
 
 const plans = {
@@ -17,12 +17,9 @@ for (const { from, change, how } of [
   { from: 'team', change: { plan: 'sandbox' }, how: 'a plan that was changed for a smaller one' }
 ]) {
   t.test(`${how} ends a running import's use of the month, as it does that of requests`, async t => {
-    const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
+    const sandbox = await startTestSandbox(t)
     const watched = await startWatched(sandbox.url)
-    t.after(async () => {
-      await watched.close()
-      await sandbox.close()
-    })
+    t.after(() => watched.close())
     const gateway = await startGateway(t, { plans, fhirUrl: watched.url })
     const { secret, tenantId } = await gateway.createKey({ plan: from, mode: 'live' })
     const client = importer(gateway, secret)

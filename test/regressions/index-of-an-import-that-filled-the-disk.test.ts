@@ -6,8 +6,8 @@ import t, { type Test } from 'tap'
 import { IndexFile } from '../../src/bulk/import/index-file.js'
 import { Spool } from '../../src/bulk/spool/files.js'
 import { noRoom } from '../../src/bulk/spool/spool-trouble.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { startNativeScene, type NativeSceneSettings } from '../bulk/native-importing.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 
 // Only files of the spool were held to bulk.reserveBytes, not the database beside them.
 
@@ -18,8 +18,7 @@ const outOfOrder = [...Array(1_500).fill(observation), { resourceType: 'Patient'
 
 /** An import for which there is no room as long as something is so. */
 async function startScene (t: Test, isFull: () => boolean, settings: Partial<NativeSceneSettings> = {}) {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   return await startNativeScene(t, { fhirUrl: sandbox.url, isUsual: true, lines: outOfOrder, requireRoom: async () => { if (isFull()) throw noRoom(undefined) }, ...settings })
 }
 

@@ -3,14 +3,13 @@ import { IndexFile } from '../../src/bulk/import/index-file.js'
 import { ordered, TooDeep } from '../../src/bulk/import/order.js'
 import { mostReferences } from '../../src/bulk/import/pace.js'
 import { Seal } from '../../src/bulk/import/result.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { startNativeScene, type NativeScene, type NativeSceneSettings } from '../bulk/native-importing.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 
 // Imports did a transaction's or a thousand lines' worth of work at a time, however many references those lines had.
 
 async function startScene (t: Test, settings: Pick<NativeSceneSettings, 'lines' | 'dryRun'>): Promise<NativeScene> {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   return await startNativeScene(t, { fhirUrl: sandbox.url, isUsual: true, ...settings })
 }
 

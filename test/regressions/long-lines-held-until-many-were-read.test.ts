@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { test } from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { startNativeScene } from '../bulk/native-importing.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 
 const mebibyte = 1024 * 1024
 
@@ -25,8 +25,7 @@ test('an import of long lines holds no more of them than go into one transaction
       most = Math.max(most, process.memoryUsage().heapUsed - before)
     }
   }
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const scene = await startNativeScene(t, { fhirUrl: sandbox.url, lines: Array(30).fill(line), isUsual: true, reading })
   t.equal(await scene.run(), 'ended')
   t.ok(scene.results().every(({ status }) => status === 'created'))

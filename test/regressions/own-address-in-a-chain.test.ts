@@ -1,14 +1,13 @@
 import t from 'tap'
 import { readSearch } from '../../src/passthrough/search-request.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { fhirBase, isRefused, listed, observation, openWorld, patient, stored } from '../passthrough/world.js'
 
 const organization = { resourceType: 'Organization', name: 'Ward' }
 
 // Only the search's own parameters were read with the address of this gateway; a condition behind a reference found nothing, in silence.
 t.test('the condition of a chain or _has may name a record by its address', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const fhir = await (await openWorld(t, { url: sandbox.url, server: 'sandbox' })).fhir()
   const [ward] = await stored(fhir, organization)
   const [ada] = await stored(fhir, patient({ managingOrganization: { reference: `Organization/${ward}` } }))

@@ -1,13 +1,12 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { importer } from '../bulk/importing.js'
 import { startGateway } from '../harness/gateway.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { bundle, entry, openWorld, patient } from '../passthrough/world.js'
 
 // HAPI takes it: all that `_elements` or `_summary` had left out was deleted, and the record kept the tag for good.
 t.test('what was read by _elements or _summary can\'t be stored as the whole record', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const { send } = await (await openWorld(t, { url: sandbox.url, server: 'sandbox' })).fhir()
   const { resource: { id } } = await send('POST', '/Patient', patient({ active: true, birthDate: '1990-03-14', identifier: [{ system: 'urn:x', value: '1' }] }))
   const { resource: part } = await send('GET', `/Patient/${id}?_elements=active`)

@@ -2,15 +2,14 @@ import Database from 'better-sqlite3'
 import t from 'tap'
 import { GatheredWrites } from '../../src/bulk/import/gathered-writes.js'
 import { noRoom } from '../../src/bulk/spool/spool-trouble.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { startNativeScene } from '../bulk/native-importing.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 
 // What failed lines had taken of the month was given back by nobody when they were read and their results never noted: each further
 // try of an import that lacked room on the disk took it again, until the organization's requests were refused.
 
 t.test('an import that is left before its failed lines are noted takes nothing of the month', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   let isFull = true
   const lines = Array(1_500).fill({ resourceType: 'Patient', id: 7 })
   const scene = await startNativeScene(t, { fhirUrl: sandbox.url, isUsual: true, lines, requireRoom: async () => { if (isFull) throw noRoom(undefined) } })

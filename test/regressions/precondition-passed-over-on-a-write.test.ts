@@ -1,12 +1,11 @@
 import t from 'tap'
 import { clientOf } from '../harness/client.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { bundle, entry, isRefused, openWorld, patchEntry, patient, patchType } from '../passthrough/world.js'
 
 // If-None-Match was looked at in reads alone, so that a PUT that was to be made only where nothing is replaced what was there.
 t.test('a write with a condition that only reads have is refused and not made', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const world = await openWorld(t, { url: sandbox.url, server: 'sandbox' })
   const fhir = await world.fhir()
   const { id } = (await fhir.send('POST', '/Patient', patient({ identifier: [{ value: '1' }] }))).resource

@@ -1,11 +1,10 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import type { Access } from '../../src/tenant-guard/access.js'
 import type { FhirInteraction } from '../../src/tenant-guard/fhir-interaction.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { failureOf, gatewayTo, newTenant } from '../tenant-guard/guarded.js'
 
-const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-t.teardown(() => sandbox.close())
+const sandbox = await startTestSandbox(t)
 
 const type = 'Patient'
 const patient = (value: string) => ({ resourceType: type, identifier: [{ system: 'urn:mrn', value }] })

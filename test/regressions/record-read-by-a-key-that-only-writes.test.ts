@@ -1,11 +1,10 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { bundle, entry, isRefused, openWorld, patchEntry, patchType, patient, type Answer } from '../passthrough/world.js'
 
 // An empty patch was answered with the whole record, and a test in a patch told whether a value is the stored one.
 t.test('a key that only writes changes records without seeing them', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const { fhir } = await openWorld(t, { url: sandbox.url, server: 'sandbox' })
   const all = await fhir()
   const writer = await fhir({ tenantId: all.tenantId, scopes: ['write'] })

@@ -2,8 +2,8 @@ import t from 'tap'
 import { backendWith } from '../../src/backends/backend-with.js'
 import { Failure } from '../../src/envelope/failures.js'
 import { interactionOf } from '../../src/passthrough/interaction-of.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import type { Batch, Transaction } from '../../src/tenant-guard/fhir-interaction.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { failureOf, gatewayTo, newTenant } from '../tenant-guard/guarded.js'
 import { bundle, entry, observation } from '../passthrough/world.js'
 
@@ -44,8 +44,7 @@ t.test('a transaction may hold a thousand different references by criteria', asy
 })
 
 t.test('of the searches that a request becomes eight are under way at once, and no other is begun when one fails', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const { backend: real, guard } = gatewayTo(sandbox.url)
   let [underWay, most, all, failing] = [0, 0, 0, 0]
   const backend = backendWith(real, {

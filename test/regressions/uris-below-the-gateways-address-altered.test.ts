@@ -3,13 +3,12 @@ import type { Test } from 'tap'
 import { readRecord } from '../../src/bulk/import/record.js'
 import type { Door } from '../../src/tenant-guard/door.js'
 import { CheckedRecord } from '../../src/tenant-guard/import/stamped-record.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { bundle, entry, fhirBase, isRefused, listed, observation, openWorld, patchEntry, patchType, patient, stored, type World } from '../passthrough/world.js'
 
 /** A gateway to an empty server. */
 async function opened (t: Test): Promise<World> {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   return await openWorld(t, { url: sandbox.url, server: 'sandbox' })
 }
 

@@ -5,10 +5,10 @@ import { ExactNumber } from '../../src/json.js'
 import type { Mapping } from '../../src/mappings/kit/mapping.js'
 import { isElement } from '../../src/mappings/kit/path.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { clientOf, unlimitedPlans, type Answer } from '../harness/client.js'
 import { fhirServer } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { fieldValues } from '../laws/arbitrary.js'
 import { Bodies, referringTo } from './bodies.js'
 import type { Place } from './place.js'
@@ -140,8 +140,7 @@ async function testMapping (t: Test, mapping: Mapping, { client, world }: Pick<P
 
 t.setTimeout(300_000)
 t.test('any JSON in any field, any text in any filter or header: never our own trouble, always the envelope, and nothing sent comes back', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const gateway = await startGateway(t, { plans: unlimitedPlans, fhirUrl: sandbox.url })
   const client = await clientOf(gateway)
   const world = await makeWorld(fhirServer(sandbox.url), client.tenantId)

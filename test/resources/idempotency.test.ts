@@ -1,10 +1,9 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { crashContract } from './crash-contract.js'
 import { idempotencyContract } from './idempotency-contract.js'
 
-const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-t.teardown(() => sandbox.close())
+const sandbox = await startTestSandbox(t)
 await idempotencyContract(t, sandbox.url)
 await t.test('a keyed write is done once, wherever the process is killed', t => crashContract(t, sandbox.url))
 t.end()

@@ -1,11 +1,10 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { resourcesContract } from './resources-contract.js'
 
 // The whole file, which the runner would else end after two minutes.
 t.setTimeout(480_000)
 await t.test('on the sandbox', async t => {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   await resourcesContract(t, sandbox.url)
 })

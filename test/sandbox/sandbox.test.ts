@@ -2,12 +2,12 @@ import Database from 'better-sqlite3'
 import { join } from 'node:path'
 import t from 'tap'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { interactionContract } from './interaction-contract.js'
 import { searchContract } from './search-contract.js'
 import { bundle, entry, isRefused, Server } from './server.js'
 
-const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-t.teardown(() => sandbox.close())
+const sandbox = await startTestSandbox(t)
 const server = new Server(sandbox.url)
 const { url } = sandbox
 

@@ -5,9 +5,9 @@ import { backendWith } from '../../src/backends/backend-with.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import { Failure } from '../../src/envelope/failures.js'
 import type { Manners } from '../../src/sandbox/manners.js'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { checks, examine, type Examination } from '../../src/tenant-guard/doctor/examine.js'
 import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { unlikeHapi } from '../harness/unlike-hapi.js'
 
 type Send = (request: BackendRequest) => Promise<BackendAnswer>
@@ -17,8 +17,7 @@ type Between = (send: Send, baseUrl: string) => Send
 interface Ward { readonly server: FhirServer, readonly examined: (between?: Between, signal?: AbortSignal) => Promise<Examination> }
 
 async function ward (t: Test, manners: Partial<Manners> = {}): Promise<Ward> {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date(), manners })
-  t.after(() => sandbox.close())
+  const sandbox = await startTestSandbox(t, manners)
   const http = new HttpBackend({ name: 'datastore', baseUrl: sandbox.url, retryPauseMs: 1 })
   t.after(() => http.close())
   return {

@@ -1,7 +1,6 @@
 import t from 'tap'
-import { startSandbox } from '../../src/sandbox/sandbox.js'
+import { startTestSandbox } from '../harness/sandbox.js'
 import { guardContract } from './guard-contract.js'
 
-const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-t.teardown(() => sandbox.close())
+const sandbox = await startTestSandbox(t)
 await guardContract(t, sandbox.url, { keepsSearches: false, validates: false, checksReferences: true, callsOfWrite: 1 })

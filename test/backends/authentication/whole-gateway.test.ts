@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { startSandbox } from '../../../src/sandbox/sandbox.js'
 import { importer } from '../../bulk/importing.js'
 import { recordsIn } from '../../bulk/exporting.js'
 import { command } from '../../cli/command.js'
 import { startGateway, type TestGateway } from '../../harness/gateway.js'
 import { startGuardedFhir, type GuardedFhir } from '../../harness/guarded-fhir.js'
+import { startTestSandbox } from '../../harness/sandbox.js'
 import { startTokenServer, type TokenServer } from '../../harness/token-server.js'
 
 const ada = { firstName: 'Ada', lastName: 'Byron' }
@@ -23,8 +23,7 @@ interface Scene {
 }
 
 async function setScene (t: Test): Promise<Scene> {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
-  t.teardown(() => sandbox.close())
+  const sandbox = await startTestSandbox(t)
   const tokens = await startTokenServer(t)
   const guarded = await startGuardedFhir(t, { fhirUrl: sandbox.url, accepts: tokens.accepts })
   const auth = { type: 'oauth2', tokenUrl: tokens.tokenUrl, clientId: 'gateway', clientSecretEnv: 'FHIR_CLIENT_SECRET' }
