@@ -10,3 +10,9 @@ export function nearest (name: string, known: readonly string[], mostEdits = Inf
     .sort((a, b) => a.edits - b.edits)
   return ranked[0] && ranked[0].edits <= furthest ? ranked[0].candidate : undefined
 }
+
+/** What a message about an unknown name ends with: the {@link nearest} known one, or else `otherwise`. */
+export function suggestion (name: string, known: readonly string[], otherwise = ''): string {
+  const meant = nearest(name, known)
+  return meant === undefined ? otherwise : `; the nearest is ${meant}`
+}

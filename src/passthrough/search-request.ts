@@ -1,6 +1,6 @@
 import { refused, printable, type QueryPair } from '../envelope/query.js'
 import { Failure } from '../envelope/failures.js'
-import { nearest } from '../envelope/nearest.js'
+import { suggestion } from '../envelope/nearest.js'
 import { commonParameterNames, followedBy, parameterNames, parameterOf, type ParameterDefinition } from '../mappings/r4/search-parameters.js'
 import type { Criteria, FhirSearch, Following, Join, Shape } from '../tenant-guard/fhir-interaction.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
@@ -115,8 +115,7 @@ export function addSingle (single: Map<string, string>, name: string, value: str
 function demandKnown (type: string, name: string): string {
   const [plain = ''] = name.split(':', 1)
   if (parameterOf(type, plain) !== undefined) return demandModifier(type, name)
-  const near = nearest(plain, [...parameterNames(type), ...commonParameterNames])
-  const says = `not a supported R4 search parameter of ${type}${near === undefined ? '' : `; the nearest is ${near}`}`
+  const says = `not a supported R4 search parameter of ${type}${suggestion(plain, [...parameterNames(type), ...commonParameterNames])}`
   throw new Failure('UNKNOWN_FILTER', { message: `${printable(name)}: ${says}`, issues: [{ severity: 'error', code: 'not-supported', diagnostics: `${printable(name)}: ${says}` }] })
 }
 

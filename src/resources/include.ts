@@ -1,4 +1,4 @@
-import { nearest } from '../envelope/nearest.js'
+import { suggestion } from '../envelope/nearest.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { followedBy } from '../mappings/r4/search-parameters.js'
 import type { Include } from '../tenant-guard/interaction.js'
@@ -33,8 +33,8 @@ function simpleWish (relations: ReadonlyMap<string, Relation>, value: string): W
 
 function unknownName (relations: ReadonlyMap<string, Relation>, name: string): never {
   const names = [...relations.keys()]
-  const near = nearest(name, names)
-  throw refused('include', near === undefined ? `expected resources that refer to this one: ${names.join(', ')}` : `no such resource refers to this one; the nearest is ${near}`)
+  const meant = suggestion(name, names)
+  throw refused('include', meant === '' ? `expected resources that refer to this one: ${names.join(', ')}` : `no such resource refers to this one${meant}`)
 }
 
 function fhirWish (mapping: Mapping, pairs: ReadonlyArray<readonly [string, string]>): Wish {

@@ -1,5 +1,5 @@
 import { Failure, fieldIssue } from '../envelope/failures.js'
-import { nearest } from '../envelope/nearest.js'
+import { suggestion } from '../envelope/nearest.js'
 import { longestValue, pairsIn, printable, refused } from '../envelope/query.js'
 import { rivalsOf, takesOne, type Filter, type Filters } from '../mappings/kit/filter.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
@@ -89,8 +89,7 @@ function filterNamed ({ filters }: Mapping, name: string): Filter | undefined {
 
 function unknownFilter (mapping: Mapping, plain: string, name: string): Failure {
   const names = [...Object.keys(mapping.filters), ...Object.keys(commonFilters), 'count', 'cursor', 'sort']
-  const near = nearest(plain, names)
-  const says = near === undefined ? `no such filter; the filters are ${names.join(', ')}` : `no such filter; the nearest is ${near}`
+  const says = `no such filter${suggestion(plain, names, `; the filters are ${names.join(', ')}`)}`
   return new Failure('UNKNOWN_FILTER', { message: `${printable(name)}: ${says}`, issues: [fieldIssue(printable(name), says, 'not-supported')] })
 }
 

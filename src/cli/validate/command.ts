@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { open, type FileHandle } from 'node:fs/promises'
 import { configSchema } from '../../config.js'
-import { nearest } from '../../envelope/nearest.js'
+import { suggestion } from '../../envelope/nearest.js'
 import type { Occasion } from '../../mappings/kit/element.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
 import { mappings } from '../../mappings/registry.js'
@@ -41,8 +41,7 @@ const { default: longest } = configSchema.properties.limits.properties.bodyBytes
 function mappingOf (path: string): Mapping {
   const mapping = mappings.find(mapping => mapping.path === path)
   if (mapping !== undefined) return mapping
-  const meant = nearest(path, mappings.map(mapping => mapping.path))
-  throw new InvalidArgumentError(`No such resource${meant === undefined ? '' : `; the nearest is ${meant}`}.`)
+  throw new InvalidArgumentError(`No such resource${suggestion(path, mappings.map(mapping => mapping.path))}.`)
 }
 
 const reasons: Readonly<Record<string, string>> = { ENOENT: 'it does not exist', EACCES: 'you do not have permission', EISDIR: 'it is a directory' }

@@ -1,6 +1,6 @@
 /** What a JSON Schema validator finds, in words that a client can act on and that hold no value that was sent. */
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import { nearest } from '../../envelope/nearest.js'
+import { suggestion } from '../../envelope/nearest.js'
 import { printable } from '../../envelope/query.js'
 import type { Schema } from './schema.js'
 
@@ -20,8 +20,7 @@ const issueTypes: Readonly<Record<string, string>> = { required: 'required', enu
 
 /** A name that is no field, with the nearest that is. */
 export function unknownName (name: string, known: readonly string[]): string {
-  const meant = nearest(name, known)
-  return `no such field${meant === undefined ? '; see the documentation' : `; the nearest is ${meant}`}`
+  return `no such field${suggestion(name, known, '; see the documentation')}`
 }
 
 /** How far the validator got before an error: deeper, or at least to a value of the right type. */

@@ -1,5 +1,5 @@
 import { fieldIssue, mostIssues, type Issue } from '../../envelope/failures.js'
-import { nearest } from '../../envelope/nearest.js'
+import { suggestion } from '../../envelope/nearest.js'
 import { printable } from '../../envelope/query.js'
 import { ExactNumber } from '../../json.js'
 import type { FhirElement, FhirResource } from '../fhir.js'
@@ -42,7 +42,7 @@ function checkObject (object: FhirElement, type: string, walk: Walk): void {
     const plain = name.startsWith('_') ? name.slice(1) : name
     const member = members.get(plain)
     if (member === undefined || (plain !== name && !primitives.has(member.type))) {
-      fault(walk, unknownElement(plain, members))
+      fault(walk, `FHIR R4 has no such element here${suggestion(plain, [...members.keys()])}`)
     } else {
       checkMember(object[name], plain === name ? member : { ...member, type: 'Element' }, walk)
       if (member.element.endsWith('[x]')) {
@@ -53,11 +53,6 @@ function checkObject (object: FhirElement, type: string, walk: Walk): void {
     }
     walk.steps.pop()
   }
-}
-
-function unknownElement (name: string, members: ReadonlyMap<string, Member>): string {
-  const meant = nearest(name, [...members.keys()])
-  return `FHIR R4 has no such element here${meant === undefined ? '' : `; the nearest is ${meant}`}`
 }
 
 function checkMember (value: unknown, { type, isList }: Member, walk: Walk): void {
