@@ -1,8 +1,7 @@
 import type { BackendAnswer } from '../../backends/backend.js'
-import { Failure } from '../../envelope/failures.js'
+import { operationStatus, startOperation } from '../async-operation.js'
 import { belowBase } from '../below-base.js'
-import { ask, jsonOf, unexpected } from '../door.js'
-import type { Door } from '../door.js'
+import { ask, jsonOf, unexpected, type Door } from '../door.js'
 import { conditionsAmongOwn } from '../restrict.js'
 import type { TypeSearch } from './searches.js'
 
@@ -30,19 +29,13 @@ export async function beginNativeExport (door: Door, types: readonly TypeSearch[
     // Encoded, so that no comma or question mark of a value is taken for the end of it.
     ...types.map(({ type, searches }) => ({ name: '_typeFilter', valueString: `${type}?${conditionsAmongOwn({ type, parameters: searches[0]! }, door.tenant)}` }))
   ]
-  const answer = await ask(door, { method: 'POST', path: '$export', headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
-  if ([400, 404, 405, 422, 501].includes(answer.status)) return undefined
-  if (answer.status !== 202) throw unexpected(answer, 'an export was not begun')
-  return belowBase(String(answer.headers['content-location']), door)
+  const answer = await startOperation(door, { path: '$export', parameter, reason: 'an export was not begun' })
+  return answer && belowBase(String(answer.headers['content-location']), door)
 }
 
 /** How far it is. */
 export async function nativeExportState (door: Door, job: string, types: readonly string[]): Promise<NativeState> {
-  const answer = await ask(door, { method: 'GET', path: job }).catch(error => {
-    // HAPI answers so when the export itself has failed, however often it is asked.
-    if (error instanceof Failure && (error.cause as { status?: unknown } | undefined)?.status === 500) return undefined
-    throw error
-  })
+  const answer = await operationStatus(door, job)
   if (answer === undefined) return { kind: 'failed' }
   if (answer.status === 202) return { kind: 'going on', retryAfterMs: retryAfterMs(answer) }
   if (answer.status === 404 || answer.status === 410) return { kind: 'lost' }

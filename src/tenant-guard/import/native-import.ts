@@ -1,6 +1,6 @@
-import { Failure } from '../../envelope/failures.js'
+import { operationStatus, startOperation } from '../async-operation.js'
 import { belowBase } from '../below-base.js'
-import { ask, unexpected, type Door } from '../door.js'
+import { unexpected, type Door } from '../door.js'
 
 /** A file that a datastore is to fetch. */
 interface OfferedFile { readonly type: string, readonly url: string }
@@ -20,7 +20,8 @@ export interface NativeImport {
 export function nativeImport (door: Door): NativeImport {
   return {
     begin: offered => begin(door, offered),
-    hasEnded: job => hasEnded(door, job)
+    // One that failed has ended, too: HAPI answers so when a single record failed.
+    hasEnded: async job => (await operationStatus(door, job))?.status !== 202
   }
 }
 
@@ -33,20 +34,9 @@ async function begin (door: Door, { files, credentials }: Offered): Promise<stri
     { name: 'storageDetail', part: [{ name: 'type', valueCode: 'https' }, { name: 'credentialHttpBasic', valueString: credentials }, { name: 'maxBatchResourceCount', valueInteger: linesOfOneBatch }] },
     ...files.map(({ type, url }) => ({ name: 'input', part: [{ name: 'type', valueCode: type }, { name: 'url', valueUri: url }] }))
   ]
-  const answer = await ask(door, { method: 'POST', path: '$import', headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
-  if ([400, 404, 405, 422, 501].includes(answer.status)) return undefined
-  if (answer.status !== 202) throw unexpected(answer, 'an import was not begun')
+  const answer = await startOperation(door, { path: '$import', parameter, reason: 'an import was not begun' })
+  if (answer === undefined) return undefined
   const place = belowBase(String(answer.headers['content-location']), door)
   if (place === undefined) throw unexpected(answer, 'the address of an import is not below the base URL that is configured')
   return place
-}
-
-async function hasEnded (door: Door, job: string): Promise<boolean> {
-  try {
-    return (await ask(door, { method: 'GET', path: job })).status !== 202
-  } catch (error) {
-    // HAPI answers so when a single record failed, however often it is asked.
-    if (error instanceof Failure && (error.cause as { status?: unknown } | undefined)?.status === 500) return true
-    throw error
-  }
 }

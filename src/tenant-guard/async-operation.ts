@@ -1,0 +1,28 @@
+import type { BackendAnswer } from '../backends/backend.js'
+import { Failure } from '../envelope/failures.js'
+import { ask, unexpected, type Door } from './door.js'
+
+/** Statuses of a server that does not offer an operation, or not with these parameters. */
+const refusals: ReadonlySet<number> = new Set([400, 404, 405, 422, 501])
+
+/**
+ * Starts an operation of the datastore's that runs after the answer: http://hl7.org/fhir/R4/async.html.
+ * @param reason for the log, if the datastore answers in no known way
+ * @returns the answer that accepts it, with the URL of its status in `content-location`; undefined if the datastore does not offer it
+ */
+export async function startOperation (door: Door, { path, parameter, reason }: { readonly path: string, readonly parameter: readonly object[], readonly reason: string }): Promise<BackendAnswer | undefined> {
+  const answer = await ask(door, { method: 'POST', path, headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
+  if (refusals.has(answer.status)) return undefined
+  if (answer.status !== 202) throw unexpected(answer, reason)
+  return answer
+}
+
+/** Asks for the status of an operation. @returns undefined once it has failed: HAPI answers 500 then, however often it is asked */
+export async function operationStatus (door: Door, path: string): Promise<BackendAnswer | undefined> {
+  try {
+    return await ask(door, { method: 'GET', path })
+  } catch (error) {
+    if (error instanceof Failure && (error.cause as { status?: unknown } | undefined)?.status === 500) return undefined
+    throw error
+  }
+}
