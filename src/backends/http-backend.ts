@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { Pool } from 'undici'
-import type { Dispatcher } from 'undici'
+import { Pool, type Dispatcher } from 'undici'
 import { fixedAuthorization, type Authorization } from './authentication/authorization.js'
 import { Failure } from '../envelope/failures.js'
 import type { Backend, BackendAnswer, BackendRequest, BackendStream, StreamRequest } from './backend.js'

@@ -1,5 +1,4 @@
-import { Failure } from '../envelope/failures.js'
-import type { FailureCode } from '../envelope/failures.js'
+import { Failure, type FailureCode } from '../envelope/failures.js'
 import type { BackendAnswer, BackendRequest } from './backend.js'
 import { ExchangeBroken } from './exchange.js'
 

@@ -1,8 +1,7 @@
 import type { BackendAnswer } from '../backends/backend.js'
 import { printJson } from '../json.js'
 import type { FhirResource } from '../mappings/fhir.js'
-import { ask, jsonOf, unexpected } from './door.js'
-import type { Door } from './door.js'
+import { ask, jsonOf, unexpected, type Door } from './door.js'
 import { stamp } from './writes/stamp.js'
 
 /** An AuditEvent of the gateway's own, under an id made by accessEventId. */

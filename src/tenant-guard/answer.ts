@@ -1,7 +1,6 @@
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import { isId } from './resource-types.js'
-import { namesTenantSystem } from './tenant.js'
-import type { Tenant } from './tenant.js'
+import { namesTenantSystem, type Tenant } from './tenant.js'
 
 /** What an answer must be to be shown. */
 interface Expected {

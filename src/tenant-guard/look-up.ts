@@ -1,7 +1,6 @@
 import type { StoredResource } from '../mappings/fhir.js'
 import { nameOf } from './access.js'
-import { ask, jsonOf, ownRecordIn, placeOf, unexpected } from './door.js'
-import type { Door } from './door.js'
+import { ask, jsonOf, ownRecordIn, placeOf, unexpected, type Door } from './door.js'
 import { inTurns } from './in-turns.js'
 import { isId, isTenantType } from './resource-types.js'
 import { identityOnly, onePage, restrict } from './restrict.js'

@@ -5,8 +5,7 @@ import { parameterOf } from '../mappings/r4/search-parameters.js'
 import { escaped, splitUnescaped } from '../search-values.js'
 import type { SearchParameter } from './interaction.js'
 import { takesModifier } from './modifiers.js'
-import { namesTenantSystem } from './tenant.js'
-import type { Tenant } from './tenant.js'
+import { namesTenantSystem, type Tenant } from './tenant.js'
 import { withWholeDays } from './whole-days.js'
 
 /** A search as it is asked: of one type, with parameters that a client may have chosen. */

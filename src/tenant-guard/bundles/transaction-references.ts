@@ -1,6 +1,5 @@
 import { mapJson } from '../../json.js'
-import { placeOf } from '../door.js'
-import type { Door } from '../door.js'
+import { placeOf, type Door } from '../door.js'
 import type { Transaction } from '../fhir-interaction.js'
 import { inTurns } from '../in-turns.js'
 import { ownedAmong } from '../look-up.js'

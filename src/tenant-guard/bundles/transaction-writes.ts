@@ -1,7 +1,6 @@
 import { Failure } from '../../envelope/failures.js'
 import type { FhirResource } from '../../mappings/fhir.js'
-import { notFound } from '../door.js'
-import type { Door } from '../door.js'
+import { notFound, type Door } from '../door.js'
 import type { BundleEntry, ConditionalDelete, ConditionalUpdate } from '../fhir-interaction.js'
 import { demandPossibleVersion } from '../writes/fhir-writes.js'
 import { patchedResource } from '../writes/patch.js'

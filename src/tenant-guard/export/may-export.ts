@@ -1,5 +1,4 @@
-import { notFound } from '../door.js'
-import type { Door } from '../door.js'
+import { notFound, type Door } from '../door.js'
 import type { Export } from '../fhir-interaction.js'
 import { isId } from '../resource-types.js'
 import { conditionsAmongOwn } from '../restrict.js'

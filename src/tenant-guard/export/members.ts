@@ -1,7 +1,6 @@
 import { idForm } from '../../fhir-names.js'
 import type { FhirElement } from '../../mappings/fhir.js'
-import { ask } from '../door.js'
-import type { Door } from '../door.js'
+import { ask, type Door } from '../door.js'
 import { ownedAmong } from '../look-up.js'
 import { readRecord } from '../reads/read-record.js'
 

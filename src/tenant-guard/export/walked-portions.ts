@@ -1,5 +1,4 @@
-import { ask } from '../door.js'
-import type { Door } from '../door.js'
+import { ask, type Door } from '../door.js'
 import { restrict } from '../restrict.js'
 import { stretches, type Stretch, type WalkPlace } from '../reads/stretches.js'
 import { linesFrom } from './lines.js'

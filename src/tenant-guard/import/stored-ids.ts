@@ -1,5 +1,4 @@
-import { ask, ownRecordIn } from '../door.js'
-import type { Door } from '../door.js'
+import { ask, ownRecordIn, type Door } from '../door.js'
 import { stretches, type WalkPlace } from '../reads/stretches.js'
 import { identityOnly, restrict } from '../restrict.js'
 

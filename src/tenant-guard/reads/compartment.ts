@@ -1,5 +1,4 @@
-import { ask, jsonOf, notFound, unexpected } from '../door.js'
-import type { Door } from '../door.js'
+import { ask, jsonOf, notFound, unexpected, type Door } from '../door.js'
 import type { Compartment, FhirSearch } from '../fhir-interaction.js'
 import type { SearchParameter } from '../interaction.js'
 import { countApart } from './count-apart.js'

@@ -1,5 +1,4 @@
-import { ask, jsonOf } from '../door.js'
-import type { Door } from '../door.js'
+import { ask, jsonOf, type Door } from '../door.js'
 import type { SearchParameter } from '../interaction.js'
 import { restrict, strictly } from '../restrict.js'
 import { searchsetOf } from './searchset.js'

@@ -1,7 +1,6 @@
 import type { BackendAnswer } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
-import { ask, causeOf, cursorPlace, ownRecordIn, unexpected } from '../door.js'
-import type { Door } from '../door.js'
+import { ask, causeOf, cursorPlace, ownRecordIn, unexpected, type Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
 import type { History } from '../fhir-interaction.js'
 import { bundleText, givenBundle, namesIn, type GivenEntry } from './given-bundle.js'

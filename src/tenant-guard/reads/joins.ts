@@ -1,6 +1,5 @@
 import { Failure } from '../../envelope/failures.js'
-import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected } from '../door.js'
-import type { Door } from '../door.js'
+import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected, type Door } from '../door.js'
 import type { Join } from '../fhir-interaction.js'
 import { inTurns } from '../in-turns.js'
 import type { SearchParameter } from '../interaction.js'

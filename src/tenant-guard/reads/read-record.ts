@@ -1,8 +1,7 @@
 import type { BackendAnswer } from '../../backends/backend.js'
 import type { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { ask, jsonOf, notFound, ownRecordIn, placeOf, unexpected } from '../door.js'
-import type { Door } from '../door.js'
+import { ask, jsonOf, notFound, ownRecordIn, placeOf, unexpected, type Door } from '../door.js'
 
 /** The identity and version of a record of the tenant's; unknown, deleted and foreign ones are NOT_FOUND. */
 export async function metaOf (door: Door, type: string, id: string): Promise<StoredResource> {

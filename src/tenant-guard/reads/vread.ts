@@ -1,7 +1,6 @@
 import type { BackendAnswer } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { ask, jsonOf, notFound, ownRecordIn, unexpected } from '../door.js'
-import type { Door } from '../door.js'
+import { ask, jsonOf, notFound, ownRecordIn, unexpected, type Door } from '../door.js'
 import type { VersionRead } from '../interaction.js'
 import { isId } from '../resource-types.js'
 import { readRecord } from './read-record.js'

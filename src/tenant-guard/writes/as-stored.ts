@@ -1,6 +1,5 @@
 import type { BackendAnswer } from '../../backends/backend.js'
-import { ask } from '../door.js'
-import type { Door } from '../door.js'
+import { ask, type Door } from '../door.js'
 import { isId } from '../resource-types.js'
 
 /** A record that was written, as far as it is known. */

@@ -1,7 +1,6 @@
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected } from '../door.js'
-import type { Door } from '../door.js'
+import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected, type Door } from '../door.js'
 import type { Criteria } from '../fhir-interaction.js'
 import { identityOnly, onePage, restrict, strictly } from '../restrict.js'
 import { demandChangeable } from '../policy.js'

@@ -2,8 +2,7 @@ import { Failure } from '../../envelope/failures.js'
 import { ExactNumber, mapJson } from '../../json.js'
 import type { FhirElement, FhirResource, Meta } from '../../mappings/fhir.js'
 import { structureFaults } from '../../mappings/r4/structure.js'
-import { namesTenantSystem } from '../tenant.js'
-import type { Tenant } from '../tenant.js'
+import { namesTenantSystem, type Tenant } from '../tenant.js'
 
 /**
  * The resource as it is stored for a tenant: exactly one tag of the tenant system on it and none in what it holds, and
