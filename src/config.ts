@@ -125,7 +125,7 @@ const bulk = Type.Object({
   importHosts: Type.Array(Type.String({ pattern: '^[a-z0-9.-]+(:\\d{1,5})?$' }), { description: 'Hosts from which imports may fetch records over https, with the port if it is not 443; none by default', default: [], examples: [['files.example.org']] }),
   importUrl: Type.Optional(Type.String({ description: 'URL at which datastores with `import` set to `own` reach this gateway, different for each gateway. If absent: imports use transactions', format: 'base-url', examples: ['http://gateway-1.internal:8080'] })),
   lineBytes: Type.Integer({ description: 'Maximum length of an import line', unit: 'bytes', minimum: 65_536, maximum: 134_217_728, default: 16_777_216, examples: [16_777_216] }),
-  organizationBytes: Type.Integer({ description: 'Maximum disk space in this directory for the bulk files of an organization, live and test apart. Files of jobs that ended count until they are deleted', unit: 'bytes', minimum: 1_048_576, default: 10_737_418_240, examples: [10_737_418_240] }),
+  organizationBytes: Type.Optional(Type.Integer({ description: 'Maximum disk space in this directory for the bulk files of an organization, live and test apart. Files of jobs that ended count until they are deleted. If absent: half of the disk', unit: 'bytes', minimum: 1_048_576, examples: [107_374_182_400] })),
   reserveBytes: Type.Integer({ description: 'Disk space that bulk jobs leave free; they wait while less is available', unit: 'bytes', minimum: 0, default: 268_435_456, examples: [268_435_456] })
 }, { additionalProperties: false, default: {} })
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, statfsSync } from 'node:fs'
 import { mkdir, readdir, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -14,7 +14,7 @@ import { PieceList, plainBytesOf } from './pieces.js'
 import { inTrouble, noRoom } from './spool-trouble.js'
 import type { JobFiles } from '../work.js'
 
-/** Where the spool is, what it leaves of the disk to others, and the most that the files of one organization may take up. */
+/** Where the spool is, what it leaves of the disk to others, and the most that the files of one organization may take up: unless given, half of the disk. */
 interface SpoolOptions {
   readonly directory: string
   readonly reserveBytes: number
@@ -31,6 +31,12 @@ const readBytes = 131_072
 const fileName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 const listSuffix = '.pieces'
 
+/** In bytes. Some file systems do not say how large they are. */
+function halfOfDisk (directory: string): number {
+  const { blocks, bsize } = statfsSync(directory)
+  return blocks === 0 ? Infinity : Math.floor(blocks / 2) * bsize
+}
+
 /** The directory for files of jobs, each job in a folder of its own, encrypted and sealed with its own key. Several gateways may share one. */
 export class Spool {
   /** The id of this directory: only who sees it can work on a job that names it. */
@@ -41,8 +47,8 @@ export class Spool {
   /** Opens the directory; makes it, and its id, where they are missing. */
   constructor (options: SpoolOptions) {
     this.#options = options
-    this.#holdings = new Holdings({ directory: options.directory, most: options.organizationBytes ?? Infinity })
     madeDirectory(options.directory)
+    this.#holdings = new Holdings({ directory: options.directory, most: options.organizationBytes ?? halfOfDisk(options.directory) })
     this.storeId = storeIdIn(options.directory)
   }
 
