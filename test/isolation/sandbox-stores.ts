@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
-import { startTestSandbox } from '../harness/sandbox.js'
 import type { Stores } from './attack-world.js'
 import { handOverInSandbox } from './hand-over.js'
 
@@ -11,9 +10,9 @@ import { handOverInSandbox } from './hand-over.js'
 export async function sandboxStores (t: Pick<Test, 'after'>): Promise<Stores> {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-attacks-'))
   const file = join(folder, 'sandbox.db')
-  const [test, live] = [await startSandbox({ file, now: () => new Date() }), await startTestSandbox(t)]
+  const [test, live] = [await startSandbox({ file, now: () => new Date() }), await startSandbox({ file: ':memory:', now: () => new Date() })]
   t.after(async () => {
-    await test.close()
+    await Promise.all([test.close(), live.close()])
     rmSync(folder, { recursive: true })
   })
   return { kind: 'sandbox', testUrl: test.url, liveUrl: live.url, handOver: handOverInSandbox(file) }
