@@ -19,6 +19,23 @@ export function changesOf (body: unknown, shown: Readonly<Record<string, unknown
 }
 
 /**
+ * The same changes with null for a field, and nothing for a member, in which they left an object empty, since FHIR has no
+ * empty objects. What was sent empty in place of something else, such as of a text, stays the mistake that it is.
+ */
+export function withoutEmptied (changes: Changes, body: unknown, shown: Changes): Changes {
+  const sent = isElement(body) ? body : {}
+  return Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, filledParts(value, shown[name], sent[name]) ?? null]))
+}
+
+function filledParts (value: unknown, shown: unknown, sent: unknown): unknown {
+  const isCleared = shown === undefined && isElement(sent) && Object.keys(sent).length > 0
+  if (!isElement(value) || !(isCleared || isElement(shown))) return value
+  const [before, change] = [shown, sent].map(part => isElement(part) ? part : {}) as [Changes, Changes]
+  const members = Object.entries(value).map(([name, member]) => [name, filledParts(member, before[name], change[name])] as const).filter(([, member]) => member !== undefined)
+  return members.length === 0 ? undefined : Object.fromEntries(members)
+}
+
+/**
  * A record that was sent whole after another client had changed it: merged, it would undo that change.
  * @throws {Failure} CONFLICT
  */

@@ -5,7 +5,7 @@ import type { Mapping } from '../mappings/kit/mapping.js'
 import { checkRules } from '../mappings/kit/validate.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
 import type { Trace } from '../tenant-guard/interaction.js'
-import { changesOf, demandUnchanged } from './changes.js'
+import { changesOf, demandUnchanged, withoutEmptied } from './changes.js'
 import { demandVersion, versionsIn } from '../envelope/conditions.js'
 import { changedFields } from '../records/changed-record.js'
 import { demandNone, newFields, newResource } from '../records/new-record.js'
@@ -80,7 +80,7 @@ const mostAttempts = 8
 
 async function updateFrom ({ mapping, store }: Context, before: StoredResource, body: unknown, trace: Trace): Promise<StoredResource> {
   const shown = mapping.present(before)
-  const { changed, kept } = changedFields(mapping, changesOf(body, shown), shown)
+  const { changed, kept } = changedFields(mapping, withoutEmptied(changesOf(body, shown), body, shown), shown)
   const complete = await resolved(mapping, store, changed)
   const resource: FhirResource = mapping.patch(before, { ...kept, ...complete })
   if (resource === before) return before
