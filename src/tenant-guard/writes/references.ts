@@ -61,11 +61,14 @@ export function linksIn (resource: FhirElement, bases: readonly string[]): reado
   return links
 }
 
+/** What is inner in a resource, and where it stands: never copied, since a Bundle may hold a hundred thousand resources that each hold others. */
+interface Inner { readonly own: ReadonlySet<string>, readonly around?: Inner }
+
 /** Where the walk into a resource is. A path is put together of it only where something leads to a record: all systems of codes are uris. */
 interface Walk {
   readonly links: Link[]
   /** References that lead to the resource itself, to what it contains, or to another entry of its Bundle: `#`, `#p1`, `urn:uuid:…`. */
-  readonly inner: ReadonlySet<string>
+  readonly inner: Inner
   /** What uris begin with that lead to a record of the datastore. */
   readonly beneath: readonly string[]
   /** Elements by their names, and places in lists, from the resource down. */
@@ -107,7 +110,7 @@ function gatherLinks (parent: FhirElement, key: string, walk: Walk): void {
 
 function noteReference (value: unknown, { links, inner, steps }: Walk): void {
   if (typeof value !== 'string') links.push({ path: pathOf(steps), reference: String(value), record: undefined })
-  else if (!inner.has(value)) links.push({ path: pathOf(steps), reference: value, record: recordOf(value) })
+  else if (!isInner(value, inner)) links.push({ path: pathOf(steps), reference: value, record: recordOf(value) })
 }
 
 function noteUri (value: unknown, key: string, { links, beneath, steps }: Walk): void {
@@ -169,13 +172,17 @@ function isAbsolute (value: unknown): boolean {
 }
 
 /** `#` alone is the container, as what is contained may refer to it. */
-const container: ReadonlySet<string> = new Set(['#'])
+const container: Inner = { own: new Set(['#']) }
+
+function isInner (reference: string, { own, around }: Inner): boolean {
+  return own.has(reference) || (around !== undefined && isInner(reference, around))
+}
 
 /** What is inner in a resource, with what is inner where it stands. */
-function innerOf ({ resourceType, contained, entry }: FhirElement, around: ReadonlySet<string>): ReadonlySet<string> {
+function innerOf ({ resourceType, contained, entry }: FhirElement, around: Inner): Inner {
   const ids = elementsOf(contained).map(({ id }) => id).filter(isId).map(id => `#${id}`)
   const urls = resourceType === 'Bundle' ? elementsOf(entry).map(({ fullUrl }) => fullUrl).filter(isUrn) : []
-  return ids.length + urls.length === 0 ? around : new Set([...around, ...ids, ...urls])
+  return ids.length + urls.length === 0 ? around : { own: new Set([...ids, ...urls]), around }
 }
 
 const isUrn = (url: unknown): url is string => typeof url === 'string' && /^urn:(?:uuid|oid):/.test(url)
