@@ -31,6 +31,7 @@ export function unresolved (resource: FhirResource): Unresolved {
   }
   return {
     resource: mapJson(resource, (item, name) => typeof item === 'string' && ofTenants.has(name) && !item.startsWith('#') ? named(item) : item),
-    restored: json => [...originals].reduce((text, [name, original]) => text.replaceAll(name, () => JSON.stringify(original).slice(1, -1)), json)
+    // In one pass: a resource may have a hundred thousand canonicals, and the answer an issue for each.
+    restored: json => json.replaceAll(/urn:uuid:[0-9a-f-]{36}/g, name => originals.has(name) ? JSON.stringify(originals.get(name)).slice(1, -1) : name)
   }
 }
