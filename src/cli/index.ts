@@ -2,8 +2,12 @@
 import { userInfo } from 'node:os'
 import { requireOpenFiles } from '../service/open-files.js'
 
-// Whoever reads the output may have seen enough of it.
-process.stdout.on('error', error => { if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error })
+process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+  // Whoever reads the output may have seen enough of it.
+  if (code === 'EPIPE') return
+  process.stderr.write(`clinigate: the output cannot be written (${code}). Changes that the command made stay; revoke a key or token whose secret was not written\n`)
+  process.exit(2)
+})
 
 try {
   requireOpenFiles()
