@@ -39,7 +39,7 @@ export function Layout ({ title, content: safeContent, path, viewer, organizatio
         </head>
         <body>
           <a class='skip' href='#content'>Skip to content</a>
-          {viewer === undefined ? <PlainTop /> : <Top viewer={viewer} path={path} />}
+          {viewer === undefined ? <PlainTop /> : <Top viewer={viewer} path={path} organization={organization} />}
           {viewer?.member.role === 'operator' && organization !== undefined ? <OrganizationBar organization={organization} path={path} /> : ''}
           <main id='content' class={viewer === undefined ? 'narrow' : undefined} tabindex='-1'>
             <Done message={notice} />
@@ -73,7 +73,10 @@ function PlainTop () {
   return <header class='top'><div class='bar'><span class='brand'>clinigate</span></div></header>
 }
 
-function Top ({ viewer: { member, csrf }, path }: { readonly viewer: NonNullable<LayoutProps['viewer']>, readonly path: string }) {
+interface TopProps extends Pick<LayoutProps, 'path' | 'organization'> { readonly viewer: NonNullable<LayoutProps['viewer']> }
+
+/** People of one organization see its name here, for they may belong to others too; operators see it in a bar of its own. */
+function Top ({ viewer: { member, csrf }, path, organization }: TopProps) {
   const links = member.tenantId === undefined ? operatorLinks : organizationLinks(member.tenantId)
   return (
     <header class='top'>
@@ -87,15 +90,19 @@ function Top ({ viewer: { member, csrf }, path }: { readonly viewer: NonNullable
           </form>
         </div>
       </div>
-      {member.mustChangePassword ? '' : <Links label='Main' links={links} path={path} />}
+      {member.mustChangePassword ? '' : <Links label='Main' links={links} path={path}>{member.tenantId === undefined ? '' : <OrganizationName organization={organization} />}</Links>}
     </header>
   )
 }
 
-function OrganizationBar ({ organization: { tenantId, name }, path }: { readonly organization: PageOrganization, readonly path: string }) {
+function OrganizationName ({ organization }: Pick<LayoutProps, 'organization'>) {
+  return organization === undefined ? '' : <p class='organization-name' safe>{organization.name}</p>
+}
+
+function OrganizationBar ({ organization, path }: { readonly organization: PageOrganization, readonly path: string }) {
   return (
     <div class='organization-bar'>
-      <Links label='Organization' links={organizationLinks(tenantId)} path={path}><p class='organization-name' safe>{name}</p></Links>
+      <Links label='Organization' links={organizationLinks(organization.tenantId)} path={path}><OrganizationName organization={organization} /></Links>
     </div>
   )
 }

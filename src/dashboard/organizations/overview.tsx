@@ -41,7 +41,7 @@ export function OverviewPage (overview: Overview) {
   const { organization, hasKeys, isOperator, mayChange, trouble } = overview
   return (
     <>
-      <Heading title={isOperator ? 'Overview' : organization.name} />
+      <Heading title='Overview' />
       <TroubleNotice trouble={trouble} />
       {hasKeys ? '' : <NextSteps tenantId={organization.tenantId} mayChange={mayChange} />}
       <UsageAtAGlance {...overview} />
