@@ -9,7 +9,7 @@ import type { DoJob } from './work.js'
 /** What a runner joins together. */
 export interface RunnerParts extends Omit<RunningJobParts, 'jobs' | 'spool' | 'doJob' | 'leaseMs'> {
   readonly jobs: Pick<Jobs, 'claim' | 'save' | 'release'>
-  readonly spool: Pick<Spool, 'of' | 'storeId'>
+  readonly spool: Pick<Spool, 'of' | 'deleteBut' | 'storeId'>
   /** Who does the jobs of each kind. */
   readonly doJob: Readonly<Record<JobKind, DoJob>>
   /** The name of this gateway, for people to read. */

@@ -7,12 +7,13 @@ import { sayWhen } from '../envelope/say-when.js'
 import type { Claimed, JobChange, Jobs } from '../jobs/job.js'
 import { Loop } from '../loop.js'
 import type { Spool } from './spool/files.js'
+import { deleteLeftovers } from './given-up.js'
 import { FinalFailure, isUnwanted, WorkLeft, type DoJob } from './work.js'
 
 /** What the work on one job needs. */
 export interface RunningJobParts {
   readonly jobs: Pick<Jobs, 'save' | 'release'>
-  readonly spool: Pick<Spool, 'of'>
+  readonly spool: Pick<Spool, 'of' | 'deleteBut'>
   readonly doJob: DoJob
   /** Whether a key was revoked since. */
   readonly isRevoked: (keyId: string) => boolean
@@ -161,6 +162,7 @@ export class RunningJob {
     if (this.#left === 'revoked') return await this.#fail(new Failure('KEY_REVOKED', { message: 'The job was stopped because the key that started it was revoked. Start it again with a valid key.' }))
     if (this.#left !== undefined) this.#log.info({ why: this.#left }, 'work on a bulk job stopped')
     if (this.#left === 'lost') return
+    if (this.#left === 'cancelled') await this.#deleteLeftovers()
     if (this.#left !== undefined) return await jobs.release(lease)
     const failure = failureOf(error)
     if (failure.status < 500 || failure instanceof FinalFailure || this.#failures + 1 >= mostFailures) return await this.#fail(failure)
@@ -173,6 +175,12 @@ export class RunningJob {
     this.#log.warn({ code, ...status >= 500 && { err: cause } }, 'a bulk job failed')
     const { jobs, leaseMs } = this.#parts
     const saved = await jobs.save(this.#claimed.lease, { end: { status: 'failed', failure: { code, message: sayWhen(message) } } }, leaseMs)
+    if (saved === 'lost') return
+    await this.#deleteLeftovers()
     if (saved === 'cancelled') await jobs.release(this.#claimed.lease)
+  }
+
+  async #deleteLeftovers (): Promise<void> {
+    await deleteLeftovers(this.#claimed.job, { spool: this.#parts.spool, log: this.#log })
   }
 }

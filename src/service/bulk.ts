@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'
 import { downloads } from '../bulk/downloads.js'
 import { Spool } from '../bulk/spool/files.js'
+import { deleteLeftovers } from '../bulk/given-up.js'
 import { jobRoutes } from '../bulk/job-routes.js'
 import { measuredJob } from '../bulk/measured-job.js'
 import { JobRunner } from '../bulk/runner.js'
@@ -43,7 +44,7 @@ export function openBulk (config: Config, parts: BulkParts, closers: Closers): O
   const { directory = join(dataDirectory, 'bulk'), jobsAtOnce, jobsPerOrganization, organizationBytes, reserveBytes } = settings
   const spool = new Spool({ directory, organizationBytes, reserveBytes })
   const woken: Told = {}
-  const bulk: Bulk = { ...parts, spool, jobs: telling(kept, woken) }
+  const bulk: Bulk = { ...parts, spool, jobs: telling(kept, woken, job => deleteUnbegun(job, { spool, log })) }
   const { exports, end, ...ofExports } = exportParts(bulk)
   woken.end = end
   const ofImports = importParts(config, bulk)
@@ -70,6 +71,11 @@ function followed (doJob: Record<JobKind, DoJob>, { accounts, metrics, now }: Bu
   return { export: one('export'), import: one('import') }
 }
 
+/** Of a job that was cancelled before anybody began with it nobody deletes anything later; whoever began deletes when it leaves. */
+async function deleteUnbegun (job: Job, { spool, log }: { readonly spool: Spool, readonly log: BulkParts['log'] }): Promise<void> {
+  if (job.startedAt === undefined && job.storeId === spool.storeId) await deleteLeftovers(job, { spool, log })
+}
+
 /** Who hears of jobs in this process. */
 interface Told {
   runner?: JobRunner
@@ -77,7 +83,7 @@ interface Told {
 }
 
 /** The same jobs, of whose news the runner in this process hears at once, and the datastore of exports that nobody wants any more. */
-function telling (jobs: Jobs, told: Told): Jobs {
+function telling (jobs: Jobs, told: Told, deleteUnbegun: (job: Job) => Promise<void>): Jobs {
   const unwanted = (job: Job): void => {
     told.runner?.look(job.id)
     if (job.request.kind === 'export') told.end?.(job)
@@ -91,7 +97,10 @@ function telling (jobs: Jobs, told: Told): Jobs {
     },
     cancel: async (id, scope) => {
       const job = await jobs.cancel(id, scope)
-      if (job?.status === 'cancelled') unwanted(job)
+      if (job?.status === 'cancelled') {
+        unwanted(job)
+        await deleteUnbegun(job)
+      }
       return job
     },
     discard: async (id, scope) => {

@@ -91,6 +91,14 @@ export class Spool {
     await rm(this.#folder(id), { recursive: true, force: true, maxRetries: 3 })
   }
 
+  /** Deletes the files of a job but those whose names begin so. */
+  async deleteBut (id: string, kept: string): Promise<void> {
+    const folder = this.#folder(id)
+    for (const name of await readdir(folder).catch(() => [])) {
+      if (!name.startsWith(kept) && !name.startsWith('.')) await rm(join(folder, name), { force: true })
+    }
+  }
+
   /** The jobs that have a folder here in which nothing came or went since a time. */
   async unchangedSince (time: Date): Promise<readonly string[]> {
     const ids = (await readdir(this.#options.directory)).filter(isJobId)
