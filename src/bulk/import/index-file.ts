@@ -1,8 +1,9 @@
 import Database from 'better-sqlite3'
 import { GatheredWrites } from './gathered-writes.js'
 import type { Identity } from './identities.js'
-import { states, type Counts, type Ending, type IndexedLine, type Mark, type NewLine, type Part, type PlacedLine, type Plan, type Referred, type ResultRow, type Stretch } from './index-rows.js'
+import { states, type Counts, type Ending, type IndexedLine, type Mark, type NewLine, type Part, type Plan, type Referred, type ResultRow, type Stretch } from './index-rows.js'
 import { schema, statementsOn } from './index-statements.js'
+import { handedOverLines, readyLines, type Look, type ReadyAsked } from './look-through.js'
 
 /** How long the file may be locked, by a gateway that had the job before and hangs. */
 const longestLockMs = 1_000
@@ -207,14 +208,14 @@ export class IndexFile {
     return this.#sql.one.get(line) as IndexedLine
   }
 
-  /** Lines that nothing was done with and that refer to no line but such as are stored, after a place in the order of writing; none of a circle. */
-  ready (asked: { readonly after: number, readonly longest: number, readonly most: number }): readonly PlacedLine[] {
-    return this.#sql.ready.all(asked) as PlacedLine[]
+  /** The next lines that nothing was done with and that refer to no line but such as are stored, after a place in the order of writing; none of a circle. */
+  ready (asked: ReadyAsked): Look {
+    return this.together(() => readyLines(this.#sql, asked))
   }
 
-  /** Lines that were sent to be created and of which it is not known what became of them, after a place in the order of writing. */
-  handedOver (after: number, most: number): readonly PlacedLine[] {
-    return this.#sql.handedOver.all(after, most) as PlacedLine[]
+  /** The next lines that were sent to be created and of which it is not known what became of them, after a place in the order of writing. */
+  handedOver (after: number, most: number): Look {
+    return this.together(() => handedOverLines(this.#sql, after, most))
   }
 
   /** The lines of a circle. */

@@ -48,9 +48,8 @@ export function statementsOn (db: Database.Database) {
     order: db.prepare('UPDATE lines SET place = @place, circle = @circle WHERE line = @line'),
     pending: db.prepare('SELECT line, place FROM lines WHERE state < 2 AND place > ? ORDER BY place LIMIT ?'),
     one: db.prepare(`SELECT ${lineColumns} FROM lines WHERE line = ?`),
-    ready: db.prepare(`SELECT ${lineColumns}, place FROM lines WHERE state < 2 AND state = 0 AND circle IS NULL AND place > @after AND bytes <= @longest AND NOT EXISTS (
-      SELECT 1 FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = lines.line AND target.state <> 2) ORDER BY place LIMIT @most`),
-    handedOver: db.prepare(`SELECT ${lineColumns}, place FROM lines WHERE state < 2 AND state = 1 AND plan = 'created' AND place > ? ORDER BY place LIMIT ?`),
+    unwritten: db.prepare(`SELECT ${lineColumns}, place, state FROM lines WHERE state < 2 AND place > ? ORDER BY place LIMIT ?`),
+    targetsOf: db.prepare('SELECT count(*) AS total, count(*) FILTER (WHERE target.state <> 2) AS open FROM links JOIN lines AS target ON target.line = links.target WHERE links.line = ?'),
     circle: db.prepare(`SELECT ${lineColumns} FROM lines WHERE circle = ? AND state < 2 ORDER BY line`),
     isListed: db.prepare('SELECT isListed FROM types WHERE type = ?'),
     addEarlier: db.prepare('INSERT OR IGNORE INTO earlier VALUES (?)'),

@@ -73,8 +73,7 @@ class NativeRun {
   /** @returns false when there is too little left to hand over, or the datastore takes nothing */
   async next (): Promise<boolean> {
     const { index, signal, work: { files } } = this.#errand
-    const { fewest } = this.#bounds
-    if (index.ready({ after: 0, longest: longestLine, most: fewest }).length < fewest) return false
+    if (!await this.#areEnough()) return false
     const before = index.counts.processed
     const portion = new Portion(files)
     try {
@@ -89,15 +88,31 @@ class NativeRun {
     }
   }
 
-  async #gather (portion: Portion): Promise<void> {
+  async #areEnough (): Promise<boolean> {
+    const { fewest } = this.#bounds
+    let found = 0
+    for await (const lines of this.#ready(fewest)) if ((found += lines.length) >= fewest) return true
+    return false
+  }
+
+  /** Lines that can be handed over, in parts; between two of them everybody else has a turn. */
+  async * #ready (most: number): AsyncGenerator<readonly IndexedLine[]> {
     const { index, signal } = this.#errand
-    const { most } = this.#bounds
-    for (let after = 0; portion.lines.length < most && portion.bytes < mostBytes;) {
-      const lines = index.ready({ after, longest: longestLine, most: Math.min(together, most - portion.lines.length) })
-      if (lines.length === 0) return
-      after = lines.at(-1)!.place
-      await this.#sort(lines, portion)
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const look = index.ready({ after, longest: longestLine, most })
+      after = look.after
+      if (look.lines.length > 0) yield look.lines
+      await breathe()
       signal.throwIfAborted()
+    }
+  }
+
+  async #gather (portion: Portion): Promise<void> {
+    const { most } = this.#bounds
+    const part = Math.min(together, most)
+    for await (const lines of this.#ready(part)) {
+      await this.#sort(lines, portion)
+      if (portion.lines.length + part > most || portion.bytes >= mostBytes) return
     }
   }
 
@@ -184,11 +199,11 @@ class NativeRun {
   async #readBack (tickets: RecordTickets): Promise<void> {
     const { index, signal, quota } = this.#errand
     const errand = { ...this.#errand, quota: { ...quota, take: () => tickets.pop() ?? quota.take() } }
-    for (let after = 0; ;) {
-      const lines = index.handedOver(after, together * this.#pace.limit)
-      if (lines.length === 0) return
-      after = lines.at(-1)!.place
-      await Promise.all(chunksOf(lines).map(chunk => writeBatch(errand, chunk, this.#pace)))
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const look = index.handedOver(after, together * this.#pace.limit)
+      after = look.after
+      await Promise.all(chunksOf(look.lines).map(chunk => writeBatch(errand, chunk, this.#pace)))
+      await breathe()
       signal.throwIfAborted()
     }
   }
