@@ -21,7 +21,7 @@ function time (format: keyof typeof formatWords): Primitive {
 
 /** The root of a narrative; another one makes HAPI fail, with all that comes in the same transaction. */
 const root = /^\s*(?:<\?[^>]*>\s*)?<((?:[\w-]+:)?[\w.-]+)/
-const isNarrative = (value: unknown): boolean => isText(value) && /^(?:[\w-]+:)?div$/.test(root.exec(value)?.[1] ?? 'div')
+const hasDivAsRoot = (value: unknown): boolean => isText(value) && /^(?:[\w-]+:)?div$/.test(root.exec(value)?.[1] ?? 'div')
 
 function whole (says: string, least: number): Primitive {
   return { says, isKind: isNumber, hasForm: value => /^-?\d+$/.test(String(value)) && Number(value) >= least && Number(value) <= 2_147_483_647 }
@@ -48,5 +48,5 @@ export const primitives: ReadonlyMap<string, Primitive> = new Map(Object.entries
   uri: text,
   url: text,
   uuid: text,
-  xhtml: { says: 'XHTML within <div>', isKind: isNarrative }
+  xhtml: { says: 'XHTML within <div>', isKind: hasDivAsRoot }
 } satisfies Record<string, Primitive>))
