@@ -26,8 +26,8 @@ export function addUsage (program: Command, control: Control, surroundings: Surr
     .option('--ledger <file...>', 'the ledgers of all gateways (default: usage.db in the data directory)')
     .action(async ({ month, ledger }: RecomputeOptions) => {
       const files = ledger ?? [join(loadConfig(surroundings.environment).dataDirectory, 'usage.db')]
-      const own = sums(files.flatMap(file => ledgerLines(file)), month)
-      const unsent = sums(files.flatMap(file => ledgerLines(file, 'unsent')), month)
+      const own = sums(files.flatMap(file => linesIn(file)), month)
+      const unsent = sums(files.flatMap(file => linesIn(file, 'unsent')), month)
       const found: Comparison[] = []
       await control.print(async desk => {
         for (const { tenantId } of await desk.listOrganizations()) found.push(compare(tenantId, { own, unsent, told: await desk.bill(tenantId, month) }))
@@ -35,6 +35,15 @@ export function addUsage (program: Command, control: Control, surroundings: Surr
       })
       if (found.some(({ agrees }) => !agrees)) throw new FaultsFound()
     })
+}
+
+/** @throws {Error} that names the file, since the driver does not, and its own words speak of the data directory */
+function linesIn (...[file, which]: Parameters<typeof ledgerLines>): readonly UsageLine[] {
+  try {
+    return ledgerLines(file, which)
+  } catch (error) {
+    throw new Error(`${file} cannot be read as a ledger (${(error as NodeJS.ErrnoException).code ?? (error as Error).name}); name the usage.db of each gateway with --ledger, or set CLINIGATE_DATA to the gateway's data directory`, { cause: error })
+  }
 }
 
 interface Sum { readonly counted: number, readonly overage: number }
