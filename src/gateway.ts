@@ -33,45 +33,45 @@ import type { Places } from './limits/places.js'
 import type { SharedCounts } from './limits/shared-counts.js'
 import { documentation, type DocumentationOptions } from './openapi/routes.js'
 
-/** What follows each request into its traces; absent where nothing is traced. */
+/** The plugin that traces each request; absent if tracing is off. */
 interface TraceOptions { readonly trace?: FastifyPluginCallback }
 
-/** What is served without a key: the health, and the scopes of the control plane where this process has one. */
+/** What needs no API key: health, and the control plane's routes if this process has one. */
 interface ControlPlaneOptions extends ServerParts, HealthOptions, MeasureRequestsOptions, TraceOptions {
-  /** Each with a prefix below {@link apart}, and with parsers, errors and a guard of its own. */
+  /** Each below one of the paths of {@link apart}, with its own parsers, error handlers and authentication. */
   readonly control?: readonly FastifyPluginAsync[]
 }
 
-/** Everything that the pipeline is made of. */
+/** Everything that the pipeline needs. */
 export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, DocumentationOptions, OverloadOptions, AuditAccessesOptions {
   readonly authenticate: Authenticate
-  /** Requests without a good key that an address may send in a minute. */
+  /** Requests per minute that an address may send without a valid key. */
   readonly failedAttemptsPerMinute: number
   readonly plans: Plans
-  /** Which requests are worked on at a time. */
+  /** Limits how many requests are processed concurrently. */
   readonly places: Places
-  /** What of each organization's month has been used. */
+  /** How much of its month each organization has used. */
   readonly months: MonthCounts
-  /** What several gateways count together; absent where each counts for itself. */
+  /** Counts that several gateways share; absent if each counts alone. */
   readonly shared?: SharedCounts
   readonly countUsage: CountUsage
-  /** The largest body of a request to one of the routes. */
+  /** The largest body of a request to one of the `routes`, in bytes. */
   readonly bodyBytes: number
-  /** The routes below `/v1`, whose handlers return what becomes `data`. */
+  /** The routes below `/v1`; what their handlers return becomes `data`. */
   readonly routes: readonly FastifyPluginAsync[]
-  /** Outside of what takes a key: what is there asks for proof of its own. */
+  /** Routes that take no API key and check credentials of their own. */
   readonly openRoutes?: readonly FastifyPluginAsync[]
   /** Raw FHIR, below `/v1/fhir`. */
   readonly fhir: FastifyPluginAsync
 }
 
-/** What needs a key. */
+/** Everything below this path needs a key. */
 const closed = '/v1'
 
-/** What belongs to the control plane and answers in its own way: nothing of the gateway's is put on it beyond the first steps. */
+/** The control plane's paths: after the first steps, the gateway applies nothing of its own to them. */
 const apart = ['/control', '/dashboard']
 
-/** THE PIPELINE: every step that a request meets, in order. */
+/** THE PIPELINE: every step of a request, in order. */
 export async function buildGateway (options: GatewayOptions): Promise<FastifyInstance> {
   const { app, paths } = await firstSteps(options)
   await app.register(openToAll, options)
@@ -81,7 +81,7 @@ export async function buildGateway (options: GatewayOptions): Promise<FastifyIns
   return app
 }
 
-/** The pipeline of a process that is the control plane alone: the same first steps, and nothing that takes a key. */
+/** The pipeline of a control plane without a gateway: the same first steps, and nothing that takes an API key. */
 export async function buildControlPlane (options: ControlPlaneOptions): Promise<FastifyInstance> {
   const { app } = await firstSteps(options)
   await app.register(healthAlone, options)
@@ -89,11 +89,11 @@ export async function buildControlPlane (options: ControlPlaneOptions): Promise<
   return app
 }
 
-/** What every request meets first, whatever the process serves. */
+/** The first steps of every request, whatever the process serves. */
 async function firstSteps (options: ServerParts & MeasureRequestsOptions & TraceOptions & Pick<HealthOptions, 'readiness'>): Promise<{ readonly app: FastifyInstance, readonly paths: KnownPaths }> {
   const app = fastify(serverOptions(options))
   app.server.maxConnections = options.connections ?? Infinity
-  // Node would answer an Expect that it does not know by itself, past the key, the log and the envelope; one may also pass it over.
+  // Node itself would answer an Expect header that it does not know, without authentication, log or envelope. Such a header may be ignored instead.
   app.server.on('checkExpectation', (request, reply) => app.server.emit('request', request, reply))
   const paths = new KnownPaths(app, { closed, apart })
   app.removeAllContentTypeParsers()
@@ -128,7 +128,7 @@ async function healthAlone (scope: FastifyInstance, options: HealthOptions): Pro
 
 interface WithKeyOptions extends GatewayOptions { readonly paths: KnownPaths }
 
-/** `/v1`: what no step before it refused reaches a route. */
+/** `/v1`: a request reaches a route only if no step before it refused it. */
 async function withKey (scope: FastifyInstance, { prefix: _, ...options }: WithKeyOptions & { readonly prefix: string }): Promise<void> {
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
   await scope.register(overload, options)
@@ -143,7 +143,7 @@ async function withKey (scope: FastifyInstance, { prefix: _, ...options }: WithK
   await scope.register(options.fhir, { prefix: '/fhir' })
 }
 
-/** The simple resources and what else speaks in the envelope. */
+/** The simple resources, and everything else that answers in the envelope. */
 async function simple (scope: FastifyInstance, { bodyBytes, routes, paths }: WithKeyOptions): Promise<void> {
   scope.setErrorHandler(errorHandler)
   scope.setNotFoundHandler(notFoundHandler)

@@ -1,4 +1,4 @@
-/** What can go wrong, as the client reads it. Status, title and remedy stand here and nowhere else; the cause goes to the log. */
+/** Every failure as the client sees it. Status, title and remedy are defined only here; the cause goes to the log. */
 
 interface CatalogEntry {
   readonly status: number
@@ -8,7 +8,7 @@ interface CatalogEntry {
   readonly remedy: string
 }
 
-/** Every code that an answer can carry; the documentation prints this table. */
+/** Every error code of the API; the documentation prints this table. */
 export const catalog = {
   BAD_REQUEST: { status: 400, issueType: 'invalid', title: 'Bad request', remedy: 'Correct the request as the message says and send it again.' },
   INVALID_JSON: { status: 400, issueType: 'structure', title: 'Invalid JSON', remedy: 'Send a body that is one JSON value in UTF-8.' },
@@ -43,7 +43,7 @@ export const catalog = {
 
 export type FailureCode = keyof typeof catalog
 
-/** How many issues are told of what a client sent, where there may be a hundred thousand. */
+/** The most issues that an answer lists: a request may have a hundred thousand. */
 export const mostIssues = 100
 
 /** One thing to correct. `expression` names fields of the request; `diagnostics` never repeats a value. */
@@ -64,7 +64,7 @@ export interface FailureDetails {
   readonly cause?: unknown
 }
 
-/** An answer that is not a success; the error handler of the scope prints it. */
+/** A request that failed; the error handler of its scope writes the answer. */
 export class Failure extends Error {
   readonly status: number
   readonly title: string

@@ -30,14 +30,14 @@ function dateMistake (value: string): string {
   return 'expected one date such as 2026-03-14 or a time with its zone such as 2026-03-14T09:30:00Z'
 }
 
-/** Whether there can be a record with this code: R4 allows no other where it binds them so. What names a code system is the datastore's to know. */
+/** Whether there can be a record with this code: where R4's binding is required, it allows no other. A value with a code system is left to the datastore. */
 function mayBeStored ({ codes, aliases = {} }: Filter, part: string): boolean {
   return codes === undefined || part.includes('|') || codes.includes(part) || Object.hasOwn(aliases, part)
 }
 
 /**
- * A filter as FHIR's search parameter: http://hl7.org/fhir/R4/search.html. A comma parts several values, of which any
- * may match; in text it is a comma. What FHIR gives a meaning to (`\ , | $`) is escaped in the values.
+ * A filter as FHIR's search parameter: http://hl7.org/fhir/R4/search.html. A comma separates values, any of which may
+ * match; in text it is just a comma. Characters with a meaning in FHIR (`\ , | $`) are escaped in the values.
  */
 export function parameterOf (filter: Filter, modifier: string | undefined, value: string): SearchParameter {
   if (modifier === 'text') return [`${filter.param}:text`, escaped(value)]
@@ -55,7 +55,7 @@ function written (filter: Filter, part: string): string {
   }
 }
 
-/** `code` or `system|code`: the first bar parts them, any other belongs to the code. */
+/** `code` or `system|code`: the first bar separates them, any other belongs to the code. */
 function token (filter: Filter, part: string): string {
   if (filter.prefix !== undefined) return filter.prefix + escaped(part)
   const code = unaliased(filter, part)

@@ -26,7 +26,7 @@ export function create (context: Context, body: unknown): Promise<StoredResource
   return createBy(context, body, resource => store.create({ kind: 'create', type, resource }))
 }
 
-/** The same with another way to store the resource, once it was checked. */
+/** The same with another way to store the checked resource. */
 export async function createBy<T> ({ mapping, store, occasion }: Context, body: unknown, save: (resource: FhirResource) => Promise<T>): Promise<T> {
   const complete = await resolved(mapping, store, newFields(mapping, body, occasion))
   const resource = newResource(mapping, complete)
@@ -75,7 +75,7 @@ export async function update (context: Context, { id, body, ifMatch }: Update, t
   }
 }
 
-/** Writers that change one record at the same moment wait for each other this often before one is told. */
+/** How often a change is tried when other writers change the record at the same moment. */
 const mostAttempts = 8
 
 async function updateFrom ({ mapping, store }: Context, before: StoredResource, body: unknown, trace: Trace): Promise<StoredResource> {

@@ -11,7 +11,7 @@ export interface Written {
   readonly isReplayed: boolean
 }
 
-/** Creates a resource; with a claim once, also when a run before this one was broken off anywhere. */
+/** Creates a resource; with a claim only once, even if an earlier run was interrupted at any point. */
 export async function createOnce (context: Context, body: unknown, claim?: Claim): Promise<Written> {
   if (claim === undefined) return { stored: await create(context, body), isReplayed: false }
   if (claim.result !== undefined) return { stored: await firstAnswer(context, claim.result), isReplayed: true }
@@ -42,7 +42,7 @@ async function firstVersionOf (context: Context, record: StoredResource): Promis
   return await unlessGone(versionOf(context, { id: record.id, version: '1' })) ?? record
 }
 
-/** Changes a resource; with a claim once, as {@link createOnce}. */
+/** Changes a resource; with a claim only once, like {@link createOnce}. */
 export async function updateOnce (context: Context, change: Update, claim?: Claim): Promise<Written> {
   if (claim === undefined) return { stored: await update(context, change), isReplayed: false }
   if (claim.result !== undefined) return { stored: await versionOf(context, claim.result), isReplayed: true }

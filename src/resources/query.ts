@@ -19,7 +19,7 @@ const mostCount = 100
 
 /**
  * Reads the query of a search on the simple form: `count`, `cursor`, `sort`, `updatedSince`, `id` and the filters of the
- * resource, each at most once. Nothing that is not understood passes.
+ * resource, each at most once. What is not understood is refused.
  * @throws {Failure} UNKNOWN_FILTER, BAD_REQUEST
  */
 export function readSearch (mapping: Mapping, search: string): Query {
@@ -38,7 +38,7 @@ export function readSearch (mapping: Mapping, search: string): Query {
 }
 
 /**
- * The names and values of a query, decoded once; a name that stands twice is refused, since which one counts is anybody's guess.
+ * The names and values of a query, decoded once; a name that is given twice is refused, since servers differ in which one counts.
  * @param search what follows the question mark, undecoded
  * @param takesSeveral whether a name takes several values at once, joined by commas
  * @throws {Failure} BAD_REQUEST

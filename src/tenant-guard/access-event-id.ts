@@ -1,12 +1,12 @@
-/** No client chooses the id of a new record, so none can make one that begins so. */
+/** Clients cannot choose the id of a new record, so none can create one with this prefix. */
 const prefix = 'clinigate-access-'
 
-/** The id of the AuditEvent of a line of the access audit log, by the line's hash: the same whenever it is sent. */
+/** The id of the AuditEvent for a line of the access audit log. It is made from the line's hash, so it stays the same when the line is sent again. */
 export function accessEventId (hash: string): string {
   return `${prefix}${hash.slice(0, 40)}`
 }
 
-/** Whether the gateway itself wrote this record, which no tenant may change or delete then. */
+/** Whether the gateway itself wrote this record; no tenant may change or delete such a record. */
 export function isAccessEvent (type: string, id: unknown): boolean {
   return type === 'AuditEvent' && typeof id === 'string' && id.startsWith(prefix)
 }

@@ -7,12 +7,12 @@ import { stamp } from './writes/stamp.js'
 /** An AuditEvent of the gateway's own, under an id made by accessEventId. */
 export interface AccessEvent extends FhirResource { readonly resourceType: 'AuditEvent', readonly id: string }
 
-/** What became of one: it is there, the datastore does not take it, or it may be sent again. */
+/** The outcome for one event: it is stored, the datastore refuses it, or it may be sent again. */
 export type AccessEventFate = 'stored' | 'refused' | 'again'
 
 /**
- * Stores AuditEvents of the tenant's accesses, all in one transaction, or where the datastore refuses that each for itself. What is
- * there already is stored once. They refer to nothing by a literal reference, so there is nothing to look up.
+ * Stores AuditEvents about access to the tenant's records in one transaction, or one by one if the datastore refuses that. Storing an
+ * event again changes nothing. The events contain no literal references, so there is nothing to look up.
  * @returns what became of each, in the same order
  * @throws {Failure} 5xx for trouble with the datastore; then they may be sent again
  */
@@ -35,7 +35,7 @@ function fatesIn (answer: BackendAnswer, expected: number): AccessEventFate[] {
   return entry.map(given => fateOf(Number.parseInt(String(given?.response?.status), 10)))
 }
 
-/** A refusal that will be the same the next time. */
+/** Statuses that would be the same for another attempt. */
 const refusals = new Set([400, 404, 405, 410, 413, 422])
 
 function fateOf (status: number): AccessEventFate {

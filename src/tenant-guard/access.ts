@@ -4,24 +4,24 @@ import type { StoredResource } from '../mappings/fhir.js'
 import type { InteractionKind } from './fhir-interaction.js'
 import { kindsInR4 } from './kinds-in-r4.js'
 
-/** One interaction with a tenant's records, as it ended, for who keeps account of accesses. Nothing of what the records hold. */
+/** The outcome of one interaction with a tenant's records, for the audit log. It has none of the records' content. */
 export interface Access {
   readonly kind: InteractionKind
   readonly type: string
-  /** Of the record that was asked for or made. */
+  /** Of the record that was requested or created. */
   readonly id?: string
   /** The records that were shown, as `Type/id`. */
   readonly shown: readonly string[]
-  /** Absent where it was done. */
+  /** Absent if it succeeded. */
   readonly failure?: FailureCode
 }
 
-/** Who keeps account; absent where nobody does. */
+/** Who records accesses; absent if nobody does. */
 interface Accounting { readonly onAccess?: (access: Access) => void }
 
 type Asked = Pick<Access, 'kind' | 'type'> & { readonly id?: unknown }
 
-/** Performs an interaction and notes how it ended; where nobody keeps account it is just performed. */
+/** Performs an interaction and reports its outcome if accesses are recorded. */
 export async function noted<T> ({ onAccess }: Accounting, asked: Asked, { perform, shown }: { readonly perform: () => Promise<T>, readonly shown: (result: T) => readonly string[] }): Promise<T> {
   if (onAccess === undefined) return await perform()
   try {
@@ -34,9 +34,9 @@ export async function noted<T> ({ onAccess }: Accounting, asked: Asked, { perfor
   }
 }
 
-/** Of an interaction that was done. */
+/** The access of an interaction that succeeded. */
 export function accessOf ({ kind, type, id }: Asked, shown: readonly string[]): Access {
-  // What was made, or found by criteria, is the one record of the answer.
+  // A record that was created, or found by criteria, is the only one of the answer.
   const own = typeof id === 'string' ? id : !kindsInR4[kind].isList && shown.length === 1 ? shown[0]!.split('/')[1] : undefined
   return { kind, type, ...own !== undefined && { id: own }, shown }
 }

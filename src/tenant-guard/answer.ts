@@ -2,17 +2,18 @@ import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import { isId } from './resource-types.js'
 import { namesTenantSystem, type Tenant } from './tenant.js'
 
-/** What an answer must be to be shown. */
+/** What a record must be to be shown. */
 interface Expected {
   readonly tenant: Tenant
   readonly type: string
-  /** Absent where any record of the type may come. */
+  /** Absent if any record of the type will do. */
   readonly id?: string
 }
 
 /**
- * The one check of every record that a datastore answers with: of the type and id that were asked, with exactly one tag of
- * the tenant system, the tenant's own. Anything else is undefined, and is not shown.
+ * The one check of every record in a datastore's answer: it must have the type and id that were requested, and exactly one tag of
+ * the tenant system, the tenant's own.
+ * @returns undefined for anything else, which must not be shown
  */
 export function ownRecord (value: unknown, { tenant, type, id }: Expected): StoredResource | undefined {
   if (value === null || typeof value !== 'object') return undefined

@@ -1,6 +1,6 @@
 import type { Door } from './door.js'
 
-/** A URL of the datastore's, relative to its base; undefined when it leads anywhere else. */
+/** A URL from the datastore, relative to its base URL; undefined if it leads anywhere else. */
 export function belowBase (url: string, { backend: { baseUrl } }: Door): string | undefined {
   const base = `${baseUrl}/`
   if (!URL.canParse(url, base)) return undefined

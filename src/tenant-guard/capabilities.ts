@@ -2,12 +2,12 @@ import type { Backend, BackendAnswer } from '../backends/backend.js'
 import { jsonOf, unexpected } from './door.js'
 import type { Send } from './patience.js'
 
-/** What a datastore says that it can do: http://hl7.org/fhir/R4/capabilitystatement.html */
+/** What a datastore says it can do: http://hl7.org/fhir/R4/capabilitystatement.html */
 export interface Capabilities {
   /** `HAPI FHIR Server 8.8.0` */
   readonly software?: string
   readonly fhirVersion?: string
-  /** Every resource type that it serves, in the order of the alphabet. */
+  /** Every resource type that it serves, in alphabetical order. */
   readonly types: readonly string[]
   /** Whether it exports records itself: http://hl7.org/fhir/uv/bulkdata/ */
   readonly hasExport: boolean
@@ -17,7 +17,7 @@ export interface Capabilities {
   readonly deletesMany: boolean
 }
 
-/** Reads an answer; undefined where it holds no CapabilityStatement. */
+/** Reads an answer; undefined if it is no CapabilityStatement. */
 export function capabilitiesIn (answer: BackendAnswer): Capabilities | undefined {
   if (answer.status !== 200) return undefined
   const { resourceType, rest, fhirVersion, software } = (jsonOf(answer) ?? {}) as Record<string, unknown>
@@ -35,7 +35,7 @@ export function capabilitiesIn (answer: BackendAnswer): Capabilities | undefined
   }
 }
 
-/** The names of the operations there, which some servers write with their dollar. */
+/** The names of the listed operations; some servers write them with the dollar sign. */
 function namesOf ({ operation }: { readonly operation?: unknown }): string[] {
   return Array.isArray(operation) ? operation.map(({ name }) => String(name).replace(/^\$/, '')) : []
 }
@@ -46,7 +46,7 @@ function softwareName (software: unknown): string | undefined {
   return parts.length === 0 ? undefined : parts.join(' ')
 }
 
-/** Asks a datastore what it can do. @throws {Failure} when it does not say it */
+/** Asks a datastore what it can do. @throws {Failure} if the answer is no CapabilityStatement */
 export async function askCapabilities (send: Send): Promise<Capabilities> {
   const answer = await send({ method: 'GET', path: 'metadata' })
   const capabilities = capabilitiesIn(answer)
@@ -56,13 +56,13 @@ export async function askCapabilities (send: Send): Promise<Capabilities> {
 
 const known = new WeakMap<Backend['upstream'], { readonly asked: Promise<Capabilities>, readonly atMs: number }>()
 
-/** A server that was changed is noticed after so long. */
+/** A change of the server is noticed after this time. */
 const knownForMs = 600_000
 
 /**
- * What a datastore can do, asked for when it is first needed and again after ten minutes: HAPI takes a third of a second to
- * say it. Those who want it at the same time ask once; that it was not said is forgotten at once.
- * @param send by which it is asked
+ * What a datastore can do, requested when first needed and again after ten minutes, because HAPI takes a third of a second to
+ * answer. Concurrent callers share one request; a failure is not remembered.
+ * @param send sends the request
  */
 export async function capabilitiesOf (backend: Backend, send: Send = request => backend.send(request)): Promise<Capabilities> {
   const { upstream } = backend

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { Failure } from '../envelope/failures.js'
 import type { SearchParameter } from './interaction.js'
 
-/** What a cursor serves, and nothing else: sealed in as associated data, so it is checked without being in the text. */
+/** What a cursor is valid for. It is sealed in as associated data, so it is checked without being in the text. */
 export interface CursorPlace {
   readonly tenant: string
   readonly mode: string
@@ -19,7 +19,7 @@ export interface CursorContents {
   readonly filters: string
   readonly count: number
   readonly total?: number
-  /** Whether a page of this search held what is not the tenant's. */
+  /** Whether a page of this search had records that are not the tenant's. */
   readonly hidesTotal?: boolean
   /** What comes along with the matches, as the search has it. */
   readonly ways?: readonly SearchParameter[]
@@ -27,7 +27,7 @@ export interface CursorContents {
   readonly narrowing?: readonly SearchParameter[]
 }
 
-/** Makes and reads cursors: opaque, tamper-proof, of a limited time. */
+/** Makes and opens cursors, which are opaque, tamper-proof and valid for a limited time. */
 export interface Cursors {
   seal (contents: CursorContents, place: CursorPlace): string
   /** @throws {Failure} INVALID_CURSOR, one text for forged, foreign and expired ones */
@@ -45,7 +45,7 @@ interface CursorOptions {
 const version = 1
 const nonceBytes = 12
 const tagBytes = 16
-/** Characters. With its headers a request has 16 KiB. */
+/** In characters. A request has 16 KiB for this and its headers. */
 export const longestCursor = 12_288
 
 /** Cursors sealed by AES-256-GCM, in base64url. */
@@ -74,12 +74,12 @@ function tooLong (): Failure {
   return new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
 }
 
-/** The failure of every cursor that does not serve. */
+/** The failure for every cursor that is not valid, whatever the reason. */
 export function invalidCursor (): Failure {
   return new Failure('INVALID_CURSOR')
 }
 
-/** A fingerprint of a search's filters, in whatever order they came. */
+/** A fingerprint of a search's filters, whatever their order. */
 export function filtersHash (parameters: readonly SearchParameter[]): string {
   const sorted = parameters.map(parameter => JSON.stringify(parameter)).sort()
   return createHash('sha256').update(JSON.stringify(sorted)).digest('base64url').slice(0, 22)
@@ -87,7 +87,7 @@ export function filtersHash (parameters: readonly SearchParameter[]): string {
 
 function unsealed (cursor: string, key: Uint8Array, place: Buffer): CursorContents & { expires: number } {
   const bytes = Buffer.from(cursor.slice(0, longestCursor), 'base64url')
-  // The decoder passes over what it does not know; a cursor has one spelling only.
+  // The decoder ignores characters that it does not know, but a cursor has only one spelling.
   if (bytes.toString('base64url') !== cursor || bytes.length < nonceBytes + tagBytes) throw invalidCursor()
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })

@@ -10,27 +10,27 @@ import type { InteractionKind } from './fhir-interaction.js'
 import type { OwnerPlace, Ownership } from './ownership.js'
 import type { Tenant } from './tenant.js'
 
-/** One request's way to one tenant's part of one datastore. */
+/** One request's access to one tenant's records in one datastore. */
 export interface Door {
   readonly backend: Backend
   readonly tenant: Tenant
   readonly mode: Mode
   readonly ownership: Ownership
   readonly cursors: Cursors
-  /** The request's id, which the datastore is told for its own log. */
+  /** The request's id, which the datastore gets for its own log. */
   readonly requestId?: string
   /** Where clients reach raw FHIR: `https://api.example.org/v1/fhir`. */
   readonly fhirBase: string
   readonly onIncident: (incident: Incident) => void
-  /** Told of each access to the tenant's records; absent where nobody keeps account. */
+  /** Called for each access to the tenant's records; absent if accesses are not recorded. */
   readonly onAccess?: (access: Access) => void
-  /** Told the id of the record that the criteria of a write lead to, before anything is done with it. */
+  /** Called with the id of the record that the criteria of a write lead to, before anything is done with it. */
   readonly onMatch?: (id: string) => void
-  /** Told of our own trouble with one entry of a batch, which no error handler sees. */
+  /** Called when the gateway or the datastore fails at one entry of a batch, which no error handler sees. */
   readonly onTrouble: (failure: Failure) => void
 }
 
-/** A datastore answered what it never should: somebody must look. Names no record. */
+/** A datastore answered what it never should, so an operator must look into it. Names no record. */
 export interface Incident {
   /** A match, or the answer to a write, without the tenant's tag alone; a change that brought a record into being. */
   readonly kind: 'foreign-match' | 'foreign-answer' | 'created-by-update'
@@ -58,7 +58,7 @@ export function placeOf ({ backend, tenant }: Door): OwnerPlace {
   return { datastore: backend.name, tenant: tenant.id }
 }
 
-/** The place of a cursor that is given to a request here. */
+/** What a cursor is valid for that a request through this door gets. */
 export function cursorPlace ({ tenant, mode, backend }: Door, { route, type }: Pick<CursorPlace, 'route' | 'type'>): CursorPlace {
   return { tenant: tenant.id, mode, datastore: backend.name, route, type }
 }
@@ -71,14 +71,14 @@ export function ownRecordIn (door: Door, value: unknown, asked: { readonly type:
 }
 
 /**
- * The JSON of an answer, its numbers with their own text.
- * @param message what the client is told when it is not whole, in place of the catalog's remedy
+ * The JSON of an answer, in which numbers keep their text.
+ * @param message for the client if the JSON is incomplete, in place of the catalog's remedy
  */
 export function jsonOf (answer: BackendAnswer, message?: string): unknown {
   return parsed(answer, parseStored, message)
 }
 
-/** The JSON of an answer whose own text is shown, so that nothing but the checks reads it: its numbers are JavaScript's. */
+/** The JSON of an answer that is passed on as text, for the checks alone: its numbers are JavaScript's. */
 export function checkedJsonOf (answer: BackendAnswer): unknown {
   return parsed(answer, JSON.parse)
 }
@@ -87,22 +87,22 @@ function parsed (answer: BackendAnswer, parse: (text: string) => unknown, messag
   try {
     return parse(answer.body)
   } catch {
-    // The parser's own words quote the body, so they are no cause for the log.
+    // The parser's message quotes the body, so it must not reach the log.
     throw new Failure('BACKEND_ERROR', { message, cause: { ...causeOf(answer), reason: 'the answer is not whole JSON' } })
   }
 }
 
-/** An answer that this interaction never has. */
+/** The failure for an answer that this interaction should never get. */
 export function unexpected (answer: BackendAnswer, reason: string): Failure {
   return new Failure('BACKEND_ERROR', { cause: { ...causeOf(answer), reason } })
 }
 
-/** Unknown, deleted and foreign records alike. */
+/** The same failure for unknown, deleted and foreign records. */
 export function notFound (): Failure {
   return new Failure('NOT_FOUND')
 }
 
-/** What the log may say of an answer: its status and HAPI's code, no word of its text. */
+/** What the log may say about an answer: its status and HAPI's error codes, but none of its text. */
 export function causeOf ({ status, body }: BackendAnswer): { status: number, code?: string } {
   const codes = body.match(/HAPI-\d{4}/g)
   return codes === null ? { status } : { status, code: codes.join(' ') }

@@ -15,7 +15,7 @@ export type FhirInteraction =
   | Everything | Validate | Terminology | Export
   | Batch | Transaction
 
-/** Every kind of interaction there is. What tells kinds apart is a `Record` of these, so that none is forgotten. */
+/** Every kind of interaction. Tables by kind are a `Record` of these, so that none is forgotten. */
 export type InteractionKind = (Interaction | FhirInteraction)['kind']
 
 /** Which parts of records are wanted: http://hl7.org/fhir/R4/search.html#elements */
@@ -27,7 +27,7 @@ export interface Shape {
 
 export interface FhirRead extends Read { readonly shape?: Shape }
 
-/** The stored versions of a record that still is, newest first. */
+/** The stored versions of a record that still exists, newest first. */
 export interface History {
   readonly kind: 'history'
   readonly type: string
@@ -51,27 +51,27 @@ export interface Join {
   readonly condition: SearchParameter
 }
 
-/** An {@link Include} that may be followed from what came along as well. */
+/** An {@link Include} that may be followed from included records as well. */
 export interface Following extends Include { readonly iterate?: boolean }
 
-/** A record that holds others together, and the search parameters that lead to it, each of them enough. */
+/** A record that others belong to, and the search parameters that lead to it, of which one is enough. */
 export interface Compartment { readonly type: string, readonly id: string, readonly parameters: readonly string[] }
 
 export interface FhirSearch {
   readonly kind: 'search'
   readonly type: string
-  /** What the records themselves must be like, and `_sort`. */
+  /** The conditions on the records themselves, and `_sort`. */
   readonly parameters: readonly SearchParameter[]
   readonly joins: readonly Join[]
   readonly includes: readonly Following[]
   readonly within?: Compartment
   readonly shape?: Shape
-  /** Entries a page; 0 when only the number of matches is wanted. */
+  /** Entries per page; 0 if only the number of matches is wanted. */
   readonly count?: number
   readonly total?: 'none' | 'estimate' | 'accurate'
   /** A cursor that this guard gave; then nothing else. */
   readonly cursor?: string
-  /** The search as the client asked it, for the link `self`. */
+  /** The search as the client sent it, for the link `self`. */
   readonly asked: readonly SearchParameter[]
 }
 
@@ -93,7 +93,7 @@ export interface ConditionalUpdate { readonly kind: 'conditional-update', readon
 export interface ConditionalPatch { readonly kind: 'conditional-patch', readonly type: string, readonly patch: readonly unknown[], readonly criteria: Criteria, readonly version?: string }
 export interface ConditionalDelete { readonly kind: 'conditional-delete', readonly type: string, readonly criteria: Criteria, readonly version?: string }
 
-/** A patient and all that is about it: http://hl7.org/fhir/R4/patient-operation-everything.html */
+/** A patient and everything about them: http://hl7.org/fhir/R4/patient-operation-everything.html */
 export interface Everything {
   readonly kind: 'everything'
   readonly type: 'Patient'
@@ -117,7 +117,7 @@ export interface Terminology {
   readonly parameters: ReadonlyArray<{ readonly name: string, readonly value: string | FhirElement }>
 }
 
-/** Many records at once, gathered by a job: http://hl7.org/fhir/uv/bulkdata/ */
+/** Many records at once, collected by a job: http://hl7.org/fhir/uv/bulkdata/ */
 export interface Export {
   readonly kind: 'export'
   /** Where it was asked for; a group is named by its id. */
@@ -127,7 +127,7 @@ export interface Export {
   readonly asked: Omit<ExportRequest, 'url'>
 }
 
-/** One request of a Bundle, understood. */
+/** One request of a Bundle, parsed. */
 export interface BundleEntry {
   /** `urn:uuid:…` or `urn:oid:…`, by which other entries of a transaction refer to what this one makes. */
   readonly fullUrl?: string
@@ -136,7 +136,7 @@ export interface BundleEntry {
   readonly conditions?: ReadConditions
 }
 
-/** Independent requests, each answered for itself; a failure stands in place of a request that was refused already. */
+/** Independent requests, each answered separately; a failure takes the place of a request that was refused already. */
 export interface Batch {
   readonly kind: 'batch'
   readonly type: 'Bundle'

@@ -34,7 +34,7 @@ declare const guarded: unique symbol
 export interface GuardedStore {
   readonly [guarded]: true
   read (interaction: Read): Promise<StoredResource>
-  /** The version is the stored record's when nothing was changed since, and costs a call more when something was. */
+  /** Any version but the newest costs one more call. */
   vread (interaction: VersionRead): Promise<StoredResource>
   readRelated (interaction: RelatedRead): Promise<Related>
   search (interaction: Search): Promise<Page>
@@ -46,9 +46,9 @@ export interface GuardedStore {
   firstOwned (candidates: readonly string[]): Promise<string | undefined>
   /** Any interaction of raw FHIR. */
   perform (interaction: FhirInteraction): Promise<FhirAnswer>
-  /** Refuses an export that could not be; a job performs the others. */
+  /** Refuses an export that cannot be done; a job performs all others. */
   demandExportable (interaction: Export): Promise<void>
-  /** The way of a question about codes, for a proxy. */
+  /** Where a proxy may send a question about codes. */
   passage (interaction: Terminology): Promise<Passage>
 }
 

@@ -1,9 +1,9 @@
 import pLimit from 'p-limit'
 
-/** So many parts of one request are under way at once, that a large one leaves room for others. */
+/** How many parts of one request are in progress at once, so that a large one leaves room for others. */
 const mostAtOnce = 8
 
-/** Works on each item, a few at a time; once one of them fails, no other is begun. */
+/** Works on each item, a few at a time; once one fails, no other is started. */
 export async function inTurns<T, R> (items: readonly T[], work: (item: T, at: number) => Promise<R>): Promise<R[]> {
   const limit = pLimit(mostAtOnce)
   return await Promise.all(items.map((item, at) => limit(async () => {

@@ -1,14 +1,14 @@
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 
 /**
- * What a request asks of a datastore, after it was understood and before it was allowed: the one form that every route
+ * What a request asks of a datastore, parsed but not yet allowed: the one form that every route
  * makes and that the policy decides on. Names are those of http://hl7.org/fhir/R4/http.html.
  */
 export type Interaction = Read | VersionRead | RelatedRead | Search | Create | CreateOnce | Update | Delete | Import
 
 export interface Read { readonly kind: 'read', readonly type: string, readonly id: string }
 
-/** One stored version of a record that still is. */
+/** One stored version of a record that still exists. */
 export interface VersionRead { readonly kind: 'vread', readonly type: string, readonly id: string, readonly version: string }
 
 /** A record together with others, one reference away. */
@@ -34,11 +34,11 @@ export interface Search {
   readonly kind: 'search'
   readonly type: string
   readonly parameters: readonly SearchParameter[]
-  /** Entries a page, 1 to 100; absent when the client named none, which is 20, or with a cursor what the cursor says. */
+  /** Entries per page, 1 to 100. If absent: 20, or with a cursor what the cursor says. */
   readonly count?: number
   /**
-   * A cursor that this guard gave; absent for the first page. With it the parameters and the count are either those of the
-   * search that gave it or none at all.
+   * A cursor that this guard gave; absent for the first page. The parameters and the count are then those of the
+   * search that gave it, or absent.
    */
   readonly cursor?: string
   /** What else the cursor is bound to: the route's name. */
@@ -48,8 +48,8 @@ export interface Search {
 export interface Create { readonly kind: 'create', readonly type: string, readonly resource: FhirResource }
 
 /**
- * A create that happens once, whichever gateway is asked and however often: a record that carries one of the marks is
- * taken for the one that was made.
+ * A create that takes effect once, whichever gateway gets it and however often: a record with one of the marks is the one
+ * that it created.
  */
 export interface CreateOnce {
   readonly kind: 'create-once'
@@ -57,18 +57,18 @@ export interface CreateOnce {
   readonly resource: FhirResource
   /** The first one is put on a new record. `[A-Za-z0-9_-]`, 1 to 64 characters each. */
   readonly marks: readonly [string, ...string[]]
-  /** When the request was first seen; goes with the mark. */
+  /** When the request was first seen; stored with the mark. */
   readonly seenAt: Date
-  /** What was first seen before is another request's. */
+  /** A mark that was first seen before this time belongs to another request. */
   readonly since: Date
 }
 
 /** `version` is the stored version that the change was made on; another one stored meanwhile is `CONFLICT`. */
 export interface Update { readonly kind: 'update', readonly type: string, readonly id: string, readonly resource: FhirResource, readonly version: string }
 
-/** What goes along with a change that must be made once. */
+/** What a change needs so that it is made only once. */
 export interface Trace {
-  /** The record after the change, when an earlier run made it; `before` is what the change would be made on now. */
+  /** The record after the change, if an earlier run made it; `before` is the record that the change would apply to now. */
   readonly found: (before: StoredResource) => Promise<StoredResource | undefined>
   /** Writes the change, leaving a trace of it first. */
   readonly leave: <T>(resource: FhirResource, version: string, write: () => Promise<T>) => Promise<T>

@@ -1,6 +1,6 @@
 import type { InteractionKind } from './fhir-interaction.js'
 
-/** What a kind of interaction is in the words of R4, for who keeps account of it. */
+/** A kind of interaction in R4's own terms, for the audit log and metrics. */
 export interface KindInR4 {
   /** http://hl7.org/fhir/R4/valueset-type-restful-interaction.html */
   readonly restful: 'read' | 'vread' | 'history-instance' | 'search-type' | 'create' | 'update' | 'patch' | 'delete' | 'batch' | 'transaction' | 'operation'
@@ -10,7 +10,7 @@ export interface KindInR4 {
   readonly isList: boolean
 }
 
-/** Every kind, so that none is forgotten where accesses and usage are told. */
+/** Every kind, so that none is missing from what is reported about accesses and usage. */
 export const kindsInR4: Readonly<Record<InteractionKind, KindInR4>> = {
   read: { restful: 'read', action: 'R', isList: false },
   vread: { restful: 'vread', action: 'R', isList: false },

@@ -6,12 +6,12 @@ import { isId, isTenantType } from './resource-types.js'
 import { identityOnly, onePage, restrict } from './restrict.js'
 import { searchsetOf } from './reads/searchset.js'
 
-/** Ids of one search, so that a server which bounds its pages can still answer in one. */
+/** Ids per search, few enough that a server with small pages can still answer with one. */
 const idsOfOneSearch = 200
 
 /**
- * Which of these records (`Type/id`) are the tenant's and not deleted. Known ones cost nothing; for the others one search
- * a type, a few at once.
+ * Which of these records (`Type/id`) are the tenant's and not deleted. Known ones cost nothing; the others are searched for
+ * by type, with a few searches at once.
  */
 export async function ownedAmong (door: Door, records: Iterable<string>): Promise<ReadonlySet<string>> {
   const place = placeOf(door)
@@ -28,7 +28,7 @@ export async function ownedAmong (door: Door, records: Iterable<string>): Promis
   return owned
 }
 
-/** The first of the candidates that is the tenant's. What comes after a known one need not be asked for. */
+/** The first of the candidates that is the tenant's. Those after a known one need no look-up. */
 export async function firstOwned (door: Door, candidates: readonly string[]): Promise<string | undefined> {
   const possible = candidates.filter(isRecord)
   const known = possible.findIndex(record => door.ownership.isKnown(placeOf(door), record))
@@ -41,15 +41,15 @@ function isRecord (candidate: string): boolean {
   return isTenantType(type!) && isId(id) && rest.length === 0
 }
 
-/** What is asked for of the records with these ids. */
+/** Records to be looked up by their ids. */
 export interface AskedRecords {
   readonly type: string
   readonly ids: readonly string[]
-  /** Whether all of each is needed; else its identity alone. */
+  /** Whether whole records are needed, or only their identity. */
   readonly isWhole: boolean
 }
 
-/** Those of the records that are the tenant's and stored now, by their ids; what is remembered of them does not count. */
+/** Those of the records that are the tenant's and stored now, by their ids; the datastore is asked even for known ones. */
 export async function storedAmong (door: Door, { ids, ...asked }: AskedRecords): Promise<ReadonlyMap<string, StoredResource>> {
   const found = await inTurns(chunksOf(ids), chunk => storedOf(door, { ids: chunk, ...asked }))
   return new Map(found.flat().map(record => [record.id, record]))

@@ -2,8 +2,8 @@ import { parameterOf, type ParameterDefinition } from '../mappings/r4/search-par
 import { resourceTypes } from './resource-types.js'
 
 /**
- * The modifiers that R4 has for a kind of search parameter and that look at nothing but the record itself. HAPI passes over
- * others without a word, so that `birthdate:not` would mean `birthdate`.
+ * R4's modifiers for a kind of search parameter that concern only the record itself. HAPI silently ignores others, so
+ * `birthdate:not` would mean `birthdate`.
  */
 const ofKind: Readonly<Record<ParameterDefinition['kind'], readonly string[]>> = {
   composite: [],

@@ -1,26 +1,26 @@
 import { LRUCache } from 'lru-cache'
 
 /**
- * Which records are known to be whose, in this process. Only what was seen is remembered and nothing expires, because a
- * record never changes its tenant. That a record is not known says nothing.
+ * What this process knows about which record belongs to which tenant. Nothing expires, because a record never changes its
+ * tenant. A record that is not known may still be the tenant's.
  */
 export interface Ownership {
   /** `record` is `Type/id`. */
   isKnown (owner: OwnerPlace, record: string): boolean
   remember (owner: OwnerPlace, record: string): void
-  /** A record that is deleted, or that the datastore does not have any more. */
+  /** A record that is deleted, or that the datastore no longer has. */
   forget (owner: OwnerPlace, record: string): void
 }
 
 /** A tenant in a datastore. */
 export interface OwnerPlace { readonly datastore: string, readonly tenant: string }
 
-/** What an {@link Ownership} has come to since the start. */
+/** How an {@link Ownership} was used since the start. */
 export interface OwnershipCounts { readonly hits: number, readonly misses: number, readonly records: number }
 
 /** An {@link Ownership} of at most `max` records, the least recently used dropped first; a hundred thousand take some 15 MB. */
 export function ownershipCache ({ max = 200_000 }: { readonly max?: number } = {}): Ownership & { readonly counts: () => OwnershipCounts } {
-  // By the sum of sizes and not by `max`, for which the library takes the memory of all of them at once.
+  // Bounded by the sum of sizes: for `max`, the library allocates the memory of all entries at once.
   const owners = new LRUCache<string, string>({ maxSize: max, sizeCalculation: () => 1 })
   let hits = 0
   let misses = 0
@@ -38,8 +38,8 @@ export function ownershipCache ({ max = 200_000 }: { readonly max?: number } = {
 }
 
 /**
- * What one piece of bulk work sees is kept apart from what requests use, and is less: it would push all of that out, each record
- * once, and need the memory for it.
+ * The {@link Ownership} of one bulk job, apart from that of requests and smaller: a job sees most records only once, and would
+ * push out everything that requests use.
  */
 export function ownershipOfWork (shared: Ownership): Ownership {
   const own = ownershipCache({ max: mostOfWork })

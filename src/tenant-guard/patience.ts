@@ -2,13 +2,13 @@ import { setTimeout as pauseFor } from 'node:timers/promises'
 import type { Backend, BackendAnswer, BackendRequest } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
 
-/** How work of hours speaks to a datastore. */
+/** How long-running work sends requests to a datastore. */
 export type Send = (request: BackendRequest) => Promise<BackendAnswer>
 
 /** What a patient sender needs beyond its datastore. */
 export interface Patience {
   readonly pause?: (ms: number) => Promise<unknown>
-  /** The datastore wishes for less. */
+  /** Called when the datastore is overloaded. */
   readonly onBusy?: () => void
 }
 
@@ -17,8 +17,8 @@ const longestWaitSeconds = 60
 const mostRepeats = 3
 
 /**
- * Waits for a datastore that is busy (429, 503) or away for a while, as a run of hours must, and repeats a GET that failed
- * there. One that has never answered is given up at once.
+ * Waits for a datastore that is busy (429, 503) or unavailable for a while, as long-running work must, and repeats a GET that
+ * failed there. It does not wait for a datastore that has never answered.
  */
 export function patiently (backend: Backend, { pause = pauseFor, onBusy = () => {} }: Patience = {}): Send {
   let hasAnswered = false
@@ -44,7 +44,7 @@ export function isTooMuch (error: unknown): boolean {
   return error.code === 'BACKEND_TIMEOUT' || (error.cause as { code?: unknown } | undefined)?.code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE'
 }
 
-/** Whether a write that failed may have been done all the same. */
+/** Whether a write that failed may have taken effect all the same. */
 export function isUncertain (error: unknown): boolean {
   return error instanceof Failure && (error.code === 'BACKEND_TIMEOUT' || (error.code === 'BACKEND_ERROR' && isOfTheServer(error)))
 }
@@ -60,7 +60,7 @@ function secondsToWait (failure: Failure, { attempt, request, hasAnswered }: Att
   return isWorthwhile && attempt <= mostRepeats ? attempt : undefined
 }
 
-/** A broken connection or a status from 500 on; not a refused credential, a redirect or an answer that is no FHIR. */
+/** A broken connection or a 5xx status; not a refused credential, a redirect or an answer that is not FHIR. */
 function isOfTheServer (failure: Failure): boolean {
   return (statusOf(failure) ?? 500) >= 500
 }

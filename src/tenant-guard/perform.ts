@@ -18,10 +18,10 @@ import { validate } from './operations/validate.js'
 type Kinds = { readonly [K in FhirInteraction['kind']]: Extract<FhirInteraction, { kind: K }> }
 type Performers = { readonly [K in keyof Kinds]: (door: Door, interaction: Kinds[K]) => Promise<FhirAnswer> }
 
-/** A proxy carries it over the passage that the guard opens, or a job gathers it. */
+/** A proxy forwards a terminology question through the guard's passage, and a job performs an export. */
 const carriedElsewhere = async (): Promise<never> => { throw new Failure('METHOD_NOT_ALLOWED') }
 
-/** Who performs what, of all that the policy knows. */
+/** What performs each kind of interaction. */
 const performers: Performers = {
   read: fhirRead,
   vread: fhirVersionRead,
@@ -47,7 +47,7 @@ const performers: Performers = {
 /** Decides on an interaction of raw FHIR, and performs it. */
 export async function perform<K extends keyof Kinds> (door: Door, interaction: Kinds[K]): Promise<FhirAnswer> {
   const { kind } = interaction
-  // The record that criteria lead to is told of as if the client had named it.
+  // The record that criteria lead to is reported as if the client had named it.
   const asked: { kind: K, type: string, id?: unknown } = { ...interaction, kind }
   const told = 'criteria' in interaction ? { ...door, onMatch: (id: string) => { asked.id = id } } : door
   const work = async () => {

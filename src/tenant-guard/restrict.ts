@@ -8,13 +8,13 @@ import { takesModifier } from './modifiers.js'
 import { namesTenantSystem, type Tenant } from './tenant.js'
 import { withWholeDays } from './whole-days.js'
 
-/** A search as it is asked: of one type, with parameters that a client may have chosen. */
+/** A search of one type, with parameters that a client may have chosen. */
 export interface Asked {
   readonly type: string
   readonly parameters: readonly SearchParameter[]
-  /** Entries a page; 0 asks for their number alone. */
+  /** Entries per page; 0 asks only for the number of matches. */
   readonly count: number
-  /** How exact the number of all matches must be, which costs a second query in the datastore; absent: as the datastore likes. */
+  /** How exact the number of all matches must be, which costs a second query in the datastore; if absent, the datastore decides. */
   readonly total?: 'accurate' | 'estimate' | 'none' | undefined
 }
 
@@ -34,22 +34,22 @@ export function restrict ({ type, parameters, count, total }: Asked, tenant: Ten
   const own = encodeParameters([['_tag', tenantToken(tenant)], ...page])
   const path = `${type}?${asked === '' ? '' : `${asked}&`}${own}`
   if (path.length <= longestPath) return { method: 'GET', path }
-  // The tag stays in the URL, because HAPI passes over a form that it takes for something else.
+  // The tag stays in the URL, because HAPI ignores a form that it does not recognize as one.
   return { method: 'POST', path: `${type}/_search?${own}`, form: asked }
 }
 
 /**
  * The Cache-Control of a search that is never continued. Without no-cache HAPI would answer from an earlier search for a
- * minute; no-store spares it the writing down of this one, and cuts it at 100 matches unless more are asked for.
+ * minute; no-store keeps it from saving this one, and cuts the result at 100 matches unless more are requested.
  */
 export const onePage = (mostMatches: number): string => `no-cache, no-store, max-results=${mostMatches}`
 
-/** Asks for a refusal where a server would pass over a parameter that it does not know, and show too much. */
+/** Makes a server refuse an unknown parameter, which it might otherwise ignore and so show too much. */
 export const strictly = { prefer: 'handling=strict' }
 
 /**
- * What is added to the path of a search of which only the identity of each match counts, and maybe some elements. A search for
- * Bundles is answered whole, because HAPI applies `_elements` to its own answer there, which is one.
+ * Added to the path of a search that needs only the identity of each match, and perhaps some elements. Bundles are returned whole,
+ * because HAPI would apply `_elements` to its answer, which is a Bundle too.
  */
 export const identityOnly = (type: string, elements: readonly string[] = []): string => type === 'Bundle' ? '' : `&_elements=${['id', 'meta', ...elements].join(',')}`
 
@@ -74,7 +74,7 @@ export function tenantToken ({ system, id }: Tenant): string {
   return `${escaped(system)}|${escaped(id)}`
 }
 
-/** Parameters that begin with `_` and look at nothing but the record itself. HAPI passes over a misspelt one in silence. */
+/** Parameters that begin with `_` and look at nothing but the record itself. HAPI silently ignores a misspelt one. */
 const harmlessControls = new Set(['_id', '_lastUpdated', '_profile', '_security', '_sort', '_source', '_tag'])
 /** Azure's name for the place of a page in a result. */
 const azurePage = 'ct'
@@ -84,7 +84,7 @@ function demandHarmless (type: string, [name, value]: SearchParameter, tenant: T
   const [, base, modifier] = /^(_?[a-z][A-Za-z0-9_-]*)(?::([A-Za-z-]+))?$/.exec(name) ?? []
   if (base === undefined || base === azurePage || (base.startsWith('_') && !harmlessControls.has(base))) throw unknownFilter()
   if (modifier !== undefined && !takesModifier(type, base, modifier)) throw unknownFilter()
-  // An empty value would be passed over, and a filter that is passed over shows too much.
+  // A server may ignore an empty value, and without the filter it shows too much.
   if (/^[\s,]*$/.test(value) || value.includes('\0') || !value.isWellFormed()) throw refused('A filter has no value, or a value that is not text.')
   // HAPI takes any other value for false.
   if (modifier === 'missing' && value !== 'true' && value !== 'false') throw refused('The modifier :missing takes true or false.')
@@ -110,7 +110,7 @@ function demandOtherTag (value: string, tenant: Tenant): void {
   }
 }
 
-/** Parameters as a query; they stand in it as they came, so what a client chose goes through {@link restrict}. */
+/** Parameters as a query, unchecked: what a client chose must go through {@link restrict}. */
 export function encodeParameters (parameters: readonly SearchParameter[]): string {
   return parameters.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
 }

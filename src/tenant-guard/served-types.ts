@@ -12,7 +12,7 @@ interface ServedTypes {
   readonly hasExport: boolean
 }
 
-/** Others refer to these most; whoever has met them first need not remember so many references. */
+/** Others refer to these most; a walk that meets them first has fewer references to remember. */
 const oftenReferredTo = ['Organization', 'Location', 'Practitioner', 'PractitionerRole', 'Patient', 'Device', 'EpisodeOfCare', 'Encounter']
 
 /** Reads them from the datastore's CapabilityStatement. */
@@ -20,7 +20,7 @@ export async function servedTypes (send: Send): Promise<ServedTypes> {
   return servedBy(await askCapabilities(send))
 }
 
-/** Those of a datastore that can do this. */
+/** The types of a datastore with these capabilities. */
 export function servedBy ({ types, hasExport }: Capabilities): ServedTypes {
   const rank = (type: string): number => (oftenReferredTo.indexOf(type) + 1) || Infinity
   return {

@@ -13,10 +13,10 @@ export function namesTenantSystem (system: unknown, tenant: Tenant): boolean {
   return system === tenant.system || (typeof system === 'string' && foldsTo(system, foldedOnce(tenant.system)))
 }
 
-/** A client may send texts of any length: kept are no longer ones, and no longer one is folded as a whole. */
+/** Clients may send texts of any length; longer ones are folded piece by piece, and not kept. */
 const pieceLength = 200
 
-/** Every answer is asked about the same few systems. */
+/** The same few systems are in every answer. */
 const folded = new LRUCache<string, string>({ max: 1_000 })
 
 /** Equal for texts that differ in case, padding, width, accents or invisible characters only. */

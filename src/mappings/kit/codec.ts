@@ -4,15 +4,15 @@ import type { FilterKind, Schema } from './schema.js'
 import { textOf } from './text-of.js'
 
 /**
- * A datatype: how one simple value stands in FHIR, wherever it stands.
+ * A datatype: how one simple value is represented in FHIR, at whatever path.
  * A codec with `revises` edits what was there (a backbone element with parts that the simple form does not show);
- * any other is a value: changed, it is replaced whole, since an old display or hash beside it would be a lie.
+ * any other replaces the whole value, since an old display or hash beside the new one would be wrong.
  */
 export interface Codec<T> {
   readonly schema: Schema
   readonly kind: FilterKind
   readonly revises?: boolean
-  /** For items of a list that may be revised: what tells one thing from another, as texts. */
+  /** For items of a list that may be revised: what identifies an item, as texts. */
   identityOf? (value: unknown): readonly string[]
   /** The form in which a value is read back: aliases replaced, one item of a list as a list. */
   accept? (value: T): T
@@ -24,7 +24,7 @@ export interface Codec<T> {
   without? (before: unknown): unknown
 }
 
-/** The stored form after a value is put in its place; the very same when it was that value before. */
+/** The stored form after a value is put in its place; the same object if it had that value before. */
 export function put<T> (codec: Codec<T>, value: T | undefined, before: unknown): unknown {
   if (value === undefined) return before === undefined || codec.read(before) === undefined ? before : codec.without?.(before)
   const shown = codec.read(before)
@@ -35,7 +35,7 @@ export function put<T> (codec: Codec<T>, value: T | undefined, before: unknown):
 /** A value in the form in which it is read back. */
 export const accepted = <T>(codec: Codec<T>, value: T): T => codec.accept ? codec.accept(value) : value
 
-/** Values in the form in which they are read back, but what is shown as it is, though sent anew it would get another form. */
+/** Values in the form in which they are read back; one that is shown as it was sent stays so, even if a new one would get another form. */
 function wantedOf<T> (codec: Codec<T>, values: readonly T[], shown: readonly unknown[]): readonly T[] {
   const forms = values.map(value => accepted(codec, value))
   if (forms.every((form, i) => same(form, values[i]))) return forms

@@ -15,7 +15,7 @@ export interface Datatype<T> {
   readonly codec: Codec<T>
 }
 
-/** Makes a datatype that can be declared at any path from how one value of it stands in FHIR. */
+/** Makes a datatype, which can be declared at any path, from its codec. */
 export function datatype<T> (codec: Codec<T>): Datatype<T> {
   const none = {} as never
   return Object.assign(

@@ -8,14 +8,14 @@ export interface Occasion {
   readonly now: string
   /** The name of the key that sent it. */
   readonly keyName: string
-  /** A new URL that names nothing yet. Datastores find definitions by http URLs alone, so it is one of those. */
+  /** A new URL that names nothing yet. It is an http URL, because datastores find definitions only by those. */
   readonly newUrl: () => string
 }
 
 /** What a default may depend on: the request and the other fields that were sent. */
 export interface Given extends Occasion { readonly simple: Readonly<Record<string, unknown>> }
 
-/** What a mapping says of a field beside its datatype and path. */
+/** What a mapping says about a field besides its datatype and path. */
 export interface ElementOptions {
   /** What a resource must have: sent on create unless there is a default, never removed. Any field of a `choice` satisfies its group. */
   readonly required?: boolean
@@ -44,7 +44,7 @@ export interface ElementOptions {
 
 /**
  * One field of the simple form as a lens on the FHIR element that holds it.
- * Laws: `write(f, read(f)) === f`; `read(write(f, x))` equals `accept(x)`; `write` leaves alone all that `read` does not show.
+ * Laws: `write(f, read(f)) === f`; `read(write(f, x))` equals `accept(x)`; `write` leaves alone everything that `read` does not show.
  * `read` never throws on valid R4.
  */
 export interface Element<T = unknown, O extends ElementOptions = ElementOptions> {
@@ -69,7 +69,7 @@ type ValueOf<E> = E extends Element<infer T, ElementOptions> ? T : never
 export type Simple<E extends Elements> =
   { [K in RequiredNames<E>]: ValueOf<E[K]> } & { [K in Exclude<keyof E, RequiredNames<E>>]?: ValueOf<E[K]> }
 
-/** Deep equality of JSON values, in which 1.10 is not 1.1. The platform's own takes ten times as long. */
+/** Deep equality of JSON values, in which 1.10 is not 1.1. `isDeepStrictEqual` of Node takes ten times as long. */
 export function same (a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false

@@ -8,9 +8,9 @@ export interface Filter {
   readonly types?: readonly string[]
   /** For canonicals: the type of the records whose id may be sent in place of their `url`. */
   readonly canonicalOf?: string
-  /** What stands before every value in the datastore: `system|` and what else the simple form leaves out. */
+  /** What precedes every value in the datastore: `system|`, and whatever else the simple form leaves out. */
   readonly prefix?: string
-  /** All codes that there are; absent where others may be stored. */
+  /** All codes that are possible; absent if others may be stored. */
   readonly codes?: readonly string[]
   /** Other spellings of a value. */
   readonly aliases?: Readonly<Record<string, unknown>>
@@ -18,12 +18,12 @@ export interface Filter {
   readonly hasText?: boolean
 }
 
-/** The kinds of which one value is given, since HAPI takes no list of dates; of the others several, joined by commas, any of which may match. */
+/** The kinds that take one value, since HAPI takes no list of dates. The others take several, separated by commas, any of which may match. */
 export const takesOne: ReadonlySet<FilterKind> = new Set<FilterKind>(['string', 'uri', 'date', 'from', 'until'])
 
 const prefixed = '(?:eq|ne|gt|lt|ge|le)?-?\\d+(?:\\.\\d+)?'
 
-/** What a value looks like, as expressions, where that is more than text. */
+/** The forms of values that are more than text, as regular expressions. */
 export const valueForms = {
   canonical: '(?:https?://|urn:)\\S+',
   number: prefixed,
@@ -33,8 +33,8 @@ export const valueForms = {
 export type Filters = Readonly<Record<string, Filter>>
 
 /**
- * The filters that do not go together with one: of each search parameter for dates HAPI takes one lower and one upper
- * bound, and a moment is both.
+ * The filters that cannot be combined with one: HAPI takes one lower and one upper bound for each date parameter, and an
+ * exact date is both.
  */
 export function rivalsOf (filters: Filters, name: string): string[] {
   const bounds = boundsOf(filters[name])

@@ -30,7 +30,7 @@ export const formats: Readonly<Record<Format, (text: string) => boolean>> = {
   npi: isNpi
 }
 
-/** What a message says is expected where a text does not have the form. */
+/** How messages describe the form that is expected. */
 export const formatWords = {
   date: 'a date such as 1990-03-14, 1990-03 or 1990',
   'fhir-dateTime': 'a time with a time zone such as 2026-03-14T09:30:00Z, or a date',
@@ -51,7 +51,7 @@ export const patterns: Readonly<Record<Format, string>> = {
   npi: '^\\d{10}$'
 }
 
-/** A day that its month has: 2026-02-30 is of the right form and no day. */
+/** Whether the month has this day: 2026-02-30 has the right form but does not exist. */
 function onCalendar (text: string): boolean {
   if (text.length < 10) return true
   const day = text.slice(0, 10)

@@ -4,9 +4,9 @@ import type { Schema } from './schema.js'
 import { textOf } from './text-of.js'
 
 /**
- * What tells an item of a list from the others, as texts: two items that have one in common are the same thing, of which
- * a change leaves alone what the simple form does not show. A thing is what the fields named say together, or what its
- * required parts say together, or else anything that it says; a code of a set, which many items share, tells nothing.
+ * What identifies an item of a list, as texts: two items that have one in common are the same thing, and a change of it keeps
+ * what the simple form does not show. The named fields identify it together, or else its required parts together, or else
+ * each of its parts; a code from a small set, which many items share, identifies nothing.
  */
 export function identityOf (elements: Elements, named?: readonly string[]): (value: unknown) => readonly string[] {
   const telling = Object.entries(elements).filter(([, { schema }]) => !isShared(schema))

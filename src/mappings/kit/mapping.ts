@@ -17,7 +17,7 @@ interface Declaration<E extends Elements> {
   /** Filters beside those that stand with a field of the same name. */
   readonly filters?: Filters
   readonly rules?: readonly Rule[]
-  /** Brings what clients send to the fields in which it is shown, where an `alias` cannot say it. */
+  /** Moves what clients send to the fields that show it, where an `alias` is not enough. */
   readonly respell?: Respelling
   /** Records that are never changed or deleted, such as audit events. */
   readonly appendOnly?: boolean
@@ -91,7 +91,7 @@ function patcher (fields: Elements) {
     inOrder.reduce<FhirElement>((changed, [name, element]) => {
       if (!Object.hasOwn(changes, name) || givesWay(fields, element, changes)) return changed
       const value = changes[name] ?? undefined
-      // What is shown so already is left alone, with all forms of a choice that another system stored beside each other.
+      // A value that is shown already is left alone, with any other forms of its choice that another system stored.
       return value !== undefined && same(element.read(changed), value) ? changed : element.write(changed, value)
     }, resource) as R
 }
@@ -128,7 +128,7 @@ function hasRival (fields: Elements, choice: string | undefined, simple: Given['
 /** A default that is the time of the request. */
 export const now = ({ now }: Given): string => now
 
-/** A default for what is known by its URL wherever it is stored. */
+/** A default for definitions, which are identified by their URL. */
 export const newUrl = ({ newUrl }: Given): string => newUrl()
 
 function fieldFilters (fields: Elements): Filters {

@@ -7,8 +7,8 @@ import { textOf } from './text-of.js'
 type Sources = ReadonlyArray<number | undefined>
 
 /**
- * Finds the items that are still wanted, in their own place or elsewhere. Like the other search it takes the time of the
- * lists' length, which clients choose, and not that of comparing each with each.
+ * Finds the items that are still wanted, in their own place or elsewhere. Like {@link findAlike} it takes time in proportion
+ * to the lists' length, which clients choose, and not to its square.
  * @param shown the items before, undefined for those that are not shown
  */
 export function findEqual (values: readonly unknown[], shown: readonly unknown[]): Sources {
@@ -17,7 +17,7 @@ export function findEqual (values: readonly unknown[], shown: readonly unknown[]
   return claim(sources, { values, free: freeOf(shown, sources) }, value => [textOf(value)])
 }
 
-/** Finds for the values that are left the item that each is, by what tells one from another, for items that may be revised. */
+/** Finds for each of the other values the item that it revises, by what identifies them. */
 export function findAlike ({ values, shown }: { readonly values: readonly unknown[], readonly shown: readonly unknown[] }, equal: Sources, identityOf: (value: unknown) => readonly string[]): Sources {
   return claim(equal, { values, free: freeOf(shown, equal) }, identityOf)
 }
@@ -30,7 +30,7 @@ function freeOf (shown: readonly unknown[], sources: Sources): Lists['free'] {
   return new Map(shown.flatMap((item, place) => item === undefined || taken.has(place) ? [] : [[place, item]]))
 }
 
-/** Most items of one trait that are compared; a trait of more items tells them apart badly anyway. */
+/** The most items that are compared for one trait; a trait of more items hardly tells them apart anyway. */
 const mostCompared = 20
 
 /** Gives each value that is left the free item with which it has most traits in common, the first of several. */

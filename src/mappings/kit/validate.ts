@@ -36,8 +36,8 @@ export function checkChange (mapping: Mapping, changes: SimpleForm, shown: Simpl
 }
 
 /**
- * The R4 rules that a new resource breaks. Of a changed one only those that concern the fields just written or that it
- * kept before: a rule that was broken elsewhere and long ago does not stand in the way of a change.
+ * The R4 rules that a new resource breaks. For a changed one, only those that concern the fields just written, or that it
+ * followed before: a rule that was broken earlier, elsewhere, does not prevent a change.
  */
 export function checkRules (mapping: Mapping, resource: FhirElement, written?: readonly string[], before?: FhirElement): Issue[] {
   const concerns = (rule: Rule): boolean => written === undefined || rule.fields.some(field => written.includes(field)) || (before !== undefined && rule.holds(before))
@@ -46,7 +46,7 @@ export function checkRules (mapping: Mapping, resource: FhirElement, written?: r
     .flatMap(issuesOf)
 }
 
-/** What the writer of a valid resource should know of it all the same. */
+/** What the writer of a valid resource should know about it all the same. */
 export function warningsOf (mapping: Mapping, resource: FhirElement): Issue[] {
   return mapping.rules
     .filter(rule => rule.severity === 'warning' && !rule.holds(resource))
@@ -85,7 +85,7 @@ function checkRemoval (mapping: Mapping, name: string, set: SimpleForm): Issue[]
   return isNeeded ? [fieldIssue(name, 'is required and cannot be removed', 'required')] : []
 }
 
-/** How many names that are no fields are told: a body may have a hundred thousand. */
+/** The most unknown names that are listed: a body may have a hundred thousand. */
 const mostUnknown = 50
 
 function checkFields (mapping: Mapping, simple: SimpleForm, shown: SimpleForm = {}): Issue[] {
@@ -128,7 +128,7 @@ function checkValue (element: Element, { name, value, shown }: FieldChange): Iss
   return issue(path => path.replace(/^\[(\d+)\]/, (_, place) => `[${places[Number(place)]}]`))
 }
 
-/** R4 allows spaces and line breaks around a text; those that are stored so are no fault of who sends the text with a change beside it. */
+/** R4 allows spaces and line breaks around a text, so a client may send a stored text back with them. */
 const withoutShownSpace = (sent: unknown, shown: unknown): unknown => typeof sent === 'string' && sent === shown ? sent.trim() : sent
 
 /** The places of the items that are not already shown, each as often as it is. */
@@ -142,13 +142,13 @@ function placesOfNew (items: readonly unknown[], shown: readonly unknown[]): num
   })
 }
 
-// To optimize its code takes Ajv longer than to write it, and the engine does as well without: the checks are as fast.
+// Ajv takes longer to optimize its code than to generate it, and the checks are no faster for it.
 const ajv = new Ajv2020({
   strictSchema: false, strictTypes: false, verbose: true, removeAdditional: false, coerceTypes: false, useDefaults: false, validateFormats: true, formats, code: { optimize: false }
 })
 ajv.addKeyword({ keyword: 'x-ordered', type: 'object', validate: (_: true, value: FhirElement) => isOrdered(value.start, value.end) })
 
-// One validator a field, made when the field is first sent: a start that compiles a thousand schemas takes seconds.
+// One validator per field, made when the field is first sent: compiling a thousand schemas at startup takes seconds.
 const validators = new WeakMap<Element, ValidateFunction>()
 
 function validatorOf (element: Element): ValidateFunction {
