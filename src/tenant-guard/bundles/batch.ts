@@ -12,7 +12,7 @@ import { linksIn, recordsOf } from '../writes/references.js'
 export type Perform = (interaction: BundleEntry['interaction']) => Promise<FhirAnswer>
 
 /**
- * Performs each entry for itself; what goes wrong with one is said in its place and stops no other.
+ * Performs each entry separately; a failure takes the place of its answer and stops no other entry.
  * @throws {Failure} VALIDATION_ERROR when all together refer to more records than a request may
  */
 export async function batch (door: Door, { entries, showsWritten }: Batch, perform: Perform): Promise<FhirAnswer> {

@@ -9,8 +9,8 @@ import { searchsetOf } from './searchset.js'
 import { metaOf } from './read-record.js'
 
 /**
- * What keeps a search within a compartment, whose record must be the tenant's. FHIR cannot ask for one condition or another,
- * so where several parameters lead there the records are told by their ids; mostly one of them leads anywhere, and is asked.
+ * The condition that keeps a search within a compartment, whose record must be the tenant's. FHIR cannot join conditions by OR,
+ * so where several parameters lead there, the records are named by their ids; usually only one has matches, and is the condition.
  * @returns undefined when nothing can match
  * @throws {Failure} NOT_FOUND, and BAD_REQUEST when too many records would have to be named
  */

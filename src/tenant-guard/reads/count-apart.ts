@@ -3,7 +3,7 @@ import type { SearchParameter } from '../interaction.js'
 import { restrict, strictly } from '../restrict.js'
 import { searchsetOf } from './searchset.js'
 
-/** How many of the tenant's records match, for a datastore that does not say it beside them; undefined where it does not count at all. */
+/** How many of the tenant's records match, for a datastore that returns matches without a total; undefined if it cannot count at all. */
 export async function countApart (door: Door, type: string, parameters: readonly SearchParameter[]): Promise<number | undefined> {
   const search = restrict({ type, parameters, count: 1 }, door.tenant)
   const answer = await ask(door, { ...search, path: `${search.path}&_summary=count`, headers: { 'cache-control': 'no-cache', ...strictly } })

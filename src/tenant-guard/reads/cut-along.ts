@@ -3,8 +3,8 @@ import type { Following } from '../fhir-interaction.js'
 import { elementsFollowed, referencesTo } from './followed-references.js'
 
 /**
- * HAPI reads this many references at most to find what comes along with a page, for each `_revinclude`, and for each
- * `_include` as many fewer as records came back by those. It does not say when there are more.
+ * HAPI follows at most this many references to include records in a page, for each `_revinclude`; for each `_include` less the
+ * number of records found by those. It does not say when there are more.
  */
 const mostFollowed = 1_000
 
@@ -16,7 +16,7 @@ interface Along {
   readonly isCut: boolean
 }
 
-/** The ways on which there may be more records than came along. References are counted, since several may lead to one record. */
+/** The includes that may have more records than came along. References are counted, since several may lead to one record. */
 export function cutAlong<Way extends Following> (along: Along, ways: readonly Way[]): readonly Way[] {
   if (along.isCut) return ways
   const typesBack = new Set<string | undefined>(ways.filter(isBack).map(({ type }) => type))
@@ -29,7 +29,7 @@ export function cutAlong<Way extends Following> (along: Along, ways: readonly Wa
 
 const isBack = ({ direction }: Following): boolean => direction === 'revinclude'
 
-/** Each record that came back has a reference at least, and one of its own for each match that it leads to. */
+/** Each included record has at least one reference, and one for each match that it leads to. */
 function cameBack ({ matches, included }: Along, { type, parameter, target, iterate }: Following): number {
   const elements = elementsFollowed(type, parameter)
   const to = target ?? (iterate === true ? undefined : typeOf(matches[0]))

@@ -18,7 +18,7 @@ export async function fhirRead (door: Door, { type, id, shape }: FhirRead): Prom
   return shownRecord(door, answer, readRecord(door, answer, { type, id }, checkedJsonOf))
 }
 
-/** One version of a record that still is. */
+/** One version of a record that still exists. */
 export async function fhirVersionRead (door: Door, asked: VersionRead): Promise<FhirAnswer> {
   const { record, answer } = await versionOf(door, asked)
   return shownRecord(door, answer, record)
@@ -29,7 +29,7 @@ export function shownRecord (door: Door, answer: BackendAnswer, record: StoredRe
   return { status, record, body: publicText(door, answer) }
 }
 
-/** HAPI answers a read with `_summary=text` with the body `null`; the same elements by name are answered. */
+/** HAPI answers `_summary=text` with the body `null`, but returns the same elements by name. */
 function plainShape (type: string, shape: Shape | undefined): Shape | undefined {
   return shape?.summary === 'text' && shape.elements === undefined ? { elements: elementsOfText(type).join(',') } : shape
 }

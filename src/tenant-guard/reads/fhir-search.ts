@@ -19,7 +19,7 @@ import { addressOf, continuedPage, pageLinks } from './sealed-link.js'
 
 const defaultCount = 20
 
-/** A search as FHIR has it: matches and what comes along with them, the tenant's own only. */
+/** A FHIR search: matches and included records, only the tenant's own. */
 export async function fhirSearch (door: Door, asked: FhirSearch): Promise<FhirAnswer> {
   if (asked.cursor !== undefined) {
     const { answer, opened } = await continuedPage(door, asked.cursor, cursorPlace(door, { route, type: asked.type }))
@@ -31,7 +31,7 @@ export async function fhirSearch (door: Door, asked: FhirSearch): Promise<FhirAn
   const conditions = [...asked.parameters, ...further]
   const request = restrict({ type: asked.type, parameters: conditions, count, total: asked.total }, door.tenant)
   const path = [request.path, encodeParameters([...asked.includes.map(followingText), ...shapeParameters(shapeOf(asked))])].filter(part => part !== '').join('&')
-  // Else HAPI shows for a minute what it found earlier, without what was stored since.
+  // Without this, HAPI repeats an earlier result for a minute, without records stored since.
   const answer = await ask(door, { ...request, path, headers: { 'cache-control': 'no-cache', ...strictly } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected a parameter of this search or its value.', cause: causeOf(answer) })
   const isCountWanted = asked.total === 'accurate' || count === 0
@@ -47,8 +47,8 @@ async function furtherConditions (door: Door, asked: FhirSearch): Promise<Search
 }
 
 /**
- * HAPI applies `_elements` to its own answer where Bundles are searched; whole ones are no other answer. The references that
- * are followed come as well, so that they can be counted.
+ * Bundles are requested whole, because HAPI would apply `_elements` to its answer, which is a Bundle too. The references that
+ * are followed are requested as well, so that they can be counted.
  */
 function shapeOf ({ type, shape, includes }: FhirSearch): Shape | undefined {
   if (shape?.elements === undefined) return shape
@@ -88,7 +88,7 @@ async function shownPage (door: Door, asked: FhirSearch, { answer, count, countA
   return { status: 200, body: bundleText(door, given, { type: 'searchset', total, links, note: noteOf(given, ways), shown }), shown: () => namesIn(shown) }
 }
 
-/** What a client is told where it may not have got all that comes along. */
+/** What tells a client that included records may be missing. */
 function noteOf ({ entries, isCut }: GivenBundle, ways: readonly SearchParameter[]): string | undefined {
   if (ways.length === 0) return undefined
   const ofMode = (mode: string) => entries.filter(entry => modeOf(entry) === mode).map(({ resource }) => resource)
@@ -101,7 +101,7 @@ const modeOf = ({ search }: GivenEntry): unknown => search?.mode ?? 'match'
 
 const isMatch = (entry: GivenEntry): boolean => modeOf(entry) === 'match'
 
-/** Matches must be the tenant's; what is another's and came along because of a reference is left out without a word, as are notes of the server. */
+/** Matches must be the tenant's; included records of others are silently left out, and so are notes of the server. */
 function ownEntries (door: Door, type: string, entries: readonly GivenEntry[]): { shown: GivenEntry[], foreign: number } {
   const shown = entries.filter(entry => {
     if (isMatch(entry)) return ownRecordIn(door, entry.resource, { type }) !== undefined

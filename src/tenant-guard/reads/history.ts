@@ -11,7 +11,7 @@ import { metaOf } from './read-record.js'
 
 const defaultCount = 20
 
-/** The versions of a record that is the tenant's now. A version of a time at which the id was another's is left out. */
+/** The versions of a record that is the tenant's now. A version from a time when the id was another tenant's is left out. */
 export async function history (door: Door, asked: History): Promise<FhirAnswer> {
   const { type, id, count = defaultCount, cursor, since } = asked
   await metaOf(door, type, id)
@@ -35,7 +35,7 @@ async function firstPage (door: Door, path: string, { count, since }: { readonly
   return answer
 }
 
-/** A deletion has no resource that could tell whose it was, so it is shown only among versions that are all the tenant's. */
+/** A deletion has no resource to show whose it was, so it appears only if all other versions are the tenant's. */
 function ownVersions (door: Door, entries: readonly GivenEntry[], asked: { readonly type: string, readonly id: string }): GivenEntry[] {
   const withResource = entries.filter(({ resource }) => resource !== undefined)
   const own = withResource.filter(({ resource }) => ownRecordIn(door, resource, asked) !== undefined)

@@ -7,7 +7,7 @@ import { encodeParameters, identityOnly, onePage, restrict, strictly } from '../
 import { elementsFollowed, referencesTo } from './followed-references.js'
 import { searchsetOf, type Searchset } from './searchset.js'
 
-/** A first phase that finds this many or more, or follows as many references, is refused: the second one could not name them all. */
+/** A first phase that finds this many records or follows this many references is refused: the second could not name them all. */
 const mostFound = 1_000
 
 /**
@@ -46,9 +46,9 @@ async function referring (door: Door, type: string, { types, reference, conditio
   const search = restrict({ type: from, parameters: [condition], count: mostFound, total: 'none' }, door.tenant)
   const include = encodeParameters([['_include', `${from}:${reference}:${type}`]])
   const elements = elementsFollowed(from, reference)
-  // With no-store HAPI would leave out what comes along.
+  // With no-store, HAPI would leave out included records.
   const { matches, included, isCut } = await answered(door, { ...search, path: `${search.path}&${include}${identityOnly(from, elements)}` }, 'no-cache')
-  // HAPI reads a thousand references at most to find what comes along, though several may lead to one record, and does not say when there are more.
+  // HAPI follows at most a thousand references, several of which may lead to one record, and does not say when there are more.
   const followed = matches.reduce<number>((sum, match) => sum + referencesTo(type, match, elements), 0)
   demandFew(isCut ? mostFound : Math.max(matches.length, included.length, followed))
   idsAmong(door, matches, from)

@@ -1,5 +1,5 @@
 /**
- * A datastore's link to the next page, relative to its base URL; undefined when it leads anywhere else. The origin of the
+ * A datastore's link to the next page, relative to its base URL; undefined if it leads anywhere else. The origin of the
  * request that follows comes from the configuration, never from the link.
  * @param paths where pages may be, below the base URL; the base itself always may
  */

@@ -9,7 +9,7 @@ export async function metaOf (door: Door, type: string, id: string): Promise<Sto
   return readRecord(door, answer, { type, id })
 }
 
-/** The record that was read; foreign, unknown and deleted ones are one failure. */
+/** The record that was read; foreign, unknown and deleted ones give the same failure. */
 export function readRecord (door: Door, answer: BackendAnswer, asked: { readonly type: string, readonly id: string }, json = jsonOf): StoredResource {
   // Some servers call an id that they could never have given a bad request.
   if ([400, 404, 410].includes(answer.status)) throw gone(door, `${asked.type}/${asked.id}`)
@@ -19,7 +19,7 @@ export function readRecord (door: Door, answer: BackendAnswer, asked: { readonly
   return record
 }
 
-/** Of a record that the datastore does not have any more: it is nobody's from now on. */
+/** Forgets the owner of a record that the datastore no longer has. */
 export function gone (door: Door, record: string): Failure {
   door.ownership.forget(placeOf(door), record)
   return notFound()

@@ -13,7 +13,7 @@ import { searchsetOf, type Searchset } from './searchset.js'
 export interface Related {
   readonly record: StoredResource
   readonly related: readonly StoredResource[]
-  /** The types of which there may be more than came. */
+  /** The types of which records may be missing. */
   readonly cutTypes: ReadonlySet<string>
 }
 
@@ -24,7 +24,7 @@ export async function readRelated (door: Door, { type, id, includes }: RelatedRe
   demandKnown(type, includes)
   const search = restrict({ type, parameters: [['_id', id]], count: 1, total: 'accurate' }, door.tenant)
   const path = [search.path, ...includes.map(include => encodeParameters([followingText(include)]))].join('&')
-  // With no-store HAPI would leave out what comes along; without either it shows for a minute what it found before.
+  // With no-store, HAPI would leave out included records; without both, it repeats an earlier result for a minute.
   const answer = await ask(door, { method: 'GET', path, headers: { 'cache-control': 'no-cache' } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not support following one of these references.', cause: causeOf(answer) })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
@@ -42,7 +42,7 @@ function demandKnown (type: string, includes: readonly Include[]): void {
   }
 }
 
-/** What is another's, or nobody's, came along because of a reference; nothing was asked about it, so it is left out without a word. */
+/** Records of others, or of nobody, came along only because of a reference, so they are silently left out. */
 function ownOnes (door: Door, included: readonly unknown[], record: StoredResource): StoredResource[] {
   const own = included
     .filter(item => isTenantType(typeOf(item)))

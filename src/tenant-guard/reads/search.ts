@@ -16,7 +16,7 @@ export async function search (door: Door, asked: Search): Promise<Page> {
   if (asked.cursor !== undefined) return continued(door, asked, asked.cursor)
   const count = asked.count ?? defaultCount
   const request = restrict({ type: asked.type, parameters: asked.parameters, count, total: 'accurate' }, door.tenant)
-  // Else HAPI shows for a minute what it found earlier, without what was stored since.
+  // Without this, HAPI repeats an earlier result for a minute, without records stored since.
   const answer = await ask(door, { ...request, headers: { 'cache-control': 'no-cache', ...strictly } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected a filter or its value.', cause: causeOf(answer) })
   const countAll = () => countApart(door, asked.type, asked.parameters.filter(([name]) => name !== '_sort'))

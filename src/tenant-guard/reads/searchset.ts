@@ -1,11 +1,11 @@
 import { areElements } from '../../mappings/kit/path.js'
 
-/** A searchset as a datastore gave it, before any check of what it holds. */
+/** A searchset from a datastore, before any check of its entries. */
 export interface Searchset {
   readonly matches: readonly unknown[]
-  /** What came along with the matches. */
+  /** The records included with the matches. */
   readonly included: readonly unknown[]
-  /** Whether the server has more of what comes along than it gave, as far as it says so. */
+  /** Whether the server says that it has more records to include. */
   readonly isCut: boolean
   readonly total: number | undefined
   /** The link to the next page, as it was given. */

@@ -8,13 +8,13 @@ import { isId } from '../resource-types.js'
 import { searchsetOf } from './searchset.js'
 import { isTooMuch, type Send } from '../patience.js'
 
-/** What is walked over: those records of one type that a search finds. */
+/** The records that a walk visits: those of one type that a search finds. */
 export interface WalkPlace {
   readonly send: Send
   /** Of the datastore; a page link must begin with it. */
   readonly baseUrl: string
   readonly type: string
-  /** Records a page, before a page turns out to be too much. */
+  /** Records per page, unless a page turns out to be too large. */
   readonly pageSize?: number
   /** Builds the search for one page: these parameters, and whatever else restricts it. */
   readonly searching: (parameters: readonly SearchParameter[], count: number) => BackendRequest
@@ -32,13 +32,13 @@ export interface Stretch {
 
 type Records = readonly StoredResource[]
 
-/** HAPI refuses to be asked for more at once. */
+/** HAPI refuses to return more at once. */
 const usualPageSize = 1_000
 
 /**
- * Every record that is there all the while, at least once, a page at a time, with the places that a later walk can go on
- * from. The way is the time of the last change: what is changed meanwhile moves ahead and is met there, what is
- * deleted meanwhile moves nothing. Records of one instant are asked for on their own, because a page may end among them.
+ * Every record that exists throughout the walk, at least once, a page at a time, with the places from which a later walk can
+ * continue. Records are ordered by their last change: one that is changed meanwhile moves ahead and is met there, and a deletion
+ * moves none. The records of one instant get a search of their own, because a page may end among them.
  */
 export async function * stretches (place: WalkPlace, start: WalkStart = {}): AsyncGenerator<Stretch> {
   let { after } = start
@@ -54,7 +54,7 @@ export async function * stretches (place: WalkPlace, start: WalkStart = {}): Asy
   }
 }
 
-// One page is all that is wanted of a search, so that the datastore need not keep the rest for later. HAPI would cut it at 100.
+// Only one page of each search is wanted, so the datastore need not keep the rest for later. HAPI would cut it at 100.
 const onePage = (count: number): string => `no-cache, no-store, max-results=${count}`
 const allPages = 'no-cache'
 
@@ -63,7 +63,7 @@ async function pageAfter (place: WalkPlace, { after, from }: WalkStart): Promise
   const since: SearchParameter[] = bound === undefined ? [] : [['_lastUpdated', bound]]
   for (let count = place.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
     try {
-      // A record that is changed while the datastore answers stands in the order of its time before, so a page is asked for anew.
+      // A record that is changed while the datastore answers is listed by its earlier time, so the page is requested again.
       for (let attempt = 1; ; attempt++) {
         const { records } = await ask(place, place.searching([...since, ['_sort', '_lastUpdated']], count), onePage(count))
         if (isOrdered(records, after)) return records
@@ -105,7 +105,7 @@ async function * linkedPages (place: WalkPlace, search: BackendRequest, { count,
 interface Page { readonly records: Records, readonly next: string | undefined }
 
 async function ask ({ send, baseUrl, type }: WalkPlace, request: BackendRequest, caching: string): Promise<Page> {
-  // A server that passes over a condition which it does not know would show too much.
+  // A server that ignores an unknown condition would show too much.
   const answer = await send({ ...request, headers: { 'cache-control': caching, prefer: 'handling=strict' } })
   if (answer.status === 400) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: causeOf(answer) })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
@@ -121,7 +121,7 @@ function isRecord (value: unknown, type: string): boolean {
   return resourceType === type && isId(id) && !Number.isNaN(Date.parse(String(meta?.lastUpdated)))
 }
 
-/** Whether a page is what was asked for: a datastore that passes over the order or the condition would lead past records, or round and round. */
+/** Whether a page is what was asked for: if a datastore ignored the order or the condition, the walk would miss records or never end. */
 function isOrdered (records: Records, after: string | undefined): boolean {
   const times = [...after === undefined ? [] : [after], ...records.map(({ meta }) => meta.lastUpdated!)]
   const isSorted = times.every((time, at) => at === 0 || Date.parse(time) >= Date.parse(times[at - 1]!))

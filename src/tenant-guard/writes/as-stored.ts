@@ -6,8 +6,8 @@ import { isId } from '../resource-types.js'
 interface Wanted { readonly type: string, readonly id?: string | undefined }
 
 /**
- * The answer to a write with the record in its body. A server that passes over `Prefer` tells only where the record is, or
- * says some words of it; then that version is read. Where it cannot be, the answer is left as it came.
+ * The answer to a write with the record in its body. A server that ignores `Prefer` returns only the record's location, or an
+ * OperationOutcome; then that version is read. If that fails, the answer stays as it is.
  */
 export async function withRecord (door: Door, answer: BackendAnswer, wanted: Wanted): Promise<BackendAnswer> {
   if ((answer.status !== 200 && answer.status !== 201) || !isWithout(answer.body)) return answer

@@ -15,12 +15,12 @@ import { oneByOne } from './one-by-one.js'
 import { severalMatch, soleChangeable } from './sole-match.js'
 import { notCreated, remove, toCreate, update, wholeAnswer, written, type Written } from './writes.js'
 
-/** How often a write is tried that another one with the same criteria was in the way of. */
+/** How often a write is tried when another one with the same criteria interferes. */
 const mostTries = 6
 const tryAgainMs = 50
 const settleMs = 250
 
-/** A new record, unless the tenant has one that meets the criteria: then that one, as it is. */
+/** A new record, unless one of the tenant's meets the criteria: then that one, unchanged. */
 export async function conditionalCreate (door: Door, asked: ConditionalCreate): Promise<FhirAnswer> {
   const { record, answer, isMade } = await oneByOne(door, asked.criteria, () => makeOrFind(door, asked))
   return shownRecord(door, answer, record, isMade ? 201 : 200)
@@ -34,7 +34,7 @@ async function makeOrFind (door: Door, { type, resource, criteria }: Omit<Condit
     const answer = await withRecord(door, await ask(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
     if (answer.status === 201 || answer.status === 200) return { record: written(door, answer, { kind: 'conditional-create', type }), answer, isMade: answer.status === 201 }
     if (answer.status === 412) throw severalMatch()
-    // HAPI refuses those that come while the first is being stored, instead of showing it to them.
+    // While the first is being stored, HAPI refuses the others instead of returning it.
     if (answer.status !== 409 || attempt === mostTries) throw await notCreated(door, answer, { ...checked, hasCriteria: true })
     await pause(tryAgainMs * attempt)
   }
@@ -65,7 +65,7 @@ async function updateOf (door: Door, { type, resource, version }: ConditionalUpd
 
 /**
  * A new record where none met the criteria. When another request made one in the meantime, that one is changed, if it is still
- * as that request left it: else nobody knows whether it meets the criteria.
+ * as that request left it: otherwise it is unknown whether it meets the criteria.
  * @returns undefined when it is not, and nothing was done
  */
 async function updateOfNone (door: Door, { type, resource, criteria, version }: ConditionalUpdate): Promise<FhirAnswer | undefined> {
@@ -93,7 +93,7 @@ export async function conditionalPatch (door: Door, { type, patch, criteria, ver
   return await fhirPatch(door, { kind: 'patch', type, id: found.id, patch, ...version !== undefined && { version } })
 }
 
-/** Deletes the one record that meets the criteria; that none does is no failure, unless a version is demanded. */
+/** Deletes the one record that meets the criteria; it is no failure if none does, unless a version is required. */
 export async function conditionalDelete (door: Door, { type, criteria, version }: ConditionalDelete): Promise<FhirAnswer> {
   const found = await soleChangeable(door, criteria)
   if (found === undefined && version !== undefined) throw new Failure('PRECONDITION_FAILED')

@@ -21,7 +21,7 @@ export interface Made {
 /** The same with the datastore's answer. */
 export interface Answered extends Made { readonly answer: BackendAnswer }
 
-/** How often a create is repeated that another one with the same mark was in the way of. */
+/** How often a create is repeated when another one with the same mark interferes. */
 const mostTries = 6
 const tryAgainMs = 50
 
@@ -35,9 +35,9 @@ export async function createOnce (door: Door, { type, resource, marks, seenAt, s
     if (answer.status === 201) return { record: written(door, answer, { kind: 'create-once', type }), isNew: true, answer }
     const found = answer.status === 200 ? written(door, answer, { kind: 'create-once', type }) : undefined
     if (found !== undefined && markTime(door, found, sought) >= since.getTime()) return { record: found, isNew: false, answer }
-    // An earlier mark leads to a record of long ago, or to one beside the newer one.
+    // An earlier mark leads to an old record, or to a second one besides the newer.
     const isOld = (found !== undefined || answer.status === 412) && sought.length > 1
-    // HAPI refuses those that come while the first is being stored, instead of showing it to them.
+    // While the first is being stored, HAPI refuses the others instead of returning it.
     const isEarly = answer.status === 409
     if (attempt === mostTries || !(isOld || isEarly)) throw await notCreated(door, answer, checked)
     if (isOld) sought = marks.slice(0, 1)
@@ -54,7 +54,7 @@ function conditionOf ({ tenant }: Door, marks: readonly string[]): string {
 /** When the request that made a record was first seen, in milliseconds; Infinity where the datastore kept the mark alone. */
 function markTime ({ tenant }: Door, { meta: { tag = [] } }: StoredResource, marks: readonly string[]): number {
   const mark = tag.find(({ system, code }) => system === markSystem(tenant) && marks.includes(code!)) as { display?: string } | undefined
-  // A server that passes over a condition would show any record of the tenant.
+  // A server that ignores a condition would return any record of the tenant.
   if (mark === undefined) throw new Failure('BACKEND_ERROR', { message: mayBeDone, cause: { reason: 'a conditional create showed a record that is not what was sought' } })
   const time = Date.parse(mark.display ?? '')
   return Number.isNaN(time) ? Infinity : time

@@ -21,7 +21,7 @@ export async function fhirCreateOnce (door: Door, asked: CreateOnce): Promise<Fh
   return shownRecord(door, answer, record, isNew ? 201 : 200)
 }
 
-/** A record in its new form. A version that the client demands and that is not stored is its precondition, and no conflict. */
+/** Replaces a record. If the client's version is not the stored one, its precondition has failed; that is no conflict. */
 export async function fhirUpdate (door: Door, asked: FhirUpdate): Promise<FhirAnswer> {
   await demandPossibleVersion(door, asked)
   const { record, answer } = await preconditioned(asked.version, () => update(door, asked))
@@ -35,7 +35,7 @@ export async function fhirDelete (door: Door, asked: FhirDelete): Promise<FhirAn
 }
 
 /**
- * A version that is no number one can count to is compared here: HAPI, which counts versions, fails over it.
+ * A version that is not a number in range is compared here: HAPI, which numbers versions, fails with an error.
  * @throws {Failure} PRECONDITION_FAILED
  */
 export async function demandPossibleVersion (door: Door, { type, id, version }: Pick<FhirUpdate, 'type' | 'id' | 'version'>): Promise<void> {

@@ -3,7 +3,7 @@ import type { FhirResource } from '../../mappings/fhir.js'
 import { structureFaults } from '../../mappings/r4/structure.js'
 
 /**
- * A datastore's refusal of a record. Its own words are not for the client, so what R4 has against the record is looked for here:
+ * A datastore's refusal of a record. Its own words are not for the client, so the record is checked here against R4:
  * a day or time out of form is the most common reason.
  * @param record absent where it is not known which one was refused
  * @param hasCriteria whether it was to be made unless some record meets criteria

@@ -11,7 +11,7 @@ export interface Link {
   readonly path: string
   /** The reference as it stands there. */
   readonly reference: string
-  /** The record as `Type/id`; undefined where the reference leads to none that a tenant could own. */
+  /** The record as `Type/id`; undefined if the reference leads to none that a tenant could own. */
   readonly record: string | undefined
 }
 
@@ -140,7 +140,7 @@ function recordOf (reference: string): string | undefined {
   return isTenantType(type!) && isId(id) && (history === undefined || isVersioned) ? `${type}/${id}` : undefined
 }
 
-/** A key that is no name of FHIR is a value of the client's, which no message repeats. */
+/** A key that is no FHIR name is a value from the client, which no message repeats. */
 function pathOf ([first, ...steps]: ReadonlyArray<string | number>): string {
   return String(first) + steps.map(step => typeof step === 'number' ? `[${step}]` : `.${/^\w{1,64}$/.test(step) ? step : '*'}`).join('')
 }

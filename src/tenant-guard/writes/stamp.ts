@@ -24,7 +24,7 @@ function stampedMeta (given: unknown, tenant: Tenant): Meta {
   return { ...meta, ...labels.length > 0 && { security: labels }, tag: [...tags, { system: tenant.system, code: tenant.id }] }
 }
 
-/** HAPI takes a coding without a system for any that it knows with the same code: for another tenant's own tag, when that is the code. */
+/** HAPI treats a coding without a system as any that it knows with the same code, which may be another tenant's tag. */
 function hasSystem ({ system }: { readonly system?: unknown }): boolean {
   return typeof system === 'string' && system.trim() !== ''
 }
@@ -42,7 +42,7 @@ function bare ({ display, _display, version, _version, userSelected, _userSelect
   return coding
 }
 
-/** The code of a mark is its own, and its display the time that {@link marked} gave it. */
+/** The display of a mark is the time that {@link marked} set. */
 function bareMark (coding: FhirElement): FhirElement {
   const { display } = coding
   return { ...bare(coding), ...typeof display === 'string' && /^[\dT:.-]{23}Z$/.test(display) && { display } }

@@ -39,12 +39,12 @@ export async function notCreated (door: Door, answer: BackendAnswer, checked: Ch
   return unexpected(answer, 'a create was not answered')
 }
 
-/** What is replaced: `version`, when given, is the only one that may be, be it the one that was read or the client's If-Match. */
+/** What is replaced. Only `version`, if given, may be: the one that was read, or the client's If-Match. */
 type Replacement = Omit<FhirUpdate, 'kind'>
 
 /**
- * Replaces a record of the tenant's. One that never was would be made by HAPI, hence the look-up, which a read just before
- * makes free. One that is deleted has another version, so with a version it cannot come back.
+ * Replaces a record of the tenant's. HAPI would create one that does not exist, hence the look-up, which costs nothing after a
+ * read. A deleted record has another version, so with a version it cannot come back.
  * @throws {Failure} CONFLICT when another version is stored
  */
 export async function update (door: Door, { type, id, resource, version }: Replacement): Promise<Written> {
@@ -72,13 +72,13 @@ function broughtBack (door: Door, answer: BackendAnswer, { type, id, version }: 
   return written(door, answer, { kind: 'update', type, id })
 }
 
-/** Deletes the tenant's record, when it is still the version that the client means. */
+/** Deletes the tenant's record if it still has the version that the client means. */
 export async function remove (door: Door, { type, id, version }: Delete): Promise<void> {
   const record = `${type}/${id}`
   const stored = await metaOf(door, type, id)
   if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
   door.ownership.forget(placeOf(door), record)
-  // HAPI passes over If-Match here; other servers close the gap between the look and the deed.
+  // HAPI ignores If-Match here; other servers close the gap between the check and the delete.
   const answer = await ask(door, { method: 'DELETE', path: record, ...version !== undefined && { headers: { 'if-match': `W/"${version}"` } } })
   if (answer.status === 404 || answer.status === 410) throw notFound()
   if (answer.status === 409) throw new Failure('CONFLICT', { message: 'Other records still refer to this one. Delete or change them first.', cause: causeOf(answer) })
@@ -110,7 +110,7 @@ async function demandOwnReferences (door: Door, resource: FhirResource, cause?: 
   return { resource, believed }
 }
 
-/** Why a datastore refused a write. What was believed may have been deleted through another gateway, so it is asked anew. */
+/** Why a datastore refused a write. Records that were believed to be there may have been deleted through another gateway, so they are looked up again. */
 async function refusal (door: Door, answer: BackendAnswer, { resource, believed, hasCriteria }: Checked): Promise<Failure> {
   for (const record of believed) door.ownership.forget(placeOf(door), record)
   await demandOwnReferences(door, resource, causeOf(answer))
