@@ -8,23 +8,23 @@ import type {} from '../keys/authenticate.js'
 import type { Access } from '../tenant-guard/guard.js'
 import { entryOf, type AuditedRequest } from './audited-access.js'
 
-/** Where accesses are written down. */
+/** Where accesses are recorded. */
 export interface Accounts {
-  /** Writes down an access of the owner's. Resolves when the line is on the disk. */
+  /** Records an access of the owner's. Resolves when the line is on the disk. */
   readonly add: (entry: AuditEntry, owner: JobOwner) => Promise<void>
   readonly isFailing: () => boolean
-  /** Whether nothing is done that is not written down. */
+  /** Whether requests are refused while their accesses cannot be recorded. */
   readonly isRequired: boolean
-  /** Whether searches name every record that they showed. */
+  /** Whether the lines of searches name every record that was shown. */
   readonly namesShown: boolean
 }
 
-/** Absent where nobody keeps account. */
+/** Absent if accesses are not recorded. */
 export interface AuditAccessesOptions { readonly accounts?: Accounts }
 
 /**
- * Writes down what each request of a known caller did to which records: a line for each access, or one for a request that came to none.
- * Where that is required, an answer waits for its lines, and no request is worked on while they can't be written.
+ * Records what each request of a known caller did to which records: a line for each access, or one for a request without any.
+ * If that is required, an answer waits for its lines, and requests are refused while lines can't be written.
  */
 export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) => {
   if (accounts === undefined) return
@@ -35,7 +35,7 @@ export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) 
   })
   app.addHook('onSend', async (request, reply, payload) => {
     const { accesses } = request
-    // An answer that takes the place of another one is not a second access.
+    // An answer that replaces another one is not a second access.
     if (accesses === undefined) return payload
     request.accesses = undefined
     const written = Promise.all(entriesOf(request, reply, accesses, accounts.namesShown).map(entry => accounts.add(entry, request.caller)))
@@ -66,7 +66,7 @@ function entriesOf (request: FastifyRequest, { statusCode: status }: FastifyRepl
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Accesses of this request so far, where somebody keeps account of them. */
+    /** Accesses of this request so far, if they are recorded. */
     accesses: Access[] | undefined
   }
 }

@@ -11,7 +11,7 @@ export interface AuditedRequest extends Pick<AuditEntry, 'time' | 'requestId' | 
 
 const ofMethod: Readonly<Record<string, AuditEntry['action']>> = { GET: 'R', HEAD: 'R', POST: 'C', PUT: 'U', PATCH: 'U', DELETE: 'D' }
 
-/** The line of one access, or of a request that came to none: one that was refused before, or asks for nothing clinical. */
+/** The line of one access, or of a request without any: one that was refused earlier, or that concerns no clinical data. */
 export function entryOf ({ method, status, ...request }: AuditedRequest, access?: Access, namesShown = false): AuditEntry {
   if (access === undefined) {
     const isJob = request.route?.startsWith('/v1/bulk/') === true && method === 'POST'

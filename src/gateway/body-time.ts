@@ -5,8 +5,8 @@ import type {} from '../envelope/body.js'
 const longestMs = 60_000
 
 /**
- * Ends a request whose body does not come within a time, as the HTTP server itself would if it could make a difference between
- * routes: what is streamed may take as long as it keeps coming.
+ * Ends a request whose body does not arrive in time. The HTTP server could do that itself, but not by route: a streamed body may
+ * take any time as long as it keeps coming.
  */
 export function boundBodyTime ({ raw, routeOptions }: FastifyRequest, ms = longestMs): void {
   const hasBody = raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length'] ?? 0) > 0

@@ -3,7 +3,7 @@ import { referenceParameters } from '../mappings/r4/search-parameters.js'
 import { referrersTo } from '../mappings/relations.js'
 import { fhirRest, filled, type HasOperation } from '../passthrough/statement.js'
 
-/** What the statement says beside the resources; `date` is when this process came to offer them. */
+/** What the statement says besides the resources; `date` is when this process came to offer them. */
 interface StatementFacts { readonly version: string, readonly url: string, readonly date: Date }
 
 /** Two views of what a client can do here with FHIR R4 records: http://hl7.org/fhir/R4/capabilitystatement.html */

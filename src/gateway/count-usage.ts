@@ -5,7 +5,7 @@ import { isCounted, type Use, type UsageInteraction, type UsageOutcome } from '.
 import { kindsInR4, type KindInR4 } from '../tenant-guard/kinds-in-r4.js'
 import { resourceTypes } from '../tenant-guard/resource-types.js'
 
-/** What takes note of a request, which came in at a time, ISO 8601 in UTC. */
+/** Counts a request that came in at a time, ISO 8601 in UTC. */
 export type CountUsage = (use: Use, at: string) => void
 
 /**
@@ -15,7 +15,7 @@ export type CountUsage = (use: Use, at: string) => void
 export const countUsage = fp<{ readonly countUsage: CountUsage }>(async (app, { countUsage }) => {
   app.decorateRequest('isCounted', false)
   app.addHook('onSend', (request, reply, payload, done) => {
-    // Authentication has refused who is nobody's; an answer that can't be sent is followed by another one.
+    // Authentication has refused callers without an organization; an answer that can't be sent is followed by another one.
     if (request.caller !== undefined && !request.isCounted) {
       request.isCounted = true
       countUsage(useOf(request, reply), request.arrivedAt)
@@ -48,7 +48,7 @@ type Words = Pick<Use, 'resource' | 'interaction'>
 
 const unknown: Words = { resource: 'other', interaction: 'other' }
 
-/** By the pattern of the route, such as `/v1/patients/:id`, which a client has no part in. */
+/** By the pattern of the route, such as `/v1/patients/:id`, which contains nothing from the client. */
 function wordsOf (request: FastifyRequest): Words {
   const [, , resource, ...rest] = (request.routeOptions.url ?? '').split('/')
   if (resource === undefined) return unknown
@@ -69,7 +69,7 @@ function bulkInteractionOf ([what, ...rest]: readonly string[], method: string):
   return rest.length === 0 ? 'search' : 'read'
 }
 
-/** What was not understood is told by its type at least, where that is one of R4. */
+/** A request that was not understood counts under its type, if that is one of R4. */
 function fhirWordsOf ({ understood, raw, routeOptions }: FastifyRequest): Words {
   if (understood !== undefined) return { resource: understood.type, interaction: ofRestful[kindsInR4[understood.kind].restful] }
   const type = raw.url!.slice('/v1/fhir/'.length).split(/[/?]/, 1)[0]!
@@ -92,7 +92,7 @@ const ofRestful: Readonly<Record<KindInR4['restful'], UsageInteraction>> = {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whether {@link countUsage} took note of it. */
+    /** Whether {@link countUsage} has counted it. */
     isCounted: boolean
   }
 }

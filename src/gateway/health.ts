@@ -4,13 +4,13 @@ import { sendFailure } from '../envelope/reply.js'
 import type { Health } from '../health.js'
 import type { Readiness } from './readiness.js'
 
-/** One thing that the gateway needs, and how it is. */
+/** One thing that the gateway needs, and its state. */
 export interface Check {
   readonly status: Health
   readonly [detail: string]: unknown
 }
 
-/** Checks by name, each a question that may fail or take long. */
+/** Checks by name; each may fail or take long. */
 export type Checks = Readonly<Record<string, () => Check | Promise<Check>>>
 
 /** What `/health` and `/health/ready` report. */
@@ -21,15 +21,15 @@ export interface HealthOptions {
   readonly now: () => Date
 }
 
-/** How long a result serves, and how long a request waits for a new one. */
+/** How long a result is used, and how long a request waits for a new one. */
 const goodForMs = 5_000
 const patienceMs = 1_000
 
 const probe = { config: { isProbe: true } }
 
 /**
- * The routes `/health`, 200 as long as the process can answer, since a restart would help only else, and `/health/ready`, 200 as long
- * as a load balancer should send requests. What a datastore does has no part in the latter: it is the same behind every gateway.
+ * The routes `/health`, which is 200 as long as the process can answer, since only otherwise a restart would help, and `/health/ready`, which is
+ * 200 as long as a load balancer should send requests here. The latter ignores the datastores: they are the same behind every gateway.
  */
 export async function health (scope: FastifyInstance, { version, checks, now, readiness }: HealthOptions): Promise<void> {
   const startedAt = now().getTime()
@@ -47,7 +47,7 @@ export async function health (scope: FastifyInstance, { version, checks, now, re
   })
   scope.get('/health/ready', probe, async (_, reply) => {
     reply.header('cache-control', 'no-store')
-    // Not thrown, since what a load balancer asks every second is no trouble to log.
+    // Not thrown, since a load balancer asks every second, and each failure would be logged.
     return readiness.isReady ? { status: 'ready' } : sendFailure(reply, notReady())
   })
 }
@@ -61,7 +61,7 @@ export async function resultsOf (checks: Checks): Promise<Readonly<Record<string
   return Object.fromEntries(await Promise.all(Object.entries(checks).map(async ([name, check]) => [name, await check()] as const)))
 }
 
-/** The same checks, asked at most once at a time and every few seconds, since anybody may ask for the health; none takes longer than a second. */
+/** The same checks, run one at a time and every few seconds at most, since anyone may request the health; none takes longer than a second. */
 export function remembered (checks: Checks, now: () => Date): Checks {
   return Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, remember(check, now)]))
 }

@@ -5,15 +5,15 @@ interface KnownPath {
   readonly url: string
   readonly methods: Set<string>
   readonly needsKey: boolean
-  /** Made when a request first goes wrong: a start that makes hundreds is slower. */
+  /** Made when a request first goes wrong: making hundreds at startup would slow it down. */
   pattern?: RegExp
 }
 
-/** Parts of the path space that are not everybody's, by where they begin. */
+/** Parts of the path space that are not open to everyone, by their prefixes. */
 interface Prefixes {
-  /** Below it a request needs a key, though it may lead nowhere. */
+  /** Below it a request needs a key, even if the path leads nowhere. */
   readonly closed: string
-  /** Below these, others answer what leads nowhere. */
+  /** Below these, others answer requests that lead nowhere. */
   readonly apart: readonly string[]
 }
 
@@ -42,7 +42,7 @@ export class KnownPaths {
     throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: [...allowed].sort().join(', ') } })
   }
 
-  /** Whether anybody may learn what is at the path of a request, and learns it from the gateway. */
+  /** Whether the gateway may tell anyone, even without a key, what is at the path of a request. */
   isOpen (request: FastifyRequest): boolean {
     const path = pathOf(request)
     const { closed, apart } = this.#prefixes
@@ -57,7 +57,7 @@ const pathOf = ({ raw }: FastifyRequest): string => raw.url!.split('?', 1)[0]!
 
 const leadsTo = (route: KnownPath, path: string): boolean => (route.pattern ??= patternOf(route.url)).test(path)
 
-/** `/v1/patients/:id` as an expression; a last `*` stands for any rest. */
+/** `/v1/patients/:id` as a regular expression; a final `*` matches any rest. */
 function patternOf (url: string): RegExp {
   const segments = url.split('/').map(segment => {
     if (segment === '*') return '.*'

@@ -2,8 +2,8 @@ import fp from 'fastify-plugin'
 import type { Readiness } from './readiness.js'
 
 /**
- * Lets go of connections before the server closes, by telling so with each answer, and while it does. One whose answer had begun before could not be told that it ends with it, and would
- * hold the server up for as long as an idle connection may last.
+ * Ends connections before the server closes, by a header in each answer, and while it does. A connection whose answer had begun before
+ * gets no such header, and would delay the end for as long as an idle one may last.
  */
 export const letGo = fp<{ readonly readiness: Readiness }>(async (app, { readiness }) => {
   let isClosing = false

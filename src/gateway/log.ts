@@ -3,8 +3,8 @@ import type { FastifyServerOptions } from 'fastify'
 type LogOptions = Exclude<FastifyServerOptions['logger'], boolean | undefined>
 
 /**
- * How the log is written: JSON lines to standard error. What an error carries beside its kind and place is left out, since
- * engines and libraries put pieces of what they read into it.
+ * How the log is written: JSON lines to standard error. Only the kind and place of an error are kept, since engines and libraries
+ * put pieces of what they read into the rest.
  */
 export function logOptions (level: string): LogOptions {
   return {
@@ -31,7 +31,7 @@ export function describe (error: unknown): unknown {
   }
 }
 
-/** Whether the message repeats what was read: a parser's the text, the framework's the URL. Their kind and code say enough. */
+/** Whether the message repeats what was read: a parser's the text, the framework's the URL. Kind and code are enough for these. */
 function isQuoting (error: NodeJS.ErrnoException): boolean {
   return error instanceof SyntaxError || String(error.code).startsWith('FST_ERR')
 }

@@ -8,10 +8,10 @@ import type {} from '../passthrough/allowed.js'
 import { Waiting } from './waiting.js'
 import { whenEnded } from './when-ended.js'
 
-/** Who is told of each request; absent where nobody measures. */
+/** Where requests are measured; absent if they are not. */
 export interface MeasureRequestsOptions { readonly onAnswered?: (request: AnsweredRequest) => void }
 
-/** Tells of each request once, when its answer is out or its client left: by words of our routes and of R4, nothing of its URL, headers or body. */
+/** Measures each request once, when its answer is sent or its client has left. Labels come from our routes and R4, never from the URL, headers or body. */
 export const measureRequests = fp<MeasureRequestsOptions>(async (app, { onAnswered }) => {
   if (onAnswered === undefined) return
   app.decorateRequest('waiting')
@@ -31,7 +31,7 @@ function told (request: FastifyRequest, reply: FastifyReply, isAnswered: boolean
   return { ...common, status, refusal: refusalOf(request, status), waited }
 }
 
-/** Why the pipeline did not let a request on; undefined for all else, and for what the control plane refuses. */
+/** Why the pipeline refused a request; undefined for any other, and for what the control plane refuses. */
 function refusalOf ({ caller, place, quota, rate, raw }: FastifyRequest, status: number): Refusal | undefined {
   if ((status !== 401 && status !== 403 && status !== 429) || raw.url?.startsWith('/v1') !== true) return undefined
   if (status === 401) return 'key'
@@ -43,7 +43,7 @@ function refusalOf ({ caller, place, quota, rate, raw }: FastifyRequest, status:
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Known where requests are measured. */
+    /** Set if requests are measured. */
     waiting: Waiting | undefined
   }
 }

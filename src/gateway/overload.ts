@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import { Failure } from '../envelope/failures.js'
 import type { Readiness } from './readiness.js'
 
-/** From where on a process has too much to do; null is no bound. */
+/** The bounds beyond which a process is overloaded; null is no bound. */
 interface OverloadLimits {
   /** Mean delay of the event loop over a second. */
   readonly eventLoopDelayMs: number | null
@@ -20,7 +20,7 @@ export interface OverloadOptions {
   readonly readiness: Readiness
 }
 
-/** How long after it begins to listen a process is not judged: a start delays everything once. */
+/** How long a process is not judged after it begins to listen: the start itself causes a delay. */
 const settlingMs = 2_500
 
 /** Refuses the requests of its scope with 503 while the process is overloaded, before anything is done for them. */

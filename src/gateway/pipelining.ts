@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import fp from 'fastify-plugin'
 
-/** Requests on one connection that may wait for an answer at a time. */
+/** The most requests on one connection that may wait for an answer. */
 const mostUnanswered = 256
 
 /**
@@ -15,7 +15,7 @@ export const boundPipelining = fp(async app => {
     const unanswered = connections.get(socket) ?? endedWith(socket)
     connections.set(socket, unanswered)
     if (unanswered.size === mostUnanswered) socket.destroy()
-    // Nobody is there for what was read before its connection ended.
+    // Requests that were read before their connection ended have nobody to answer.
     if (socket.destroyed) {
       end(reply.raw)
       return reply.hijack()

@@ -1,4 +1,4 @@
-/** A question whose answer `true` means that requests are better sent elsewhere. */
+/** A reason to send requests elsewhere, for as long as it returns `true`. */
 type Obstacle = () => boolean
 
 /** Whether a load balancer should send requests to this process: it can serve them, and is not about to end. */
@@ -6,22 +6,22 @@ export class Readiness {
   readonly #obstacles: Obstacle[] = []
   #isLeaving = false
 
-  /** Asks this, too, whenever the readiness is asked for. */
+  /** Adds a reason not to be ready, which is asked each time. */
   unless (obstacle: Obstacle): void {
     this.#obstacles.push(obstacle)
   }
 
-  /** From now on it is not ready; there is no way back. */
+  /** From now on the process is not ready, for good. */
   leave (): void {
     this.#isLeaving = true
   }
 
-  /** Whether the process is about to end. What it is still asked is answered. */
+  /** Whether the process is about to end. Requests that still arrive are answered. */
   get isLeaving (): boolean {
     return this.#isLeaving
   }
 
-  /** Whether nothing stands against sending requests here. */
+  /** Whether requests should be sent here. */
   get isReady (): boolean {
     return !this.#isLeaving && !this.#obstacles.some(isTrue => isTrue())
   }
