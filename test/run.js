@@ -10,6 +10,7 @@ import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { countTests, troublesIn } from './harness/counts.js'
 import { findBackend } from './harness/find-backend.js'
+import { makeMemoryFolder } from './harness/memory-folder.js'
 import { installPython } from './harness/python.js'
 
 const root = join(import.meta.dirname, '..')
@@ -65,15 +66,17 @@ async function runTap (backend) {
   // Below the root, where the packages are found.
   mkdirSync(join(root, '.tap'), { recursive: true })
   const built = mkdtempSync(join(root, '.tap', 'built-'))
+  // Whoever names a place for temporary files has a reason.
+  const memory = process.env.TMPDIR === undefined ? makeMemoryFolder() : undefined
   try {
-    const code = await tap(output, { ...testEnvironment(backend), TEST_BUILT: built })
+    const code = await tap(output, { ...testEnvironment(backend), TEST_BUILT: built, ...memory && { TMPDIR: memory } })
     const said = readFileSync(output, 'utf8')
     Object.assign(counts, countTests(said))
     troubles.push(...troublesIn(said))
     if (counts.passed + counts.failed === 0) throw new Error('no file holds a test')
     return code === 0 && counts.failed > 0 ? 1 : code
   } finally {
-    for (const made of [folder, built]) rmSync(made, { recursive: true, force: true })
+    for (const made of [folder, built, ...memory ? [memory] : []]) rmSync(made, { recursive: true, force: true })
   }
 }
 
