@@ -18,6 +18,7 @@ const options = { target, jsx, jsxImportSource, verbatimModuleSyntax, module: 'e
 const settings = JSON.stringify([JSON.parse(readFileSync(require.resolve('typescript/package.json'), 'utf8')).version, options])
 
 const isTypeScript = url => /\.tsx?$/.test(url)
+const isModuleOfPackage = (url, { format }) => format === 'module' && url.startsWith('file:') && url.includes('/node_modules/')
 
 /** An import names the file that the build makes; here it is the source of it. */
 export async function resolve (specifier, context, next) {
@@ -32,8 +33,13 @@ export async function resolve (specifier, context, next) {
 }
 
 export async function load (url, context, next) {
-  return isTypeScript(url) ? { source: transpiled(fileURLToPath(url)), format: 'module', shortCircuit: true } : next(url, context)
+  if (isTypeScript(url)) return { source: transpiled(fileURLToPath(url)), format: 'module', shortCircuit: true }
+  if (isModuleOfPackage(url, context)) return { source: withoutMap(readFileSync(fileURLToPath(url), 'utf8')), format: 'module', shortCircuit: true }
+  return next(url, context)
 }
+
+/** Node.js would read the map of each file of a package, in every process, for stacks that say no more by it. */
+const withoutMap = source => source.replace(/\n\/\/# sourceMappingURL=\S*\s*$/, '\n')
 
 function transpiled (fileName) {
   const source = readFileSync(fileName, 'utf8')
