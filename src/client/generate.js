@@ -3,7 +3,7 @@
  * `resource-paths.ts`. Neither is kept in the repository; the first line of the types tells of which document they are.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { mappings } from '../../dist/mappings/registry.js'
 import { openApiDocument } from '../../dist/openapi/document.js'
 import { nounOf } from '../../dist/openapi/resource-schemas.js'
@@ -14,8 +14,14 @@ const digest = createHash('sha256').update(JSON.stringify(document)).update(read
 const firstLine = `/* eslint-disable */ // of the document ${digest}`
 
 if (!isUpToDate()) {
-  writeFileSync(beside('resource-paths.ts'), resourcePaths())
-  writeFileSync(beside('openapi.ts'), `${firstLine}\n${await types()}`)
+  put('resource-paths.ts', resourcePaths())
+  put('openapi.ts', `${firstLine}\n${await types()}`)
+}
+
+/** Whole at once, since the linter may be reading. */
+function put (name, text) {
+  writeFileSync(beside(`${name}.unfinished`), text)
+  renameSync(beside(`${name}.unfinished`), beside(name))
 }
 
 function isUpToDate () {
