@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
 import { signedIn } from '../harness/dashboard.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
@@ -42,7 +43,11 @@ test('keys are found by name, by id and by the end of their secret; those that e
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const made = []
-  for (let at = 1; at <= 55; at++) made.push(await gateway.control.createKey({ tenantId, name: `key ${at}.`, mode: 'test' }, 'test'))
+  for (let at = 1; at <= 55; at++) {
+    made.push(await gateway.control.createKey({ tenantId, name: `key ${at}.`, mode: 'test' }, 'test'))
+    // Those of one millisecond have no order.
+    await pause(2)
+  }
   const [first, second] = [made[0]!, made[1]!]
   await gateway.control.revokeKey(made[54]!.keyId, 'test')
   const viewer = await signedIn(gateway, { role: 'viewer', tenantId })
