@@ -5,6 +5,7 @@ import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { longPatienceMs, pauseAfter, Refused, refusalOf, type Gateway } from './gateway.js'
 import { Trouble } from './trouble.js'
+import { retryAfterOf } from '../retry-after.js'
 
 /** A file of an export, and where it is to be. */
 interface Download {
@@ -46,10 +47,10 @@ export async function download (gateway: Gateway, wanted: Download): Promise<num
 async function versionOf (gateway: Gateway, path: string): Promise<Version> {
   const { statusCode, headers, body } = await gateway.attempt(path, { method: 'HEAD', headers: { accept: '*/*', 'accept-encoding': 'identity' } })
   await body.dump()
-  const { etag, 'content-length': length, 'retry-after': after } = headers
+  const { etag, 'content-length': length } = headers
   if (statusCode === 200 && typeof etag === 'string' && typeof length === 'string') return { etag, bytes: Number(length) }
   const text = statusCode === 404 ? 'The files of the job no longer exist. They are kept for a day.' : `A file of the job cannot be read (status ${statusCode}).`
-  throw new Refused(text, statusCode, typeof after === 'string' && /^\d{1,9}$/.test(after) ? Number(after) * 1_000 : undefined)
+  throw new Refused(text, statusCode, retryAfterOf({ headers }))
 }
 
 interface Filling extends Download { readonly part: string, readonly version: Version }

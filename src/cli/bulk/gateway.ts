@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { request, type Dispatcher } from 'undici'
 import { sayWhen } from '../../envelope/say-when.js'
+import { retryAfterOf } from '../retry-after.js'
 import { Trouble } from './trouble.js'
 
 /** Where a gateway is, and the key that asks. */
@@ -36,7 +37,7 @@ export interface Gateway {
 
 /** A request that the gateway, or something before it, did not perform. */
 export class Refused extends Trouble {
-  constructor (message: string, readonly status: number, readonly retryAfterMs: number | undefined) { super(message) }
+  constructor (message: string, readonly status: number, readonly retryAfterSeconds: number | undefined) { super(message) }
 }
 
 /** For how long it is tried to reach a gateway that was never seen. */
@@ -95,8 +96,8 @@ export function pauseAfter (error: unknown, { tries, isSafe }: { readonly tries:
   // The whole range from nothing on, so that clients which failed together do not come again together.
   const jitter = Math.random() * Math.min(10_000, 500 * 2 ** tries)
   if (!(error instanceof Refused)) return isSafe || standing.has(codeOf(error)) ? jitter : undefined
-  const { status, retryAfterMs } = error
-  if (status === 429 || status === 503) return (retryAfterMs ?? 1_000) + jitter
+  const { status, retryAfterSeconds = 1 } = error
+  if (status === 429 || status === 503) return retryAfterSeconds * 1_000 + jitter
   return isSafe && (status === 502 || status === 504) ? jitter : undefined
 }
 
@@ -113,17 +114,12 @@ export async function refusalOf (answer: Dispatcher.ResponseData): Promise<Refus
   const read = await answer.body.json().catch(() => undefined) as { message?: unknown, issues?: ReadonlyArray<{ diagnostics: string, expression?: readonly string[] }> } | undefined
   if (typeof read?.message !== 'string') return notAGateway(answer)
   const lines = (read.issues ?? []).map(({ diagnostics, expression: [field] = [] }) => `\n  - ${field === undefined ? '' : `${field}: `}${diagnostics}`)
-  const retryAfterMs = retryAfterOf(answer)
-  return new Refused(sayWhen(read.message, retryAfterMs && retryAfterMs / 1_000) + lines.join(''), answer.statusCode, retryAfterMs)
+  const retryAfter = retryAfterOf(answer)
+  return new Refused(sayWhen(read.message, retryAfter) + lines.join(''), answer.statusCode, retryAfter)
 }
 
 const notAGateway = (answer: Dispatcher.ResponseData): Refused =>
   new Refused(`The server at the URL is not a gateway (status ${answer.statusCode}). Check --url.`, answer.statusCode, retryAfterOf(answer))
-
-function retryAfterOf ({ headers }: Dispatcher.ResponseData): number | undefined {
-  const header = headers['retry-after']
-  return typeof header === 'string' && /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : undefined
-}
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'no connection'
 
