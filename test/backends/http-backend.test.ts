@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
 import { basicHeader, bearerHeader, fixedAuthorization } from '../../src/backends/authentication/authorization.js'
@@ -167,10 +168,14 @@ t.test('a datastore that is down or unknown is unavailable, for reads and writes
 })
 
 t.test('a request that finds every connection busy waits no longer than its budget, and was not sent', async t => {
-  const { server, backend } = await stub(t, { connections: 1, totalTimeoutMs: 500 })
+  // The time of the first one runs while it waits for its credential; the second has the connection by then, and for longer.
+  const headers = [() => pause(300, bearerHeader('late')), () => undefined]
+  const { server, backend } = await stub(t, { connections: 1, totalTimeoutMs: 500, authorization: { ...fixedAuthorization(), header: () => headers.shift()!() } })
   server.behave(silent)
-  const [first, second] = await Promise.all([failureOf(backend.send(write)), failureOf(backend.send(write))])
-  t.strictSame([first.code, second.code], ['BACKEND_TIMEOUT', 'BACKEND_UNAVAILABLE'])
+  const waiting = failureOf(backend.send(write))
+  await pause(200)
+  const busy = failureOf(backend.send(write))
+  t.strictSame([(await waiting).code, (await busy).code], ['BACKEND_UNAVAILABLE', 'BACKEND_TIMEOUT'])
   t.equal(server.seen.length, 1)
 })
 
