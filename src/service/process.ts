@@ -45,20 +45,23 @@ async function run (environment: NodeJS.ProcessEnv, out: StartSurroundings['out'
   const now = (): Date => new Date()
   const log = pino(logOptions(config.logLevel), logDestination(2, now))
   const service = await openService(config, { environment, version, isAcquainted: true, now, log })
-  try {
-    out(await begin(service, config))
-  } catch (error) {
-    await service.close()
-    throw error
-  }
-  const drainMs = config.drainSeconds * 1_000
-  closeWithGrace({ delay: drainMs + graceMs, logger: log }, async ({ err, signal }) => {
+  const beginning = begin(service, config)
+  const closing = closeWithGrace({ delay: config.drainSeconds * 1_000 + graceMs, logger: log }, async ({ err, signal }) => {
     service.leave()
     if (err) log.fatal({ err }, 'closing after an uncaught error')
     else log.info({ signal }, 'closing')
-    if (!err) await pause(drainMs)
+    // What the first start makes is shown once, so it is not broken off. Why it fails is said below.
+    await beginning.catch(() => {})
+    if (!err) await pause(config.drainSeconds * 1_000)
     await service.close()
   })
+  try {
+    out(await beginning)
+  } catch (error) {
+    closing.uninstall()
+    await service.close()
+    throw error
+  }
 }
 
 /** @returns what to tell the person who started it */
