@@ -1,13 +1,14 @@
 /** `npx tap --timeout=3600 test/limits/ledger-crash.test.ts --test-arg=--kills=200` ends the process more often. */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openControlStore } from '../../src/control/store.js'
 import { UsageSender } from '../../src/limits/ledger/usage-sender.js'
+import { until } from '../harness/until.js'
 import { openLedger, requestsIn } from './usage-samples.js'
 
 const kills = Number(process.argv.find(arg => arg.startsWith('--kills='))?.slice('--kills='.length) ?? 4)
@@ -89,7 +90,11 @@ t.test('a full disk stops no counting, and once there is room everything is on i
   const limit = (bytes: string) => execFileSync('prlimit', ['--pid', String(child.pid), `--fsize=${bytes}:unlimited`])
   limit('4096')
   const file = join(folder, 'usage.db')
-  await pause(1_500)
+  const log = join(folder, 'log')
+  const isTold = () => existsSync(log) && /the usage ledger cannot be written|SQLITE_/.test(readFileSync(log, 'utf8'))
+  // From then on it can neither write what it counted nor say so.
+  await until(() => isTold() && statSync(join(folder, 'said')).size >= 4_096)
+  await pause(1_000)
   const held = requestsIn(file)
   await pause(1_000)
   t.equal(requestsIn(file), held, 'nothing can be written')
@@ -102,5 +107,4 @@ t.test('a full disk stops no counting, and once there is room everything is on i
   const begun = most(folder, '<')
   t.ok(inEnd >= least && inEnd <= begun, 'nothing is missing or counted twice', { inEnd, least, begun })
   t.ok(said(folder).some(({ count, time }, i, all) => count > (all[i - 1]?.count ?? 0) + 500 && time > (all[i - 1]?.time ?? 0) + 1_000), 'it counted all the while, though it could not say so')
-  t.match(readFileSync(join(folder, 'log'), 'utf8'), /the usage ledger cannot be written|SQLITE_/)
 })

@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { ledgerLines } from '../../src/limits/ledger/file.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
+import { until } from '../harness/until.js'
 
 /** A gateway whose ledger can be looked at. */
 async function counted (t: Test, settings: GatewaySettings = {}) {
@@ -18,7 +19,7 @@ async function counted (t: Test, settings: GatewaySettings = {}) {
   const total = () => ledgerLines(file).reduce((sum, { count }) => sum + count, 0)
   /** What the ledger holds once it holds so many requests, as words. */
   const words = async (requests: number) => {
-    for (let waits = 0; total() < requests && waits < 500; waits++) await pause(20)
+    await until(() => total() >= requests)
     return ledgerLines(file).flatMap(({ count, resource, interaction, outcome, isCounted }) => Array<string>(count).fill(`${resource} ${interaction} ${outcome}${isCounted ? '' : ', not counted'}`)).sort()
   }
   return { ...gateway, directory, file, words }

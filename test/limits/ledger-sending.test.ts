@@ -61,7 +61,7 @@ t.test('while the control plane is away, one batch waits and is tried again and 
     return await send(batch, signal)
   })
   await count(ledger, 3)
-  await until(() => sender.failures === 2)
+  await until(() => sender.failures >= 2)
   await count(ledger, 4)
   t.ok(tried.length >= 2)
   t.same(tried, tried.map(() => tried[0]))
@@ -138,7 +138,11 @@ t.test('of two senders of the same ledger at once, and one that is late, nothing
     await count(other, 1)
     await pause(2)
   }
-  await until(async () => await one.nextBatch() === undefined)
+  // Who finds the file taken by the other one for too long tries again another time.
+  await until(async () => {
+    for (const ledger of [one, other]) await ledger.flush()
+    return [one, other].every(ledger => ledger.check().linesInMemory === 0) && await one.nextBatch().catch(() => 'taken') === undefined
+  })
   t.equal(await requests(), 90)
   if (late !== undefined) await send(late, AbortSignal.abort())
   t.equal(await requests(), 90)
@@ -150,7 +154,7 @@ t.test('a copied ledger is told by the control plane, and both go on with nothin
   const file = ledgerPlace(t)
   const first = openLedger(t, file)
   await count(first, 1)
-  await first.settle(await send((await first.nextBatch())!, AbortSignal.timeout(1_000)))
+  await first.settle(await send((await first.nextBatch())!, new AbortController().signal))
   await first.close()
   copyFileSync(file, `${file}.copy`)
   const ledgers = [openLedger(t, file), openLedger(t, `${file}.copy`)]

@@ -47,8 +47,8 @@ export async function startService (t: Test, environment: Record<string, string>
 }
 
 /** A control plane in this process, with the token of a gateway and an organization. */
-export async function startControlPlane (t: Test, environment: Record<string, string> = {}) {
-  const service = await startService(t, { CLINIGATE_ROLE: 'control', ...environment })
+export async function startControlPlane (t: Test, environment: Record<string, string> = {}, now?: () => Date) {
+  const service = await startService(t, { CLINIGATE_ROLE: 'control', ...environment }, now)
   const control: ControlStore = service.control!
   const { secret: token, tokenId } = await control.tokens.create({ name: 'a gateway', role: 'gateway' }, 'test')
   const { tenantId } = await control.createOrganization({ name: 'clinic', plan: 'pro' }, 'test')
