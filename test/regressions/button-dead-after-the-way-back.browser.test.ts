@@ -1,8 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
 import { startBrowser } from '../harness/browser.js'
 import { signedIn } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
+import { until } from '../harness/until.js'
 
 const timeout = 300_000
 
@@ -22,7 +22,7 @@ test('on the way back from what a form made, the form makes another one', { time
   await page.waitForSelector('.secret')
   // Nothing is loaded on this way, which Playwright would wait for.
   await page.evaluate('history.back()').catch(() => {})
-  for (let looks = 0; looks < 50 && await page.inputValue('[name=once]', { timeout: 1_000 }).catch(() => once) === once; looks++) await pause(100)
+  await until(async () => await page.inputValue('[name=once]', { timeout: 1_000 }).catch(() => once) !== once)
   await page.fill('#name', 'Second')
   await page.getByRole('button', { name: 'key' }).click()
   await page.waitForSelector('h1:not(:text-is("New key"))')

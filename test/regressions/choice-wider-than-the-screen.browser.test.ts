@@ -18,6 +18,6 @@ test('the choice of an organization fits into a phone, however long a name is', 
   await page.getByRole('button', { name: 'Clinic' }).waitFor()
   t.equal(await page.evaluate('document.documentElement.scrollWidth'), 390)
   await page.getByRole('button', { name: 'WWW' }).click()
-  await page.waitForSelector('h1')
+  await page.waitForURL('**/organizations/**')
   t.equal(await page.evaluate('document.documentElement.scrollWidth'), 390)
 })

@@ -10,7 +10,7 @@ const main = buildMain()
 // In a process of its own, since Node's way of making directories held it for good.
 function start (CLINIGATE_DATA: string, file = main, ...args: string[]) {
   const { PATH = '' } = process.env
-  const { status, signal, stderr } = spawnSync(process.execPath, [file, ...args], { env: { PATH, CLINIGATE_DATA, PORT: '0', LOG_LEVEL: 'silent' }, timeout: 20_000, killSignal: 'SIGKILL', encoding: 'utf8' })
+  const { status, signal, stderr } = spawnSync(process.execPath, [file, ...args], { env: { PATH, CLINIGATE_DATA, PORT: '0', LOG_LEVEL: 'silent' }, timeout: 60_000, killSignal: 'SIGKILL', encoding: 'utf8' })
   return { status, signal, stderr }
 }
 

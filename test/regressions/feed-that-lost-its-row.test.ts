@@ -9,7 +9,7 @@ t.test('while the control database can\'t say what changed last, listeners are t
   await db.deleteFrom('feed').execute()
   let told = 0
   changes.start(() => { told++ })
-  await until(() => told >= 3, 10)
+  await until(() => told >= 3)
   await changes.close()
   await db.destroy()
   t.pass('again and again')

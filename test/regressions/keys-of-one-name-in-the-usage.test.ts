@@ -1,7 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
 import { signedIn, type Page } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
+import { until } from '../harness/until.js'
 
 test('the usage tells a key that was rolled from the key that followed it, which has the same name', async t => {
   const gateway = await startGateway(t)
@@ -12,7 +12,7 @@ test('the usage tells a key that was rolled from the key that followed it, which
   const admin = await signedIn(gateway, { role: 'admin', tenantId })
   const read = async () => await admin.get(`/dashboard/organizations/${tenantId}/usage`)
   const isThere = ({ html }: Page) => [keyId, nextId].every(id => html.includes(`/keys/${id}"`))
-  for (let looks = 0; looks < 100 && !isThere(await read()); looks++) await pause(100)
+  await until(async () => isThere(await read()))
   const { text } = await read()
   t.match(text, `a test key …${secret.slice(-4)} 1`)
   t.match(text, `a test key …${next.slice(-4)} 1`)

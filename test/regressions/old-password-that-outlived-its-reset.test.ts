@@ -1,7 +1,10 @@
+import crypto from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
 import { setImmediate as turn } from 'node:timers/promises'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { visitor, type Page } from '../harness/dashboard.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
+import { until } from '../harness/until.js'
 
 const email = 'ann@example.org'
 const password = 'a sentence that only I know'
@@ -11,14 +14,51 @@ async function join ({ control, createOrganization }: TestGateway): Promise<stri
   return (await control.invitations.accept(token, { name: 'Ann', password })).memberId
 }
 
-/** As when somebody knows the password of another one, and an admin resets it at that moment: passwords are looked at two at a time, in their order. */
-async function overtakenByReset (gateway: TestGateway, memberId: string, late: () => Promise<Page>): Promise<{ readonly answer: Page, readonly password: string }> {
+/** Holds back the work on passwords that comes from now on; the first of it can go on alone. */
+function heldHashes (t: Test) {
+  const { scrypt } = crypto
+  const held: Array<() => void> = []
+  const put = (instead: unknown): void => {
+    Object.assign(crypto, { scrypt: instead })
+    syncBuiltinESMExports()
+  }
+  put((...args: Parameters<typeof scrypt>) => { held.push(() => scrypt(...args)) })
+  t.teardown(() => put(scrypt))
+  return {
+    held,
+    letGoOfFirst: () => held.shift()!(),
+    letGo: () => {
+      put(scrypt)
+      for (const go of held) go()
+    }
+  }
+}
+
+interface Late { readonly method: 'whoHas' | 'changePassword', readonly late: () => Promise<Page> }
+
+/**
+ * As when somebody knows the password of another one, and an admin resets it at that moment: passwords are looked at two at a time,
+ * in their order, and `late` comes to look at the old one by a method of the members while it is being reset.
+ */
+async function overtakenByReset (t: Test, gateway: TestGateway, memberId: string, { method, late }: Late): Promise<{ readonly answer: Page, readonly password: string }> {
   const { members } = gateway.control
+  const { held, letGoOfFirst, letGo } = heldHashes(t)
   const reset = members.resetPassword(memberId, 'test')
+  await until(() => held.length === 1)
   const another = members.whoHas('nobody@example.org', 'something else')
+  await until(() => held.length === 2)
+  const before = members[method] as (...args: unknown[]) => unknown
+  let hasCome = false
+  Object.assign(members, { [method]: (...args: unknown[]) => { hasCome = true; return before.apply(members, args) } })
+  const answer = late()
+  await until(() => hasCome)
+  // It reads the hash, and waits for its turn to look at it.
   for (let turns = 0; turns < 20; turns++) await turn()
-  const [answer, { password }] = await Promise.all([late(), reset, another])
-  return { answer, password }
+  letGoOfFirst()
+  const { password } = await reset
+  letGo()
+  await another
+  return { answer: await answer, password }
 }
 
 test('a sign-in with a password that is reset meanwhile opens nothing', async t => {
@@ -26,7 +66,7 @@ test('a sign-in with a password that is reset meanwhile opens nothing', async t 
   const memberId = await join(gateway)
   const thief = visitor(gateway)
   const _csrf = await thief.token('/dashboard/sign-in')
-  const { answer } = await overtakenByReset(gateway, memberId, () => thief.send('/dashboard/sign-in', { _csrf, email, password }))
+  const { answer } = await overtakenByReset(t, gateway, memberId, { method: 'whoHas', late: () => thief.send('/dashboard/sign-in', { _csrf, email, password }) })
   t.equal(answer.status, 422)
   t.match(answer.text, /The email or password is wrong/)
   t.equal((await thief.get('/dashboard/account')).status, 303)
@@ -40,7 +80,7 @@ test('a password that is reset while it is changed stays the one of the reset', 
   await thief.post('/dashboard/sign-in', { email, password }, '/dashboard/sign-in')
   const _csrf = await thief.token()
   const chosen = 'another sentence of mine'
-  const overtaken = await overtakenByReset(gateway, memberId, () => thief.send('/dashboard/password', { _csrf, current: password, wanted: chosen, again: chosen }))
+  const overtaken = await overtakenByReset(t, gateway, memberId, { method: 'changePassword', late: () => thief.send('/dashboard/password', { _csrf, current: password, wanted: chosen, again: chosen }) })
   t.equal(overtaken.answer.status, 409)
   t.match(overtaken.answer.text, /Your password was changed meanwhile/)
   t.same(await gateway.control.members.whoHas(email, chosen), [])
