@@ -11,7 +11,7 @@ import { eachOf, keysAt, percentiles, startControl, startGateway, startProcess, 
 // Building the program and starting two dozen processes takes its time.
 t.setTimeout(900_000)
 
-t.test('two gateways and one control plane: a revocation is in force on both within a second', { timeout: 240_000 }, async t => {
+t.test('two gateways and one control plane: a revocation is in force on both within a second', { timeout: 600_000 }, async t => {
   const control = await startControl(t)
   const gateways = await Promise.all(['one', 'two'].map(name => startGateway(t, control, { CLINIGATE_GATEWAY_NAME: name })))
   const keys: Array<{ readonly keyId: string, readonly secret: string }> = []
@@ -131,7 +131,7 @@ t.test('a gateway that is killed in the middle of applying comes back whole', { 
   over.abort()
   await changing
   const { through } = await store.changesAfter({ feedId: '', seq: 0 }, 1_000_000)
-  await until(async () => (await store.gateways.list()).some(({ changesBehind }) => changesBehind === 0), 30)
+  await until(async () => (await store.gateways.list()).some(({ changesBehind }) => changesBehind === 0))
   await gateway.end('SIGKILL')
 
   const replica = new Replica(join(gateway.data, 'keys.db'))

@@ -90,7 +90,7 @@ t.test('a control process serves neither /v1 nor its documents, and tells nobody
 
 t.test('a gateway in the control plane\'s own process reports as those elsewhere do', async t => {
   const { control } = await startService(t, { CLINIGATE_ROLE: 'all', CLINIGATE_GATEWAY_NAME: 'here' })
-  await until(async () => (await control!.gateways.list()).some(({ checks }) => checks.keys === 'ok'))
+  await until(async () => (await control!.gateways.list()).some(({ checks }) => checks.keys === 'ok' && checks.testDatastore === 'ok'))
   t.match(await control!.gateways.list(), [{ name: 'here', isConnected: true, version: '0.0.0-test', checks: { testDatastore: 'ok' } }])
 })
 
@@ -112,6 +112,6 @@ t.test('what a gateway counts arrives at a control plane elsewhere', async t => 
   const { secret } = await control.createKey()
   await until(async () => (await asked(gateway, secret))[0] === 200)
   const key = async () => (await control.control.listKeys(control.tenantId))[0] as { readonly lastUsedAt?: string }
-  await until(async () => (await key()).lastUsedAt !== undefined, 30)
+  await until(async () => (await key()).lastUsedAt !== undefined)
   t.pass('and the key was last used then')
 })

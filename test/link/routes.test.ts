@@ -15,11 +15,12 @@ const report = { gatewayId: 'gateway-1', name: 'one', version: '1.2.3', startedA
 const nothing = { report: async () => {}, applyUsage: async () => ({ number: 0, batchId: '' }), jobs: {} as never }
 
 t.test('the link is for good tokens of gateways alone, on each of its routes', async t => {
-  const { app, control, token, tokenId, tenantId } = await startControlPlane(t)
+  let ahead = 0
+  const { app, control, token, tokenId, tenantId } = await startControlPlane(t, {}, () => new Date(Date.now() + ahead))
   const { secret: operator } = await control.tokens.create({ name: 'a program', role: 'operator' }, 'test')
   const { secret: key } = await control.createKey({ tenantId, mode: 'live', name: 'a key' }, 'test')
-  const { secret: late } = await control.tokens.create({ name: 'late', role: 'gateway', expiresAt: new Date(Date.now() + 50) }, 'test')
-  await pause(60)
+  const { secret: late } = await control.tokens.create({ name: 'late', role: 'gateway', expiresAt: new Date(Date.now() + 60_000) }, 'test')
+  ahead = 120_000
   const routes = [['GET', '/feed?feedId=&seq=0'], ['POST', '/report'], ['POST', '/usage']] as const
   const refused = async (authorization: string | undefined, what: string) => {
     for (const [method, url] of routes) {
