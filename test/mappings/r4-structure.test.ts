@@ -99,6 +99,6 @@ t.test('what R4 itself publishes passes', async t => {
 })
 
 t.test('whatever R4 allows passes', async () => {
-  // Bundle and Binary have no text, which the generator gives to all.
-  for (const type of resourceTypes) if (membersOf(type)!.has('text')) fc.assert(fc.property(r4Resource(type), resource => faults(resource, { forms: true }).length === 0), { numRuns: 20 })
+  // Bundle and Binary have no text, which the generator gives to all. A fixed seed, as the laws have.
+  for (const type of resourceTypes) if (membersOf(type)!.has('text')) fc.assert(fc.property(r4Resource(type), resource => faults(resource, { forms: true }).length === 0), { numRuns: 20, seed: 4 })
 })

@@ -4,10 +4,10 @@ import { fhirServer } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 import { statementContract } from './statement-contract.js'
 
-t.setTimeout(600_000)
+t.setTimeout(900_000)
 
 t.test('the CapabilityStatement is true on the real FHIR server', t => {
-  t.setTimeout(200_000)
+  t.setTimeout(600_000)
   return statementContract(t, { fhirUrl: realBackend().url }, ['Patient', 'Observation', 'Encounter', 'ServiceRequest'])
 })
 

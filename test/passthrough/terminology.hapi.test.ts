@@ -3,9 +3,9 @@ import { realBackend } from '../harness/backend.js'
 import { terminologyContract, terminologyRefusals } from './terminology-contract.js'
 import { openWorld } from './world.js'
 
-t.setTimeout(600_000)
+t.setTimeout(900_000)
 await t.test('questions about codes on the real FHIR server', async t => {
-  t.setTimeout(200_000)
+  t.setTimeout(600_000)
   const world = await openWorld(t, { url: realBackend().url, server: 'hapi' })
   await terminologyContract(t, world)
   await t.test('what names no canonical, or a resource of the client\'s, is refused', t => terminologyRefusals(t, world))

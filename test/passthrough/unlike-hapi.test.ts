@@ -9,7 +9,7 @@ import { openWorld } from './world.js'
 import { writesContract } from './writes-contract.js'
 
 // The whole file, on a machine that does much else.
-t.setTimeout(240_000)
+t.setTimeout(600_000)
 const server = await startTestSandbox(t, { ...unlikeHapi, references: 'checked' })
 const world = await openWorld(t, { url: server.url, server: 'sandbox' })
 await t.test('reads', t => readsContract(t, world))

@@ -3,9 +3,9 @@ import { realBackend } from '../harness/backend.js'
 import { validateContract } from './validate-contract.js'
 import { openWorld } from './world.js'
 
-t.setTimeout(600_000)
+t.setTimeout(900_000)
 await t.test('$validate on the real FHIR server', async t => {
-  t.setTimeout(200_000)
+  t.setTimeout(600_000)
   const { url } = realBackend()
   await validateContract(t, await openWorld(t, { url, server: 'hapi' }), url)
 })

@@ -4,5 +4,5 @@ import { writesContract } from './writes-contract.js'
 import { openWorld } from './world.js'
 
 // The whole file, which the runner would else end after two minutes.
-t.setTimeout(480_000)
+t.setTimeout(900_000)
 await t.test('on the real FHIR server', async t => writesContract(t, await openWorld(t, { url: realBackend().url, server: 'hapi' })))

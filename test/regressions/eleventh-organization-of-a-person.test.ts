@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
 
-test('a person can sign in for each of many organizations', { timeout: 120_000 }, async t => {
+test('a person can sign in for each of many organizations', { timeout: 600_000 }, async t => {
   const { control, createOrganization } = await startGateway(t)
   const email = 'locum@example.org'
   const joined: string[] = []

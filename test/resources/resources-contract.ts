@@ -9,7 +9,7 @@ import { pagingContract } from './paging-contract.js'
 import { makeWorld } from './world.js'
 
 /** Far more than it takes, on a machine that does much else. */
-const limitMs = 480_000
+const limitMs = 900_000
 
 /** How many resource groups are put to the test at a time; more wait for the same processors. */
 const parallel = 6

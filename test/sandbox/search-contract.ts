@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { until } from '../harness/until.js'
 import { Server } from './server.js'
 
 /** What searches find and refuse. A real HAPI keeps it as the sandbox does. */
@@ -8,6 +9,12 @@ export async function searchContract (t: Test, url: string): Promise<void> {
   const id = (name: string) => server.id(name)
 
   const to = (type: string, name: string) => ({ reference: `${type}/${id(name)}` })
+  /** Stores in a later millisecond than what is there, so that the time of the last change tells the order. */
+  const storeLater: Server['store'] = async resource => {
+    const before = Date.now()
+    await until(() => Date.now() > before)
+    await server.store(resource)
+  }
 
   await server.store({ resourceType: 'Organization', id: id('org'), name: 'Good Health Clinic', active: true })
   await server.store({
@@ -22,8 +29,8 @@ export async function searchContract (t: Test, url: string): Promise<void> {
     address: [{ line: ['Main Street 5'], city: 'New York', postalCode: '10001' }],
     managingOrganization: to('Organization', 'org')
   })
-  await server.store({ resourceType: 'Patient', id: id('b'), name: [{ family: 'Zeta' }], birthDate: '1981', gender: 'male', deceasedDateTime: '2020-01-01', identifier: [{ system: 'http://mrn', value: 'B1' }] })
-  await server.store({ resourceType: 'Patient', id: id('c'), birthDate: '1980-02' })
+  await storeLater({ resourceType: 'Patient', id: id('b'), name: [{ family: 'Zeta' }], birthDate: '1981', gender: 'male', deceasedDateTime: '2020-01-01', identifier: [{ system: 'http://mrn', value: 'B1' }] })
+  await storeLater({ resourceType: 'Patient', id: id('c'), birthDate: '1980-02' })
   await server.store({
     resourceType: 'Observation',
     id: id('o1'),

@@ -25,7 +25,7 @@ export async function adoptContract (t: Test, baseUrl: string, many: number): Pr
     for (const record of records) t.same(await server.read('Patient', record.id), record)
   })
 
-  await t.test(`of ${many} records each is adopted, and written once`, { timeout: 300_000 }, async t => {
+  await t.test(`of ${many} records each is adopted, and written once`, { timeout: 600_000 }, async t => {
     const server = existing(baseUrl)
     await server.plantAll(Array.from({ length: many }, (_, at) => ({ ...patient, name: [{ family: `F${at}` }] })))
     const tenant = newTenant()

@@ -86,7 +86,7 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
     t.same(foundOf(found, [late!, stray]), [])
   })
 
-  await t.test(`a walk over ${many} records in small pages meets each record that stays, while others write`, { timeout: 240_000 }, async t => {
+  await t.test(`a walk over ${many} records in small pages meets each record that stays, while others write`, { timeout: 600_000 }, async t => {
     const server = existing(baseUrl)
     await server.plantAll(Array.from({ length: many }, (_, at) => ({ ...patient, name: [{ family: `F${at}` }] })))
     const before = await server.all('Patient')
