@@ -93,12 +93,12 @@ async function showDelays (name, place) {
   const stopping = new AbortController()
   const waiting = new Map()
   const reading = read(localFeed(here), stopping.signal, waiting)
-  const { tenantId } = await there.createOrganization({ name: 'bench', plan: 'pro' }, 'bench')
+  const { tenantId } = await there.organizations.create({ name: 'bench', plan: 'pro' }, 'bench')
   const delays = []
   for (let i = 0; i < Number(values.changes); i++) {
     const next = new Promise(resolve => waiting.set('next', resolve))
     const startedAt = performance.now()
-    await there.changeOrganization(tenantId, { overage: i % 2 === 0 }, 'bench')
+    await there.organizations.change(tenantId, { overage: i % 2 === 0 }, 'bench')
     delays.push(await next - startedAt)
   }
   stopping.abort()

@@ -47,7 +47,7 @@ export function addAdopt (program: Command, surroundings: Surroundings): void {
 async function run (opened: OpenedDatastore, options: Options, surroundings: Surroundings): Promise<void> {
   const { out, streams } = surroundings
   const { config, backend, ledger } = opened
-  await withControlStore(config, surroundings, store => store.findOrganization(options.tenant))
+  await withControlStore(config, surroundings, store => store.organizations.find(options.tenant))
   const { tenant: id, parallel, dryRun: isDryRun = false } = options
   const progress = walkProgress({ stderr: streams.stderr })
   const show = (isComplete: boolean): void => out((options.json ? adoptionJson : adoptionForPeople)(ledger, { tenantId: id, datastore: backend.name, isDryRun, isComplete }))

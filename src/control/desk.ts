@@ -26,17 +26,17 @@ export class Desk {
   /** All organizations for an operator, the own one for all others; oldest first. */
   async listOrganizations (): Promise<Organization[]> {
     const { actor } = this
-    return actor.role === 'operator' ? this.#store.listOrganizations() : [await this.#store.findOrganization(actor.tenantId)]
+    return actor.role === 'operator' ? this.#store.organizations.list() : [await this.#store.organizations.find(actor.tenantId)]
   }
 
   async findOrganization (tenantId: string): Promise<Organization> {
     requireSees(this.actor, tenantId, 'organization')
-    return this.#store.findOrganization(tenantId)
+    return this.#store.organizations.find(tenantId)
   }
 
   async createOrganization (draft: OrganizationDraft): Promise<Organization> {
     requireOperator(this.actor)
-    return this.#store.createOrganization(draft, this.actor.name)
+    return this.#store.organizations.create(draft, this.actor.name)
   }
 
   /** An organization's admin may switch overage; all else is the operator's. */
@@ -45,22 +45,22 @@ export class Desk {
     requireAdmin(this.actor)
     const { overage, ...others } = changes
     if (Object.values(others).some(value => value !== undefined)) requireOperator(this.actor)
-    return this.#store.changeOrganization(tenantId, changes, this.actor.name)
+    return this.#store.organizations.change(tenantId, changes, this.actor.name)
   }
 
   async listKeys (tenantId: string): Promise<Key[]> {
     requireSees(this.actor, tenantId, 'organization')
-    return this.#store.listKeys(tenantId)
+    return this.#store.keys.list(tenantId)
   }
 
   /** How many keys that open something each organization has, by tenant id; one that has none is absent. */
   async countGoodKeys (): Promise<ReadonlyMap<string, number>> {
     requireOperator(this.actor)
-    return this.#store.countGoodKeys()
+    return this.#store.keys.countGood()
   }
 
   async findKey (keyId: string): Promise<Key> {
-    const key = await this.#store.findKey(keyId)
+    const key = await this.#store.keys.find(keyId)
     requireSees(this.actor, key.tenantId, 'key')
     return key
   }
@@ -68,23 +68,23 @@ export class Desk {
   async createKey (draft: KeyDraft): Promise<NewKey> {
     requireSees(this.actor, draft.tenantId, 'organization')
     requireAdmin(this.actor)
-    return this.#store.createKey(draft, this.actor.name)
+    return this.#store.keys.create(draft, this.actor.name)
   }
 
   /** @param overlapMs how long the old key goes on */
   async rollKey (keyId: string, overlapMs: number): Promise<NewKey & { previous: Key }> {
     await this.#requireMayChangeKey(keyId)
-    return this.#store.rollKey(keyId, overlapMs, this.actor.name)
+    return this.#store.keys.roll(keyId, overlapMs, this.actor.name)
   }
 
   async revokeKey (keyId: string): Promise<Key> {
     await this.#requireMayChangeKey(keyId)
-    return this.#store.revokeKey(keyId, this.actor.name)
+    return this.#store.keys.revoke(keyId, this.actor.name)
   }
 
   async changeKey (keyId: string, changes: KeyChanges): Promise<Key> {
     await this.#requireMayChangeKey(keyId)
-    return this.#store.changeKey(keyId, changes, this.actor.name)
+    return this.#store.keys.change(keyId, changes, this.actor.name)
   }
 
   /** On which gateways the latest change of a key is in force. */

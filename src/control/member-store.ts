@@ -7,6 +7,7 @@ import { deviceName, isDevice, newDevice } from './known-device.js'
 import { goodEmail, goodRole, memberName, toMember, type Member, type OpenedMember, type ProviderIdentity } from './members.js'
 import { goodName } from './good-name.js'
 import { goodPassword, hashPassword, isPassword, oneTimePassword } from './passwords.js'
+import { requireOrganization } from './organization-store.js'
 import { missingThing } from './permissions.js'
 import { inTurn, recordAudit } from './records.js'
 import { ControlRefused } from './refused.js'
@@ -229,12 +230,6 @@ function opened (row: MemberRow & { readonly passwordHash: string }): OpenedMemb
 /** The comparison that finds what belongs to an organization, or to none. */
 export function ofTenant (tenantId: string | undefined) {
   return (eb: ExpressionBuilder<Tables, 'members' | 'invitations' | 'tokens'>) => tenantId === undefined ? eb('tenantId', 'is', null) : eb('tenantId', '=', tenantId)
-}
-
-/** Refuses an organization that is not there. */
-export async function requireOrganization (db: Kysely<Tables>, tenantId: string): Promise<void> {
-  const found = await db.selectFrom('organizations').select('tenantId').where('tenantId', '=', tenantId).executeTakeFirst()
-  if (found === undefined) throw missingThing('organization')
 }
 
 /** Refuses an address that the organization has already; who comes from a provider may share one with another who does. */

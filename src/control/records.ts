@@ -19,11 +19,14 @@ export interface AuditEntry {
 /** The largest number that a line of the audit trail can have: PostgreSQL's of four bytes. */
 export const lastAuditLine = 2 ** 31 - 1
 
-/** What was done, before it has its number. */
-export type AuditDeed = Omit<AuditEntry, 'seq'>
+/** A line of the audit trail that has no number yet. */
+type NewEntry = Omit<AuditEntry, 'seq'>
 
-/** What was done, and the state that gateways must know of since. */
-type Deed = AuditDeed & { readonly now: EntityState }
+/** Who did what. */
+export type Deed = Pick<AuditEntry, 'actor' | 'action' | 'detail'>
+
+/** A line of the audit trail with the new state that gateways must learn of. */
+type NewChange = NewEntry & { readonly now: EntityState }
 
 /** Which part of the audit trail, newest first: what concerns an organization or one entity, older than a number. */
 export interface AuditQuestion {
@@ -44,7 +47,7 @@ export function inTurn<T> (db: Kysely<Tables>, work: (trx: Transaction<Tables>) 
 }
 
 /** Writes a deed to the feed and to the audit trail, in the transaction that does it. */
-export async function record (trx: Transaction<Tables>, { now, ...entry }: Deed): Promise<void> {
+export async function record (trx: Transaction<Tables>, { now, ...entry }: NewChange): Promise<void> {
   const { seq } = await trx.updateTable('feed').set(eb => ({ seq: eb('seq', '+', 1) })).returning('seq').executeTakeFirstOrThrow()
   const latest = { seq, payload: JSON.stringify(now.state), at: entry.at }
   await trx.insertInto('changes')
@@ -56,7 +59,7 @@ export async function record (trx: Transaction<Tables>, { now, ...entry }: Deed)
 }
 
 /** Writes a deed that gateways need not know of to the audit trail, under the next number, in the transaction that does it. */
-export async function recordAudit (trx: Transaction<Tables>, { tenantId, detail, ...entry }: AuditDeed): Promise<void> {
+export async function recordAudit (trx: Transaction<Tables>, { tenantId, detail, ...entry }: NewEntry): Promise<void> {
   const { auditSeq: seq } = await trx.updateTable('feed').set(eb => ({ auditSeq: eb('auditSeq', '+', 1) })).returning('auditSeq').executeTakeFirstOrThrow()
   await trx.insertInto('auditTrail').values({ seq, ...entry, tenantId: tenantId ?? null, detail: JSON.stringify(detail) }).execute()
 }

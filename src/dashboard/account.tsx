@@ -14,7 +14,7 @@ const path = '/dashboard/account'
 export async function accountRoutes (scope: FastifyInstance, { control, cookies }: DashboardParts): Promise<void> {
   scope.get('/account', async ({ member, session }, reply) => {
     const sessions = await control.sessions.listOf(member.memberId)
-    const organization = member.tenantId === undefined ? undefined : await control.findOrganization(member.tenantId)
+    const organization = member.tenantId === undefined ? undefined : await control.organizations.find(member.tenantId)
     const facts = { member, organization: organization?.name, sessions, own: hashSecret(session.sessionId), csrf: reply.generateCsrf() }
     return await reply.page('Your account', <AccountPage {...facts} />)
   })

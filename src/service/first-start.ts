@@ -20,10 +20,10 @@ export async function firstStart (control: ControlStore, { plans, dashboard }: C
 }
 
 async function createDemo (control: ControlStore, plans: Config['plans']): Promise<FirstStart['demo']> {
-  if ((await control.listOrganizations()).length > 0) return undefined
+  if ((await control.organizations.list()).length > 0) return undefined
   const plan = Object.hasOwn(plans, 'pro') ? 'pro' : Object.keys(plans)[0]!
-  const { tenantId } = await control.createOrganization({ name: 'demo', plan }, by)
-  const { secret: testKey } = await control.createKey({ tenantId, mode: 'test', name: 'demo test key' }, by)
-  const { secret: liveKey } = await control.createKey({ tenantId, mode: 'live', name: 'demo live key' }, by)
+  const { tenantId } = await control.organizations.create({ name: 'demo', plan }, by)
+  const { secret: testKey } = await control.keys.create({ tenantId, mode: 'test', name: 'demo test key' }, by)
+  const { secret: liveKey } = await control.keys.create({ tenantId, mode: 'live', name: 'demo live key' }, by)
   return { tenantId, testKey, liveKey }
 }

@@ -169,8 +169,8 @@ async function makeTenants ({ url, dataDirectory, mayBreak }, { random, of, make
   const store = await openControlStore({ file: join(dataDirectory, 'control.db'), plans: ['chaos'], now: () => new Date() })
   const tenants = []
   for (const name of of) {
-    const { tenantId } = await store.createOrganization({ name, plan: 'chaos' }, 'chaos')
-    const { secret } = await store.createKey({ tenantId, mode: 'test', name: 'chaos' }, 'chaos')
+    const { tenantId } = await store.organizations.create({ name, plan: 'chaos' }, 'chaos')
+    const { secret } = await store.keys.create({ tenantId, mode: 'test', name: 'chaos' }, 'chaos')
     tenants.push(make({ name, secret, url, others: names.filter(other => other !== name), random, mayBreak }))
     while ((await fetch(`${url}/v1/patients`, { headers: { 'x-api-key': secret } })).status === 401) await pause(50)
   }

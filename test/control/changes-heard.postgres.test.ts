@@ -84,7 +84,7 @@ t.test('two processes that write at once give numbers that become visible in ord
     }
   })()
   const write = async (store: ControlStore, name: string) => {
-    for (let i = 0; i < 20; i++) await store.createOrganization({ name: `${name} ${i}`, plan: 'pro' }, 'ann')
+    for (let i = 0; i < 20; i++) await store.organizations.create({ name: `${name} ${i}`, plan: 'pro' }, 'ann')
   }
   await Promise.all(writing.flatMap((store, at) => Array.from({ length: 5 }, (_, i) => write(store, `${at}.${i}`))))
   writers.areDone = true
@@ -100,12 +100,12 @@ t.test('a change by another process is heard at once, not by asking', { timeout:
   const [here, there] = [await processOn(t, url), await processOn(t, url)]
   const reader = readerOf(t, here)
   await listening(url)
-  const { tenantId } = await there.createOrganization({ name: 'Clinic', plan: 'pro' }, 'ann')
+  const { tenantId } = await there.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
   const delays: number[] = []
   for (let seq = 2; seq <= 201; seq++) {
     // The word goes out with the commit, so the change itself belongs to the time.
     const startedAt = performance.now()
-    await there.changeOrganization(tenantId, { overage: seq % 2 === 0 }, 'ann')
+    await there.organizations.change(tenantId, { overage: seq % 2 === 0 }, 'ann')
     delays.push((await reader.reached(seq)).at - startedAt)
   }
   delays.sort((a, b) => a - b)
@@ -119,7 +119,7 @@ t.test('a word that comes between looking and waiting counts', async t => {
   const heard = here.hearChanges()
   const { signal } = new AbortController()
   await heard.next(signal, neverMs)
-  await there.createOrganization({ name: 'Clinic', plan: 'pro' }, 'ann')
+  await there.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
   await pause(500)
   await heard.next(signal, neverMs)
   t.pass('and nobody had to wait for the next one')
@@ -144,7 +144,7 @@ t.test('a listener whose connection is ended gets another one, and nothing betwe
   for (let seq = 1; seq <= 5; seq++) {
     const pid = await listening(url)
     await server.ask('SELECT pg_terminate_backend($1)', [pid])
-    await there.createOrganization({ name: 'Clinic', plan: 'pro' }, 'ann')
+    await there.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
     await reader.reached(seq)
     await listening(url, other => other !== pid)
   }
@@ -155,24 +155,24 @@ t.test('a copy goes on when the server was stopped and started again, and the pr
   const url = await server.createDatabase()
   const [here, there] = [await processOn(t, url), await processOn(t, url)]
   const copy = copyOf(t, here)
-  const { tenantId } = await there.createOrganization({ name: 'Clinic', plan: 'pro' }, 'ann')
+  const { tenantId } = await there.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
   await copy.reached(1)
   await server.stop()
-  await t.rejects(there.changeOrganization(tenantId, { overage: false }, 'ann'), { name: 'DatabaseUnavailable', cause: { message: /cannot be reached/ } })
+  await t.rejects(there.organizations.change(tenantId, { overage: false }, 'ann'), { name: 'DatabaseUnavailable', cause: { message: /cannot be reached/ } })
   while (copy.follower.isConnected) await pause(10)
   t.pass('the copy knows that it is cut off, before it would have asked again')
   await server.start()
-  await there.changeOrganization(tenantId, { overage: false }, 'ann')
+  await there.organizations.change(tenantId, { overage: false }, 'ann')
   await copy.reached(2)
   t.equal(copy.follower.isConnected, true)
-  await there.changeOrganization(tenantId, { overage: true }, 'ann')
+  await there.organizations.change(tenantId, { overage: true }, 'ann')
   await copy.reached(3)
 })
 
 t.test('a server that falls silent is given up, and the connections that are made then work', { timeout: 300_000 }, async t => {
   const url = new URL(await server.createDatabase())
   // Makes the tables first, which may take longer than the other one waits.
-  const { tenantId } = await (await processOn(t, url.href)).createOrganization({ name: 'Clinic', plan: 'pro' }, 'ann')
+  const { tenantId } = await (await processOn(t, url.href)).organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
   const line = await silencedLine(t, Number(url.port))
   url.port = String(line.port)
   url.searchParams.set('query_timeout', '1000')
@@ -180,9 +180,9 @@ t.test('a server that falls silent is given up, and the connections that are mad
   const copy = copyOf(t, store)
   await copy.reached(1)
   // Connections that lie idle, more than who reads the changes may have in use: the next change takes one of them.
-  await Promise.all(Array.from({ length: 4 }, () => store.listOrganizations()))
+  await Promise.all(Array.from({ length: 4 }, () => store.organizations.list()))
   line.silence()
-  const change = () => store.changeOrganization(tenantId, { overage: false }, 'ann')
+  const change = () => store.organizations.change(tenantId, { overage: false }, 'ann')
   await t.rejects(change(), { name: 'DatabaseUnavailable', cause: { message: /takes too long/ } })
   // Each connection that lay idle is found out by whoever uses it.
   for (let attempts = 1; await change().then(() => false, () => true); attempts++) t.ok(attempts < 10)

@@ -138,7 +138,7 @@ t.test('a transaction whose connection breaks in the middle fails alone: the pro
     await pause(100)
     await trx.updateTable('feed').set({ seq: 200 }).execute()
   }), { name: 'DatabaseUnavailable' })
-  await store.createOrganization({ name: 'Clinic', plan: 'pro' }, 'ann')
+  await store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
   t.match(await db.selectFrom('feed').select('seq').execute(), [{ seq: 1 }])
 })
 
@@ -159,7 +159,7 @@ t.test('a process that hangs in the middle of a change does not hold back the ot
   })
   hanging.catch(() => {})
   await isHanging
-  await store.createOrganization({ name: 'Clinic', plan: 'pro' }, 'ann')
+  await store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
   goOn()
   t.match(await store.changesAfter({ feedId: '', seq: 0 }, 10), { through: 1 })
   await t.rejects(hanging, { name: 'DatabaseUnavailable' })

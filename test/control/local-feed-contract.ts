@@ -87,16 +87,16 @@ export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promi
     const gateway = await gatewayOn(t, place)
     const other = await openControlStore({ ...place, plans: ['pro'], now })
     t.teardown(() => other.close())
-    const { tenantId } = await other.createOrganization({ name: 'Clinic', plan: 'pro' }, 'test')
+    const { tenantId } = await other.organizations.create({ name: 'Clinic', plan: 'pro' }, 'test')
     const keys: Array<{ readonly keyId: string, readonly secret: string }> = []
-    for (let i = 0; i < 30; i++) keys.push(await other.createKey({ tenantId, mode: 'test', name: `${i}` }, 'test'))
+    for (let i = 0; i < 30; i++) keys.push(await other.keys.create({ tenantId, mode: 'test', name: `${i}` }, 'test'))
     await whenGood(() => gateway.call(keys.at(-1)!.secret))
     const delays: number[] = []
     for (const { keyId, secret } of keys) {
       await gateway.call(secret)
       const revokedAt = Date.now()
-      await other.revokeKey(keyId, 'test')
-      await other.createKey({ tenantId, mode: 'test', name: 'noise' }, 'test')
+      await other.keys.revoke(keyId, 'test')
+      await other.keys.create({ tenantId, mode: 'test', name: 'noise' }, 'test')
       delays.push((await whenRefused(() => gateway.call(secret))).at - revokedAt)
     }
     delays.sort((a, b) => a - b)
@@ -107,10 +107,10 @@ export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promi
   await t.test('a copy that is deleted is built again and validates as before', async t => {
     const place = await makeDatabase(t)
     const first = await gatewayOn(t, place)
-    const { tenantId } = await first.store.createOrganization({ name: 'Clinic', plan: 'pro' }, 'test')
-    const good = await first.store.createKey({ tenantId, mode: 'test', name: 'good' }, 'test')
-    const revoked = await first.store.createKey({ tenantId, mode: 'test', name: 'revoked' }, 'test')
-    await first.store.revokeKey(revoked.keyId, 'test')
+    const { tenantId } = await first.store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'test')
+    const good = await first.store.keys.create({ tenantId, mode: 'test', name: 'good' }, 'test')
+    const revoked = await first.store.keys.create({ tenantId, mode: 'test', name: 'revoked' }, 'test')
+    await first.store.keys.revoke(revoked.keyId, 'test')
     await first.stop()
     for (const suffix of ['', '-wal', '-shm']) rmSync(copyBeside(place) + suffix, { force: true })
 
@@ -124,8 +124,8 @@ export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promi
   await t.test('a control store that is replaced takes its keys with it', async t => {
     const place = await makeDatabase(t)
     const first = await gatewayOn(t, place)
-    const { tenantId } = await first.store.createOrganization({ name: 'Clinic', plan: 'pro' }, 'test')
-    const { secret } = await first.store.createKey({ tenantId, mode: 'test', name: 'old' }, 'test')
+    const { tenantId } = await first.store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'test')
+    const { secret } = await first.store.keys.create({ tenantId, mode: 'test', name: 'old' }, 'test')
     await whenGood(() => first.call(secret))
     await first.stop()
     const second = await gatewayOn(t, await makeDatabase(t), copyBeside(place))

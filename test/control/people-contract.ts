@@ -16,7 +16,7 @@ function storesOn (makeDatabase: MakeDatabase) {
     let passed = 0
     const control = await openControlStore({ ...await makeDatabase(t), plans: ['sandbox', 'pro'], now: () => new Date(start + passed) })
     t.teardown(() => control.close())
-    const { tenantId } = await control.createOrganization({ name: 'Clinic', plan: 'pro' }, 'test')
+    const { tenantId } = await control.organizations.create({ name: 'Clinic', plan: 'pro' }, 'test')
     const join = async (email: string, role: 'admin' | 'viewer' = 'admin', tenant = tenantId) => {
       const { token } = await control.invitations.create({ tenantId: tenant, email, role }, 'test')
       return control.invitations.accept(token, { name: 'A person', password })
@@ -72,7 +72,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
 
   await t.test('one person may belong to several organizations, each with a password of its own', async t => {
     const { control, tenantId, join } = await opened(t)
-    const { tenantId: other } = await control.createOrganization({ name: 'Other', plan: 'pro' }, 'test')
+    const { tenantId: other } = await control.organizations.create({ name: 'Other', plan: 'pro' }, 'test')
     const here = await join('ann@example.org')
     const there = await join('ann@example.org', 'viewer', other)
     const shown = await control.members.whoHas('ann@example.org', password)
@@ -155,14 +155,14 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
 
   await t.test('a gateway is seen as it last reported, with how far behind it is and when a change reached it', async t => {
     const { control, tenantId, pass } = await opened(t)
-    const { keyId } = await control.createKey({ tenantId, mode: 'test', name: 'a key' }, 'test')
+    const { keyId } = await control.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
     const { feedId, through } = await control.changesAfter({ feedId: '', seq: 0 }, 100)
     const report = (name: string, seq: number) => control.gateways.report({
       gatewayId: `id-${name}`, name, version: '1.0.0', startedAt: new Date(start).toISOString(), position: { feedId, seq }, checks: { keys: 'ok' }
     })
     await report('near', through)
     await report('far', through)
-    await control.revokeKey(keyId, 'test')
+    await control.keys.revoke(keyId, 'test')
     pass(300)
     await report('near', through + 1)
     t.match(await control.gateways.list(), [{ name: 'far', changesBehind: 1, isConnected: true }, { name: 'near', changesBehind: 0, checks: { keys: 'ok' } }])
@@ -177,9 +177,9 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
 
   await t.test('at a desk, what is another organization\'s is missing with the words for what never was', async t => {
     const { control, tenantId, join } = await opened(t)
-    const { tenantId: other } = await control.createOrganization({ name: 'Other', plan: 'pro' }, 'test')
+    const { tenantId: other } = await control.organizations.create({ name: 'Other', plan: 'pro' }, 'test')
     const member = await join('ann@example.org')
-    const { keyId } = await control.createKey({ tenantId: other, mode: 'test', name: 'a key' }, 'test')
+    const { keyId } = await control.keys.create({ tenantId: other, mode: 'test', name: 'a key' }, 'test')
     const desk = deskFor(control, actorOf(member))
     const words = async (work: () => Promise<unknown>) => await work().then(() => 'done', ({ reason, message }) => `${reason}: ${message}`)
     const same: Array<[() => Promise<unknown>, () => Promise<unknown>]> = [

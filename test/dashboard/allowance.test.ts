@@ -28,7 +28,7 @@ t.test('the overview warns at 80 % and at 100 % of the month, tells where it is 
   const past = await overviewAfter(4)
   t.match(past, 'The month’s allowance is used up. Further live requests are served and billed.')
   t.match(past, '2 came past the allowance and cost 0.006 USD so far')
-  await gateway.control.changeOrganization(tenantId, { overage: false }, 'test')
+  await gateway.control.organizations.change(tenantId, { overage: false }, 'test')
   t.match(await overviewAfter(0), 'Live requests are refused until 1 Feb.')
 
   const csv = await admin.get(`/dashboard/organizations/${tenantId}/bill?month=2030-01&format=csv`)

@@ -58,8 +58,8 @@ function strangers (html: string): string[] {
 
 /** An organization whose every text is a script, and a gateway that calls itself one. */
 async function organizationOfScripts ({ control }: TestGateway) {
-  const { tenantId } = await control.createOrganization({ name: script, plan: 'pro' }, script)
-  const { keyId } = await control.createKey({ tenantId, mode: 'live', name: script }, script)
+  const { tenantId } = await control.organizations.create({ name: script, plan: 'pro' }, script)
+  const { keyId } = await control.keys.create({ tenantId, mode: 'live', name: script }, script)
   await control.invitations.create({ tenantId, email, role: 'admin' }, script)
   const { memberId } = await control.members.fromProvider({ issuer: 'https://login.example.org', subject: script, email, name: script, role: 'viewer', tenantId })
   await control.invitations.create({ email, role: 'operator' }, script)

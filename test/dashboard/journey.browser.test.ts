@@ -144,7 +144,7 @@ test('a secret is copied by its button, and neither a reload nor another window 
   await page.reload()
   t.match(await page.locator('main').innerText(), /already sent/)
   t.notMatch(await page.content(), secret)
-  t.equal((await gateway.control.listKeys(tenantId)).length, 1)
+  t.equal((await gateway.control.keys.list(tenantId)).length, 1)
 })
 
 test('everything works in a browser without script', { timeout: 300_000 }, async t => {

@@ -73,10 +73,10 @@ test('a form that is sent twice makes one key, token, invitation or organization
     t.match(late.text, /already sent/)
     t.notMatch(late.html, secretForm)
   }
-  t.equal((await gateway.control.listKeys(tenantId)).length, 1)
+  t.equal((await gateway.control.keys.list(tenantId)).length, 1)
   t.equal((await gateway.control.tokens.list(tenantId)).length, 1)
   t.equal((await gateway.control.invitations.list(tenantId)).length, 1)
-  t.equal((await gateway.control.listOrganizations()).length, 2)
+  t.equal((await gateway.control.organizations.list()).length, 2)
 })
 
 test('what marks a form as one is the organization\'s own: another one that knows it makes its key as ever', async t => {
@@ -98,17 +98,17 @@ test('a form that can\'t be fulfilled is shown again with what was typed and wha
     if (!('name' in wrong)) t.match(answer.html, /value="typed before"/)
     t.match(answer.html, /role="alert"/)
   }
-  t.equal((await gateway.control.listKeys(tenantId)).length, 0)
+  t.equal((await gateway.control.keys.list(tenantId)).length, 0)
 })
 
 test('a key works through its last day, until midnight UTC', async t => {
   const gateway = await startGateway(t)
   const { admin, tenantId, path } = await adminOf(gateway)
   t.equal((await admin.post(path, { ...good, once: newOnce(), name: 'until', lastDay: '2199-12-31' })).status, 201)
-  const [key] = await gateway.control.listKeys(tenantId)
+  const [key] = await gateway.control.keys.list(tenantId)
   t.equal(key!.expiresAt, '2200-01-01T00:00:00.000Z')
   t.equal((await admin.post(`/dashboard/keys/${key!.keyId}/expiry`, { lastDay: '2199-01-30' })).status, 303)
-  t.equal((await gateway.control.findKey(key!.keyId)).expiresAt, '2199-01-31T00:00:00.000Z')
+  t.equal((await gateway.control.keys.find(key!.keyId)).expiresAt, '2199-01-31T00:00:00.000Z')
   t.equal((await admin.post(`/dashboard/keys/${key!.keyId}/expiry`, { lastDay: '' })).status, 422)
 })
 

@@ -44,12 +44,12 @@ test('keys are found by name, by id and by the end of their secret; those that e
   const tenantId = await gateway.createOrganization()
   const made = []
   for (let at = 1; at <= 55; at++) {
-    made.push(await gateway.control.createKey({ tenantId, name: `key ${at}.`, mode: 'test' }, 'test'))
+    made.push(await gateway.control.keys.create({ tenantId, name: `key ${at}.`, mode: 'test' }, 'test'))
     // Those of one millisecond have no order.
     await pause(2)
   }
   const [first, second] = [made[0]!, made[1]!]
-  await gateway.control.revokeKey(made[54]!.keyId, 'test')
+  await gateway.control.keys.revoke(made[54]!.keyId, 'test')
   const viewer = await signedIn(gateway, { role: 'viewer', tenantId })
   const path = `/dashboard/organizations/${tenantId}/keys`
   const namesAt = async (query: string) => (await viewer.get(`${path}?${query}`)).text.match(/key \d+\./g)

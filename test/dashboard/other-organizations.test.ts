@@ -114,7 +114,7 @@ test('whoever is not signed in is led to the sign-in from every page for members
 /** An organization that has one of everything. */
 async function newIds ({ control, createOrganization }: TestGateway): Promise<Ids> {
   const tenantId = await createOrganization()
-  const { keyId } = await control.createKey({ tenantId, mode: 'live', name: 'a key' }, 'test')
+  const { keyId } = await control.keys.create({ tenantId, mode: 'live', name: 'a key' }, 'test')
   const role: Role = 'viewer'
   const { memberId } = await control.members.fromProvider({ issuer: 'https://login.example.org', subject: keyId, email: 'ann@example.org', name: 'Ann', role, tenantId })
   const { invitationId } = await control.invitations.create({ tenantId, email: 'bob@example.org', role }, 'test')

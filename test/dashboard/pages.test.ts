@@ -43,9 +43,9 @@ test('an admin switches overage where the plan has it, and is not offered it whe
   const path = `/dashboard/organizations/${tenantId}`
   t.match((await admin.get(path)).text, /Switch overage off/)
   t.equal((await admin.post(`${path}/overage`, { overage: 'off' })).status, 303)
-  t.equal((await gateway.control.findOrganization(tenantId)).overage, false)
+  t.equal((await gateway.control.organizations.find(tenantId)).overage, false)
   t.match((await admin.get(path)).text, /Switch overage on/)
-  await gateway.control.changeOrganization(tenantId, { plan: 'sandbox' }, 'test')
+  await gateway.control.organizations.change(tenantId, { plan: 'sandbox' }, 'test')
   t.notMatch((await admin.get(path)).text, /overage (on|off)/i)
 })
 
@@ -88,7 +88,7 @@ test('the audit trail is told in words, a page at a time, of everything or of on
   const tenantId = await gateway.createOrganization()
   const admin = await signedIn(gateway, { role: 'admin', tenantId })
   const first = await gateway.createKey({ tenantId })
-  for (let key = 0; key < 60; key++) await gateway.control.createKey({ tenantId, mode: 'test', name: `key ${key}` }, 'member:ann@example.org')
+  for (let key = 0; key < 60; key++) await gateway.control.keys.create({ tenantId, mode: 'test', name: `key ${key}` }, 'member:ann@example.org')
   const path = `/dashboard/organizations/${tenantId}/audit`
   const newest = await admin.get(path)
   t.match(newest.text, /ann@example\.org made a key name: key 59, mode: test/)

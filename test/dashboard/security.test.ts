@@ -81,7 +81,7 @@ test('a form without the token of its session does nothing, whoever sends it', a
     t.equal(answer.status, 403, JSON.stringify(headers))
     t.match(answer.text, /another site/)
   }
-  t.same(await gateway.control.listOrganizations(), [], 'nothing was made')
+  t.same(await gateway.control.organizations.list(), [], 'nothing was made')
   const own: ReadonlyArray<Record<string, string>> = [{ 'sec-fetch-site': 'same-origin', origin: 'null' }, { host: 'localhost:4000', origin: 'http://localhost:4000' }, {}]
   for (const headers of own) {
     t.equal((await operator.send('/dashboard/account/sessions/end-others', { _csrf: token }, headers)).status, 303, `${JSON.stringify(headers)} is its own`)
@@ -93,7 +93,7 @@ test('a form without the token of its session does nothing, whoever sends it', a
 test('a page never speaks markup that somebody typed', async t => {
   const gateway = await startGateway(t)
   const nasty = '"><script>alert(1)</script><img src=x onerror=alert(1)>\''
-  const tenantId = (await gateway.control.createOrganization({ name: nasty, plan: 'pro' }, 'test')).tenantId
+  const tenantId = (await gateway.control.organizations.create({ name: nasty, plan: 'pro' }, 'test')).tenantId
   const admin = await signedIn(gateway, { role: 'admin', tenantId, name: nasty, email: '"><script>@example.org' })
   const { token } = await gateway.control.invitations.create({ tenantId, email: '"><script>x@example.org', role: 'viewer' }, 'test')
   const browser = visitor(gateway)

@@ -55,7 +55,7 @@ test('the pages around the sign-in look right narrow and wide, light and dark, a
 
   const both = { email: 'bob@example.org', password: 'a sentence that only I know' }
   for (const name of ['North', 'South']) {
-    const { tenantId } = await gateway.control.createOrganization({ name, plan: 'pro' }, 'test')
+    const { tenantId } = await gateway.control.organizations.create({ name, plan: 'pro' }, 'test')
     const { token } = await gateway.control.invitations.create({ tenantId, email: both.email, role: 'admin' }, 'test')
     await gateway.control.invitations.accept(token, { name: 'Bob', password: both.password })
   }

@@ -28,8 +28,8 @@ async function scaleOut (t: Test) {
   t.after(() => store.close())
   writeFileSync(join(secrets, 'gateway-token'), (await store.tokens.create({ name: 'gateways', role: 'gateway' }, 'test')).secret)
   const gateways = await Promise.all(ports.map((port, i) => startProcess(t, { ...environmentHere(t, services[`gateway-${i + 1}`]!, places), PORT: String(port) })))
-  const { tenantId } = await store.createOrganization({ name: 'clinic', plan: 'pro' }, 'test')
-  const { secret } = await store.createKey({ tenantId, mode: 'test', name: 'a key' }, 'test')
+  const { tenantId } = await store.organizations.create({ name: 'clinic', plan: 'pro' }, 'test')
+  const { secret } = await store.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
   return { url: await startProxy(t, { control, gateways }), gateways, secret }
 }
 

@@ -23,10 +23,10 @@ const by = 'member:grace@clinic.example'
 /** Fills a control plane with what a clinic had after a month: keys in every state, people, tokens, usage, gateways in every state. */
 export async function setScene (control: ControlStore, clock: TestClock): Promise<Scene> {
   clock.shiftMs = -40 * dayMs
-  const { tenantId } = await control.createOrganization({ name: 'Clinic on the Lake', plan: 'starter' }, 'member:operator@clinigate.local')
-  await control.createOrganization({ name: 'Laboratory Nord', plan: 'pro', overage: false }, 'member:operator@clinigate.local')
-  await control.createOrganization({ name: 'University Hospital, Department of Internal Medicine', plan: 'enterprise', datastore: 'hospital-eu' }, 'cli:root')
-  const key = (name: string, mode: Mode, inDays?: number) => control.createKey({ tenantId, name, mode, ...(inDays === undefined ? {} : { expiresAt: new Date(Date.now() + inDays * dayMs) }) }, by)
+  const { tenantId } = await control.organizations.create({ name: 'Clinic on the Lake', plan: 'starter' }, 'member:operator@clinigate.local')
+  await control.organizations.create({ name: 'Laboratory Nord', plan: 'pro', overage: false }, 'member:operator@clinigate.local')
+  await control.organizations.create({ name: 'University Hospital, Department of Internal Medicine', plan: 'enterprise', datastore: 'hospital-eu' }, 'cli:root')
+  const key = (name: string, mode: Mode, inDays?: number) => control.keys.create({ tenantId, name, mode, ...(inDays === undefined ? {} : { expiresAt: new Date(Date.now() + inDays * dayMs) }) }, by)
   const { keyId } = await key('Intake form', 'live')
   const test = await key('Continuous integration', 'test', 9)
   await key('Pilot of the summer', 'test', -10)
@@ -36,10 +36,10 @@ export async function setScene (control: ControlStore, clock: TestClock): Promis
   const stopped = await control.tokens.create({ tenantId, name: 'old dashboard of ours', role: 'viewer' }, by)
   await control.tokens.create({ name: 'gateway-eu-1', role: 'gateway' }, 'member:operator@clinigate.local')
   clock.shiftMs = -dayMs
-  await control.revokeKey(leaked.keyId, by)
+  await control.keys.revoke(leaked.keyId, by)
   await control.tokens.revoke(stopped.tokenId, by)
   clock.shiftMs = 0
-  await control.rollKey((await key('Letters to practitioners', 'live')).keyId, 7 * dayMs, by)
+  await control.keys.roll((await key('Letters to practitioners', 'live')).keyId, 7 * dayMs, by)
   await setUsage(control, [{ tenantId, mode: 'live', keyId }, { tenantId, mode: 'live', keyId: leaked.keyId }, { tenantId, mode: 'test', keyId: test.keyId }])
   await setGateways(control, clock)
   return { tenantId, keyId, revokedKeyId: leaked.keyId, memberId, tokenId }

@@ -79,7 +79,7 @@ export async function startGateway (t: Test, settings: GatewaySettings = {}): Pr
 }
 
 function madeWith ({ app, control, catchUp, close }: Service & Pick<TestGateway, 'control'>): Omit<TestGateway, 'url' | 'dataDirectory' | 'inject' | 'logged' | 'linesSince'> {
-  const createOrganization = async (plan = 'pro') => (await control.createOrganization({ name: 'a test organization', plan }, 'test')).tenantId
+  const createOrganization = async (plan = 'pro') => (await control.organizations.create({ name: 'a test organization', plan }, 'test')).tenantId
   return {
     app,
     control,
@@ -88,7 +88,7 @@ function madeWith ({ app, control, catchUp, close }: Service & Pick<TestGateway,
     createOrganization,
     createKey: async ({ tenantId, plan, mode = 'test', scopes, expiresAt } = {}) => {
       const owner = tenantId ?? await createOrganization(plan)
-      const { keyId, secret } = await control.createKey({ tenantId: owner, mode, name: 'a test key', scopes, expiresAt }, 'test')
+      const { keyId, secret } = await control.keys.create({ tenantId: owner, mode, name: 'a test key', scopes, expiresAt }, 'test')
       await catchUp()
       return { tenantId: owner, keyId, secret }
     }

@@ -31,7 +31,7 @@ t.test('while the control plane\'s database is down, keys are good as before and
   await server.start()
   while (await stateOf() !== 'ok') await pause(100)
   t.equal((await keys()).statusCode, 200)
-  const made = await gateway.control.createKey({ tenantId, mode: 'test', name: 'new' }, 'test')
+  const made = await gateway.control.keys.create({ tenantId, mode: 'test', name: 'new' }, 'test')
   while ((await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': made.secret } })).statusCode !== 200) await pause(100)
   t.equal((await patients()).statusCode, 200)
 })

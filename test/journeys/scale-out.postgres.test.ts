@@ -33,8 +33,8 @@ async function fleet (t: Test) {
   const gateways = await Promise.all(['one', 'two'].map(name => startGateway(t, { url: control.url, token }, { ...environment, CLINIGATE_GATEWAY_NAME: name })))
   const balancer = await startBalancer(t, gateways.map(({ url }) => url))
   const createKey = async (plan: 'pro' | 'enterprise') => {
-    const { tenantId } = await store.createOrganization({ name: 'clinic', plan }, 'test')
-    return await store.createKey({ tenantId, mode: 'test', name: 'a key' }, 'test')
+    const { tenantId } = await store.organizations.create({ name: 'clinic', plan }, 'test')
+    return await store.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
   }
   await until(() => balancer.ready().length === 2, 60)
   return { gateways, balancer, store, createKey }
@@ -47,7 +47,7 @@ t.test('two gateways, a control plane on PostgreSQL and Redis are one service', 
   await t.test('a key is good at every gateway once it was made, and at none once it was revoked', async t => {
     const { keyId, secret } = await createKey('enterprise')
     await until(async () => (await statusesOf(secret)).every(status => status === 200))
-    await store.revokeKey(keyId, 'test')
+    await store.keys.revoke(keyId, 'test')
     await until(async () => (await statusesOf(secret)).every(status => status === 401))
     t.pass('at both, without a restart')
   })

@@ -121,8 +121,8 @@ t.test('the control plane knows within seconds what was used and when each key w
   while ((await control.usage.totals(day)).totals[0]!.requests < 3) await pause(50)
   t.match((await control.usage.totals(day)).totals, [{ from: '2030-03-04T00:00:00Z', requests: 3, ok: 2, errors: 1, refused: 0, failed: 0, counted: 3, overage: 0 }])
   t.equal((await control.usage.totals({ ...day, mode: 'test' })).totals[0]!.requests, 0)
-  t.equal((await control.findKey(keyId)).lastUsedAt, '2030-03-04T05:06:07.008Z')
-  t.equal((await control.findKey(unused.keyId)).lastUsedAt, undefined)
+  t.equal((await control.keys.find(keyId)).lastUsedAt, '2030-03-04T05:06:07.008Z')
+  t.equal((await control.keys.find(unused.keyId)).lastUsedAt, undefined)
 })
 
 t.test('nothing of a URL, an id or a body is in the ledger', async t => {

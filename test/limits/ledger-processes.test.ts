@@ -10,7 +10,7 @@ t.setTimeout(300_000)
 
 t.test('through kills of gateway and control plane, the control plane gets what the ledger holds, and that is never more than clients got', async t => {
   const control = await startControl(t)
-  const { secret } = await control.store.createKey({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
+  const { secret } = await control.store.keys.create({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
   let gateway = await startGateway(t, control)
   await until(async () => await statusAt(gateway, secret) === 200)
   // That was the first; those before had no caller yet.

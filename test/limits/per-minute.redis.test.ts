@@ -24,8 +24,8 @@ async function fleet (t: Test) {
   const isKnown = async (key: string) => { await Promise.all(gateways.map(gateway => until(async () => (await ask(gateway, key)).statusCode === 404))) }
   /** A key of a new organization, which every gateway knows. */
   const newKey = async () => {
-    const { tenantId } = await control.control.createOrganization({ name: 'another clinic', plan: 'pro' }, 'test')
-    const { secret: key } = await control.control.createKey({ tenantId, mode: 'test', name: 'a key' }, 'test')
+    const { tenantId } = await control.control.organizations.create({ name: 'another clinic', plan: 'pro' }, 'test')
+    const { secret: key } = await control.control.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
     await isKnown(key)
     return key
   }

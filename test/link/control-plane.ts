@@ -51,8 +51,8 @@ export async function startControlPlane (t: Test, environment: Record<string, st
   const service = await startService(t, { CLINIGATE_ROLE: 'control', ...environment }, now)
   const control: ControlStore = service.control!
   const { secret: token, tokenId } = await control.tokens.create({ name: 'a gateway', role: 'gateway' }, 'test')
-  const { tenantId } = await control.createOrganization({ name: 'clinic', plan: 'pro' }, 'test')
-  const createKey = (draft: { expiresAt?: Date } = {}) => control.createKey({ tenantId, mode: 'test', name: 'a key', ...draft }, 'test')
+  const { tenantId } = await control.organizations.create({ name: 'clinic', plan: 'pro' }, 'test')
+  const createKey = (draft: { expiresAt?: Date } = {}) => control.keys.create({ tenantId, mode: 'test', name: 'a key', ...draft }, 'test')
   return { ...service, control, token, tokenId, tenantId, createKey }
 }
 

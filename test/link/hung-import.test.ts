@@ -44,7 +44,7 @@ function locked (t: Test, directory: string): Database.Database {
 
 t.test('an import of a gateway that hangs in the middle of a write goes on at another one, and each line is stored once', async t => {
   const [control, server] = await Promise.all([startControl(t), slowServer(t)])
-  const { secret } = await control.store.createKey({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
+  const { secret } = await control.store.keys.create({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
   const [directory, config] = [temporary(t), join(temporary(t), 'config.json')]
   writeFileSync(config, JSON.stringify({ bulk: { directory } }))
   const start = () => startGateway(t, control, { FHIR_TEST_URL: server.url, FHIR_LIVE_URL: server.url, CLINIGATE_CONFIG: config })

@@ -14,7 +14,7 @@ t.test('two control processes on one PostgreSQL, a gateway at each: what is done
   t.after(() => store.close())
   const { secret: token } = await store.tokens.create({ name: 'gateways', role: 'gateway' }, 'test')
   const { secret: program } = await store.tokens.create({ name: 'program', role: 'operator' }, 'test')
-  const { tenantId } = await store.createOrganization({ name: 'clinic', plan: 'enterprise' }, 'test')
+  const { tenantId } = await store.organizations.create({ name: 'clinic', plan: 'enterprise' }, 'test')
   const controls = await Promise.all([1, 2].map(() => startProcess(t, { CLINIGATE_ROLE: 'control', CONTROL_DATABASE_URL: url })))
   const gateways = await Promise.all(controls.map((control, at) => startGateway(t, { url: control.url, token }, { CLINIGATE_GATEWAY_NAME: `gateway-${at}` })))
 

@@ -15,7 +15,7 @@ t.test('two gateways and one control plane: a revocation is in force on both wit
   const control = await startControl(t)
   const gateways = await Promise.all(['one', 'two'].map(name => startGateway(t, control, { CLINIGATE_GATEWAY_NAME: name })))
   const keys: Array<{ readonly keyId: string, readonly secret: string }> = []
-  for (let i = 0; i < 200; i++) keys.push(await control.store.createKey({ tenantId: control.tenantId, mode: 'test', name: `${i}`, scopes: ['read'] }, 'test'))
+  for (let i = 0; i < 200; i++) keys.push(await control.store.keys.create({ tenantId: control.tenantId, mode: 'test', name: `${i}`, scopes: ['read'] }, 'test'))
   // Each is used on each gateway before, so that it is in the caches.
   for (const gateway of gateways) {
     await until(async () => await statusAt(gateway, keys.at(-1)!.secret) === 200)
@@ -24,7 +24,7 @@ t.test('two gateways and one control plane: a revocation is in force on both wit
   const times: number[] = []
   for (const { keyId, secret } of keys) {
     const clicked = performance.now()
-    await control.store.revokeKey(keyId, 'test')
+    await control.store.keys.revoke(keyId, 'test')
     await Promise.all(gateways.map(gateway => until(async () => await statusAt(gateway, secret) === 401)))
     times.push(performance.now() - clicked)
   }
@@ -40,7 +40,7 @@ t.test('two gateways and one control plane: a revocation is in force on both wit
 
 t.test('each role says what it is, has only what it needs, and keeps no secret', { timeout: 300_000 }, async t => {
   const control = await startControl(t)
-  const { secret } = await control.store.createKey({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
+  const { secret } = await control.store.keys.create({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
   const gateway = await startGateway(t, control)
   await until(async () => await statusAt(gateway, secret) === 200)
 
@@ -67,7 +67,7 @@ t.test('each role says what it is, has only what it needs, and keeps no secret',
 
 t.test('a gateway serves on while the control plane is dead, says how old its keys are, and goes on where it stood', { timeout: 300_000 }, async t => {
   const control = await startControl(t)
-  const { secret, keyId } = await control.store.createKey({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
+  const { secret, keyId } = await control.store.keys.create({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
   const gateway = await startGateway(t, control)
   await until(async () => await statusAt(gateway, secret) === 200)
 
@@ -92,7 +92,7 @@ t.test('a gateway serves on while the control plane is dead, says how old its ke
   const fresh = await startGateway(t, control)
   t.equal(await statusAt(fresh, secret), 503)
 
-  await control.store.revokeKey(keyId, 'test')
+  await control.store.keys.revoke(keyId, 'test')
   t.equal(await statusAt(restarted, secret), 200, 'nobody could tell the gateway')
   await control.again()
   const back = performance.now()
@@ -110,9 +110,9 @@ t.test('a gateway that is killed in the middle of applying comes back whole', { 
   // Changes stream in all the time: keys are made, and every third is revoked.
   const changing = (async () => {
     while (!over.signal.aborted) {
-      const key = await store.createKey({ tenantId, mode: 'test', name: 'a key' }, 'test')
+      const key = await store.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
       made.push(key)
-      if (made.length % 3 === 0) await store.revokeKey(key.keyId, 'test')
+      if (made.length % 3 === 0) await store.keys.revoke(key.keyId, 'test')
       await pause(0)
     }
   })()
@@ -137,7 +137,7 @@ t.test('a gateway that is killed in the middle of applying comes back whole', { 
   const replica = new Replica(join(gateway.data, 'keys.db'))
   t.after(() => replica.close())
   t.equal(replica.position().seq, through)
-  const all = await store.listKeys(tenantId)
+  const all = await store.keys.list(tenantId)
   t.equal(all.length, made.length)
   const wrong = made.filter(({ keyId, secret }) => {
     const found = replica.find(hashSecret(secret))
@@ -149,13 +149,13 @@ t.test('a gateway that is killed in the middle of applying comes back whole', { 
 
 t.test('a gateway that stood still for longer than a silence may last does not take old messages for news', { timeout: 300_000 }, async t => {
   const control = await startControl(t)
-  const { secret, keyId } = await control.store.createKey({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
+  const { secret, keyId } = await control.store.keys.create({ tenantId: control.tenantId, mode: 'test', name: 'a key' }, 'test')
   const gateway = await startGateway(t, control)
   await until(async () => await statusAt(gateway, secret) === 200)
   gateway.child.kill('SIGSTOP')
   await pause(17_000)
   await control.end('SIGKILL')
-  await control.store.revokeKey(keyId, 'test')
+  await control.store.keys.revoke(keyId, 'test')
   gateway.child.kill('SIGCONT')
   const { ageSeconds } = await keysAt(gateway)
   t.ok(ageSeconds! >= 15, `heartbeats that lay in the connection count from when they were sent: ${ageSeconds} s`)

@@ -51,7 +51,7 @@ export async function startControl (t: Test): Promise<Running & { readonly store
   t.after(() => store.close())
   const { secret: token } = await store.tokens.create({ name: 'gateways', role: 'gateway' }, 'test')
   // Without a limit for a minute, since tests ask without a pause.
-  const { tenantId } = await store.createOrganization({ name: 'clinic', plan: 'enterprise' }, 'test')
+  const { tenantId } = await store.organizations.create({ name: 'clinic', plan: 'enterprise' }, 'test')
   return { ...control, store, token, tenantId }
 }
 

@@ -32,7 +32,7 @@ for (const wrongBy of [-7, 7]) {
     const inTen = await control.createKey({ expiresAt: new Date(Date.now() + 10 * minute) })
     await until(async () => (await asked(gateway, inTen.secret))[0] === 200)
     t.same(await asked(gateway, inFive.secret), wrongBy > 0 ? [401, 'KEY_EXPIRED'] : [200, undefined], 'expiry is a moment of the gateway\'s clock')
-    await control.control.revokeKey(inTen.keyId, 'test')
+    await control.control.keys.revoke(inTen.keyId, 'test')
     await until(async () => (await asked(gateway, inTen.secret))[1] === 'KEY_REVOKED')
     const { ageSeconds } = (await gateway.app.inject('/health')).json().data.checks.keys
     t.ok(ageSeconds >= 0 && ageSeconds < 30, 'the age of the copy is a difference of the gateway\'s own times')
@@ -111,7 +111,7 @@ t.test('what a gateway counts arrives at a control plane elsewhere', async t => 
   const gateway = await gatewayOf(t, control)
   const { secret } = await control.createKey()
   await until(async () => (await asked(gateway, secret))[0] === 200)
-  const key = async () => (await control.control.listKeys(control.tenantId))[0] as { readonly lastUsedAt?: string }
+  const key = async () => (await control.control.keys.list(control.tenantId))[0] as { readonly lastUsedAt?: string }
   await until(async () => (await key()).lastUsedAt !== undefined)
   t.pass('and the key was last used then')
 })

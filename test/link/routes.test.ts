@@ -18,7 +18,7 @@ t.test('the link is for good tokens of gateways alone, on each of its routes', a
   let ahead = 0
   const { app, control, token, tokenId, tenantId } = await startControlPlane(t, {}, () => new Date(Date.now() + ahead))
   const { secret: operator } = await control.tokens.create({ name: 'a program', role: 'operator' }, 'test')
-  const { secret: key } = await control.createKey({ tenantId, mode: 'live', name: 'a key' }, 'test')
+  const { secret: key } = await control.keys.create({ tenantId, mode: 'live', name: 'a key' }, 'test')
   const { secret: late } = await control.tokens.create({ name: 'late', role: 'gateway', expiresAt: new Date(Date.now() + 60_000) }, 'test')
   ahead = 120_000
   const routes = [['GET', '/feed?feedId=&seq=0'], ['POST', '/report'], ['POST', '/usage']] as const
@@ -169,7 +169,7 @@ t.test('the stream is a snapshot for a new gateway and what was missed for one t
   }
   const snapshot = await take('feedId=&seq=0')
   t.match(snapshot, { startsOver: true, after: 0, isLatest: true, changes: [{ kind: 'organization' }, { kind: 'key', state: { keyId } }] })
-  await control.revokeKey(keyId, 'test')
+  await control.keys.revoke(keyId, 'test')
   t.match(await take(`feedId=${snapshot.feedId}&seq=${snapshot.through}`), { startsOver: false, after: snapshot.through, changes: [{ kind: 'key', state: { keyId, revokedAt: String } }] })
   t.match(await take(`feedId=${snapshot.feedId}&seq=999`), { startsOver: true }, 'one that is ahead of a restored control plane')
   t.match(await take('feedId=another&seq=1'), { startsOver: true }, 'one that followed another control plane')

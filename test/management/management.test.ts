@@ -59,9 +59,9 @@ const pathOf = ({ path, id }: Pick<Operation, 'path' | 'id'>, ids: Readonly<Reco
 
 /** Everything that the control plane stores, but sessions and times of use. */
 async function stored ({ control }: TestGateway): Promise<string> {
-  const organizations = await control.listOrganizations()
+  const organizations = await control.organizations.list()
   const parts = await Promise.all([undefined, ...organizations.map(({ tenantId }) => tenantId)].map(async tenantId => [
-    tenantId === undefined ? [] : await control.listKeys(tenantId), await control.members.list(tenantId), await control.invitations.list(tenantId), await control.tokens.list(tenantId)
+    tenantId === undefined ? [] : await control.keys.list(tenantId), await control.members.list(tenantId), await control.invitations.list(tenantId), await control.tokens.list(tenantId)
   ]))
   return JSON.stringify([organizations, parts, await control.auditTrail({ limit: 1000 })])
 }

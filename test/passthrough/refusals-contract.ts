@@ -127,7 +127,7 @@ async function keys (t: Test, { gateway, fhir: join }: World): Promise<void> {
     }
   }
   const { secret: revoked, keyId } = await gateway.createKey()
-  await gateway.control.revokeKey(keyId, 'test')
+  await gateway.control.keys.revoke(keyId, 'test')
   await gateway.catchUp()
   isRefused(t, await sender(gateway, revoked)('GET', '/Patient'), { status: 401, code: 'login' }, 'revoked')
 }

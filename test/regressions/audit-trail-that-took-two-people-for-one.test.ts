@@ -34,7 +34,7 @@ test('the audit trail tells people with the same address apart, in all that they
 test('a line from before members had their id in it is shown as it was', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
-  await gateway.control.createKey({ tenantId, name: 'intake', mode: 'test' }, `member:${email}`)
+  await gateway.control.keys.create({ tenantId, name: 'intake', mode: 'test' }, `member:${email}`)
   const viewer = await signedIn(gateway, { role: 'viewer', tenantId })
   t.match((await viewer.get(`/dashboard/organizations/${tenantId}/audit`)).text, `${email} made a key`)
 })

@@ -28,5 +28,5 @@ test('on the way back from what a form made, the form makes another one', { time
   await page.waitForSelector('h1:not(:text-is("New key"))')
   t.equal(await page.locator('h1').textContent(), 'Key “Second” created')
   t.match(await page.locator('.secret code').first().textContent(), /^svc_test_/)
-  t.same((await gateway.control.listKeys(tenantId)).map(({ name }) => name), ['First', 'Second'])
+  t.same((await gateway.control.keys.list(tenantId)).map(({ name }) => name), ['First', 'Second'])
 })

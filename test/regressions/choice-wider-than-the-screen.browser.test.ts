@@ -5,7 +5,7 @@ import { startGateway } from '../harness/gateway.js'
 test('the choice of an organization fits into a phone, however long a name is', { timeout: 300_000 }, async t => {
   const gateway = await startGateway(t)
   for (const name of ['W'.repeat(200), 'Clinic']) {
-    const { tenantId } = await gateway.control.createOrganization({ name, plan: 'pro' }, 'test')
+    const { tenantId } = await gateway.control.organizations.create({ name, plan: 'pro' }, 'test')
     const { token } = await gateway.control.invitations.create({ tenantId, email: 'ann@example.org', role: 'viewer' }, 'test')
     await gateway.control.invitations.accept(token, { name: 'Ann', password: 'a sentence for a test' })
   }

@@ -16,8 +16,8 @@ t.test('the dashboard and the commands refuse it', async t => {
 
 t.test('the management API refuses it, and a time that no clock shows', async t => {
   const gateway = await startGateway(t)
-  const { tenantId } = await gateway.control.createOrganization({ name: 'Clinic', plan: 'pro' }, 'ann')
-  const { keyId } = await gateway.control.createKey({ tenantId, mode: 'live', name: 'Intake' }, 'ann')
+  const { tenantId } = await gateway.control.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
+  const { keyId } = await gateway.control.keys.create({ tenantId, mode: 'live', name: 'Intake' }, 'ann')
   const { secret } = await gateway.control.tokens.create({ role: 'operator', name: 'Deploy' }, 'ann')
   const send = async (method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object) => {
     const { statusCode, json } = await gateway.inject({ method, url: `/control/v1/${path}`, headers: { authorization: `Bearer ${secret}` }, payload })
@@ -29,7 +29,7 @@ t.test('the management API refuses it, and a time that no clock shows', async t 
     t.match(await send('POST', `organizations/${tenantId}/keys`, { name: 'Lab', mode: 'live', expiresAt }), refused)
     t.match(await send('GET', `organizations/${tenantId}/usage?from=2030-02-01T00:00:00Z&to=${expiresAt}`), { status: 400, body: { issues: [{ expression: ['to'] }] } })
   }
-  t.equal((await gateway.control.findKey(keyId)).expiresAt, undefined)
-  t.equal((await gateway.control.listKeys(tenantId)).length, 1)
+  t.equal((await gateway.control.keys.find(keyId)).expiresAt, undefined)
+  t.equal((await gateway.control.keys.list(tenantId)).length, 1)
   t.match(await send('PATCH', `keys/${keyId}`, { expiresAt: '2030-01-31T00:00:00+01:00' }), { status: 200 })
 })

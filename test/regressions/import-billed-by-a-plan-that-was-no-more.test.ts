@@ -26,7 +26,7 @@ for (const { from, change, how } of [
     const transaction = watched.hold('request', 'POST')
     const started = await client.send(ndjson([...Array(lines).keys()].map(at => ({ firstName: 'Ada', lastName: `N${at}` }))), '?resourceType=patients')
     const held = await transaction
-    await gateway.control.changeOrganization(tenantId, change, 'test')
+    await gateway.control.organizations.change(tenantId, change, 'test')
     await gateway.catchUp()
     t.match(await client.get('/patients'), { status: 429, body: { code: 'MONTHLY_QUOTA_EXCEEDED' } })
     await held.pass()

@@ -6,7 +6,7 @@ import { until } from '../harness/until.js'
 test('the usage tells a key that was rolled from the key that followed it, which has the same name', async t => {
   const gateway = await startGateway(t)
   const { tenantId, keyId, secret } = await gateway.createKey()
-  const { secret: next, keyId: nextId } = await gateway.control.rollKey(keyId, 3_600_000, 'test')
+  const { secret: next, keyId: nextId } = await gateway.control.keys.roll(keyId, 3_600_000, 'test')
   await gateway.catchUp()
   for (const key of [secret, next]) await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': key } })
   const admin = await signedIn(gateway, { role: 'admin', tenantId })

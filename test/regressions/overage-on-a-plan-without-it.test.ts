@@ -41,7 +41,7 @@ t.test('the end of the month tells of the switch for overage only who has one', 
   const gateway = await startGateway(t, { plans })
   for (const [plan, says] of [['sandbox', /^This plan has no overage/], ['pro', /^Turn on overage/]] as const) {
     const { secret, tenantId } = await gateway.createKey({ plan, mode: 'live' })
-    await gateway.control.changeOrganization(tenantId, { overage: false }, 'test')
+    await gateway.control.organizations.change(tenantId, { overage: false }, 'test')
     await gateway.catchUp()
     const ask = async () => await gateway.inject({ url: '/v1/patients/none', headers: { 'x-api-key': secret } })
     t.equal((await ask()).statusCode, 404)

@@ -10,10 +10,10 @@ t.test('gateways are told who switched overage off, and go by the plans that the
   const file = join(t.testdir(), 'control.db')
   const now = () => new Date()
   const before = await openControlStore({ file, plans: ['tiny'], plansWithoutOverage: ['tiny'], now })
-  const { tenantId } = await before.createOrganization({ name: 'Clinic', plan: 'tiny' }, 'ann')
-  const { tenantId: other } = await before.createOrganization({ name: 'Hospital', plan: 'tiny', overage: false }, 'ann')
+  const { tenantId } = await before.organizations.create({ name: 'Clinic', plan: 'tiny' }, 'ann')
+  const { tenantId: other } = await before.organizations.create({ name: 'Hospital', plan: 'tiny', overage: false }, 'ann')
   const told = async () => Object.fromEntries((await before.changesAfter({ feedId: '', seq: 0 }, 100)).changes.map(({ state }) => [state.tenantId, 'overage' in state && state.overage]))
-  t.equal((await before.findOrganization(tenantId)).overage, false)
+  t.equal((await before.organizations.find(tenantId)).overage, false)
   t.strictSame(await told(), { [tenantId]: true, [other]: false })
 
   const { db, close } = await openDatabase({ file })

@@ -4,7 +4,7 @@ import { startGateway } from '../harness/gateway.js'
 
 test('every page of an organization says which one it is, once, to its people as to operators', async t => {
   const gateway = await startGateway(t)
-  const { tenantId } = await gateway.control.createOrganization({ name: 'Clinic & Söhne', plan: 'pro' }, 'test')
+  const { tenantId } = await gateway.control.organizations.create({ name: 'Clinic & Söhne', plan: 'pro' }, 'test')
   const { keyId } = await gateway.createKey({ tenantId })
   const pages = [...['', '/keys', '/keys/new', '/members', '/tokens', '/usage', '/audit'].map(page => `organizations/${tenantId}${page}`), `keys/${keyId}`, `keys/${keyId}/roll`]
   for (const role of ['admin', 'operator'] as const) {

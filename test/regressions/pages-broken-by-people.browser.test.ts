@@ -20,7 +20,7 @@ async function open (t: Parameters<typeof startGateway>[0], options: { readonly 
 
 test('a name without a space makes no page wider than the screen, and breaks no short word beside it', { timeout }, async t => {
   const { gateway, tenantId, page } = await open(t)
-  const { keyId } = await gateway.control.createKey({ tenantId, name: 'x'.repeat(200), mode: 'test' }, 'test')
+  const { keyId } = await gateway.control.keys.create({ tenantId, name: 'x'.repeat(200), mode: 'test' }, 'test')
   await gateway.control.tokens.create({ tenantId, name: 'x'.repeat(200), role: 'viewer' }, 'member:ann@example.org')
   for (const width of [360, 640, 1280]) {
     await page.setViewportSize({ width, height: 900 })
@@ -55,7 +55,7 @@ test('the second press of a button does not take the place of the first, whose a
   presses.emit('twice')
   await page.waitForSelector('h1:not(:text-is("New key"))')
   t.match(await page.locator('.secret code').first().textContent(), /^svc_test_\w{49}$/)
-  t.equal((await gateway.control.listKeys(tenantId)).length, 1)
+  t.equal((await gateway.control.keys.list(tenantId)).length, 1)
 })
 
 test('a time names its zone, in the language of the page', { timeout }, async t => {

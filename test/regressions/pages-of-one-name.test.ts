@@ -6,7 +6,7 @@ const titleOf = ({ html }: { readonly html: string }): string => /<title>(.*)<\/
 
 test('the title of a page names its organization, and says first that a form was refused', async t => {
   const gateway = await startGateway(t)
-  const { tenantId } = await gateway.control.createOrganization({ name: 'Clinic', plan: 'pro' }, 'test')
+  const { tenantId } = await gateway.control.organizations.create({ name: 'Clinic', plan: 'pro' }, 'test')
   const operator = await signedIn(gateway, { role: 'operator' })
   const path = `/dashboard/organizations/${tenantId}`
   t.equal(titleOf(await operator.get(path)), 'Overview · Clinic · clinigate')

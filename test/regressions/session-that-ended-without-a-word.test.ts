@@ -14,7 +14,7 @@ test('whoever is led to the sign-in because a session ended is told so, and that
   }
   t.match(await follow(await admin.get('/dashboard/account')), /Your session has ended\. Sign in again\./)
   t.match(await follow(await admin.send(`/dashboard/organizations/${tenantId}/keys`, { _csrf: token, name: 'Late' })), /nothing was changed\. Sign in and try again\./)
-  t.same(await gateway.control.listKeys(tenantId), [])
+  t.same(await gateway.control.keys.list(tenantId), [])
 })
 
 test('a stranger is led to the sign-in without a word on sessions', async t => {

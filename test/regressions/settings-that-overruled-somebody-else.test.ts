@@ -17,13 +17,13 @@ test('a name that is changed in an old tab leaves the plan and the datastore tha
   const path = `/dashboard/organizations/${tenantId}`
   const operator = await signedIn(gateway, { role: 'operator' })
   const old = formIn((await operator.get(path)).html)
-  await gateway.control.changeOrganization(tenantId, { plan: 'enterprise', datastore: 'hospital-eu' }, 'test')
+  await gateway.control.organizations.change(tenantId, { plan: 'enterprise', datastore: 'hospital-eu' }, 'test')
   const refused = await operator.send(path, { ...old, name: ' ' })
   t.equal(refused.status, 422)
   t.match(await operator.send(path, { ...formIn(refused.html), name: 'Clinic North' }), { status: 303 })
-  t.match(await gateway.control.findOrganization(tenantId), { name: 'Clinic North', plan: 'enterprise', datastore: 'hospital-eu' })
+  t.match(await gateway.control.organizations.find(tenantId), { name: 'Clinic North', plan: 'enterprise', datastore: 'hospital-eu' })
   await operator.send(path, { ...formIn((await operator.get(path)).html), datastore: '' })
-  t.match(await gateway.control.findOrganization(tenantId), { plan: 'enterprise', datastore: undefined })
+  t.match(await gateway.control.organizations.find(tenantId), { plan: 'enterprise', datastore: undefined })
 })
 
 test('an organization whose plan is no longer configured gets no other one unless it is chosen', async t => {
@@ -37,5 +37,5 @@ test('an organization whose plan is no longer configured gets no other one unles
   const { html } = await operator.get(path)
   t.match(html, /<option value="classic" selected>classic \(no longer configured\)/)
   t.equal((await operator.send(path, { ...formIn(html), name: 'Clinic North' })).status, 422)
-  t.match(await gateway.control.findOrganization(tenantId), { plan: 'classic' })
+  t.match(await gateway.control.organizations.find(tenantId), { plan: 'classic' })
 })

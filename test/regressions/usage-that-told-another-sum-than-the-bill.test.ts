@@ -12,7 +12,7 @@ t.test('what a caller is told of its month is no sum of money, since what came b
   const { secret, tenantId } = await gateway.createKey({ plan: 'large', mode: 'live' })
   const ask = async (path: string) => (await gateway.inject({ url: `/v1/${path}`, headers: { 'x-api-key': secret } })).json()
   for (let i = 0; i < 4; i++) await ask('patients/none')
-  await gateway.control.changeOrganization(tenantId, { plan: 'small' }, 'test')
+  await gateway.control.organizations.change(tenantId, { plan: 'small' }, 'test')
   await gateway.catchUp()
   const { data } = await ask('usage')
   t.match(data, { plan: 'small', limit: 2, used: 5, overage: 3 })

@@ -16,7 +16,7 @@ export async function invitationRoutes (scope: FastifyInstance, parts: Dashboard
   const { control } = parts
   const show = async (reply: FastifyReply, token: string, typed: Typed = {}): Promise<FastifyReply> => {
     const invitation = await find(control, token)
-    const organization = invitation.tenantId === undefined ? undefined : (await control.findOrganization(invitation.tenantId)).name
+    const organization = invitation.tenantId === undefined ? undefined : (await control.organizations.find(invitation.tenantId)).name
     return await reply.page(title, <InvitationPage action={`/dashboard/invitations/${token}`} invitation={invitation} organization={organization} csrf={reply.generateCsrf()} {...typed} />)
   }
   scope.get<{ Params: Link }>('/invitations/:token', async ({ params: { token } }, reply) => await show(reply, token))

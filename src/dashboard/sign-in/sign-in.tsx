@@ -88,7 +88,7 @@ async function showChoices (request: FastifyRequest, reply: FastifyReply, { cont
   const members = await Promise.all((request.session.opened ?? []).map(opened => control.members.findOpened(opened)))
   const offers: OfferedMember[] = []
   for (const member of members) {
-    if (member !== undefined) offers.push({ member, organization: member.tenantId === undefined ? undefined : await control.findOrganization(member.tenantId) })
+    if (member !== undefined) offers.push({ member, organization: member.tenantId === undefined ? undefined : await control.organizations.find(member.tenantId) })
   }
   if (offers.length === 0) return reply.redirect('/dashboard/sign-in', 303)
   return await reply.page('Choose an organization', <ChoicePage csrf={reply.generateCsrf()} next={next} offers={offers} />)
