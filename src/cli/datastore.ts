@@ -7,7 +7,7 @@ import type { Config } from '../config.js'
 import { DatabaseUnavailable } from '../control/database-unavailable.js'
 import { ControlRefused } from '../control/refused.js'
 import { Failure } from '../envelope/failures.js'
-import { nearest } from '../envelope/nearest.js'
+import { suggestion } from '../envelope/nearest.js'
 import { Closers } from '../service/closers.js'
 import { datastoreNames, isSandbox, openDatastore, sandboxFile } from '../service/datastores.js'
 import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
@@ -56,8 +56,7 @@ function atUrl (command: Command, url: string): HttpBackend {
 function knownName (command: Command, config: Config, name: string): string {
   const names = datastoreNames(config)
   if (!names.includes(name)) {
-    const meant = nearest(name, names)
-    command.error(`error: no datastore has this name${meant === undefined ? '.' : `; did you mean ${meant}?`} The configuration has: ${names.join(', ')}.`, { exitCode: 2 })
+    command.error(`error: no datastore has this name${suggestion(name, names, '.')} The configuration has: ${names.join(', ')}.`, { exitCode: 2 })
   }
   if (isSandbox(config, name) && !existsSync(sandboxFile(config, name))) {
     command.error(`error: the datastore ${name} has no URL and its sandbox is empty; is CLINIGATE_DATA the gateway's data directory?`, { exitCode: 2 })
@@ -87,8 +86,7 @@ export function typesOf (text: string): string[] {
   return text.split(',').map(type => {
     if (isTenantType(type)) return type
     if (resourceTypes.has(type)) throw new InvalidArgumentError(`Records of the type ${type} cannot belong to one tenant.`)
-    const meant = nearest(type, [...resourceTypes])
-    throw new InvalidArgumentError(`FHIR R4 has no such resource type${meant === undefined ? '' : `; did you mean ${meant}?`}`)
+    throw new InvalidArgumentError(`FHIR R4 has no such resource type${suggestion(type, [...resourceTypes])}`)
   })
 }
 

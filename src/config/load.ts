@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { configSchema, plansSchema, type Config, type Plans } from '../config.js'
-import { nearest } from '../envelope/nearest.js'
+import { didYouMean, nearest } from '../envelope/nearest.js'
 import { applyEnvironment, knownVariables, type Environment } from './environment.js'
 import { mistakesOf } from './mistakes.js'
 import { ruleMistakes } from './rules.js'
@@ -61,7 +61,7 @@ function misnamedVariables (environment: Environment): string[] {
   return Object.keys(environment).filter(name => !knownVariables.includes(name)).flatMap(name => {
     const isOurs = name.startsWith('CLINIGATE_')
     const meant = isOurs ? nearest(name, knownVariables) : misspelt(name, environment)
-    return isOurs || meant ? [`${name}: no such variable${meant ? `; did you mean ${meant}?` : ''}`] : []
+    return isOurs || meant ? [`${name}: no such variable${didYouMean(meant)}`] : []
   })
 }
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { TSchema } from 'typebox'
-import { nearest } from '../envelope/nearest.js'
+import { didYouMean, nearest } from '../envelope/nearest.js'
 
 /** A setting that has not its form, by its path joined with `.`, and what is wrong. */
 export interface FormMistake { readonly path: string, readonly sentence: string }
@@ -62,7 +62,7 @@ const demands: Readonly<Record<string, (params: Record<string, unknown>) => stri
 
 function unknownName ({ params, parentSchema }: ErrorObject, path: string): string {
   const meant = nearest(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))
-  return `${join(path, params.additionalProperty)}: no such setting${meant ? `; did you mean ${join(path, meant)}?` : ''}`
+  return `${join(path, params.additionalProperty)}: no such setting${didYouMean(meant && join(path, meant))}`
 }
 
 function join (path: string, name: string): string {

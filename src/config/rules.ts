@@ -1,5 +1,5 @@
 import type { Config } from '../config.js'
-import { nearest } from '../envelope/nearest.js'
+import { suggestion } from '../envelope/nearest.js'
 import { readSecretBytes } from './cursor-secret.js'
 import { readConnection } from './datastore-connection.js'
 import type { Environment } from './environment.js'
@@ -58,10 +58,7 @@ function routingMistakes ({ datastores, routing }: Config): string[] {
   if (routing.live !== 'live') named.push(['routing.live', routing.live])
   return named
     .filter(([, name]) => !Object.hasOwn(datastores, name))
-    .map(([setting, name]) => {
-      const meant = nearest(name, Object.keys(datastores))
-      return `${setting}: names no entry in datastores${meant ? `; did you mean ${meant}?` : ''}`
-    })
+    .map(([setting, name]) => `${setting}: names no entry in datastores${suggestion(name, Object.keys(datastores))}`)
 }
 
 function cursorMistakes ({ cursor }: Config): string[] {

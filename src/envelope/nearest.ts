@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein'
 
-/** The known name that a misspelt one most likely meant; undefined when none is near, or none within `mostEdits` changes of a character. What a message shows is a name of ours, never the client's. */
+/** The known name that is most like a misspelt one. Undefined if none is similar, or none is within `mostEdits` single-character edits. */
 export function nearest (name: string, known: readonly string[], mostEdits = Infinity): string | undefined {
   // The cost is the product of both lengths, and a client chooses one of them.
   const wanted = name.slice(0, 64).toLowerCase()
@@ -11,8 +11,12 @@ export function nearest (name: string, known: readonly string[], mostEdits = Inf
   return ranked[0] && ranked[0].edits <= furthest ? ranked[0].candidate : undefined
 }
 
-/** What a message about an unknown name ends with: the {@link nearest} known one, or else `otherwise`. */
+/** The end of a message about an unknown name: suggests the {@link nearest} known name, or else is `otherwise`. It never contains the unknown name, which may be a value or a secret. */
 export function suggestion (name: string, known: readonly string[], otherwise = ''): string {
-  const meant = nearest(name, known)
-  return meant === undefined ? otherwise : `; the nearest is ${meant}`
+  return didYouMean(nearest(name, known), otherwise)
+}
+
+/** The {@link suggestion} of a name that the caller has chosen. */
+export function didYouMean (meant: string | undefined, otherwise = ''): string {
+  return meant === undefined ? otherwise : `; did you mean ${meant}?`
 }

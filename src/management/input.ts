@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { TSchema } from 'typebox'
 import { Failure, fieldIssue, type Issue } from '../envelope/failures.js'
-import { nearest } from '../envelope/nearest.js'
+import { suggestion } from '../envelope/nearest.js'
 import { pairsIn, printable } from '../envelope/query.js'
 import { isMoment } from '../iso-time.js'
 
@@ -50,8 +50,7 @@ function issuesOf (validate: ValidateFunction, whole: string): Issue[] {
 }
 
 function unknownField ({ params, parentSchema }: ErrorObject, path: string): Issue {
-  const meant = nearest(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))
-  return fieldIssue(join(path, printable(params.additionalProperty)), `no such field${meant ? `; did you mean ${meant}?` : ''}`)
+  return fieldIssue(join(path, printable(params.additionalProperty)), `no such field${suggestion(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))}`)
 }
 
 function demand ({ keyword, params, message, parentSchema }: ErrorObject): string {

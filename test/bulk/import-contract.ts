@@ -50,7 +50,7 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
     const { results } = await client.run(lines)
     t.match(results, [
       { status: 'created' },
-      { status: 'failed', code: 'VALIDATION_ERROR', field: 'Patient.birthdate', message: /nearest is birthDate/ },
+      { status: 'failed', code: 'VALIDATION_ERROR', field: 'Patient.birthdate', message: /did you mean birthDate\?/ },
       { status: 'failed', code: 'VALIDATION_ERROR', field: 'Patient.birthDate', message: /expected a date/ },
       { status: 'failed', code: 'VALIDATION_ERROR', field: 'Patient.gender', message: /not an array/ },
       { status: 'created' }

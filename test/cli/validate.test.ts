@@ -13,7 +13,7 @@ t.test('valid records end with 0, a faulty one with 1, each named by its line an
   t.strictSame(out.split('\n'), [
     'line 2: birthDate: expected a date such as 1990-03-14, 1990-03 or 1990',
     'line 3: firstName: is required',
-    'line 3: firstNam: no such field; the nearest is firstName',
+    'line 3: firstNam: no such field; did you mean firstName?',
     '3 records checked, 2 invalid.',
     ''
   ])
@@ -91,9 +91,9 @@ t.test('an input without a record is faulty', async t => {
   for (const input of ['', '\n\r\n  ']) t.match(await validate(['patients', '-'], [input]), { code: 1, out: 'The input contains no records.\n' })
 })
 
-t.test('what is not understood ends with 2: an unknown resource names the nearest, a file that cannot be read says why', async t => {
+t.test('what is not understood ends with 2: an unknown resource gets the nearest suggested, a file that cannot be read says why', async t => {
   const folder = t.testdir({ 'patients.json': ada })
-  t.match(await clinigate(['patiens', '-']), { code: 2, out: '', err: /No such resource; the nearest is patients\./ })
+  t.match(await clinigate(['patiens', '-']), { code: 2, out: '', err: /No such resource; did you mean patients\?/ })
   t.match(await validate(['Patient']), { code: 2 })
   t.match(await validate(['patients']), { code: 2, err: /missing required argument 'file'/ })
   t.match(await validate(['patients', join(folder, 'none.json')]), { code: 2, out: '', err: 'error: the file cannot be read: it does not exist\n' })

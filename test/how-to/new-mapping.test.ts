@@ -46,7 +46,7 @@ t.test('a type that R4 does not know, or that has its mapping, is refused with w
   const registry = readFileSync(join(root, 'src/mappings/registry.ts'), 'utf8')
   const cases: Array<[RegExp, ...string[]]> = [
     [/Name a resource type of R4/],
-    [/no resource type with this name; the nearest is Procedure/, 'Procedur'],
+    [/no resource type with this name; did you mean Procedure\?/, 'Procedur'],
     [/no resource type/, 'Bundle'],
     [/Patient has its mapping already: src\/mappings\/resources\/patients\.ts/, 'Patient'],
     [/already there; choose another path/, open[0]!, '--path', 'patients'],

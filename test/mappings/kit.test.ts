@@ -200,7 +200,7 @@ const secret = 'secret-7f3a'
 /** Bodies with one mistake each: what the issue names, and what it says. */
 const mistakes: ReadonlyArray<readonly [sent: Record<string, unknown>, expression: string, says: RegExp, code?: string]> = [
   [{ firstName: undefined }, 'firstName', /is required/, 'required'],
-  [{ gendr: secret }, 'gendr', /no such field; the nearest is gender/, 'structure'],
+  [{ gendr: secret }, 'gendr', /no such field; did you mean gender\?/, 'structure'],
   [{ [`${secret} x`]: 1 }, '(unknown)', /no such field/, 'structure'],
   [{ fullName: secret }, 'fullName', /read-only/, 'business-rule'],
   [{ id: secret }, 'id', /read-only/, 'business-rule'],
@@ -212,7 +212,7 @@ const mistakes: ReadonlyArray<readonly [sent: Record<string, unknown>, expressio
   [{ middleName: 'x'.repeat(1001) }, 'middleName', /at most 1000 characters/],
   [{ identifiers: [] }, 'identifiers', /at least one item/],
   [{ identifiers: [{ value: 'a' }, { system: secret }] }, 'identifiers[1].value', /is required here/, 'required'],
-  [{ identifiers: [{ value: 'a', usee: secret }] }, 'identifiers[0].usee', /no such field; the nearest is use/],
+  [{ identifiers: [{ value: 'a', usee: secret }] }, 'identifiers[0].usee', /no such field; did you mean use\?/],
   [{ maritalStatus: ' ' }, 'maritalStatus', /expected text, without leading or trailing spaces or line breaks/],
   [{ identifiers: { value: 7 } }, 'identifiers.value', /expected text/],
   [{ maritalStatus: { system: 'a b', code: 'M' } }, 'maritalStatus.system', /expected a URI/],

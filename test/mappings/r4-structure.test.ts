@@ -18,10 +18,10 @@ const patient = (elements: FhirElement): string[] => faults({ resourceType: 'Pat
 const observation = (elements: FhirElement): string[] => faults({ resourceType: 'Observation', ...elements })
 
 t.test('an element that R4 does not have there is refused by its place, with the nearest that it has', async t => {
-  t.strictSame(patient({ birthdate: '1970-01-01' }), ['Patient.birthdate: FHIR R4 has no such element here; the nearest is birthDate'])
+  t.strictSame(patient({ birthdate: '1970-01-01' }), ['Patient.birthdate: FHIR R4 has no such element here; did you mean birthDate?'])
   t.strictSame(patient({ name: [{}, { familyName: 'x' }] }), ['Patient.name[1].familyName: FHIR R4 has no such element here'])
   t.strictSame(patient({ contact: [{ name: { given: ['x'], firstName: 'x' } }] }), ['Patient.contact[0].name.firstName: FHIR R4 has no such element here'])
-  t.strictSame(patient({ contained: [{ resourceType: 'Organization', nmae: 'x' }] }), ['Patient.contained[0].nmae: FHIR R4 has no such element here; the nearest is name'])
+  t.strictSame(patient({ contained: [{ resourceType: 'Organization', nmae: 'x' }] }), ['Patient.contained[0].nmae: FHIR R4 has no such element here; did you mean name?'])
   t.strictSame(patient({ extension: [{ url: 'x', valueText: 'x' }] }).length, 1)
   t.strictSame(patient({ name: [{ resourceType: 'HumanName' }] }).length, 1)
   t.strictSame(observation({ value: 'x' }).length, 1, 'a choice needs its type')

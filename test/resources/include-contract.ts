@@ -175,7 +175,7 @@ export async function includeContract (t: Test, fhirUrl: string): Promise<void> 
       t.notMatch(message, /nonsense/i)
     }
     t.equal(backend.seen.length, 0)
-    t.match((await send('GET', `patients/${id}?include=encounter`)).message, /nearest is encounters/)
+    t.match((await send('GET', `patients/${id}?include=encounter`)).message, /did you mean encounters\?/)
     t.equal((await send('POST', 'patients?include=encounters', { firstName: 'A', lastName: 'B' })).status, 400)
     t.equal((await send('GET', 'patients?include=encounters')).status, 400)
   })

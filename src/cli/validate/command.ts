@@ -41,7 +41,7 @@ const { default: longest } = configSchema.properties.limits.properties.bodyBytes
 function mappingOf (path: string): Mapping {
   const mapping = mappings.find(mapping => mapping.path === path)
   if (mapping !== undefined) return mapping
-  throw new InvalidArgumentError(`No such resource${suggestion(path, mappings.map(mapping => mapping.path))}.`)
+  throw new InvalidArgumentError(`No such resource${suggestion(path, mappings.map(mapping => mapping.path), '.')}`)
 }
 
 const reasons: Readonly<Record<string, string>> = { ENOENT: 'it does not exist', EACCES: 'you do not have permission', EISDIR: 'it is a directory' }

@@ -29,7 +29,7 @@ function readArguments () {
   const { values, positionals: [type = ''] } = readOrRefuse()
   if (!resourceTypes.has(type)) {
     const [nearest] = [...resourceTypes.keys()].sort((a, b) => distance(type, a) - distance(type, b))
-    refuse(type === '' ? 'Name a resource type of R4: npm run new-mapping -- Flag' : `R4 has no resource type with this name; the nearest is ${nearest}.`)
+    refuse(type === '' ? 'Name a resource type of R4: npm run new-mapping -- Flag' : `R4 has no resource type with this name; did you mean ${nearest}?`)
   }
   const path = values.path ?? pathOf(type)
   if (!/^[a-z]+(?:-[a-z]+)*$/.test(path)) refuse('Write the path in lower case, with hyphens between its words: --path related-persons')
