@@ -52,8 +52,8 @@ function isReadable ({ headers, body }: BackendAnswer): boolean {
   return body === '' || (encoding === 'identity' && /^application\/(?:[\w.-]+\+)?json(?:\+fhir)?\s*(?:;|$)/i.test(String(headers['content-type'])))
 }
 
-function unavailable (seconds: number, cause: unknown): Failure {
-  return new Failure('BACKEND_UNAVAILABLE', { headers: { 'retry-after': String(seconds) }, cause })
+function unavailable (retryAfterSeconds: number, cause: unknown): Failure {
+  return new Failure('BACKEND_UNAVAILABLE', { retryAfterSeconds, cause })
 }
 
 function uncertain (request: BackendRequest, code: FailureCode, cause: unknown): Failure {

@@ -3,7 +3,6 @@ import type { FastifyBaseLogger } from 'fastify'
 import { backoff } from '../backoff.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
-import { sayWhen } from '../envelope/say-when.js'
 import type { Claimed, JobChange, Jobs } from '../jobs/job.js'
 import { Loop } from '../loop.js'
 import type { Spool } from './spool/files.js'
@@ -171,10 +170,10 @@ export class RunningJob {
     await jobs.release(lease, { afterMs })
   }
 
-  async #fail ({ code, message, status, cause }: Failure): Promise<void> {
+  async #fail ({ code, lastingMessage: message, status, cause }: Failure): Promise<void> {
     this.#log.warn({ code, ...status >= 500 && { err: cause } }, 'a bulk job failed')
     const { jobs, leaseMs } = this.#parts
-    const saved = await jobs.save(this.#claimed.lease, { end: { status: 'failed', failure: { code, message: sayWhen(message) } } }, leaseMs)
+    const saved = await jobs.save(this.#claimed.lease, { end: { status: 'failed', failure: { code, message } } }, leaseMs)
     if (saved === 'lost') return
     await this.#deleteLeftovers()
     if (saved === 'cancelled') await jobs.release(this.#claimed.lease)

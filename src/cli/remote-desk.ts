@@ -1,8 +1,6 @@
 import { request } from 'undici'
 import type { Desk } from '../control/desk.js'
 import { ControlRefused } from '../control/refused.js'
-import { sayWhen } from '../envelope/say-when.js'
-import { retryAfterOf } from './retry-after.js'
 
 /** What commands do at a desk, here or at a control plane elsewhere. */
 export type CommandDesk = Pick<Desk, 'listOrganizations' | 'createOrganization' | 'changeOrganization' |
@@ -50,7 +48,7 @@ async function send<T> ({ url, token }: RemotePlace, method: 'GET' | 'POST' | 'P
   const read = await answer.body.json().catch(() => undefined) as { data?: T, message?: string, issues?: ReadonlyArray<{ diagnostics: string }> } | undefined
   if (answer.statusCode < 300 && read?.data !== undefined) return read.data
   if (typeof read?.message !== 'string') throw new Error(`the server at the control plane's URL is not a control plane (status ${answer.statusCode}); check CONTROL_URL`)
-  const says = sayWhen(read.message, retryAfterOf(answer)) + (answer.statusCode === 401 ? ' Commands take it from the variable CONTROL_TOKEN.' : '')
+  const says = read.message + (answer.statusCode === 401 ? ' Commands take it from the variable CONTROL_TOKEN.' : '')
   throw new ControlRefused('invalid', [says, ...(read.issues ?? []).map(issue => `  - ${issue.diagnostics}`)].join('\n'))
 }
 

@@ -9,8 +9,8 @@ const retryAfterSeconds = 5
 export class DatabaseUnavailable extends Failure {
   constructor (readonly remedy: string) {
     super('BACKEND_UNAVAILABLE', {
-      message: 'The control plane cannot reach its database. Try again after the time in Retry-After.',
-      headers: { 'retry-after': String(retryAfterSeconds) },
+      message: 'The control plane cannot reach its database.',
+      retryAfterSeconds,
       cause: new Error(remedy)
     })
     this.name = 'DatabaseUnavailable'

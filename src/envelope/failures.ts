@@ -31,13 +31,13 @@ export const catalog = {
   RANGE_NOT_SATISFIABLE: { status: 416, issueType: 'invalid', title: 'Range not satisfiable', remedy: 'Request a range that starts within the file. Content-Range gives the file\'s length.' },
   VALIDATION_ERROR: { status: 422, issueType: 'invalid', title: 'Validation error', remedy: 'Correct the fields listed in issues.' },
   IDEMPOTENCY_KEY_REUSED: { status: 422, issueType: 'duplicate', title: 'Idempotency key reused', remedy: 'Use a new Idempotency-Key for a different request.' },
-  RATE_LIMITED: { status: 429, issueType: 'throttled', title: 'Rate limited', remedy: 'Try again after the time in Retry-After.' },
+  RATE_LIMITED: { status: 429, issueType: 'throttled', title: 'Rate limited', remedy: 'Try again later.' },
   MONTHLY_QUOTA_EXCEEDED: { status: 429, issueType: 'throttled', title: 'Monthly quota exceeded', remedy: 'Turn on overage in the dashboard if the plan has it, choose a larger plan, or wait for the next month.' },
   SANDBOX_QUOTA_EXCEEDED: { status: 429, issueType: 'throttled', title: 'Sandbox quota exceeded', remedy: 'Choose a larger plan, or wait for the next month.' },
   INTERNAL_ERROR: { status: 500, issueType: 'exception', title: 'Internal error', remedy: 'Try again. If the error persists, report the requestId.' },
   NOT_IMPLEMENTED: { status: 501, issueType: 'not-supported', title: 'Not implemented', remedy: 'This gateway does not offer this operation yet.' },
   BACKEND_ERROR: { status: 502, issueType: 'transient', title: 'Backend error', remedy: 'Try again. If the error persists, report the requestId.' },
-  BACKEND_UNAVAILABLE: { status: 503, issueType: 'transient', title: 'Backend unavailable', remedy: 'Try again after the time in Retry-After.' },
+  BACKEND_UNAVAILABLE: { status: 503, issueType: 'transient', title: 'Backend unavailable', remedy: 'Try again later.' },
   BACKEND_TIMEOUT: { status: 504, issueType: 'timeout', title: 'Backend timeout', remedy: 'Before you repeat a change, check whether it was made.' }
 } as const satisfies Record<string, CatalogEntry>
 
@@ -56,8 +56,10 @@ export interface Issue {
 }
 
 export interface FailureDetails {
-  /** What to do, in place of the catalog's remedy. Never a value that was sent or stored. */
+  /** What to do, instead of the catalog's remedy. Never contains a value that was sent or stored. */
   readonly message?: string
+  /** When to try again. The header Retry-After has this number, and the message ends with it. */
+  readonly retryAfterSeconds?: number | undefined
   readonly issues?: readonly Issue[]
   readonly headers?: Readonly<Record<string, string>>
   /** For the log alone. */
@@ -70,15 +72,25 @@ export class Failure extends Error {
   readonly title: string
   readonly issues: readonly Issue[]
   readonly headers: Readonly<Record<string, string>>
+  /** The message without a number of seconds, for a reader who sees it much later, such as that of a failed job. */
+  readonly lastingMessage: string
 
   constructor (readonly code: FailureCode, details: FailureDetails = {}) {
-    super(details.message ?? catalog[code].remedy, { cause: details.cause })
+    const { retryAfterSeconds: seconds } = details
+    super(messageOf(code, details, `Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`), { cause: details.cause })
     this.name = 'Failure'
     this.status = catalog[code].status
     this.title = catalog[code].title
     this.issues = details.issues ?? []
-    this.headers = details.headers ?? {}
+    this.headers = { ...seconds !== undefined && { 'retry-after': String(seconds) }, ...details.headers }
+    this.lastingMessage = messageOf(code, details, 'Try again later.')
   }
+}
+
+/** @param advice ends the message of a failure that has a time to try again */
+function messageOf (code: FailureCode, { message, retryAfterSeconds }: FailureDetails, advice: string): string {
+  if (retryAfterSeconds === undefined) return message ?? catalog[code].remedy
+  return message === undefined ? advice : `${message} ${advice}`
 }
 
 /** The issue of one field, as a 422 or a 400 lists it. */

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuditEntry } from '../audit-log/entry.js'
-import { catalog, Failure } from '../envelope/failures.js'
+import { catalog, Failure, type FailureDetails } from '../envelope/failures.js'
 import type { JobOwner } from '../jobs/job.js'
 import type {} from '../keys/authenticate.js'
 import type { Access } from '../tenant-guard/guard.js'
@@ -19,6 +19,8 @@ export interface Accounts {
   readonly namesShown: boolean
 }
 
+const retryAfterSeconds = 5
+
 /** Absent if accesses are not recorded. */
 export interface AuditAccessesOptions { readonly accounts?: Accounts }
 
@@ -30,7 +32,7 @@ export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) 
   if (accounts === undefined) return
   app.decorateRequest('accesses')
   app.addHook('onRequest', async request => {
-    if (accounts.isRequired && accounts.isFailing()) throw unwritten('Nothing was done, because the access audit log cannot be written at the moment. Try again after the time in Retry-After.')
+    if (accounts.isRequired && accounts.isFailing()) throw unwritten({ message: 'Nothing was done, because the access audit log cannot be written at the moment.', retryAfterSeconds })
     request.accesses = []
   })
   app.addHook('onSend', async (request, reply, payload) => {
@@ -45,14 +47,14 @@ export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) 
     }
     await written.catch(error => {
       if (payload instanceof Readable) payload.destroy()
-      throw unwritten(catalog.BACKEND_TIMEOUT.remedy, error)
+      throw unwritten({ message: catalog.BACKEND_TIMEOUT.remedy, headers: { 'retry-after': String(retryAfterSeconds) }, cause: error })
     })
     return payload
   })
 }, { name: 'audit-accesses', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
 
-function unwritten (message: string, cause?: unknown): Failure {
-  return new Failure('BACKEND_UNAVAILABLE', { message, headers: { 'retry-after': '5' }, cause: cause ?? 'the access audit log cannot be written' })
+function unwritten (details: FailureDetails): Failure {
+  return new Failure('BACKEND_UNAVAILABLE', { cause: 'the access audit log cannot be written', ...details })
 }
 
 function entriesOf (request: FastifyRequest, { statusCode: status }: FastifyReply, accesses: readonly Access[], namesShown: boolean): AuditEntry[] {

@@ -53,7 +53,7 @@ export async function health (scope: FastifyInstance, { version, checks, now, re
 }
 
 function notReady (): Failure {
-  return new Failure('BACKEND_UNAVAILABLE', { message: 'This process accepts no requests at the moment. Send them to another one, or try again after the time in Retry-After.', headers: { 'retry-after': '5' } })
+  return new Failure('BACKEND_UNAVAILABLE', { message: 'This process accepts no requests at the moment. Send them to another one, or wait.', retryAfterSeconds: 5 })
 }
 
 /** What all checks say now. */

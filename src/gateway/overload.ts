@@ -38,8 +38,8 @@ export const overload = fp<OverloadOptions>(async (app, { overload, readiness })
 
 function tooMuch (): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {
-    message: 'The service is overloaded. Try again after the time in Retry-After.',
-    headers: { 'retry-after': '2' },
+    message: 'The service is overloaded.',
+    retryAfterSeconds: 2,
     cause: { reason: 'the process is overloaded' }
   })
 }

@@ -153,8 +153,8 @@ function noted<T> (note: () => T): T {
   } catch (error) {
     if (!(error instanceof Database.SqliteError)) throw error
     throw new Failure('BACKEND_UNAVAILABLE', {
-      message: 'Nothing was done, because the Idempotency-Key cannot be stored at the moment. Try again after the time in Retry-After.',
-      headers: { 'retry-after': '5' },
+      message: 'Nothing was done, because the Idempotency-Key cannot be stored at the moment.',
+      retryAfterSeconds: 5,
       cause: error
     })
   }
@@ -162,7 +162,7 @@ function noted<T> (note: () => T): T {
 
 function underWay (): Failure {
   return new Failure('CONFLICT', {
-    message: 'The first request with this Idempotency-Key is still being processed. Try again after the time in Retry-After.',
-    headers: { 'retry-after': '1' }
+    message: 'The first request with this Idempotency-Key is still being processed.',
+    retryAfterSeconds: 1
   })
 }

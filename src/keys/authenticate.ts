@@ -8,7 +8,7 @@ import type { Caller } from './caller.js'
 import type { KeyRecord, Replica } from './replica.js'
 import { hashSecret, readSecret } from './secret.js'
 
-const retryAfterSeconds = '5'
+const retryAfterSeconds = 5
 
 /** Where keys are validated; `null` lets a copy of any age serve. */
 interface AuthenticatorParts {
@@ -52,8 +52,8 @@ export function isFresh (syncedAt: Date | undefined, now: Date, maxStalenessMinu
 function requireFresh (syncedAt: Date | undefined, now: Date, maxStalenessMinutes: number | null): void {
   if (isFresh(syncedAt, now, maxStalenessMinutes)) return
   throw new Failure('BACKEND_UNAVAILABLE', {
-    message: 'Keys cannot be checked at the moment. Try again after the time in Retry-After.',
-    headers: { 'retry-after': retryAfterSeconds },
+    message: 'Keys cannot be checked at the moment.',
+    retryAfterSeconds,
     cause: syncedAt === undefined ? 'the local key copy is still being built' : `the local key copy is too old: ${syncedAt.toISOString()}`
   })
 }

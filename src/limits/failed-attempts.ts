@@ -19,8 +19,8 @@ export async function failedAttempts (scope: FastifyInstance, { failedAttemptsPe
     const counted = await count(request)
     if (counted.isAllowed || !counted.isExceeded) return
     throw new Failure('RATE_LIMITED', {
-      message: 'Send a valid key. Too many requests without one came from this address; try other keys only after the time in Retry-After.',
-      headers: { 'retry-after': String(counted.ttlInSeconds) }
+      message: 'Send a valid key. Too many requests without one came from this address.',
+      retryAfterSeconds: counted.ttlInSeconds
     })
   }
 }

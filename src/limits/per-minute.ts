@@ -31,7 +31,7 @@ export const perMinute = fp<PerMinuteOptions>(async (app, { plans, shared, windo
       const counted = await count(request, isCrowded ? { increment: false } : undefined)
       if (counted.isAllowed) throw new Error('the rate limiter has no allow list')
       request.rate = { limit: counted.max, remaining: counted.remaining, resetSeconds: counted.ttlInSeconds, windowSeconds }
-      if (counted.isExceeded) throw new Failure('RATE_LIMITED', { headers: { 'retry-after': String(counted.ttlInSeconds) } })
+      if (counted.isExceeded) throw new Failure('RATE_LIMITED', { retryAfterSeconds: counted.ttlInSeconds })
     }
     if (isCrowded) throw new Failure('RATE_LIMITED', crowded)
   })

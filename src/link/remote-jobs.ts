@@ -5,7 +5,7 @@ import { LinkFailed } from './failed.js'
 import { isJobAnswer, type JobAnswer } from './job-messages.js'
 import { notUnderstood } from './messages.js'
 
-const retryAfterSeconds = '5'
+const retryAfterSeconds = 5
 
 /**
  * The jobs of a control plane in another process; `post` sends a message to a path below the link's and gives the answer's text.
@@ -46,8 +46,8 @@ const alone = ({ tenantId, mode }: JobScope): JobScope => ({ tenantId, mode })
 
 function unreachable (cause: unknown): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {
-    message: 'The control plane, which stores the bulk jobs, cannot be reached. Try again after the time in Retry-After. All other requests are served meanwhile.',
-    headers: { 'retry-after': retryAfterSeconds },
+    message: 'The control plane, which stores the bulk jobs, cannot be reached. All other requests are served meanwhile.',
+    retryAfterSeconds,
     cause
   })
 }

@@ -142,10 +142,10 @@ export class RenewedAuthorization implements Authorization {
   }
 
   #unavailable (at: number): Failure {
-    const seconds = Math.max(1, Math.ceil((this.#nextTryAt - at) / 1_000))
+    const retryAfterSeconds = Math.max(1, Math.ceil((this.#nextTryAt - at) / 1_000))
     // Not as `status`, which would be taken for one of the datastore.
     const { status: tokenServerStatus, code } = this.#trouble?.facts ?? {}
     const cause = { reason: this.#trouble?.reason, ...code !== undefined && { code }, ...tokenServerStatus !== undefined && { tokenServerStatus } }
-    return new Failure('BACKEND_UNAVAILABLE', { headers: { 'retry-after': String(seconds) }, cause })
+    return new Failure('BACKEND_UNAVAILABLE', { retryAfterSeconds, cause })
   }
 }

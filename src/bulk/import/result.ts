@@ -22,7 +22,7 @@ export interface Result {
 const mostTold = 5
 
 /** A failure as the result of a line. */
-export function failed ({ code, message, issues }: Failure): Result {
+export function failed ({ code, lastingMessage: message, issues }: Failure): Result {
   const says = issues.length === 0 ? message : issues.slice(0, mostTold).map(({ diagnostics }) => diagnostics).join('; ')
   const field = issues[0]?.expression?.[0]
   return { status: 'failed', code, message: issues.length > mostTold ? `${says}; and ${issues.length - mostTold} more` : says, ...field !== undefined && { field } }

@@ -1,13 +1,13 @@
 import { Failure } from '../../envelope/failures.js'
 import { FinalFailure } from '../work.js'
 
-const retryAfterSeconds = '60'
+const retryAfterSeconds = 60
 
 /** There is no room for files of bulk jobs: ours to mend, so a job waits and a client tries again. */
 export function noRoom (cause: unknown): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {
-    message: 'The gateway has no disk space for bulk jobs at the moment. Try again after the time in Retry-After. Jobs that have started continue automatically.',
-    headers: { 'retry-after': retryAfterSeconds },
+    message: 'The gateway has no disk space for bulk jobs at the moment. Jobs that have started continue automatically.',
+    retryAfterSeconds,
     cause
   })
 }
@@ -18,7 +18,7 @@ const howToMakeRoom = 'Wait for jobs to end, cancel some with DELETE /v1/bulk/jo
 export function tooMuchHeld (most: number): Failure {
   return new Failure('RATE_LIMITED', {
     message: `The files of your organization's bulk jobs would take up more than ${most} bytes. ${howToMakeRoom}`,
-    headers: { 'retry-after': retryAfterSeconds }
+    headers: { 'retry-after': String(retryAfterSeconds) }
   })
 }
 

@@ -5,7 +5,7 @@ import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { longPatienceMs, pauseAfter, Refused, refusalOf, type Gateway } from './gateway.js'
 import { Trouble } from './trouble.js'
-import { retryAfterOf } from '../retry-after.js'
+import { retryAfterOf } from './retry-after.js'
 
 /** A file of an export, and where it is to be. */
 interface Download {

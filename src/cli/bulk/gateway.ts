@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { request, type Dispatcher } from 'undici'
-import { sayWhen } from '../../envelope/say-when.js'
-import { retryAfterOf } from '../retry-after.js'
+import { retryAfterOf } from './retry-after.js'
 import { Trouble } from './trouble.js'
 
 /** Where a gateway is, and the key that asks. */
@@ -114,8 +113,7 @@ export async function refusalOf (answer: Dispatcher.ResponseData): Promise<Refus
   const read = await answer.body.json().catch(() => undefined) as { message?: unknown, issues?: ReadonlyArray<{ diagnostics: string, expression?: readonly string[] }> } | undefined
   if (typeof read?.message !== 'string') return notAGateway(answer)
   const lines = (read.issues ?? []).map(({ diagnostics, expression: [field] = [] }) => `\n  - ${field === undefined ? '' : `${field}: `}${diagnostics}`)
-  const retryAfter = retryAfterOf(answer)
-  return new Refused(sayWhen(read.message, retryAfter) + lines.join(''), answer.statusCode, retryAfter)
+  return new Refused(read.message + lines.join(''), answer.statusCode, retryAfterOf(answer))
 }
 
 const notAGateway = (answer: Dispatcher.ResponseData): Refused =>
