@@ -4,16 +4,16 @@ import { amountOf } from '../limits/overage.js'
 import { ControlRefused } from './refused.js'
 import type { Tables } from './tables.js'
 
-/** What was used and what it costs; amounts are exact decimals such as `12.345`. */
+/** Usage and its cost. Amounts are exact decimals in USD, such as `12.345`. */
 interface Charge {
-  /** Live requests that counted. */
+  /** Live requests that count against the monthly quota. */
   readonly counted: number
-  /** Those of them that came past the allowance, as was decided when each came in. */
+  /** Those above the quota, as decided when each request arrived. */
   readonly overage: number
   readonly amount: string
 }
 
-/** What an organization owes for a month, in UTC, down to the hour; hours without a request are left out. */
+/** What an organization owes for a month in UTC, by hour. Hours without requests are absent. */
 export interface Bill extends Charge {
   readonly tenantId: string
   /** `2030-01` */
@@ -22,7 +22,7 @@ export interface Bill extends Charge {
   readonly hours: ReadonlyArray<Charge & { readonly hour: string }>
 }
 
-/** The bill of a month; test traffic is never on it. @throws {ControlRefused} for a month that is none */
+/** The bill of a month. It never contains test requests. @throws {ControlRefused} if `month` is not a month */
 export async function billOf (db: Kysely<Tables>, tenantId: string, month: string): Promise<Bill> {
   if (!isMonth(month)) throw new ControlRefused('invalid', 'Use the form 2030-01 for a month.')
   const rows = await db.selectFrom('usageHours')
@@ -35,7 +35,7 @@ export async function billOf (db: Kysely<Tables>, tenantId: string, month: strin
   return { tenantId, month, currency: 'USD', ...charge(sum('counted'), sum('overage')), hours }
 }
 
-/** A bill for a spreadsheet: a line an hour and one for the whole, RFC 4180. */
+/** The bill as CSV (RFC 4180): one line per hour and one for the total. */
 export function billCsv ({ month, hours, ...whole }: Bill): string {
   const line = (name: string, { counted, overage, amount }: Charge) => [name, counted, overage, amount].join(',')
   return ['hour,counted,overage,amount_usd', ...hours.map(({ hour, ...charge }) => line(hour, charge)), line(month, whole), ''].join('\r\n')

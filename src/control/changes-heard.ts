@@ -1,23 +1,23 @@
-/** How one listener hears that the control database was changed, by this process or another one. */
+/** A listener for changes to the control database, by this process or another. */
 export interface ChangesHeard {
   /**
-   * Resolves when there may be something new since it last resolved, or since the listening began, and after this time at
-   * the latest. Whoever begins to listen and then looks misses nothing. Rejects when the signal is aborted.
+   * Resolves when there may be changes since it last resolved, or since listening started, and after this time at
+   * the latest. A caller that starts listening before it reads misses nothing. Rejects when the signal is aborted.
    */
   next (signal: AbortSignal, withinMs: number): Promise<void>
-  /** Ends the listening. */
+  /** Stops listening. */
   close (): void
 }
 
-/** Where the word of a change comes from; it may be wrong, but none is missed for long. */
+/** Where notifications of changes come from. Some may be false, but no change is missed for long. */
 export interface ChangeSource {
-  /** Begins to tell of changes, at the latest with the first one after this call. */
+  /** Starts to notify of changes. The first change after this call is notified at the latest. */
   start (tell: () => void): void
-  /** Ends the telling and lets go of what it took. */
+  /** Stops notifying and releases its resources. */
   close (): Promise<void>
 }
 
-/** Brings the word of a change to all listeners of a process; the source is not troubled before there is one. */
+/** Passes notifications of changes to all listeners in the process. The source is started with the first listener. */
 export class ChangeBell {
   readonly #source: ChangeSource
   readonly #ears = new Set<Ear>()
@@ -27,7 +27,7 @@ export class ChangeBell {
     this.#source = source
   }
 
-  /** Begins to listen. */
+  /** Starts listening. */
   listen (): ChangesHeard {
     const ear = new Ear(() => this.#ears.delete(ear))
     this.#ears.add(ear)
@@ -42,7 +42,7 @@ export class ChangeBell {
   }
 }
 
-/** Keeps in mind what was heard while nobody waited. */
+/** Remembers a notification that arrives while nobody waits. */
 class Ear implements ChangesHeard {
   readonly close: () => void
   #hasHeard = false

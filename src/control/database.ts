@@ -6,23 +6,23 @@ import type { Tables } from './tables.js'
 
 /** Where the control database is. */
 export interface DatabasePlace {
-  /** The SQLite file, when no URL is given; it and its directory are made where they are missing. */
+  /** The SQLite file, used if there is no URL. It and its directory are created if missing. */
   readonly file: string
-  /** A PostgreSQL database, which must be there. Its password is in it: never log it. */
+  /** The URL of an existing PostgreSQL database. It contains a password: never log it. */
   readonly url?: string
 }
 
-/** The control database, which several processes may have open at a time. */
+/** The control database. Several processes may have it open at the same time. */
 export interface ControlDatabase {
   readonly db: Kysely<Tables>
-  /** Begins to listen for changes. */
+  /** Starts listening for changes. */
   readonly hearChanges: () => ChangesHeard
   readonly close: () => Promise<void>
 }
 
 /**
- * Opens the control database and brings its tables up to date; another process may be doing the same.
- * @throws {DatabaseUnavailable} when PostgreSQL is down or refuses
+ * Opens the control database and migrates its tables. Another process may be doing the same.
+ * @throws {DatabaseUnavailable} if PostgreSQL is down or refuses the connection
  */
 export async function openDatabase ({ file, url }: DatabasePlace): Promise<ControlDatabase> {
   const { db, changes } = await (url === undefined ? openSqlite(file) : openLoadedPostgres(url))
@@ -37,7 +37,7 @@ export async function openDatabase ({ file, url }: DatabasePlace): Promise<Contr
   }
 }
 
-/** Its driver is loaded by those alone who use it. */
+/** Loads the driver only where it is used. */
 async function openLoadedPostgres (url: string): Promise<Engine> {
   const { openPostgres } = await import('./database/postgres.js')
   return openPostgres(url)

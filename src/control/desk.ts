@@ -11,9 +11,9 @@ import type { Token, TokenDraft } from './token-store.js'
 import type { UsageAnswer, UsageQuestion } from './usage-totals.js'
 
 /**
- * The control plane as one person or program may use it: the only way in for the dashboard, the management API and the command
- * line. What belongs to another organization is missing, with the very words for what never was; what the role does not allow is
- * forbidden. Where `tenantId` may be left out, that means what belongs to no organization, which is for operators.
+ * The control plane with the permissions of one person or program: the only entrance for the dashboard, the management API and the
+ * commands. What belongs to another organization is refused as missing, with the same message as for what never existed; what the
+ * role does not allow is forbidden. Where `tenantId` is optional, its absence means what belongs to no organization, for operators only.
  * All methods throw ControlRefused.
  */
 export class Desk {
@@ -23,7 +23,7 @@ export class Desk {
     this.#store = store
   }
 
-  /** All organizations for an operator, the own one for all others; oldest first. */
+  /** All organizations for an operator, otherwise the actor's own. Oldest first. */
   async listOrganizations (): Promise<Organization[]> {
     const { actor } = this
     return actor.role === 'operator' ? this.#store.organizations.list() : [await this.#store.organizations.find(actor.tenantId)]
@@ -39,7 +39,7 @@ export class Desk {
     return this.#store.organizations.create(draft, this.actor.name)
   }
 
-  /** An organization's admin may switch overage; all else is the operator's. */
+  /** An organization's admin may change overage only; an operator may change everything. */
   async changeOrganization (tenantId: string, changes: OrganizationChanges): Promise<Organization> {
     requireSees(this.actor, tenantId, 'organization')
     requireAdmin(this.actor)
@@ -53,7 +53,7 @@ export class Desk {
     return this.#store.keys.list(tenantId)
   }
 
-  /** How many keys that open something each organization has, by tenant id; one that has none is absent. */
+  /** The number of valid keys by tenant id. An organization without any is absent. */
   async countGoodKeys (): Promise<ReadonlyMap<string, number>> {
     requireOperator(this.actor)
     return this.#store.keys.countGood()
@@ -71,7 +71,7 @@ export class Desk {
     return this.#store.keys.create(draft, this.actor.name)
   }
 
-  /** @param overlapMs how long the old key goes on */
+  /** @param overlapMs how long the old key stays valid */
   async rollKey (keyId: string, overlapMs: number): Promise<NewKey & { previous: Key }> {
     await this.#requireMayChangeKey(keyId)
     return this.#store.keys.roll(keyId, overlapMs, this.actor.name)
@@ -87,7 +87,7 @@ export class Desk {
     return this.#store.keys.change(keyId, changes, this.actor.name)
   }
 
-  /** On which gateways the latest change of a key is in force. */
+  /** Which gateways have applied the latest change to a key. */
   async reachOfKey (keyId: string): Promise<Reach> {
     await this.findKey(keyId)
     return (await this.#store.gateways.reach(keyId))!
@@ -115,13 +115,13 @@ export class Desk {
     return this.#store.members.remove(memberId, this.actor.name)
   }
 
-  /** @returns a password for the member's next sign-in, shown only here */
+  /** @returns a password for the member's next sign-in, which can't be read again later */
   async resetPassword (memberId: string): Promise<{ readonly password: string }> {
     await this.#requireMayChangeMember(memberId)
     return this.#store.members.resetPassword(memberId, this.actor.name)
   }
 
-  /** @returns the invitation with the token of its link, shown only here */
+  /** @returns the invitation with the token of its link, which can't be read again later */
   async invite (draft: InvitationDraft): Promise<Invitation & { readonly token: string }> {
     requireSees(this.actor, draft.tenantId, 'organization')
     requireAdmin(this.actor)
@@ -146,7 +146,7 @@ export class Desk {
     return this.#store.tokens.list(tenantId)
   }
 
-  /** @returns the token with its secret, shown only here */
+  /** @returns the token with its secret, which can't be read again later */
   async createToken (draft: TokenDraft): Promise<Token & { readonly secret: string }> {
     requireSees(this.actor, draft.tenantId, 'organization')
     requireAdmin(this.actor)
@@ -166,13 +166,13 @@ export class Desk {
     return this.#store.tokens.revoke(tokenId, this.actor.name)
   }
 
-  /** Newest first; without an organization, an operator sees all of it. */
+  /** Newest first. Without an organization, an operator gets the lines of all. */
   async auditTrail (question: AuditQuestion): Promise<AuditEntry[]> {
     requireSees(this.actor, question.tenantId, 'organization')
     return this.#store.auditTrail(question)
   }
 
-  /** What an organization used, by hour, day or month. */
+  /** An organization's usage, by hour, day or month. */
   async usage (question: UsageQuestion): Promise<UsageAnswer> {
     requireSees(this.actor, question.tenantId, 'organization')
     return this.#store.usage.totals(question)
@@ -200,7 +200,7 @@ export class Desk {
   }
 }
 
-/** The desk at which an actor works. */
+/** The desk of an actor. */
 export function deskFor (store: ControlStore, actor: Actor): Desk {
   return new Desk(store, actor)
 }

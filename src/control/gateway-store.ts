@@ -3,43 +3,43 @@ import type { Position } from '../keys/change-feed.js'
 import type { ControlContext } from './context.js'
 import type { GatewayRow } from './tables.js'
 
-/** What a gateway says of itself; times are ISO 8601. */
+/** A gateway's report of its own state. Times are ISO 8601. */
 export interface GatewayReport {
-  /** Made once by each gateway and never the same as another's. */
+  /** Unique to each gateway, which creates it once. */
   readonly gatewayId: string
   readonly name: string
   readonly version: string
   readonly startedAt: string
-  /** How far its copy of the keys has come. */
+  /** The position of its replica of the keys in the change feed. */
   readonly position: Position
-  /** How what it needs is, by name, as its `/health` says. */
+  /** The state of its components by name, as in its `/health`. */
   readonly checks: Readonly<Record<string, Health>>
 }
 
-/** A gateway as operators see it. */
+/** A gateway as shown to operators. */
 export interface Gateway extends Omit<GatewayReport, 'position'> {
   readonly seenAt: string
-  /** Whether it said something in the last {@link silentAfterMs}. */
+  /** Whether it reported within the last {@link silentAfterMs}. */
   readonly isConnected: boolean
-  /** How many changes its copy has still to take; undefined where it follows another control plane. */
+  /** How many changes its replica has yet to apply. Absent if it follows another control plane. */
   readonly changesBehind?: number
-  /** When it told that it had reached its latest change, by the control plane's clock. */
+  /** When it first reported its present position, by the control plane's clock. */
   readonly reachedAt: string
 }
 
-/** Whether a change is in force on the gateways. */
+/** Which gateways have applied a change. */
 export interface Reach {
   readonly changedAt: string
-  readonly gateways: ReadonlyArray<{ readonly name: string, readonly isConnected: boolean, readonly isReached: boolean, /** Known while no later change came. */ readonly afterMs?: number }>
+  readonly gateways: ReadonlyArray<{ readonly name: string, readonly isConnected: boolean, readonly isReached: boolean, /** Absent if the gateway has not applied it, or has already applied a later change. */ readonly afterMs?: number }>
 }
 
-/** A gateway that is silent for so long counts as cut off. */
+/** A gateway that has not reported for this long counts as disconnected. */
 const silentAfterMs = 20_000
 
-/** One that is silent for so long is forgotten. */
+/** A gateway that has not reported for this long is deleted. */
 const forgottenAfterMs = 7 * 24 * 3_600_000
 
-/** What gateways last said of themselves. */
+/** The latest report of each gateway. */
 export class GatewayStore {
   readonly #context: ControlContext
 
@@ -47,7 +47,7 @@ export class GatewayStore {
     this.#context = context
   }
 
-  /** Takes a report. A late one of the same process does no harm, since a copy only goes forward. */
+  /** Stores a report. Reports that arrive out of order do no harm, since a replica only moves forward. */
   async report ({ gatewayId, position, checks, ...said }: GatewayReport): Promise<void> {
     const at = this.#context.now().toISOString()
     const row: GatewayRow = { gatewayId, ...said, ...position, seenAt: at, reachedAt: at, checks: JSON.stringify(checks) }
@@ -61,7 +61,7 @@ export class GatewayStore {
       }))).execute()
   }
 
-  /** All gateways by name. */
+  /** All gateways, ordered by name. */
   async list (): Promise<Gateway[]> {
     const { db, now } = this.#context
     await db.deleteFrom('gateways').where('seenAt', '<', new Date(now().getTime() - forgottenAfterMs).toISOString()).execute()
@@ -70,7 +70,7 @@ export class GatewayStore {
     return rows.map(row => toGateway(row, { feedId, seq }, now()))
   }
 
-  /** On which gateways the latest change of an organization or key is in force. */
+  /** Which gateways have applied the latest change to an organization or key. Undefined if it does not exist. */
   async reach (entity: string): Promise<Reach | undefined> {
     const { db, now } = this.#context
     const change = await db.selectFrom('changes').select(['seq', 'at']).where('entity', '=', entity).executeTakeFirst()

@@ -10,15 +10,15 @@ import { missingThing } from './permissions.js'
 import { inTurn, recordAudit } from './records.js'
 import { ControlRefused } from './refused.js'
 
-/** How long the link of an invitation works. */
+/** How long the link of an invitation is valid. */
 const goodForMs = 7 * 24 * 3_600_000
 
-/** The refusal of a link that opens nothing any more, or never did: the same for both. */
+/** The refusal of an invalid link. It is the same whether the link has expired or never existed. */
 export function lapsedInvitation (): ControlRefused {
   return new ControlRefused('missing', 'This invitation has been used, withdrawn or has expired; ask for a new one.')
 }
 
-/** Invitations by link: the token is shown once, to whoever invites, and serves once. */
+/** Invitations by link. The token is shown once, to the person who invites, and can be used once. */
 export class InvitationStore {
   readonly #context: ControlContext
   readonly #members: MemberStore
@@ -28,7 +28,7 @@ export class InvitationStore {
     this.#members = members
   }
 
-  /** Makes an invitation for somebody who is no member yet; the token in its link is known only here. */
+  /** Creates an invitation for someone who is not yet a member. The returned token can't be read again later. */
   create (draft: InvitationDraft, by: string): Promise<Invitation & { readonly token: string }> {
     const { tenantId } = draft
     const email = goodEmail(draft.email)
@@ -54,27 +54,27 @@ export class InvitationStore {
     })
   }
 
-  /** Invitations to an organization, or without one those of operators, that can still be accepted; oldest first. */
+  /** Open invitations of an organization, or of operators if there is no `tenantId`. Oldest first. */
   async list (tenantId?: string): Promise<Invitation[]> {
     const rows = await this.#context.db.selectFrom('invitations').selectAll()
       .where(ofTenant(tenantId)).where('expiresAt', '>', this.#at()).orderBy('createdAt').execute()
     return rows.map(toInvitation)
   }
 
-  /** One invitation by its id, whoever it is for. */
+  /** The invitation with this id. */
   async find (invitationId: string): Promise<Invitation | undefined> {
     const row = await this.#context.db.selectFrom('invitations').selectAll().where('invitationId', '=', invitationId).executeTakeFirst()
     return row && toInvitation(row)
   }
 
-  /** The invitation that a link opens, while it does. */
+  /** The invitation of a link, while it is valid. */
   async findByToken (token: string): Promise<Invitation | undefined> {
     const row = await this.#context.db.selectFrom('invitations').selectAll()
       .where('tokenHash', '=', hashSecret(token)).where('expiresAt', '>', this.#at()).executeTakeFirst()
     return row && toInvitation(row)
   }
 
-  /** Takes an invitation back; its link opens nothing from now on. */
+  /** Withdraws an invitation. Its link is no longer valid. */
   withdraw (invitationId: string, by: string): Promise<Invitation> {
     return inTurn(this.#context.db, async trx => {
       const row = await trx.deleteFrom('invitations').where('invitationId', '=', invitationId).returningAll().executeTakeFirst()
@@ -84,7 +84,7 @@ export class InvitationStore {
     })
   }
 
-  /** Makes whoever opened the link a member with a name and a password; the link has then served. */
+  /** Creates the member who was invited, with a name and a password, and uses up the link. */
   async accept (token: string, { name, password }: { readonly name: string, readonly password: string }): Promise<Member> {
     const goodPersonName = goodName(name)
     const passwordHash = await hashPassword(goodPassword(password))

@@ -1,7 +1,7 @@
 import { ownerOf, type Job, type JobDraft } from '../jobs/job.js'
 import type { JobRow } from './job-tables.js'
 
-/** The row of a job that is to be. */
+/** The row of a new job. */
 export function jobRow ({ id, owner, request, storeId, fileKey, progress, checkpoint }: JobDraft, { createdAt, expiresAt }: Pick<JobRow, 'createdAt' | 'expiresAt'>): JobRow {
   return {
     id,
@@ -31,7 +31,7 @@ export function jobRow ({ id, owner, request, storeId, fileKey, progress, checkp
   }
 }
 
-/** A job as it is stored. */
+/** The job in a row. */
 export function toJob (row: JobRow): Job {
   const { id, status, storeId, fileKey, total, processed, failed, failure, checkpoint, createdAt, startedAt, completedAt, expiresAt } = row
   return {

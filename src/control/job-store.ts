@@ -9,22 +9,22 @@ import type { Tables } from './tables.js'
 
 const hourMs = 3_600_000
 
-/** For how long a job that ended and its files are kept. */
+/** How long a finished job and its files are kept. */
 const keptMs = 24 * hourMs
 
-/** A job that has not ended by then is given up: what a client sent is not kept for ever because a gateway never came back. */
+/** A job that has not finished by then is given up, so that a client's data is not kept forever if a gateway never comes back. */
 const unfinishedMs = 7 * 24 * hourMs
 
-/** What nobody's gateway deletes is forgotten after as long again, and with the key of its files. */
+/** A job whose files no gateway deletes is forgotten after this further time, together with the encryption key of the files. */
 const unsweptMs = unfinishedMs
 
-/** Longer than a job in trouble is left alone. */
+/** Longer than any pause between attempts at a job. */
 const longestPauseMs = 10 * 60_000
 
-/** Ids of one statement. */
+/** The most ids in one statement. */
 const idsAtOnce = 500
 
-/** Bulk jobs, worked on by one gateway at a time, as many control processes as may serve them. All times are of the process that is asked. */
+/** Bulk jobs. At most one gateway works on a job at a time, however many control processes serve them. All times are by the clock of the process that runs the query. */
 export class JobStore implements Jobs {
   readonly #db: Kysely<Tables>
   readonly #now: () => Date
@@ -37,7 +37,7 @@ export class JobStore implements Jobs {
   async create (draft: JobDraft): Promise<Job> {
     const row = jobRow(draft, { createdAt: this.#at(), expiresAt: this.#at(unfinishedMs) })
     await this.#db.transaction().execute(async trx => {
-      // Of jobs that are made at the same moment, each counts those before it.
+      // Jobs that are created concurrently must count each other.
       await takeTurn(trx)
       const { numInsertedOrUpdatedRows } = await trx.insertInto('jobs').values(row).onConflict(conflict => conflict.column('id').doNothing()).executeTakeFirstOrThrow()
       const { unfinished } = await this.#of(draft.owner, trx).select(countUnfinished).executeTakeFirstOrThrow()
@@ -80,7 +80,7 @@ export class JobStore implements Jobs {
 
   async claim (worker: Worker): Promise<Claimed | undefined> {
     await this.#heedClock(worker)
-    // Mostly there is nothing to do, which a look without a turn tells.
+    // Usually there is nothing to do, which a query without the lock can tell.
     if (await this.#next(this.#db, worker) === undefined) return undefined
     return await this.#db.transaction().execute(async trx => {
       await takeTurn(trx)
@@ -92,7 +92,7 @@ export class JobStore implements Jobs {
         leaseNumber: row.leaseNumber + 1,
         leasedUntil: this.#at(worker.leaseMs),
         startedAt: row.startedAt ?? this.#at(),
-        // Whoever had it said nothing more.
+        // The worker that had it disappeared.
         failures: row.leasedUntil === null ? row.failures : row.failures + 1
       }).where('id', '=', row.id).where('status', '=', row.status).returningAll().executeTakeFirst()
       return taken && { job: toJob(taken), lease: { jobId: taken.id, number: taken.leaseNumber }, failures: taken.failures }
@@ -107,7 +107,7 @@ export class JobStore implements Jobs {
       await this.#noteLast({ jobId, number }, change)
       return 'cancelled'
     }
-    // The answer to the same end was lost on its way.
+    // The job was ended the same way before, and the answer was lost.
     return row !== undefined && row.status === change.end?.status ? 'going on' : 'lost'
   }
 
@@ -139,12 +139,12 @@ export class JobStore implements Jobs {
     const found = () => this.#db.selectFrom('importIdentities').select('secret').where('tenantId', '=', tenantId).where('mode', '=', mode).executeTakeFirst()
     const known = await found()
     if (known !== undefined) return known.secret
-    // Of those who are the first at the same time, one is; all of them get its secret.
+    // Of concurrent first callers one inserts its secret, and all of them read it.
     await this.#db.insertInto('importIdentities').values({ tenantId, mode, secret: randomBytes(32).toString('base64') }).onConflict(conflict => conflict.doNothing()).execute()
     return (await found())!.secret
   }
 
-  /** The jobs that a caller of this scope may know of. */
+  /** The jobs that are visible in a scope. */
   #of ({ tenantId, mode }: JobScope, db = this.#db) {
     return db.selectFrom('jobs').where('tenantId', '=', tenantId).where('mode', '=', mode).where('expiresAt', '>', this.#at())
   }
@@ -161,7 +161,7 @@ export class JobStore implements Jobs {
       .orderBy('createdAt').orderBy('id').limit(1).executeTakeFirst()
   }
 
-  /** Once the clock was set back, a lease lasts from now on, since whoever has it may still work, and no pause waits for the old time. */
+  /** If the clock was set back, restarts leases from now, since their workers may still be active, and ends pauses that would last too long. */
   async #heedClock ({ storeId, leaseMs }: Worker): Promise<void> {
     const [lastLease, lastPause] = [this.#at(leaseMs), this.#at(longestPauseMs)]
     const found = await this.#db.selectFrom('jobs').select('id').where('storeId', '=', storeId)
@@ -176,7 +176,7 @@ export class JobStore implements Jobs {
       .where('status', '=', 'processing').where('leasedUntil', 'is not', null).where('expiresAt', '>', this.#at())
   }
 
-  /** How far work came that its client does not want any more. */
+  /** Stores the last progress of a cancelled job. */
   async #noteLast ({ jobId, number }: Lease, { progress, errors }: JobChange): Promise<void> {
     if (progress === undefined) return
     await this.#db.updateTable('jobs').set(toldColumns({ progress, errors })).where('id', '=', jobId).where('leaseNumber', '=', number)
@@ -200,13 +200,13 @@ export class JobStore implements Jobs {
     }
   }
 
-  /** The time, or what it will be in a while. */
+  /** The time now, or in `inMs`. */
   #at (inMs = 0): string {
     return new Date(this.#now().getTime() + inMs).toISOString()
   }
 }
 
-/** A write comes first, so that SQLite gives the right to write at once, and on PostgreSQL those who take a turn wait for each other here. */
+/** Serializes transactions. They start with a write: SQLite then grants the write lock at once, and PostgreSQL lets them wait for each other here. */
 async function takeTurn (trx: Kysely<Tables>): Promise<void> {
   await trx.updateTable('jobTurn').set(eb => ({ claims: eb('claims', '+', 1) })).execute()
 }

@@ -22,20 +22,20 @@ export interface JobRow {
   startedAt: string | null
   completedAt: string | null
   expiresAt: string
-  /** Who last claimed it. */
+  /** The gateway that last claimed it. */
   gateway: string | null
   leaseNumber: number
-  /** Until when somebody has it; null while nobody does. */
+  /** When the lease ends; null if nobody holds one. */
   leasedUntil: string | null
-  /** Nobody is to take it sooner. */
+  /** The earliest time at which it may be claimed. */
   notBefore: string
   failures: number
 }
 
-/** The one row that whoever makes or claims a job takes first, one after another. */
+/** The one row that is locked to create or claim a job. */
 export interface JobTurnRow { claims: number }
 
-/** The secret by which an organization's imported records get their ids. */
+/** The secret from which the ids of an organization's imported records are derived. */
 export interface ImportIdentityRow {
   tenantId: string
   mode: Mode

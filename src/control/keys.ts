@@ -6,7 +6,7 @@ import { goodName } from './good-name.js'
 import { ControlRefused } from './refused.js'
 import type { KeyRow } from './tables.js'
 
-/** A key as people see it: neither secret nor hash. Times are ISO 8601. */
+/** A key as shown to people, without its secret and hash. Times are ISO 8601. */
 export interface Key {
   readonly keyId: string
   readonly tenantId: string
@@ -19,13 +19,13 @@ export interface Key {
   readonly createdBy: string
   readonly expiresAt?: string
   readonly revokedAt?: string
-  /** The id of the key that it was rolled to. */
+  /** The id of the key that replaced it when it was rolled. */
   readonly successor?: string
-  /** When a gateway last saw it; some seconds late. */
+  /** When a gateway last received it; some seconds out of date. */
   readonly lastUsedAt?: string
 }
 
-/** What is said when a key is made; without scopes it may do everything, without an expiry it lasts until it is revoked. */
+/** What to create a key from. Without scopes it may do everything; without an expiry it is valid until it is revoked. */
 export interface KeyDraft extends MadeOnce {
   readonly tenantId: string
   readonly mode: Mode
@@ -34,17 +34,17 @@ export interface KeyDraft extends MadeOnce {
   readonly expiresAt?: Date
 }
 
-/** What can be changed of a key that is good; what is absent stays as it is. */
+/** What can be changed on a valid key. Absent members stay as they are. */
 export type KeyChanges = Pick<Partial<KeyDraft>, 'name' | 'expiresAt'>
 
-/** A key that was just made, with the only showing of its secret. */
+/** A new key with its secret, which can't be read again later. */
 export interface NewKey {
   readonly keyId: string
   readonly secret: string
   readonly expiresAt?: string
 }
 
-/** A key as it is stored. */
+/** The key in a row. */
 export function toKey (row: KeyRow): Key {
   const { hash, ...shown } = row
   return {
@@ -57,13 +57,13 @@ export function toKey (row: KeyRow): Key {
   }
 }
 
-/** The part of a key that gateways need. */
+/** The part of a key that gateways replicate. */
 export function keyState (row: KeyRow): KeyState {
   const { keyId, tenantId, name, mode, scopes, expiresAt, revokedAt } = toKey(row)
   return { keyId, hash: row.hash, tenantId, name, mode, scopes, expiresAt, revokedAt }
 }
 
-/** What a draft says, as columns, once it is found good. */
+/** The columns of a draft. @throws {ControlRefused} if it is invalid */
 export function draftColumns (draft: KeyDraft, now: Date): Pick<KeyRow, 'tenantId' | 'name' | 'mode' | 'scopes' | 'expiresAt'> {
   const { tenantId, mode, name, scopes = ['*'], expiresAt } = draft
   if (!modes.includes(mode)) throw new ControlRefused('invalid', 'The mode of a key must be test or live.', 'mode')
@@ -76,33 +76,33 @@ export function draftColumns (draft: KeyDraft, now: Date): Pick<KeyRow, 'tenantI
   }
 }
 
-/** What changes say, as columns, once it is found good. */
+/** The columns of changes. @throws {ControlRefused} if they are invalid */
 export function changedColumns ({ name, expiresAt }: KeyChanges, now: Date): Partial<Pick<KeyRow, 'name' | 'expiresAt'>> {
   return { ...(name === undefined ? {} : { name: goodName(name) }), ...(expiresAt === undefined ? {} : { expiresAt: goodExpiry(expiresAt, now) }) }
 }
 
-/** The last moment that ISO 8601 tells with four digits for the year. Gateways take no other, and with it nothing of what the feed says. */
+/** The last time that ISO 8601 writes with a four-digit year. Gateways reject a later one, and with it the whole batch of the feed. */
 const lastExpiry = Date.parse('9999-12-31T23:59:59.999Z')
 
-/** A moment to come, as ISO 8601. */
+/** A time in the future, as ISO 8601. @throws {ControlRefused} */
 export function goodExpiry (expiresAt: Date, now: Date): string {
   if (!(expiresAt > now)) throw new ControlRefused('invalid', 'The expiry must be a time in the future, such as 2030-01-31T00:00:00Z.', 'expiresAt')
   if (expiresAt.getTime() > lastExpiry) throw new ControlRefused('invalid', 'The expiry must be before the end of the year 9999. Leave it out for no expiry.', 'expiresAt')
   return expiresAt.toISOString()
 }
 
-/** Refuses a key that no longer opens anything, since nothing revives one. */
+/** @throws {ControlRefused} if the key was revoked or has expired, which can't be undone */
 export function requireGood (row: KeyRow, now: Date): void {
   if (row.revokedAt !== null) throw new ControlRefused('conflict', 'This key was revoked. Create a new one.')
   if (row.expiresAt !== null && new Date(row.expiresAt) <= now) throw new ControlRefused('conflict', 'This key has expired. Create a new one.')
 }
 
-/** Refuses a key that has a successor: a form that is sent twice must not make two. */
+/** @throws {ControlRefused} if the key was already rolled: a form that is submitted twice must not create two successors */
 export function requireNotRolled (row: KeyRow): void {
   if (row.successor !== null) throw new ControlRefused('conflict', 'This key was already rolled. Roll its successor instead.')
 }
 
-/** How a key that is rolled ends: after the overlap, or sooner where it expires sooner; by revocation when there is no overlap. */
+/** How a rolled key ends: it expires after the overlap, or at its own expiry if that is earlier. Without an overlap it is revoked at once. */
 export function endOfOverlap (row: KeyRow, overlapMs: number, now: Date): Partial<Pick<KeyRow, 'expiresAt' | 'revokedAt'>> {
   if (!(overlapMs >= 0)) throw new ControlRefused('invalid', 'The overlap must not be negative.')
   if (overlapMs === 0) return { revokedAt: now.toISOString() }
@@ -110,7 +110,7 @@ export function endOfOverlap (row: KeyRow, overlapMs: number, now: Date): Partia
   return { expiresAt: new Date(end).toISOString() }
 }
 
-/** The draft of the key that follows this one: like it in everything, and made to last as long from now on. */
+/** The draft of a key's successor: the same in everything, with the same lifetime from now on. */
 export function successorDraft (row: KeyRow, now: Date): KeyDraft {
   const lifetimeMs = row.expiresAt === null ? undefined : Date.parse(row.expiresAt) - Date.parse(row.createdAt)
   return {

@@ -6,10 +6,10 @@ const batchSize = 1_000
 /** The parts of a control store that the feed reads. */
 type Changing = Pick<ControlStore, 'changesAfter' | 'hearChanges'>
 
-/** How often a copy hears that there are no changes. */
+/** `heartbeatMs`: how often an empty batch is sent if there are no changes. */
 interface LocalFeedOptions { readonly heartbeatMs?: number }
 
-/** The change feed of a control store that this process has open; it carries what any process changed there. */
+/** The change feed of a control store that is open in this process. It has the changes of all processes. */
 export function localFeed (store: Changing, options: LocalFeedOptions = {}): ChangeFeed {
   return { follow: (from, signal) => follow(store, { from, signal, ...options }) }
 }
@@ -17,7 +17,7 @@ export function localFeed (store: Changing, options: LocalFeedOptions = {}): Cha
 interface Following extends LocalFeedOptions { readonly from: Position, readonly signal: AbortSignal }
 
 async function * follow (store: Changing, { from, signal, heartbeatMs = 5_000 }: Following): AsyncGenerator<Batch> {
-  // Listening begins before the first look, so that nothing comes between the two unheard.
+  // Listening starts before the first read, so that no change in between is missed.
   const heard = store.hearChanges()
   try {
     for (let position = from; ;) {

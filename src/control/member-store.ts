@@ -13,7 +13,7 @@ import { inTurn, recordAudit } from './records.js'
 import { ControlRefused } from './refused.js'
 import type { MemberRow, Tables } from './tables.js'
 
-/** A new member; with a password, or with who it is at an OpenID provider. */
+/** A new member, either with a password or with an identity at an OpenID provider. */
 interface MemberDraft {
   readonly tenantId?: string
   readonly email: string
@@ -26,8 +26,8 @@ interface MemberDraft {
 }
 
 /**
- * People and their passwords. One person may be a member of several organizations, each time with a password of its own, so
- * that no organization can find out about another one by inviting somebody.
+ * People and their passwords. One person may be a member of several organizations, with a separate password for each, so that
+ * no organization can find out about another by inviting someone.
  */
 export class MemberStore {
   readonly #context: ControlContext
@@ -36,49 +36,49 @@ export class MemberStore {
     this.#context = context
   }
 
-  /** The members of an organization, or without one the operators; oldest first. */
+  /** The members of an organization, or the operators if there is no `tenantId`. Oldest first. */
   async list (tenantId?: string): Promise<Member[]> {
     const rows = await this.#context.db.selectFrom('members').selectAll()
       .where(ofTenant(tenantId)).orderBy('createdAt').orderBy('memberId').execute()
     return rows.map(toMember)
   }
 
-  /** One member; undefined when there is none, which a session must ask each time. */
+  /** The member with this id. Sessions must check each time that there is still one. */
   async find (memberId: string): Promise<Member | undefined> {
     const row = await this.#context.db.selectFrom('members').selectAll().where('memberId', '=', memberId).executeTakeFirst()
     return row && toMember(row)
   }
 
-  /** Whom an address and a password open: nobody, somebody, or one person in several organizations; of those with the ids in `among` alone, where they are given. */
+  /** The members with this address and password: possibly several, one per organization. `among` limits them to some ids. */
   async whoHas (email: string, password: string, among?: readonly string[]): Promise<OpenedMember[]> {
     const rows = (await this.#withPassword(email)).filter(({ memberId }) => among?.includes(memberId) ?? true)
     const candidates = rows.length > 0 ? rows : [undefined]
-    // Each has a password of its own: whoever has many would otherwise take all the turns at which passwords are looked at.
+    // Each membership has its own hash to check: someone with many would otherwise take all the slots for hashing.
     const inTurns = pLimit(2)
     const found = await Promise.all(candidates.map(row => inTurns(async () => await isPassword(password, row?.passwordHash) ? [opened(row!)] : [])))
     return found.flat()
   }
 
-  /** The member whose password was shown, as long as it is still the password. */
+  /** The member of a proof, if the password has not changed since. */
   async findOpened ({ memberId, proof }: Pick<OpenedMember, 'memberId' | 'proof'>): Promise<Member | undefined> {
     const row = await this.#context.db.selectFrom('members').selectAll().where('memberId', '=', memberId).where('passwordHash', 'is not', null)
       .$narrowType<{ passwordHash: NotNull }>().executeTakeFirst()
     return row !== undefined && hashSecret(row.passwordHash) === proof ? toMember(row) : undefined
   }
 
-  /** What the browser keeps with which these members signed in by password. */
+  /** A token by which the browser can prove that these members signed in with it. See {@link newDevice}. */
   async newDevice (memberIds: readonly string[]): Promise<string> {
     const rows = await this.#context.db.selectFrom('members').select('passwordHash').where('memberId', 'in', memberIds).execute()
     return newDevice(rows.flatMap(({ passwordHash }) => passwordHash ?? []))
   }
 
-  /** The members with this address who signed in with the browser that keeps this text, and what the browser is called; undefined where nobody did. */
+  /** The members with this address that signed in with the browser that has this token, and the browser's name. Undefined if none did. */
   async knownDevice (email: string, text: string): Promise<{ readonly name: string, readonly memberIds: readonly string[] } | undefined> {
     const known = (await this.#withPassword(email)).filter(({ passwordHash }) => isDevice(text, passwordHash))
     return known.length === 0 ? undefined : { name: deviceName(text), memberIds: known.map(({ memberId }) => memberId) }
   }
 
-  /** Notes that a member signed in. */
+  /** Records that a member signed in. */
   async signedIn (memberId: string): Promise<void> {
     await inTurn(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)
@@ -87,7 +87,7 @@ export class MemberStore {
     })
   }
 
-  /** The member whom a provider names, made or brought up to date by its word. */
+  /** The member with this identity at a provider, created or updated from what the provider says. */
   async fromProvider (identity: ProviderIdentity): Promise<Member> {
     const { issuer, subject, tenantId } = identity
     const email = goodEmail(identity.email)
@@ -107,7 +107,7 @@ export class MemberStore {
     })
   }
 
-  /** Sets the password that a member chose, who must know the one that it takes the place of; all sessions of the member end. */
+  /** Replaces a member's own password. The member must know the current one. Ends all sessions of the member. */
   async changePassword (memberId: string, { current, wanted }: { readonly current: string, readonly wanted: string }): Promise<OpenedMember> {
     const { db } = this.#context
     const { passwordHash } = await memberRow(db, memberId)
@@ -117,7 +117,7 @@ export class MemberStore {
     return this.#setPassword(memberId, { password: goodPassword(wanted, 'wanted'), mustChange: false, inPlaceOf: passwordHash })
   }
 
-  /** Gives a member who lost the password one for the next sign-in; it is known only here, and every session of the member ends. */
+  /** Sets a one-time password for a member who lost theirs. It can't be read again later. Ends all sessions of the member. */
   async resetPassword (memberId: string, by: string): Promise<{ readonly password: string }> {
     const { passwordHash } = await memberRow(this.#context.db, memberId)
     if (passwordHash === null) throw new ControlRefused('conflict', 'This person signs in with the organization\'s own provider.')
@@ -126,7 +126,7 @@ export class MemberStore {
     return { password }
   }
 
-  /** Changes what a member may do, unless a provider says that; the sessions end, so that it holds at once. */
+  /** Changes a member's role, unless a provider determines it. Ends the member's sessions, so that it applies at once. */
   changeRole (memberId: string, role: Role, by: string): Promise<Member> {
     return inTurn(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)
@@ -139,7 +139,7 @@ export class MemberStore {
     })
   }
 
-  /** Removes a member, whose sessions end; never the last operator. Whom a provider still lets in is made anew at the next sign-in. */
+  /** Removes a member and ends their sessions. Refuses to remove the last operator. A member whom a provider still admits is created again at the next sign-in. */
   remove (memberId: string, by: string): Promise<Member> {
     return inTurn(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)
@@ -151,20 +151,20 @@ export class MemberStore {
     })
   }
 
-  /** Makes the first operator where there is none, with a password for the first sign-in; undefined where there is one. */
+  /** Creates the first operator, with a one-time password. Undefined if there already is an operator. */
   async createFirstOperator (email: string, by: string): Promise<{ readonly email: string, readonly password: string } | undefined> {
     if ((await this.list()).length > 0) return undefined
     const password = oneTimePassword()
     const passwordHash = await hashPassword(password)
     return inTurn(this.#context.db, async trx => {
-      // Another process may have been faster while the hash was made.
+      // Another process may have created one while the hash was computed.
       if (await trx.selectFrom('members').select('memberId').where('tenantId', 'is', null).executeTakeFirst() !== undefined) return undefined
       await this.insert(trx, { email, name: 'Operator', role: 'operator', passwordHash, mustChangePassword: true }, by)
       return { email, password }
     })
   }
 
-  /** Adds a member in a transaction, who did so where nobody else is named; refuses an address that the organization has already. */
+  /** Adds a member within a transaction. Without `by`, the audit trail names the member. @throws {ControlRefused} if the organization already has the address */
   async insert (trx: Transaction<Tables>, { tenantId, email, name, role, passwordHash, mustChangePassword = false, issuer, subject }: MemberDraft, by?: string): Promise<Member> {
     await requireNewAddress(trx, { tenantId, email, issuer })
     const memberId = this.#context.newId('mem')
@@ -197,7 +197,7 @@ export class MemberStore {
     const passwordHash = await hashPassword(password)
     return inTurn(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)
-      // Hashes take a while, in which an admin may have reset what somebody else knew.
+      // An admin may have reset the password while the hash was computed.
       if (inPlaceOf !== undefined && row.passwordHash !== inPlaceOf) throw new ControlRefused('conflict', 'Your password was changed meanwhile. Sign in with the new one.')
       const changed = { passwordHash, mustChangePassword: Number(mustChange) }
       await trx.updateTable('members').set(changed).where('memberId', '=', memberId).execute()
@@ -216,23 +216,23 @@ export class MemberStore {
 interface NewPassword {
   readonly password: string
   readonly mustChange: boolean
-  /** Undefined for the member. */
+  /** Who sets it; undefined for the member. */
   readonly by?: string
-  /** The hash of the password that it replaces, where no other one may be. */
+  /** The hash that must still be stored. Undefined if any password may be replaced. */
   readonly inPlaceOf?: string
 }
 
-/** A member with the proof of the password. */
+/** A member with a proof of the password. */
 function opened (row: MemberRow & { readonly passwordHash: string }): OpenedMember {
   return { ...toMember(row), proof: hashSecret(row.passwordHash) }
 }
 
-/** The comparison that finds what belongs to an organization, or to none. */
+/** The condition for rows that belong to an organization, or to none. */
 export function ofTenant (tenantId: string | undefined) {
   return (eb: ExpressionBuilder<Tables, 'members' | 'invitations' | 'tokens'>) => tenantId === undefined ? eb('tenantId', 'is', null) : eb('tenantId', '=', tenantId)
 }
 
-/** Refuses an address that the organization has already; who comes from a provider may share one with another who does. */
+/** Refuses an address that the organization already has. Members from a provider may share an address with each other. */
 export async function requireNewAddress (trx: Transaction<Tables>, { tenantId, email, issuer }: Pick<MemberDraft, 'tenantId' | 'email' | 'issuer'>): Promise<void> {
   const taken = await trx.selectFrom('members').select('memberId').where(ofTenant(tenantId)).where('email', '=', email)
     .$if(issuer !== undefined, query => query.where('issuer', 'is', null)).executeTakeFirst()

@@ -3,7 +3,7 @@ import type { MadeOnce } from './context.js'
 import { ControlRefused } from './refused.js'
 import type { InvitationRow, MemberRow } from './tables.js'
 
-/** A person who may sign in, without password. Times are ISO 8601. */
+/** A person who may sign in. The password is not included. Times are ISO 8601. */
 export interface Member {
   readonly memberId: string
   /** Absent for operators. */
@@ -19,10 +19,10 @@ export interface Member {
   readonly lastSignInAt?: string
 }
 
-/** A member whose password was shown; `proof` says which password that was, and opens nothing by itself. */
+/** A member whose password was checked. `proof` identifies the password, and grants no access by itself. */
 export interface OpenedMember extends Member { readonly proof: string }
 
-/** A person who was asked to become a member. */
+/** A person who was invited to become a member. */
 export interface Invitation {
   readonly invitationId: string
   readonly tenantId?: string
@@ -33,13 +33,13 @@ export interface Invitation {
   readonly expiresAt: string
 }
 
-/** What is said of a person to be invited; operators belong to no organization, all others to one. */
+/** Whom to invite. Operators belong to no organization, all others to one. */
 export interface InvitationDraft extends MadeOnce {
   readonly email: string
   readonly role: Role
 }
 
-/** Who somebody is by the word of an OpenID provider. */
+/** A person's identity and role, as an OpenID provider states them. */
 export interface ProviderIdentity {
   readonly issuer: string
   readonly subject: string
@@ -49,7 +49,7 @@ export interface ProviderIdentity {
   readonly tenantId?: string
 }
 
-/** A member as stored. */
+/** The member in a row. */
 export function toMember ({ tenantId, mustChangePassword, passwordHash, issuer, subject, lastSignInAt, ...row }: MemberRow): Member {
   return {
     ...row,
@@ -60,17 +60,17 @@ export function toMember ({ tenantId, mustChangePassword, passwordHash, issuer, 
   }
 }
 
-/** An invitation as stored, without the hash of its token. */
+/** The invitation in a row, without the hash of its token. */
 export function toInvitation ({ tenantId, tokenHash, ...row }: InvitationRow): Invitation {
   return { ...row, ...(tenantId === null ? {} : { tenantId }) }
 }
 
-/** What the audit trail calls a member: by the id too, for anybody may be invited under any address. */
+/** A member's name in the audit trail. It includes the id, since anyone may be invited under any address. */
 export function memberName ({ email, memberId }: Pick<Member, 'email' | 'memberId'>): string {
   return `member:${email} (${memberId})`
 }
 
-/** Who a member is when acting. */
+/** The actor that a member is. */
 export function actorOf (member: Member): Actor {
   const { role, tenantId } = member
   const name = memberName(member)
@@ -79,14 +79,14 @@ export function actorOf (member: Member): Actor {
   return { name, role, tenantId }
 }
 
-/** An address in the form in which it is stored and compared. */
+/** An e-mail address in the form in which it is stored and compared. @throws {ControlRefused} invalid */
 export function goodEmail (email: string): string {
   const trimmed = email.trim().toLowerCase()
   if (trimmed.length > 254 || !/^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(trimmed)) throw new ControlRefused('invalid', 'Enter an email address such as ann@example.org.', 'email')
   return trimmed
 }
 
-/** A role that fits: operators belong to no organization, all others to one. */
+/** The role, if it fits: operators belong to no organization, all others to one. @throws {ControlRefused} invalid */
 export function goodRole (role: Role, tenantId: string | undefined): Role {
   if (!roles.includes(role)) throw new ControlRefused('invalid', `The role must be one of: ${roles.join(', ')}.`, 'role')
   if ((role === 'operator') !== (tenantId === undefined)) throw new ControlRefused('invalid', 'Operators belong to no organization. Admins and viewers belong to one.', 'role')

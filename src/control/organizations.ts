@@ -8,38 +8,38 @@ import { ControlRefused } from './refused.js'
 /** A customer of the service: a tenant with its plan. */
 export interface Organization extends OrganizationState {
   readonly name: string
-  /** Whether live requests past the month's allowance are served: its plan has that, and nobody switched it off. */
+  /** Whether live requests above the monthly quota are served: the plan has overage, and it was not switched off. */
   readonly overage: boolean
   /** ISO 8601. */
   readonly createdAt: string
 }
 
-/** What the control plane must know of plans. */
+/** What the control plane needs to know of plans. */
 export interface KnownPlans {
-  /** The names that an organization's plan may have. */
+  /** The names of all plans. */
   readonly plans: readonly string[]
-  /** Those of them past whose allowance nothing is ever served, whatever an organization wishes. */
+  /** The plans that serve nothing above their quota, whatever an organization chooses. */
   readonly plansWithoutOverage?: readonly string[]
 }
 
-/** What the control plane must know of these plans. */
+/** What the control plane needs to know of the configured plans. */
 export function knownPlans (plans: Plans): KnownPlans {
   return { plans: Object.keys(plans), plansWithoutOverage: Object.keys(plans).filter(name => !plans[name]!.overage) }
 }
 
-/** What is said when an organization is made; overage is on where the plan has it, unless it is switched off. */
+/** What to create an organization from. Overage is on if the plan has it, unless it is switched off. */
 export interface OrganizationDraft extends Pick<MadeOnce, 'once'> {
   readonly name: string
   readonly plan: string
   readonly overage?: boolean
-  /** The name of a datastore of its own, as gateways are configured; null takes it back. */
+  /** The name of the organization's own datastore in the configuration of the gateways. Null removes it. */
   readonly datastore?: string | null
 }
 
-/** What can be changed later; what is absent stays as it is. */
+/** What can be changed later. Absent members stay as they are. */
 export type OrganizationChanges = Partial<Omit<OrganizationDraft, 'once'>>
 
-/** The row of an organization, once its name and plan are found good. Whether it switched overage off is kept on every plan. */
+/** The row of an organization. Its choice to switch overage off is kept on every plan. @throws {ControlRefused} if its name, plan or datastore is invalid */
 export function organizationRow (organization: Organization, { plans }: KnownPlans): OrganizationRow {
   const { tenantId, plan, overage, createdAt, datastore } = organization
   if (!plans.includes(plan)) throw new ControlRefused('invalid', `There is no plan with this name. Use one of: ${plans.join(', ')}.`, 'plan')
@@ -47,20 +47,20 @@ export function organizationRow (organization: Organization, { plans }: KnownPla
   return { tenantId, name: goodName(organization.name), plan, overage: Number(overage), createdAt, datastore: datastore ?? null }
 }
 
-/** An organization as it is stored: its overage is on where the plan has it and nobody switched it off. */
+/** The organization in a row. Its overage is on if the plan has it and it was not switched off. */
 export function toOrganization (row: OrganizationRow, { plansWithoutOverage = [] }: KnownPlans): Organization {
   const { datastore, ...rest } = row
   return { ...rest, overage: row.overage === 1 && !plansWithoutOverage.includes(row.plan), ...(datastore === null ? {} : { datastore }) }
 }
 
-/** @throws {ControlRefused} where overage is wished on a plan that has none */
+/** @throws {ControlRefused} if overage is requested on a plan that has none */
 export function demandOverage (isWished: boolean | undefined, plan: string, { plansWithoutOverage = [] }: KnownPlans): void {
   if (isWished === true && plansWithoutOverage.includes(plan)) {
     throw new ControlRefused('invalid', 'This plan has no overage: requests beyond its quota are refused. Leave overage out, or choose a plan that has it.')
   }
 }
 
-/** The part of an organization that gateways need: of overage whether it was switched off, since what a plan offers they know by themselves and as it is now. */
+/** The part of an organization that gateways replicate. `overage` only says whether it was not switched off, since gateways know from their configuration which plans have it. */
 export function organizationState ({ tenantId, plan, overage, datastore }: OrganizationRow): OrganizationState {
   return { tenantId, plan, overage: overage === 1, datastore: datastore ?? undefined }
 }

@@ -3,23 +3,23 @@ import pLimit from 'p-limit'
 import { base62, randomText } from '../keys/random-text.js'
 import { ControlRefused } from './refused.js'
 
-/** RFC 7914 at the strength that OWASP's password storage page names: 128 MiB and some 0.3 s each. */
+/** scrypt (RFC 7914) with the parameters of OWASP's Password Storage Cheat Sheet: 128 MiB and about 0.3 s for each hash. */
 const cost = { N: 2 ** 17, r: 8, p: 1 }
 const keyLength = 32
 
-/** Each takes 128 MiB, so that a crowd at the door must wait instead of filling the memory. */
+/** Each hash takes 128 MiB, so many sign-ins at once must wait instead of filling the memory. */
 const inTurns = pLimit(2)
-/** Some 15 seconds of work; who would come after that is asked to come again, or the queue would grow without end. */
+/** About 15 seconds of work. Further sign-ins are told to try again, so that the queue can't grow without limit. */
 const mostWaiting = 100
 
-/** What is stored in place of a password: the costs, a salt and the hash, with `$` between. */
+/** What is stored instead of a password: the parameters, a salt and the hash, separated by `$`. */
 export async function hashPassword (password: string): Promise<string> {
   const salt = randomBytes(16)
   const hash = await derive(password, salt, cost)
   return ['scrypt', cost.N, cost.r, cost.p, salt.toString('base64'), hash.toString('base64')].join('$')
 }
 
-/** Whether this is the password that was hashed; without a stored one it takes as long and says no, so that time tells nobody who has an account. */
+/** Whether this is the hashed password. Without a stored hash the answer is no but takes as long, so that timing does not tell who has an account. */
 export async function isPassword (password: string, stored: string | null | undefined): Promise<boolean> {
   const [, N, r, p, salt, hash] = (stored ?? decoy).split('$')
   const wanted = Buffer.from(hash!, 'base64')
@@ -28,8 +28,8 @@ export async function isPassword (password: string, stored: string | null | unde
 }
 
 /**
- * A password that may be chosen. Length counts and nothing else, as NIST SP 800-63B has it.
- * @param field which part of a wish it is
+ * The password, if it is acceptable. Only its length counts, as NIST SP 800-63B recommends.
+ * @param field the member of the request that has it
  * @throws {ControlRefused} invalid
  */
 export function goodPassword (password: string, field = 'password'): string {
@@ -37,7 +37,7 @@ export function goodPassword (password: string, field = 'password'): string {
   return password
 }
 
-/** A password for the first sign-in, to be changed there: easy to copy, impossible to guess. */
+/** A random password that must be changed at the next sign-in. */
 export function oneTimePassword (): string {
   return randomText(base62, 20)
 }
@@ -45,7 +45,7 @@ export function oneTimePassword (): string {
 const decoy = ['scrypt', cost.N, cost.r, cost.p, Buffer.alloc(16).toString('base64'), Buffer.alloc(keyLength).toString('base64')].join('$')
 
 async function derive (password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {
-  // Twice what the algorithm takes, since the engine refuses at the very number.
+  // Twice what scrypt needs, since Node refuses the exact number.
   const maxmem = 256 * options.N! * options.r!
   if (inTurns.pendingCount >= mostWaiting) throw new ControlRefused('conflict', 'Too many people are signing in at the moment. Try again in a minute.')
   return inTurns(() => new Promise((resolve, reject) => {

@@ -9,26 +9,26 @@ const missing = {
   token: 'There is no token with this id.'
 } as const
 
-/** What can be looked for and not be there. */
+/** What may be missing. */
 type Thing = keyof typeof missing
 
-/** The refusal of what is not there, and of what is another organization's: the same, so that nobody learns which. */
+/** The refusal of something that does not exist or belongs to another organization. It is the same for both, so that nobody can tell them apart. */
 export function missingThing (thing: Thing): ControlRefused {
   return new ControlRefused('missing', missing[thing])
 }
 
-/** Operators see everything, others what belongs to their organization. */
+/** @throws {ControlRefused} missing, if the actor may not see it. Operators see everything, others what belongs to their organization. */
 export function requireSees (actor: Actor, tenantId: string | undefined, thing: Thing): void {
   if (actor.role === 'operator') return
   if (tenantId !== actor.tenantId) throw missingThing(thing)
 }
 
-/** Operators and admins may change something; whether it is theirs is asked before. */
+/** @throws {ControlRefused} forbidden, if the actor may not change anything. Check with {@link requireSees} first. */
 export function requireAdmin (actor: Actor): void {
   if (actor.role === 'viewer') throw new ControlRefused('forbidden', 'Your role allows you to view but not to change anything. Ask an admin of your organization.')
 }
 
-/** What concerns the service as a whole. */
+/** For what concerns the whole service. @throws {ControlRefused} forbidden, for everyone but operators */
 export function requireOperator (actor: Actor): void {
   if (actor.role !== 'operator') throw new ControlRefused('forbidden', 'Only operators of the service can do this.')
 }

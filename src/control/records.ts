@@ -16,7 +16,7 @@ export interface AuditEntry {
   readonly detail: unknown
 }
 
-/** The largest number that a line of the audit trail can have: PostgreSQL's of four bytes. */
+/** The largest number that a line of the audit trail can have: a four-byte integer in PostgreSQL. */
 export const lastAuditLine = 2 ** 31 - 1
 
 /** A line of the audit trail that has no number yet. */
@@ -28,7 +28,7 @@ export type Deed = Pick<AuditEntry, 'actor' | 'action' | 'detail'>
 /** A line of the audit trail with the new state that gateways must learn of. */
 type NewChange = NewEntry & { readonly now: EntityState }
 
-/** Which part of the audit trail, newest first: what concerns an organization or one entity, older than a number. */
+/** Which lines of the audit trail to read, newest first: those of an organization or an entity, with a number below `before`. */
 export interface AuditQuestion {
   readonly tenantId?: string
   readonly entity?: string
@@ -36,17 +36,17 @@ export interface AuditQuestion {
   readonly limit: number
 }
 
-/** Runs a change in a transaction; changes of all processes come one after another, each seeing what the one before left. */
+/** Runs a change in a transaction. The changes of all processes are serialized, so each sees the result of the one before. */
 export function inTurn<T> (db: Kysely<Tables>, work: (trx: Transaction<Tables>) => Promise<T>): Promise<T> {
   return db.transaction().execute(async trx => {
-    // Taking the row first makes numbers become visible in their order on PostgreSQL, and keeps a transaction on SQLite
-    // from reading before it has the right to write.
+    // Locking the row first makes numbers visible in order on PostgreSQL. On SQLite it takes the write lock before the
+    // transaction reads.
     await trx.updateTable('feed').set(eb => ({ seq: eb.ref('seq') })).execute()
     return work(trx)
   })
 }
 
-/** Writes a deed to the feed and to the audit trail, in the transaction that does it. */
+/** Writes a change to the change feed and to the audit trail, within the transaction that makes it. */
 export async function record (trx: Transaction<Tables>, { now, ...entry }: NewChange): Promise<void> {
   const { seq } = await trx.updateTable('feed').set(eb => ({ seq: eb('seq', '+', 1) })).returning('seq').executeTakeFirstOrThrow()
   const latest = { seq, payload: JSON.stringify(now.state), at: entry.at }
@@ -58,13 +58,13 @@ export async function record (trx: Transaction<Tables>, { now, ...entry }: NewCh
   await recordAudit(trx, entry)
 }
 
-/** Writes a deed that gateways need not know of to the audit trail, under the next number, in the transaction that does it. */
+/** Writes a line to the audit trail under the next number, within the transaction that makes the change. For changes that gateways need not know of. */
 export async function recordAudit (trx: Transaction<Tables>, { tenantId, detail, ...entry }: NewEntry): Promise<void> {
   const { auditSeq: seq } = await trx.updateTable('feed').set(eb => ({ auditSeq: eb('auditSeq', '+', 1) })).returning('auditSeq').executeTakeFirstOrThrow()
   await trx.insertInto('auditTrail').values({ seq, ...entry, tenantId: tenantId ?? null, detail: JSON.stringify(detail) }).execute()
 }
 
-/** What a copy at this position has missed, at most `limit` changes of it. */
+/** The changes that a replica at this position has not seen, oldest first, at most `limit` of them. */
 export async function changesAfter (db: Kysely<Tables>, position: Position, limit: number): Promise<Batch> {
   const { feedId, seq } = await db.selectFrom('feed').select(['feedId', 'seq']).executeTakeFirstOrThrow()
   const startsOver = position.feedId !== feedId || position.seq > seq
@@ -77,7 +77,7 @@ export async function changesAfter (db: Kysely<Tables>, position: Position, limi
   return { feedId, startsOver, after, through: isLatest ? Math.max(last, seq) : last, isLatest, changes: rows.map(toChange) }
 }
 
-/** The newest lines of the audit trail that a question is about. */
+/** Lines of the audit trail, newest first. */
 export async function auditTrail (db: Kysely<Tables>, { tenantId, entity, before, limit }: AuditQuestion): Promise<AuditEntry[]> {
   const rows = await db.selectFrom('auditTrail').selectAll()
     .$if(tenantId !== undefined, query => query.where('tenantId', '=', tenantId!))

@@ -1,7 +1,7 @@
-/** Why a wish can't be fulfilled: what it names isn't there, what it says is wrong, it comes too late, or the actor's role doesn't allow it. */
+/** Why a request is refused: what it names does not exist, it is invalid, it conflicts with the present state, or the actor's role does not allow it. */
 export type RefusalReason = 'missing' | 'invalid' | 'conflict' | 'forbidden'
 
-/** A wish that the control plane can't fulfil; the message tells the person who asked what to do, `field` which part of the wish it is about. */
+/** A request that the control plane refuses. The message says what to do; `field` names the member of the request that is at fault. */
 export class ControlRefused extends Error {
   constructor (readonly reason: RefusalReason, message: string, readonly field?: string) {
     super(message)

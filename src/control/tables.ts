@@ -4,7 +4,7 @@ import type { Mode } from '../mode.js'
 import type { ImportIdentityRow, JobRow, JobTurnRow } from './job-tables.js'
 import type { UsageHourRow, UsageMonthRow, UsageSourceRow } from './usage-tables.js'
 
-/** The control plane's tables, whose names have underscores in SQL. Times are ISO 8601 text in UTC, switches 0 or 1, so that SQLite and PostgreSQL hold the same. */
+/** The tables of the control database. In SQL their names are in snake case. Times are ISO 8601 text in UTC and booleans are 0 or 1, so that SQLite and PostgreSQL store the same. */
 export interface Tables {
   organizations: OrganizationRow
   keys: KeyRow
@@ -24,18 +24,18 @@ export interface Tables {
   importIdentities: ImportIdentityRow
 }
 
-/** A customer, that is a tenant. */
+/** An organization, which is a tenant. */
 export interface OrganizationRow {
   tenantId: string
   name: string
   plan: string
   overage: number
   createdAt: string
-  /** The name of a datastore of its own, as gateways are configured. */
+  /** The name of the organization's own datastore in the configuration of the gateways. */
   datastore: string | null
 }
 
-/** A key without its secret; `hint` is the secret's last four characters, `scopes` has commas between. */
+/** A key without its secret. `hint` is the last four characters of the secret; `scopes` is separated by commas. */
 export interface KeyRow {
   keyId: string
   tenantId: string
@@ -48,20 +48,20 @@ export interface KeyRow {
   createdBy: string
   expiresAt: string | null
   revokedAt: string | null
-  /** The key that it was rolled to. */
+  /** The id of the key that replaced it when it was rolled. */
   successor: string | null
-  /** Kept by what gateways count, without a line in the audit trail. */
+  /** Updated from the usage that gateways report, without a line in the audit trail. */
   lastUsedAt: string | null
 }
 
-/** The one row that says which control plane this is, and what numbers its latest change and its latest deed have. */
+/** The one row with the id of this control plane and the numbers of its latest change and its latest line of the audit trail. */
 interface FeedRow {
   feedId: string
   seq: number
   auditSeq: number
 }
 
-/** The latest change of each organization and key; `payload` is its whole state as JSON. */
+/** The latest change to each organization and key. `payload` is its whole state as JSON. */
 interface ChangeRow {
   kind: Change['kind']
   entity: string
@@ -77,7 +77,7 @@ interface AuditRow {
   actor: string
   action: string
   entity: string
-  /** The organization that it concerns; null where it concerns none. */
+  /** The organization that it concerns, or null. */
   tenantId: string | null
   detail: string
 }
@@ -92,7 +92,7 @@ export interface MemberRow {
   /** Null for a person who signs in at an OpenID provider. */
   passwordHash: string | null
   mustChangePassword: number
-  /** Who this is at the OpenID provider. */
+  /** With `subject`, the person's identity at the OpenID provider. */
   issuer: string | null
   subject: string | null
   createdAt: string
@@ -100,7 +100,7 @@ export interface MemberRow {
   lastSignInAt: string | null
 }
 
-/** A link by which one person may become a member, once; only a hash of its token is stored. */
+/** A link by which one person can become a member, once. Only a hash of its token is stored. */
 export interface InvitationRow {
   invitationId: string
   tokenHash: string
@@ -112,7 +112,7 @@ export interface InvitationRow {
   expiresAt: string
 }
 
-/** A browser's session by a hash of its id; `content` is JSON, `memberId` null before the sign-in. */
+/** A browser's session, with a hash of its id. `content` is JSON; `memberId` is null before sign-in. */
 interface SessionRow {
   idHash: string
   memberId: string | null
@@ -136,7 +136,7 @@ export interface TokenRow {
   revokedAt: string | null
 }
 
-/** What a gateway last said of itself; `checks` is JSON, `reachedAt` when it reached `seq`, by the control plane's clock. */
+/** The latest report of a gateway. `checks` is JSON; `reachedAt` is when it first reported `seq`, by the control plane's clock. */
 export interface GatewayRow {
   gatewayId: string
   name: string

@@ -11,11 +11,11 @@ import { inTurn, recordAudit } from './records.js'
 import { ControlRefused } from './refused.js'
 import type { TokenRow } from './tables.js'
 
-/** What a token lets its holder do: what a person of the role may, or follow the changes as a gateway. */
+/** What a token permits: the same as a person's role, or to connect as a gateway. */
 export const tokenRoles = [...roles, 'gateway'] as const
 export type TokenRole = typeof tokenRoles[number]
 
-/** A token as people see it: neither secret nor hash. Times are ISO 8601. */
+/** A token as shown to people, without its secret and hash. Times are ISO 8601. */
 export interface Token {
   readonly tokenId: string
   /** Absent for operators' and gateways' tokens. */
@@ -30,14 +30,14 @@ export interface Token {
   readonly revokedAt?: string
 }
 
-/** What is said when a token is made; without an expiry it lasts until it is revoked. */
+/** What to create a token from. Without an expiry it is valid until it is revoked. */
 export interface TokenDraft extends MadeOnce {
   readonly name: string
   readonly role: TokenRole
   readonly expiresAt?: Date
 }
 
-/** Tokens of programs that manage the control plane, and of gateways that follow it. */
+/** Tokens of programs that use the management API, and of gateways. */
 export class TokenStore {
   readonly #context: ControlContext
 
@@ -45,7 +45,7 @@ export class TokenStore {
     this.#context = context
   }
 
-  /** Makes a token, whose secret is known only here. */
+  /** Creates a token. The returned secret can't be read again later. */
   create (draft: TokenDraft, by: string): Promise<Token & { readonly secret: string }> {
     const { tenantId, role, expiresAt } = draft
     if (!tokenRoles.includes(role)) throw new ControlRefused('invalid', `The role of a token must be one of: ${tokenRoles.join(', ')}.`, 'role')
@@ -73,20 +73,20 @@ export class TokenStore {
     })
   }
 
-  /** The tokens of an organization, or without one those of operators and gateways; oldest first. */
+  /** The tokens of an organization, or those of operators and gateways if there is no `tenantId`. Oldest first. */
   async list (tenantId?: string): Promise<Token[]> {
     const rows = await this.#context.db.selectFrom('tokens').selectAll()
       .where(ofTenant(tenantId)).orderBy('createdAt').orderBy('tokenId').execute()
     return rows.map(toToken)
   }
 
-  /** One token by its id. */
+  /** The token with this id. */
   async find (tokenId: string): Promise<Token | undefined> {
     const row = await this.#context.db.selectFrom('tokens').selectAll().where('tokenId', '=', tokenId).executeTakeFirst()
     return row && toToken(row)
   }
 
-  /** The token with this secret while it is good; one that is mistyped needs no look-up. */
+  /** The valid token with this secret. A malformed secret is not looked up. */
   async whoHas (secret: string): Promise<Token | undefined> {
     if (!isToken(secret)) return undefined
     const row = await this.#context.db.selectFrom('tokens').selectAll().where('hash', '=', hashSecret(secret)).executeTakeFirst()
@@ -94,7 +94,7 @@ export class TokenStore {
     return isGood ? toToken(row) : undefined
   }
 
-  /** Revokes a token for ever; one that was revoked before stays as it was. */
+  /** Revokes a token for good. A token that is already revoked stays as it is. */
   revoke (tokenId: string, by: string): Promise<Token> {
     return inTurn(this.#context.db, async trx => {
       const row = await trx.selectFrom('tokens').selectAll().where('tokenId', '=', tokenId).executeTakeFirst()
@@ -108,7 +108,7 @@ export class TokenStore {
   }
 }
 
-/** Who a program is when it acts by this token; gateways don't act. */
+/** The actor that a program with this token is. Undefined for a gateway's token, which can't act. */
 export function tokenActor ({ tokenId, role, tenantId }: Token): Actor | undefined {
   const name = `token:${tokenId}`
   if (role === 'gateway') return undefined

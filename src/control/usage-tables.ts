@@ -1,23 +1,23 @@
 import type { MonthTotal, UsageLine } from '../limits/usage.js'
 
-/** How far the ledger of a gateway was taken: its last batch. */
+/** The last batch that was applied from a gateway's ledger. */
 export interface UsageSourceRow {
   ledgerId: string
-  /** Who sent the last batch. */
+  /** The gateway that sent it. */
   gateway: string
   number: number
   batchId: string
   appliedAt: string
 }
 
-/** How many requests all gateways had in an hour that have all else in common. */
+/** The number of requests of all gateways in an hour, for one combination of the other columns. */
 export interface UsageHourRow extends Omit<UsageLine, 'isCounted' | 'isOverage' | 'lastAt' | 'count'> {
   isCounted: number
   isOverage: number
   count: number
 }
 
-/** How many requests of a pool counted in a month, and how many of them came past the allowance. */
+/** How many requests of a pool counted in a month, and how many of them were above the quota. */
 export interface UsageMonthRow extends MonthTotal {
   overage: number
 }

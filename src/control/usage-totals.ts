@@ -4,61 +4,61 @@ import type { Mode } from '../mode.js'
 import { ControlRefused } from './refused.js'
 import type { Tables } from './tables.js'
 
-/** The parts of time that usage is added up by, all in UTC. */
+/** The periods by which usage can be summed, in UTC. */
 export const usagePeriods = ['hour', 'day', 'month'] as const
 type UsagePeriod = typeof usagePeriods[number]
 
-/** What usage can be told apart by. */
+/** What usage can be broken down by. */
 export const usageBreakdowns = ['keyId', 'resource', 'interaction'] as const
 
-/** What of an organization's usage is wanted. */
+/** Which usage of an organization to sum. */
 export interface UsageQuestion {
   readonly tenantId: string
-  /** The period with this moment is the first. */
+  /** A time within the first period. */
   readonly from: Date
-  /** The period with the moment before this one is the last. */
+  /** The end, exclusive: the last period contains the moment before it. */
   readonly to: Date
-  /** Without it, all of the time is added up. */
+  /** If absent, the whole time is summed. */
   readonly by?: UsagePeriod
-  /** Without it, test and live are added up. */
+  /** If absent, test and live are summed. */
   readonly mode?: Mode
   readonly keyId?: string
-  /** A total of its own for each key, resource or interaction. */
+  /** If present, there is a total for each key, resource or interaction. */
   readonly per?: typeof usageBreakdowns[number]
 }
 
-/** How many requests there were. */
+/** Numbers of requests. */
 export interface UsageTotal {
-  /** When the period begins, ISO 8601 in UTC; without periods, when the first one began. */
+  /** The start of the period or, without periods, of the first hour. ISO 8601 in UTC. */
   readonly from: string
-  /** Which key, resource or interaction it is, where that was asked for. */
+  /** The key, resource or interaction, if there is a breakdown. */
   readonly of?: string
   readonly requests: number
   readonly ok: number
-  /** What the client has to correct. */
+  /** Errors that the client has to correct. */
   readonly errors: number
-  /** By scope, limit or quota. */
+  /** Refused because of a scope, a limit or a quota. */
   readonly refused: number
-  /** By a fault of the gateway or the datastore. */
+  /** Failed because of the gateway or the datastore. */
   readonly failed: number
-  /** Those that count against the month's allowance. */
+  /** Those that count against the monthly quota. */
   readonly counted: number
-  /** Those of them that came past it. */
+  /** Those above the quota. */
   readonly overage: number
 }
 
-/** Totals in the order of time; within a period the most used first. */
+/** Totals in order of time, and within a period the largest first. */
 export interface UsageAnswer {
   readonly totals: readonly UsageTotal[]
-  /** Whether nothing had to be left out. */
+  /** False if there were too many totals to return all. */
   readonly isWhole: boolean
 }
 
-/** More would be too much to look at. */
+/** The most periods in an answer. */
 const mostPeriods = 1_000
 const mostTotals = 10_000
 
-/** What an organization used in a time. Without `per`, a period without any request is there as well. @throws {ControlRefused} */
+/** An organization's usage. Without a breakdown, periods without requests are included. @throws {ControlRefused} */
 export async function usageTotals (db: Kysely<Tables>, question: UsageQuestion): Promise<UsageAnswer> {
   const begins = periodBegins(question)
   const beginOf = new Map(begins.map(begin => [begin.slice(0, labelLength(question)), begin]))
@@ -70,12 +70,12 @@ export async function usageTotals (db: Kysely<Tables>, question: UsageQuestion):
 
 const nothing = { requests: 0, ok: 0, errors: 0, refused: 0, failed: 0, counted: 0, overage: 0 }
 
-/** How much of an hour's text tells a period from others. */
+/** How many characters of an hour's text identify its period. */
 const labelLength = ({ by }: UsageQuestion): number => by === undefined ? 0 : { hour: 13, day: 10, month: 7 }[by]
 
 const hourMs = 3_600_000
 
-/** When each period of the time begins, as hours are written. */
+/** The start of each period, written as hours are. */
 function periodBegins ({ from, to, by }: UsageQuestion): string[] {
   if (!(from < to)) throw new ControlRefused('invalid', 'The start of the time range must be before its end.')
   if (by === undefined) return [hourText(periodOf(from, 'hour'))]
@@ -89,7 +89,7 @@ function periodBegins ({ from, to, by }: UsageQuestion): string[] {
 
 const hourText = (moment: Date): string => `${moment.toISOString().slice(0, 13)}:00:00Z`
 
-/** From a period's begin, so much later it is the next one. */
+/** The longest that each period can be. */
 const longest = { hour: hourMs, day: 24 * hourMs, month: 31 * 24 * hourMs }
 
 function periodOf (moment: Date, by: UsagePeriod): Date {
@@ -97,7 +97,7 @@ function periodOf (moment: Date, by: UsagePeriod): Date {
   return new Date(Date.UTC(year, month, by === 'month' ? 1 : day, by === 'hour' ? hour : 0))
 }
 
-/** Hours are written without parts of a second; the end of the time is none that is left out for that. */
+/** Rounds an end up to whole seconds: hours are stored without fractions of a second, and the last must not be left out. */
 function wholeSecond (end: Date): string {
   return `${new Date(Math.ceil(end.getTime() / 1_000) * 1_000).toISOString().slice(0, 19)}Z`
 }
@@ -126,7 +126,7 @@ function sums (db: Kysely<Tables>, question: UsageQuestion, begin: string): Prom
     .execute()
 }
 
-/** Databases give large sums in different forms. */
+/** Databases return large sums in different types. */
 type SumRow = { readonly label: string, readonly of: string } & Readonly<Record<keyof typeof nothing, number | string | bigint>>
 
 function toTotal ({ label: _, of, ...counts }: SumRow, from: string): UsageTotal {

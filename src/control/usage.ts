@@ -7,10 +7,10 @@ import type { Tables } from './tables.js'
 import type { UsageHourRow, UsageMonthRow } from './usage-tables.js'
 import { usageTotals, type UsageAnswer, type UsageQuestion } from './usage-totals.js'
 
-/** Rows of one statement; databases bound the parameters of one. */
+/** The most rows in one statement, since databases limit its parameters. */
 const rowsAtOnce = 200
 
-/** What gateways counted, each batch of theirs exactly once. */
+/** The usage that gateways report. Each batch is applied exactly once. */
 export class UsageStore {
   readonly #context: ControlContext
 
@@ -19,15 +19,15 @@ export class UsageStore {
   }
 
   /**
-   * Takes a batch of a gateway's ledger, if it is the next one: its counts are added and its number noted down in one transaction.
-   * @param gateway who sends it, for people to read
-   * @returns where the series stands now; a batch that was taken before, or that does not follow, changes nothing
+   * Applies a batch of a gateway's ledger if it is the next one: adds its counts and stores its number in one transaction.
+   * @param gateway the name of the sender, for people to read
+   * @returns the position in the series. A batch that was already applied, or that is not the next one, changes nothing.
    */
   apply (batch: UsageBatch, gateway: string): Promise<UsageReceipt> {
     const { ledgerId, number, batchId, lines } = batch
     const appliedAt = this.#context.now().toISOString()
     return this.#context.db.transaction().execute(async trx => {
-      // A write comes first, so that SQLite gives the right to write at once; then the row makes senders of the same series wait for each other.
+      // It starts with a write, so that SQLite grants the write lock at once. The row serializes senders of the same series.
       await trx.insertInto('usageSources').values({ ledgerId, gateway, number: 0, batchId: '', appliedAt }).onConflict(conflict => conflict.doNothing()).execute()
       const moved = await trx.updateTable('usageSources').set({ number, batchId, gateway, appliedAt })
         .where('ledgerId', '=', ledgerId).where('number', '=', number - 1).executeTakeFirstOrThrow()
@@ -44,7 +44,7 @@ export class UsageStore {
     return billOf(this.#context.db, tenantId, month)
   }
 
-  /** What an organization used in a time, bounded. @throws {ControlRefused} */
+  /** An organization's usage, in a limited number of totals. @throws {ControlRefused} */
   totals (question: UsageQuestion): Promise<UsageAnswer> {
     return usageTotals(this.#context.db, question)
   }
@@ -63,7 +63,7 @@ async function add (trx: Transaction<Tables>, lines: readonly UsageLine[]): Prom
   }
 }
 
-/** @returns the totals as they are since */
+/** @returns the new totals */
 async function addMonths (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<MonthTotal[]> {
   const totals: MonthTotal[] = []
   for (const rows of parts(monthsOf(lines))) {
@@ -78,7 +78,7 @@ async function addMonths (trx: Transaction<Tables>, lines: readonly UsageLine[])
   return totals
 }
 
-/** One row for each pool and month of what counted, in an order that is the same for all. */
+/** One row for each pool and month, in an order that is the same for all senders. */
 function monthsOf (lines: readonly UsageLine[]): UsageMonthRow[] {
   const rows = new Map<string, { -readonly [K in keyof UsageMonthRow]: UsageMonthRow[K] }>()
   for (const { tenantId, mode, hour, count, isOverage } of lines.filter(line => line.isCounted)) {
@@ -92,7 +92,7 @@ function monthsOf (lines: readonly UsageLine[]): UsageMonthRow[] {
   return [...rows].sort(([one], [other]) => one < other ? -1 : 1).map(([, row]) => row)
 }
 
-/** One row for each place in the table, in an order that is the same for all, since otherwise two gateways could wait for each other for ever. */
+/** One row for each row of the table, in an order that is the same for all senders, since two of them could deadlock otherwise. */
 function merged (lines: readonly UsageLine[]): UsageHourRow[] {
   const rows = new Map<string, UsageHourRow>()
   for (const { lastAt: _, count, ...line } of lines) {
@@ -105,7 +105,7 @@ function merged (lines: readonly UsageLine[]): UsageHourRow[] {
   return [...rows].sort(([one], [other]) => one < other ? -1 : 1).map(([, row]) => row)
 }
 
-/** Last, since whoever revokes one of the keys waits from here on. Neither a gateway nor the audit trail has to know of it. */
+/** Runs last, since it locks keys that someone may want to revoke. Neither gateways nor the audit trail need to know of it. */
 async function touchKeys (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<void> {
   const lastUses = new Map<string, string>()
   for (const { keyId, lastAt } of lines) if (lastAt > (lastUses.get(keyId) ?? '')) lastUses.set(keyId, lastAt)

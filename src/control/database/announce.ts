@@ -1,10 +1,10 @@
 import { sql, PostgresAdapter, type Transaction } from 'kysely'
 import type { Tables } from '../tables.js'
 
-/** What PostgreSQL's notifications of changes are sent to. */
+/** The channel of PostgreSQL's notifications of changes. */
 export const channel = 'clinigate_changes'
 
-/** Tells the listeners of all processes of what this transaction changes, in the moment in which it can be seen; on SQLite they ask by themselves. */
+/** Notifies the listeners of all processes when this transaction commits. On SQLite it does nothing, since listeners poll. */
 export async function announce (trx: Transaction<Tables>): Promise<void> {
   if (trx.getExecutor().adapter instanceof PostgresAdapter) await sql`SELECT pg_notify(${channel}, '')`.execute(trx)
 }

@@ -3,13 +3,13 @@ import type { ChangeSource } from '../changes-heard.js'
 
 const pollMs = 100
 
-/** Asks ten times a second, and so learns what any process on the machine wrote, the CLI for one. */
+/** Polls ten times a second, and so learns of changes by any process on the machine, such as a command. */
 export class AskedOften implements ChangeSource {
   readonly #ask: () => string | undefined
   readonly #stopping = new AbortController()
   #running = Promise.resolve()
 
-  /** @param ask gives another text after each change; none, or throws, when the database can't say */
+  /** @param ask returns a different text after each change; returns undefined or throws if the database can't answer */
   constructor (ask: () => string | undefined) {
     this.#ask = ask
   }
@@ -34,7 +34,7 @@ export class AskedOften implements ChangeSource {
     }
   }
 
-  /** Undefined when the database can't say; whoever looks then learns why. */
+  /** Undefined if the database can't answer. A caller that reads then gets the reason. */
   #latest (): string | undefined {
     try {
       return this.#ask()

@@ -3,13 +3,13 @@ import type { ChangeSource } from '../changes-heard.js'
 import { migrations } from '../migrations/index.js'
 import type { Tables } from '../tables.js'
 
-/** An open control database of one kind, its tables up to date. */
+/** An open control database, SQLite or PostgreSQL, with migrated tables. */
 export interface Engine {
   readonly db: Kysely<Tables>
   readonly changes: ChangeSource
 }
 
-/** Brings the tables up to date. */
+/** Migrates the tables to the present version. */
 export async function migrate (db: Kysely<any>): Promise<void> {
   const { error } = await new Migrator({ db, provider: migrations }).migrateToLatest()
   if (/^corrupted migrations: previously executed migration .* is missing/.test((error as Error | undefined)?.message ?? '')) {

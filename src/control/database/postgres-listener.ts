@@ -5,13 +5,13 @@ import type { ChangeSource } from '../changes-heard.js'
 import { channel } from './announce.js'
 
 const pauses = { firstMs: 100, longestMs: 5_000 }
-/** How often the connection is tried, since one that was cut off falls silent without a word. */
+/** How often the connection is checked, since a broken one may not report an error. */
 const triedEveryMs = 5_000
 const answerMs = 2_000
 
 /**
- * Hears what other processes announce, over a connection of its own that is made again whenever it breaks. Then it tells
- * of a change, since one may have been missed, and those who wait should know that the server is gone. (LISTEN: https://www.postgresql.org/docs/current/sql-listen.html)
+ * Listens to the notifications of other processes on a connection of its own, which it reopens whenever it breaks. It then notifies
+ * of a change, since one may have been missed and listeners should learn that the server is gone. See https://www.postgresql.org/docs/current/sql-listen.html
  */
 export class PostgresListener implements ChangeSource {
   readonly #settings: pg.ClientConfig
@@ -39,7 +39,7 @@ export class PostgresListener implements ChangeSource {
     }
   }
 
-  /** Ends when the connection breaks or nobody needs it any more. */
+  /** Resolves when the connection breaks or is no longer needed. */
   async #listen (onConnected: () => void, tell: () => void): Promise<void> {
     const client = new pg.Client(this.#settings)
     const over = new AbortController()
@@ -56,7 +56,7 @@ export class PostgresListener implements ChangeSource {
         await client.query('SELECT 1')
       }
     } catch {
-      // Whoever looks now hears from the pool why it broke, or that it alone did.
+      // A listener that reads now learns from the pool whether the server is down, or only this connection broke.
       tell()
     } finally {
       this.#stopping.signal.removeEventListener('abort', end)

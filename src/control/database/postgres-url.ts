@@ -1,6 +1,6 @@
 import { DatabaseUnavailable } from '../database-unavailable.js'
 
-/** What a URL may say of TLS, and what is done: with TLS, the certificate and its host are always verified. */
+/** The values of `sslmode` and what they do. With TLS, the certificate and its host name are always verified. */
 const modes: Readonly<Record<string, string>> = {
   disable: 'disable',
   require: 'verify-full',
@@ -9,8 +9,8 @@ const modes: Readonly<Record<string, string>> = {
 }
 
 /**
- * The URL of a PostgreSQL database as pg is to be given it: its `sslmode` is one that can be kept.
- * @throws {DatabaseUnavailable} when it asks for TLS that verifies nothing
+ * The URL of a PostgreSQL database in the form that pg needs, with an `sslmode` that it supports.
+ * @throws {DatabaseUnavailable} if it asks for TLS without verification
  */
 export function verifyingUrl (url: string): string {
   const parsed = new URL(url)

@@ -7,16 +7,16 @@ import { PostgresListener } from './postgres-listener.js'
 import { verifyingUrl } from './postgres-url.js'
 import { tellable, unavailable } from './unavailable.js'
 
-/** Of one process. PostgreSQL allows 100 at once, of all processes, unless it is told otherwise. */
+/** The most connections of one process. By default, PostgreSQL allows 100 for all processes. */
 const mostConnections = 10
 const connectMs = 5_000
 const statementMs = 15_000
-/** A server that was cut off answers nothing, so its own limit is not enough. */
+/** The client's own limit, since an unreachable server can't enforce its statement timeout. */
 const answerMs = statementMs + 5_000
-/** A process that hangs in a transaction would hold back the changes of all others. */
+/** A process that hangs in a transaction would block the changes of all others. */
 const idleInTransactionMs = 10_000
 
-/** Opens the database, which must be there, and makes its tables. */
+/** Opens an existing database and migrates its tables. */
 export async function openPostgres (url: string): Promise<Engine> {
   const settings = settingsOf(url)
   await migrateAlone(settings)
@@ -24,7 +24,7 @@ export async function openPostgres (url: string): Promise<Engine> {
   return { db: kyselyOn({ ...settings, ...limits, max: mostConnections }), changes: new PostgresListener(settings) }
 }
 
-/** Without a limit of time, for other processes may be at it, and a large table takes long. */
+/** Has no timeout, since another process may be migrating, and a large table takes long. */
 async function migrateAlone (settings: pg.PoolConfig): Promise<void> {
   const db = kyselyOn({ ...settings, max: 1 })
   try {
@@ -36,7 +36,7 @@ async function migrateAlone (settings: pg.PoolConfig): Promise<void> {
 
 function settingsOf (url: string): pg.PoolConfig {
   return {
-    // Without this, PGSSLMODE might switch on TLS that verifies nothing; the URL wins over it.
+    // Otherwise PGSSLMODE could switch on TLS without verification. The URL takes precedence over this.
     ssl: false,
     connectionString: verifyingUrl(url),
     application_name: 'clinigate',
@@ -46,7 +46,7 @@ function settingsOf (url: string): pg.PoolConfig {
   }
 }
 
-/** All numbers of the tables, their counts and sums are integers below 2^53; pg would give those of 8 bytes and sums as text. */
+/** Parses 8-byte integers and sums as numbers, which pg would return as text. All of ours are integers below 2^53. */
 const getTypeParser: typeof pg.types.getTypeParser = (id: number, format?: any) => {
   const isLongNumber = id === pg.types.builtins.INT8 || id === pg.types.builtins.NUMERIC
   return isLongNumber ? Number : pg.types.getTypeParser(id, format)
@@ -56,12 +56,12 @@ function kyselyOn (config: pg.PoolConfig): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: steadyPool(config) }), plugins: [new CamelCasePlugin()] })
 }
 
-/** A pool that outlives its server, and whose failures can be told. */
+/** A pool that survives the loss of its server, and whose errors are safe to show. */
 function steadyPool (config: pg.PoolConfig): PostgresPool {
   const pool = new pg.Pool(config)
   const ignore = (): void => {}
-  // Unheard, the error of a broken connection ends the process: of one that lies idle, and of one in the middle of a
-  // transaction. The pool replaces both, and whoever asks next hears whether the server is down.
+  // Without a listener, the error of a broken connection ends the process, be it idle or within a transaction. The pool
+  // replaces the connection, and the next query shows whether the server is down.
   pool.on('error', ignore)
   pool.on('connect', client => client.on('error', ignore))
   return {
@@ -76,12 +76,12 @@ function steadyPool (config: pg.PoolConfig): PostgresPool {
   }
 }
 
-/** A client that asks nothing more after its connection failed or went silent, and then leaves the pool. */
+/** A client that sends nothing more after its connection failed or timed out, and is then removed from the pool. */
 function steadyClient (client: pg.PoolClient): PostgresPoolClient {
   let failure: Error | undefined
   const query = async (text: string, values: readonly unknown[]): Promise<pg.QueryResult> => {
     if (failure !== undefined) throw failure
-    // PostgreSQL stores none, and would call it a fault of the query.
+    // PostgreSQL can't store it, and would report an error in the query.
     if (values.some(value => typeof value === 'string' && value.includes('\0'))) throw new ControlRefused('invalid', 'Send text without NUL characters.')
     try {
       return await client.query(text, [...values])
@@ -91,6 +91,6 @@ function steadyClient (client: pg.PoolClient): PostgresPoolClient {
       throw told
     }
   }
-  // Kysely's other form, with a cursor, is for streams, which nobody asks for.
+  // Kysely's other form, with a cursor, is for streams, which are not used.
   return { query: query as unknown as PostgresPoolClient['query'], release: () => client.release(failure) }
 }

@@ -9,18 +9,18 @@ import type { Tables } from '../tables.js'
 import { migrate, type Engine } from './engine.js'
 import { AskedOften } from './asked-often.js'
 
-/** How long a process waits while another one writes. */
+/** How long to wait while another process writes. */
 const busyMs = 10_000
-/** Statements that are kept prepared. */
+/** The most prepared statements that are kept. */
 const mostStatements = 200
 
-/** Opens the file, makes it and its directory where they are missing. */
+/** Opens the file. Creates it and its directory if missing. */
 export async function openSqlite (file: string): Promise<Engine> {
   madeDirectory(dirname(file))
   const sqlite = new SQLite(privateDatabase(file), { timeout: busyMs })
   try {
     sqlite.pragma('journal_mode = WAL')
-    // A revocation that was confirmed must outlast a power cut.
+    // A confirmed revocation must survive a power failure.
     sqlite.pragma('synchronous = FULL')
     const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: telling(sqlite) }), plugins: [new CamelCasePlugin()] })
     await migrateAlone(sqlite, db)
@@ -31,26 +31,26 @@ export async function openSqlite (file: string): Promise<Engine> {
   }
 }
 
-/** Kysely's migrator has no lock on SQLite, and the gateway and the CLI may both be the first. */
+/** Holds a lock, which Kysely's migrator does not on SQLite: the gateway and a command may start at the same time. */
 async function migrateAlone (sqlite: SQLite.Database, db: Kysely<Tables>): Promise<void> {
   sqlite.exec('BEGIN IMMEDIATE')
   try {
     await migrate(db)
     sqlite.exec('COMMIT')
   } catch (error) {
-    // A disk that is full has ended the transaction already.
+    // A full disk has already rolled back the transaction.
     if (sqlite.inTransaction) sqlite.exec('ROLLBACK')
     throw error
   }
 }
 
-/** The last change that gateways are to know of. Not by Kysely, which builds and prepares each query anew, since this is asked all the time. */
+/** The number of the latest change. It bypasses Kysely, which builds and prepares each query again, since this runs all the time. */
 function latestIn (sqlite: SQLite.Database): () => string | undefined {
   const latest = sqlite.prepare<[], readonly unknown[]>('SELECT feed_id, seq FROM feed').raw()
   return () => latest.get()?.join(':')
 }
 
-/** The same database with its statements kept prepared, whose disk that is full or fails is told as what can be tried again. */
+/** The same database, which keeps its statements prepared and reports a full or failing disk as an error after which clients can try again. */
 function telling (sqlite: SQLite.Database): SqliteDatabase {
   const statements = new LRUCache<string, SQLite.Statement>({ max: mostStatements, memoMethod: sql => sqlite.prepare(sql) })
   return {
@@ -60,9 +60,9 @@ function telling (sqlite: SQLite.Database): SqliteDatabase {
       return {
         reader: statement.reader,
         all: parameters => told(() => statement.all(...parameters)),
-        // A disk that is full has ended the transaction already; that there is none to undo would hide why.
+        // A full disk has already rolled back the transaction. The error that there is none would hide the cause.
         run: parameters => sql === 'rollback' && !sqlite.inTransaction ? { changes: 0, lastInsertRowid: 0 } : told(() => statement.run(...parameters)),
-        // A statement that is being read row by row can't be used a second time.
+        // A statement that is being iterated can't be used a second time.
         iterate: parameters => sqlite.prepare(sql).iterate(...parameters)
       }
     }

@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg'
 import { DatabaseUnavailable } from '../database-unavailable.js'
 
-/** By the code of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html), of Node's network or of TLS; the first that fits counts. */
+/** Remedies by error code of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html), Node's network or TLS. The first match counts. */
 const remedies: ReadonlyArray<readonly [RegExp, string]> = [
   [/^28|^password missing$/, 'PostgreSQL rejected the user or password. Check both in CONTROL_DATABASE_URL, and what pg_hba.conf allows.'],
   [/^3D000$/, 'The PostgreSQL server has no such database. Create it, or correct the name at the end of CONTROL_DATABASE_URL.'],
@@ -19,7 +19,7 @@ const remedies: ReadonlyArray<readonly [RegExp, string]> = [
   [/^/, 'PostgreSQL cannot be reached. Check that it is running, and check the host and port in CONTROL_DATABASE_URL.']
 ]
 
-/** What is to be done about a failure of the connection. */
+/** A failed connection, with its remedy. */
 export function unavailable (error: unknown): DatabaseUnavailable {
   if (error instanceof DatabaseUnavailable) return error
   const reason = reasonOf(error as NodeJS.ErrnoException)
@@ -27,7 +27,7 @@ export function unavailable (error: unknown): DatabaseUnavailable {
   return new DatabaseUnavailable(`${remedy} (${reason})`)
 }
 
-/** A failure of a query as it may be told and logged: what PostgreSQL repeats of the row that it refused is taken out. */
+/** The error of a query without the values of the row, which PostgreSQL repeats in it. Safe to log. */
 export function tellable (error: unknown): unknown {
   if (!(error instanceof DatabaseError)) return unavailable(error)
   if (/^(08|28|53|57)|^(25006|25P03|42501|55P03)$/.test(error.code ?? '')) return unavailable(error)

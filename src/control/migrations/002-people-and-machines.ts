@@ -6,7 +6,7 @@ export async function up (db: Kysely<any>): Promise<void> {
   await createMachines(db)
   await db.schema.alterTable('organizations').addColumn('datastore', 'text').execute()
   await db.schema.alterTable('keys').addColumn('lastUsedAt', 'text').execute()
-  // Deeds that no gateway needs to know of have a number of their own, or copies would look behind when they are not.
+  // Lines of the audit trail have their own numbers: with those of the feed, replicas would seem to be behind after a change that gateways need not know of.
   await db.schema.alterTable('feed').addColumn('auditSeq', 'integer', column => column.notNull().defaultTo(0)).execute()
   await db.updateTable('feed').set(eb => ({ auditSeq: eb.ref('seq') })).execute()
   await db.schema.alterTable('auditTrail').addColumn('tenantId', 'text').execute()

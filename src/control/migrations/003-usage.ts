@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 
-/** What gateways counted, by the hour, and how far each one's ledger was taken. */
+/** The usage that gateways report, by hour, and the last batch of each gateway's ledger. */
 export async function up (db: Kysely<any>): Promise<void> {
   await db.schema.createTable('usageSources')
     .addColumn('ledgerId', 'text', column => column.primaryKey())
@@ -9,7 +9,7 @@ export async function up (db: Kysely<any>): Promise<void> {
     .addColumn('batchId', 'text', column => column.notNull())
     .addColumn('appliedAt', 'text', column => column.notNull())
     .execute()
-  // The primary key begins with what every question names, so it is the index as well.
+  // The primary key starts with the columns of every query, so it is also the index.
   await db.schema.createTable('usageHours')
     .addColumn('tenantId', 'text', column => column.notNull())
     .addColumn('hour', 'text', column => column.notNull())
@@ -23,7 +23,7 @@ export async function up (db: Kysely<any>): Promise<void> {
     .addColumn('count', 'bigint', column => column.notNull())
     .addPrimaryKeyConstraint('usageHoursPkey', ['tenantId', 'hour', 'mode', 'keyId', 'resource', 'interaction', 'outcome', 'isCounted', 'isOverage'])
     .execute()
-  // What gateways need to know of each other's counts, without adding up a month each time.
+  // For the gateways to learn each other's counts without summing a month each time.
   await db.schema.createTable('usageMonths')
     .addColumn('tenantId', 'text', column => column.notNull())
     .addColumn('mode', 'text', column => column.notNull())

@@ -3,14 +3,14 @@ import type { Kysely } from 'kysely'
 const lastMoment = '9999-12-31T23:59:59.999Z'
 
 /**
- * Expiries past the year 9999, which gateways refuse together with all else that the feed says; and whether an organization
- * switched overage off, where the feed told it mixed with what the plan had on that day.
+ * Corrects expiries after the year 9999, which make gateways reject the whole feed, and the overage of organizations: the feed
+ * had it combined with what the plan offered at the time, instead of whether it was switched off.
  */
 export async function up (db: Kysely<any>): Promise<void> {
   for (const table of ['keys', 'tokens']) await db.updateTable(table).set({ expiresAt: lastMoment }).where('expiresAt', 'like', '+%').execute()
   for (const { entity, payload } of await db.selectFrom('changes').selectAll().where('payload', 'like', '%"expiresAt":"+%').execute()) {
     const mended = JSON.stringify({ ...JSON.parse(payload), expiresAt: lastMoment })
-    // Under its old number, since no gateway came past it.
+    // Under its old number, since no gateway could apply it.
     await db.updateTable('changes').set({ payload: mended }).where('kind', '=', 'key').where('entity', '=', entity).execute()
   }
   const told = await db.selectFrom('organizations').innerJoin('changes', join => join.onRef('entity', '=', 'tenantId').on('kind', '=', 'organization')).select(['tenantId', 'overage', 'payload']).execute()

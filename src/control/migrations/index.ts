@@ -5,7 +5,7 @@ import * as usage from './003-usage.js'
 import * as jobs from './004-jobs.js'
 import * as statesThatGatewaysTake from './005-states-that-gateways-take.js'
 
-/** Every step from an empty control database to the present one, by name in their order; a step that was released never changes. */
+/** All migrations of the control database in the order of their names. A released migration never changes. */
 export const migrations: MigrationProvider = {
   getMigrations: async () => ({
     '001-organizations-and-keys': organizationsAndKeys,
