@@ -1,13 +1,13 @@
 import fp from 'fastify-plugin'
 import type { Places, Stay } from './places.js'
 
-/** Where requests wait for their place. */
+/** `places` decides which requests may run. */
 interface InFlightOptions { readonly places: Pick<Places, 'enter'> }
 
 /**
- * Bounds how many requests of an organization are worked on at a time, so that no other's wait for them. A request keeps its place
- * until it is answered whole, and where its client is gone until its work has ended. One that finds no place is refused by the
- * limit of the minute, and takes nothing of it.
+ * Limits the concurrent requests of an organization, so that those of others do not wait for them. A request keeps its place until
+ * the response is complete or, if its client has disconnected, until its work has ended. A request without a place is refused by
+ * the per-minute limit, without counting against it.
  */
 export const inFlight = fp<InFlightOptions>(async (app, { places }) => {
   app.decorateRequest('place')
@@ -15,7 +15,7 @@ export const inFlight = fp<InFlightOptions>(async (app, { places }) => {
     const place = new Place(places.enter(request.caller))
     request.place = place
     raw.once('close', () => place.close())
-    // Where its key was looked up for long, the client may be gone already.
+    // The client may have disconnected while its key was looked up.
     if (raw.destroyed) place.close()
     if (place.isAdmitted === undefined) place.settle().then(() => done(), done)
     else done()
@@ -26,9 +26,9 @@ export const inFlight = fp<InFlightOptions>(async (app, { places }) => {
   })
 }, { name: 'in-flight', dependencies: ['authenticate'], fastify: '5.x' })
 
-/** A request's place among those that are worked on. */
+/** A request's place among the concurrent requests. */
 class Place {
-  /** Absent while it waits. */
+  /** Undefined while it waits. */
   isAdmitted: boolean | undefined
   readonly #stay: Stay
   #isClosed = false
@@ -39,18 +39,18 @@ class Place {
     if (typeof stay.isAdmitted === 'boolean') this.isAdmitted = stay.isAdmitted
   }
 
-  /** Waits until it is known whether there is a place. */
+  /** Resolves when it is decided whether there is a place. */
   async settle (): Promise<void> {
     this.isAdmitted ??= await this.#stay.isAdmitted
   }
 
-  /** The answer is out, or nobody is there for it any more. */
+  /** To be called when the response is complete, or the client has disconnected. */
   close (): void {
     this.#isClosed = true
     if (this.#isAnswered || this.isAdmitted === undefined) this.#stay.leave()
   }
 
-  /** The work has ended, and its answer begins. */
+  /** To be called when the work has ended and the response starts. */
   answer (): void {
     this.#isAnswered = true
     if (this.#isClosed) this.#stay.leave()
@@ -59,7 +59,7 @@ class Place {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Known in every scope that {@link inFlight} guards, from its hook on. */
+    /** Set by the hook of {@link inFlight}. */
     place: Place | undefined
   }
 }

@@ -4,7 +4,7 @@ import type {} from '../envelope/identity.js'
 import { secondsUntil } from './monthly-quota.js'
 
 /**
- * Says on every answer what is left of the minute and of the month, in our own headers and in those of the IETF's draft:
+ * Adds to every response what is left of the per-minute limit and the monthly quota, in our own headers and those of the IETF draft:
  * https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
  */
 export const limitHeaders = fp(async app => {
@@ -14,10 +14,10 @@ export const limitHeaders = fp(async app => {
   })
 }, { name: 'limit-headers', dependencies: ['identity'], fastify: '5.x' })
 
-/** All at once, since each time that headers are set costs. */
+/** All headers in one object, since setting them one by one is slower. */
 function headersOf ({ rate, quota, arrivedAt }: Pick<FastifyRequest, 'rate' | 'quota' | 'arrivedAt'>): Record<string, string | number> {
   const headers: Record<string, string | number> = {}
-  // Members of lists, RFC 9651.
+  // List members of RFC 9651.
   const policies: string[] = []
   const states: string[] = []
   if (rate !== undefined) {

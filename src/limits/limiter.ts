@@ -1,10 +1,10 @@
 import rateLimit, { type CreateRateLimitOptions, type RateLimitPluginOptions } from '@fastify/rate-limit'
 import type { FastifyInstance } from 'fastify'
 
-/** Counts requests in windows of time. */
+/** Counts requests in fixed time windows. */
 export type Limiter = ReturnType<FastifyInstance['createRateLimit']>
 
-/** A limiter with a store of its own, which the plugin has one of in each scope. */
+/** A limiter with its own store. The plugin has one store per scope, so each limiter gets a scope. */
 export async function limiter (app: FastifyInstance, store: RateLimitPluginOptions, options: CreateRateLimitOptions): Promise<Limiter> {
   let made: Limiter | undefined
   await app.register(async scope => {

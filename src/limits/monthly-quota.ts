@@ -7,38 +7,38 @@ import type { MonthCounts, Taken } from './ledger/month-counts.js'
 import { planNamed } from './plans.js'
 import { isCounted } from './usage.js'
 
-/** Where the month is counted. */
+/** `months` counts the requests. */
 interface MonthlyQuotaOptions { readonly plans: Plans, readonly months: Pick<MonthCounts, 'take'> }
 
-/** What a request had of its organization's month; absent where the plan has no limit. */
+/** A request's share of its organization's monthly quota. */
 interface Quota {
   readonly limit: number
   readonly taken: Taken
-  /** Whether it came past the allowance and is billed; decided once, when it came in. */
+  /** Whether it is above the quota and billed. Decided when the request arrives. */
   readonly isOverage: boolean
-  /** Whether it is served past the allowance all the same and counts for nothing, since it asks for what was paid for before. */
+  /** Whether it is served above the quota without being counted, since it asks for something already paid for. */
   readonly isFree: boolean
   readonly end: MonthEnd
 }
 
-/** A route that shows what was paid for, or ends it: it is served when the month is used up, and not counted then. */
+/** Options of a route that shows or ends something already paid for. When the quota is used up, it is still served, and not counted. */
 export const stillOpen = { config: { staysOpen: true } } as const
 
-/** A route that ends a job. The guard against overload lets it pass: what is done for that job may be what is too much. */
+/** Options of a route that ends a job. It is served under overload too, since that job may be the cause. */
 export const cancelling = { config: { ...stillOpen.config, pressureHandler: () => {} } } as const
 
-/** When the month after one begins: in milliseconds since 1970, and ISO 8601. */
+/** The end of a month: as a Unix timestamp in milliseconds, and as ISO 8601. */
 interface MonthEnd { readonly at: number, readonly text: string }
 
 /**
- * Holds an organization to its plan's number of requests in a calendar month, in UTC, test and live apart. Live requests past it
- * are served and billed where plan and organization have it so; all others are refused with MONTHLY_QUOTA_EXCEEDED or
- * SANDBOX_QUOTA_EXCEEDED, but for routes that stay open: those are served and not counted. An answer that doesn't count gives its request back.
+ * Limits an organization to its plan's number of requests in a calendar month (UTC), separately for test and live. Above it, live
+ * requests are served and billed if both plan and organization have overage. All others are refused with MONTHLY_QUOTA_EXCEEDED or
+ * SANDBOX_QUOTA_EXCEEDED, except on routes that stay open, which are served without being counted. A request whose response does not count is given back.
  */
 export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months }) => {
   const endOf = monthEnds()
   app.decorateRequest('quota')
-  // Every request meets these steps, and a promise for each would cost more than what they do.
+  // With callbacks, since every request passes here and promises would cost more than the work itself.
   app.addHook('onRequest', (request, _, done) => {
     const { caller, arrivedAt, routeOptions: { config } } = request
     const plan = planNamed(plans, caller.plan)
@@ -61,19 +61,19 @@ export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months 
   })
 }, { name: 'monthly-quota', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
 
-/** Test traffic is never billed, so it ends where its pool does. */
+/** Whether requests above the quota are served. Test requests never are, since they are not billed. */
 export function isServedPast ({ mode, overage }: Pick<Caller, 'mode' | 'overage'>, plan: Plan): boolean {
   return mode === 'live' && plan.overage && overage
 }
 
-/** The refusal of what comes past the allowance; it names the switch for overage only to who has one. */
+/** The refusal of a request above the quota. It mentions the switch for overage only if the plan has overage. */
 export function exceeded ({ mode }: Pick<Caller, 'mode'>, { overage }: Plan, headers: Readonly<Record<string, string>> = {}): Failure {
   if (mode === 'test') return new Failure('SANDBOX_QUOTA_EXCEEDED', { headers })
   const message = overage ? 'Turn on overage in the dashboard, choose a larger plan, or wait for the next month.' : 'This plan has no overage. Choose a larger plan, or wait for the next month.'
   return new Failure('MONTHLY_QUOTA_EXCEEDED', { message, headers })
 }
 
-/** The end of a month such as `2030-01`; it is worked out once, since requests come in the same one. */
+/** Returns the end of a month such as `2030-01`. It caches the latest, since consecutive requests have the same month. */
 function monthEnds (): (month: string) => MonthEnd {
   let known: MonthEnd & { readonly month: string } | undefined
   return month => {
@@ -84,18 +84,18 @@ function monthEnds (): (month: string) => MonthEnd {
   }
 }
 
-/** From a moment, ISO 8601, to the end of its month; at least one. */
+/** Whole seconds from a time (ISO 8601) to the end of its month; at least one. */
 export function secondsUntil ({ at: end }: MonthEnd, at: string): number {
   return Math.max(1, Math.ceil((end - Date.parse(at)) / 1_000))
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether a route is served when the month is used up: it shows or ends what was paid for before. */
+    /** Whether a route is served when the monthly quota is used up. See {@link stillOpen}. */
     readonly staysOpen?: boolean
   }
   interface FastifyRequest {
-    /** Known from the hook of {@link monthlyQuota} on, where the caller's plan has a limit. */
+    /** Set by the hook of {@link monthlyQuota}, if the caller's plan has a quota. */
     quota?: Quota
   }
 }

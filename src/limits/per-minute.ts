@@ -8,16 +8,16 @@ import { planNamed } from './plans.js'
 import type { SharedCounts } from './shared-counts.js'
 import { Windows } from './windows.js'
 
-/** Counts a request against its organization's minute; `windowMs` is a minute but in tests. Without shared counts each gateway counts for itself. */
+/** Without `shared`, each gateway counts on its own. `windowMs` is a minute, except in tests. */
 interface PerMinuteOptions { readonly plans: Plans, readonly shared?: SharedCounts, readonly windowMs?: number }
 
 /**
- * Limits the requests of an organization, over all its keys, to its plan's number in a minute, test and live apart.
- * Refuses with RATE_LIMITED, and says on the request what is left.
+ * Limits the requests of an organization with all its keys to its plan's number per minute, separately for test and live.
+ * Refuses with RATE_LIMITED, and sets on the request what is left.
  */
 export const perMinute = fp<PerMinuteOptions>(async (app, { plans, shared, windowMs = 60_000 }) => {
   const options = {
-    // Limiters share one key space in a shared store, so the key begins with the limiter's name.
+    // Limiters share one key space in a shared store, so the key has the limiter's name as a prefix.
     keyGenerator: ({ caller }) => `min:${caller.tenantId}:${caller.mode}`,
     max: ({ caller }) => planNamed(plans, caller.plan).requestsPerMinute ?? Infinity,
     timeWindow: windowMs
@@ -42,7 +42,7 @@ const crowded = {
   headers: { 'retry-after': '1' }
 }
 
-/** Counts over all gateways while that is possible, and here while it is not: no request is refused or lost because of it. */
+/** Counts across all gateways, or only here while the shared counts are unavailable, so that no request fails because of them. */
 function withShared (shared: SharedCounts, countShared: Limiter, countHere: Limiter): Limiter {
   return async (...asked) => {
     if (!shared.isUsable()) return await countHere(...asked)

@@ -1,21 +1,21 @@
 import type { Pool } from './usage.js'
 
-/** Bounds of one pool's requests. `clock` counts milliseconds and never goes back. */
+/** The limits of each pool. `clock` is monotonic, in milliseconds. */
 interface PlacesOptions {
-  /** Requests that are worked on at a time. */
+  /** The most concurrent requests. */
   readonly places: number
-  /** Requests that may wait for a place besides; 32 for each place unless told. */
+  /** The most requests that wait for a place. The default is 32 per place. */
   readonly mostWaiting?: number
-  /** How long a request waits at most. */
+  /** The longest time that a request waits. */
   readonly patienceMs?: number
   readonly clock?: () => number
 }
 
-/** A request's stay. */
+/** A request that has a place or waits for one. */
 export interface Stay {
-  /** Whether it has a place; decided within the patience. */
+  /** Whether it has a place. Decided within `patienceMs`. */
   readonly isAdmitted: boolean | Promise<boolean>
-  /** Ends the stay, the waiting too; the second time does nothing. */
+  /** Releases the place, or stops waiting. A second call does nothing. */
   readonly leave: () => void
 }
 
@@ -25,14 +25,14 @@ interface Held { readonly name: string, inFlight: number, hasBegun: boolean, rea
 
 const refused: Stay = { isAdmitted: false, leave: () => {} }
 const patienceMs = 30_000
-/** Who was the only one for so long need not take turns with anybody. */
+/** A pool that has been the only one for this long need not take turns. */
 const aloneAfterMs = 60_000
 const lookEveryMs = 250
 
 /**
- * Which requests are worked on. Each pool has so many places, and while others are here too, one request of it begins in a turn
- * of the event loop; the rest stand in the pool's own line. So a pool with a thousand requests at a time keeps another's waiting
- * for one of them and not for a thousand. Only pools that have a request here take memory.
+ * Decides which requests may run. Each pool has a number of places. While several pools are active, one request of each starts per
+ * turn of the event loop, and the rest wait in the pool's own queue. A pool with a thousand concurrent requests thus delays a request
+ * of another pool by one request, not by a thousand. Only pools with requests take memory.
  */
 export class Places {
   readonly #options: Required<PlacesOptions>
@@ -46,12 +46,12 @@ export class Places {
     this.#options = { places, mostWaiting: 32 * places, patienceMs, clock: () => performance.now(), ...more }
   }
 
-  /** How many pools have a request here, or had one a moment ago. */
+  /** The number of pools that have requests, or had some a moment ago. */
   get pools (): number {
     return this.#pools.size
   }
 
-  /** Asks for a place; there is none where the line is full, or doesn't get short enough in time. */
+  /** Asks for a place. There is none if the queue is full, or does not move fast enough. */
   enter (pool: Pool): Stay {
     const held = this.#find(pool)
     if (held.line.size === 0 && this.#hasRoom(held)) return this.#begin(held)
@@ -108,7 +108,7 @@ export class Places {
   #turnSoon (): void {
     if (this.#isTurnDue) return
     this.#isTurnDue = true
-    // What came in meanwhile is read before the next turn.
+    // Requests that arrived in the meantime are read before the next turn.
     setImmediate(() => this.#turn())
   }
 

@@ -2,7 +2,7 @@ import type { Plan, Plans } from '../config.js'
 import { Failure } from '../envelope/failures.js'
 
 /**
- * The plan of this name. An organization whose plan the configuration no longer has gets no service rather than an unlimited one.
+ * The plan with this name. An organization whose plan is no longer configured gets no service, rather than an unlimited one.
  * @throws {Failure} INTERNAL_ERROR
  */
 export function planNamed (plans: Plans, name: string): Plan {

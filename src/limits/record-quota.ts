@@ -8,30 +8,30 @@ import { exceeded, isServedPast } from './monthly-quota.js'
 import { planNamed } from './plans.js'
 import { isCounted, type Use, type UsageInteraction } from './usage.js'
 
-/** A record's place in its organization's month. */
+/** A record that was counted against its organization's monthly quota. */
 export interface RecordTicket {
-  /** When it was taken, ISO 8601: the month and the hour in which the record counts. */
+  /** When it was counted, ISO 8601. It determines the month and hour of the record. */
   readonly at: string
   readonly isOverage: boolean
-  /** Takes the record out of the month again, since it does not count. */
+  /** Subtracts the record again, if it does not count. */
   readonly giveBack: () => void
 }
 
-/** What became of a record, as it is counted. */
+/** The outcome of a record, for the usage. */
 export interface RecordUse {
   readonly ticket: RecordTicket
   /** Its R4 type. */
   readonly type: string
   readonly interaction: Extract<UsageInteraction, 'create' | 'update'>
-  /** As the same request alone would be answered: 201, 422, 502. */
+  /** The HTTP status that a request for this record alone would get: 201, 422, 502. */
   readonly status: number
 }
 
-/** The month of one organization, of which each record of an import takes one. */
+/** The monthly quota of one organization, against which each record of an import counts as a request. */
 export interface RecordQuota {
-  /** @throws {Failure} MONTHLY_QUOTA_EXCEEDED or SANDBOX_QUOTA_EXCEEDED, as a request past the allowance; BACKEND_UNAVAILABLE while it is not known what the organization has */
+  /** Counts one record. @throws {Failure} MONTHLY_QUOTA_EXCEEDED or SANDBOX_QUOTA_EXCEEDED, like a request above the quota; BACKEND_UNAVAILABLE while the organization's plan is unknown */
   readonly take: () => RecordTicket
-  /** Counts records whose results are noted, each once; those that don't count are given back. */
+  /** Adds records with a stored result to the usage, each once. Gives back those that do not count. */
   readonly count: (uses: readonly RecordUse[]) => void
 }
 
@@ -43,12 +43,12 @@ interface RecordQuotaOptions {
   readonly now: () => Date
 }
 
-/** Counts the records of imports with the same ledger as requests, and holds them to the same allowance: that of the moment, whatever it was when the job began. */
+/** Counts the records of imports in the same ledger as requests and against the same quota: the present one, not that at the start of the job. */
 export function recordQuota ({ plans, organization, months, record, now }: RecordQuotaOptions): (owner: Pick<JobOwner, 'tenantId' | 'mode' | 'keyId'>) => RecordQuota {
   return ({ tenantId, mode, keyId }) => ({
     take: () => {
       const known = organization(tenantId)
-      // As a key is refused whose organization is not known: nobody could be charged. No line fails by it; the job is taken up again later.
+      // Nobody could be charged, so it is refused, like a key of an unknown organization. No line fails because of it: the job is retried later.
       if (known === undefined) throw new Failure('BACKEND_UNAVAILABLE', { message: 'The plan cannot be checked at the moment. Start the import again later.', cause: 'the local key copy does not know the organization of the job' })
       const plan = planNamed(plans, known.plan)
       const at = now().toISOString()

@@ -2,45 +2,45 @@ import { Redis } from 'ioredis'
 import type { FastifyBaseLogger } from 'fastify'
 import { scatteredBackoff } from '../backoff.js'
 
-/** Counts that several gateways share, and whether they can be asked at the moment. */
+/** Counts that are shared by several gateways. */
 export interface SharedCounts {
   readonly redis: Redis
-  /** False for a while after a failure, so that no request waits for a server that is known to be gone. */
+  /** False for some time after a failure, so that no request waits for a server that is known to be down. */
   readonly isUsable: () => boolean
-  /** Says that asking failed. */
+  /** To be called when a query failed. */
   readonly failed: (error: unknown) => void
-  /** Says that asking succeeded. */
+  /** To be called when a query succeeded. */
   readonly succeeded: () => void
   readonly close: () => void
 }
 
-/** What counts are opened with; `clock` is in milliseconds and never goes back. */
+/** `clock` is monotonic, in milliseconds. */
 interface SharedCountsParts {
-  /** `redis://` or `rediss://`, password included: never logged. */
+  /** `redis://` or `rediss://`. May contain a password: never log it. */
   readonly url: string
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
   readonly clock?: () => number
 }
 
-/** A request waits no longer for the shared count than this; counting here is better than waiting. */
+/** The longest that a request waits for a shared count. Counting locally is better than waiting longer. */
 const patienceMs = 250
 const restMs = 1_000
 
-/** Connects to Redis, and again whenever the connection is lost. Nothing waits in a queue while it is. */
+/** Connects to Redis, and reconnects whenever the connection is lost. Commands are not queued in the meantime. */
 export function sharedCounts ({ url, log, clock = () => performance.now() }: SharedCountsParts): SharedCounts {
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 2_000,
     commandTimeout: patienceMs,
-    // Commands of one turn of the event loop go out together.
+    // Sends the commands of one turn of the event loop together.
     enableAutoPipelining: true,
     retryStrategy: attempt => scatteredBackoff({ firstMs: 200, longestMs: 5_000 }, attempt - 1)
   })
   let isDown = false
   let restsUntil = 0
   const succeeded = () => {
-    // What was asked before a failure may be answered after it.
+    // This may be the late answer to a query from before the failure.
     if (!isDown || clock() < restsUntil) return
     log.info('the shared rate limit counts are available again; requests are counted across all gateways')
     isDown = false
@@ -64,7 +64,7 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
   }
 }
 
-/** Of what Redis answers, the word that it begins with, such as `WRONGPASS`. */
+/** The first word of an error from Redis, such as `WRONGPASS`. */
 function reasonOf ({ code, name, message }: NodeJS.ErrnoException): string {
   return code ?? /^[A-Z]+(?= )/.exec(message)?.[0] ?? name
 }

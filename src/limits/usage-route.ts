@@ -8,25 +8,25 @@ import type { MonthCounts } from './ledger/month-counts.js'
 import { stillOpen } from './monthly-quota.js'
 import { planNamed } from './plans.js'
 
-/** Where the month is counted. */
+/** `months` counts the requests. */
 interface UsageRouteOptions { readonly plans: Plans, readonly months: Pick<MonthCounts, 'used'> }
 
-/** What a caller's organization has used of its month, with keys of the caller's mode. */
+/** The usage of an organization in the current month, with keys of the caller's mode. */
 interface MonthSoFar {
   /** In UTC, such as `2030-01`. */
   readonly month: string
   readonly mode: Mode
   readonly plan: string
-  /** The month's allowance; null is unlimited. */
+  /** The monthly quota. Null is unlimited. */
   readonly limit: number | null
   readonly used: number
   readonly remaining: number | null
-  /** Live requests past the allowance of the present plan. The bill is another thing: it counts each by the plan that was in force when it came. */
+  /** Live requests above the quota of the present plan. The bill may differ: it counts each request by the plan at the time. */
   readonly overage: number
   readonly resetsAt: string
 }
 
-/** `GET /v1/usage`: what a caller's organization has used of its month, as this gateway knows it; others' requests are some seconds late. */
+/** `GET /v1/usage`: the usage of the caller's organization in the current month. Requests to other gateways are included with a delay of some seconds. */
 export async function usageRoute (scope: FastifyInstance, options: UsageRouteOptions): Promise<void> {
   scope.get('/usage', stillOpen, async request => monthSoFar(request, options))
 }

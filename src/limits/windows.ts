@@ -1,18 +1,18 @@
 import type { FastifyRateLimitStore } from '@fastify/rate-limit'
 import { LRUCache } from 'lru-cache'
 
-/** Of more organizations or addresses than this within one window, the oldest begin anew. */
+/** The most counts that are kept. If there are more organizations or addresses in a window, the oldest start again at zero. */
 const most = 100_000
 
 interface Window { readonly count: number, readonly endsAt: number }
 
 type Answer = Parameters<FastifyRateLimitStore['incr']>[1]
 
-/** Counts in windows of time, in this process, by the engine's clock: a window would last too long where the wall clock is set back. */
+/** Counts in fixed time windows, within this process. It uses the monotonic clock, since a window would last too long if the wall clock were set back. */
 export class Windows implements FastifyRateLimitStore {
   readonly #windows = new LRUCache<string, Window>({ max: most })
 
-  /** Counts one more. */
+  /** Adds one to a count. */
   incr (key: string, answer: Answer, windowMs: number): void {
     const now = performance.now()
     const { count, endsAt } = this.#open(key, now) ?? { count: 0, endsAt: now + windowMs }
@@ -20,14 +20,14 @@ export class Windows implements FastifyRateLimitStore {
     answer(null, { current: count + 1, ttl: endsAt - now })
   }
 
-  /** Looks without counting. */
+  /** Reads a count. */
   read (key: string, answer: Answer): void {
     const now = performance.now()
     const { count, endsAt } = this.#open(key, now) ?? { count: 0, endsAt: now }
     answer(null, { current: count, ttl: endsAt - now })
   }
 
-  /** Each limiter has a store of its own already. */
+  /** Returns itself, since each limiter already has its own store. */
   child (): this {
     return this
   }
