@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { ExactNumber, printJson } from '../json.js'
 import type { Mode } from '../mode.js'
 
-/** What a request is, as far as it decides what is done. Two that are equal in all of it are one request, sent twice. */
+/** The parts of a request that determine its effect. If all are equal, it is the same request sent twice. */
 export interface KeyedRequest {
   readonly tenantId: string
   readonly mode: Mode
@@ -16,17 +16,17 @@ export interface KeyedRequest {
   readonly body: unknown
 }
 
-/** A SHA-256 in base64url, 43 characters. Names in objects count in any order, and numbers by their text. */
+/** A SHA-256 hash in base64url, 43 characters. The order of members in objects does not matter; numbers are compared by their text. */
 export function digest (...parts: readonly unknown[]): string {
   return createHash('sha256').update(printJson(ordered(parts))).digest('base64url')
 }
 
-/** The name of the key in the store: other tenants' equal keys are other keys, and so are those of test and live. */
+/** The key's name in the store. The same key of another tenant or mode has a different name. */
 export function nameOf ({ tenantId, mode, key }: KeyedRequest): string {
   return digest('key', tenantId, mode, key)
 }
 
-/** Tells the request from others with the same key. The key, which is stored nowhere, keeps a body from being guessed. */
+/** Distinguishes requests with the same key. It includes the key, which is not stored, so that a body can't be guessed from it. */
 export function fingerprintOf ({ key, method, route, id, ifMatch, body }: KeyedRequest): string {
   return digest('request', key, method, route, id ?? null, ifMatch ?? null, body)
 }
@@ -34,10 +34,10 @@ export function fingerprintOf ({ key, method, route, id, ifMatch, body }: KeyedR
 const dayMs = 86_400_000
 
 /**
- * The marks of a request that creates a record: of the day on which it was first seen, and of the day before, since
- * another gateway may have seen it then. The day makes room for the same key later.
- * @param name of {@link nameOf}
- * @param fingerprint of {@link fingerprintOf}
+ * The marks of a create request: for the day on which it was first seen, and for the day before, when another gateway may have
+ * seen it. With the day, the same key can be used again later.
+ * @param name from {@link nameOf}
+ * @param fingerprint from {@link fingerprintOf}
  */
 export function marksOf (name: string, fingerprint: string, firstSeenAt: Date): readonly [string, string] {
   const day = Math.floor(firstSeenAt.getTime() / dayMs)

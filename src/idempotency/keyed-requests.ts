@@ -4,24 +4,24 @@ import { privateDatabase } from '../private-database.js'
 import { digest, fingerprintOf, marksOf, nameOf, type KeyedRequest } from './digest.js'
 import { idempotencyKey } from './header.js'
 
-/** A change that was about to be written: the version that it replaces, and a digest of what it writes. */
+/** A change that was about to be written: the version that it replaces, and a digest of the new content. */
 export interface Intent { readonly version: string, readonly content: string }
 
-/** What a request made: the record and the version that its answer showed. */
+/** The result of a request: the id and version of the record in its response. */
 export interface Result { readonly id: string, readonly version?: string }
 
-/** The right to perform a keyed request, and what is known of earlier runs. */
+/** The right to perform a request with a key, and what is known of earlier attempts. */
 export interface Claim {
   readonly firstSeenAt: Date
-  /** For a create; of {@link marksOf}. */
+  /** For a create: from {@link marksOf}. */
   readonly marks: readonly [string, string]
-  /** What an earlier run made; absent when none was answered. */
+  /** The result of an earlier attempt. Absent if none was answered. */
   readonly result?: Result
-  /** What an earlier run was about to write, when nobody knows whether it did. */
+  /** What an earlier attempt was about to write, if it is unknown whether it did. */
   readonly intent?: Intent
-  /** A digest of what a change writes, that only this key can tell. */
+  /** A digest of what a change writes, which can't be computed without the key. */
   digestOf (content: unknown): string
-  /** Notes down what is about to be written, or that it certainly was not. */
+  /** Stores what is about to be written, or undefined if it certainly was not. */
   intend (intent: Intent | undefined): void
   finish (result: Result): void
 }
@@ -33,27 +33,27 @@ const tables = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS keyed_request_by_age ON keyed_request (first_seen_at);`
 
-/** The lifetime that a key has, in milliseconds. */
+/** The lifetime of a key, in milliseconds. */
 export const lifetimeMs = idempotencyKey.lifetimeHours * 3_600_000
 const forgottenAtOnce = 20
 
 /**
- * The requests with an Idempotency-Key that this gateway saw in the last 24 hours: digests, ids and versions, nothing
- * clinical and no key. Expired ones are dropped at the start, and some with each new one.
+ * The requests with an Idempotency-Key that this gateway received in the last 24 hours, as digests, ids and versions: nothing
+ * clinical and no key. Expired requests are deleted at startup, and a few with each new request.
  */
 export class KeyedRequests {
   readonly #database: Database.Database
   readonly #statements: ReturnType<typeof prepare>
   readonly #now: () => Date
-  /** Being performed by this process. */
+  /** The requests that this process is performing. */
   readonly #underWay = new Set<string>()
 
-  /** Opens the file or makes it. */
+  /** Opens or creates the file. */
   constructor ({ file, now }: { readonly file: string, readonly now: () => Date }) {
     this.#now = now
     this.#database = new Database(privateDatabase(file))
     this.#database.pragma('journal_mode = WAL')
-    // A power failure may take back the last requests, of which creates are still told by their marks.
+    // A power failure may lose the last requests. Of those, creates are still recognized by their marks.
     this.#database.pragma('synchronous = NORMAL')
     this.#database.exec(tables)
     this.#statements = prepare(this.#database)
@@ -61,10 +61,10 @@ export class KeyedRequests {
   }
 
   /**
-   * Performs a request while nobody else does. It is noted down first; looking and noting down is one step, so of two that
-   * come together one gets it.
-   * @throws {Failure} IDEMPOTENCY_KEY_REUSED for another request than the first with the key, CONFLICT while that is under way,
-   * BACKEND_UNAVAILABLE while nothing can be noted down, as on a full disk
+   * Performs a request unless it is already being performed. Stores it first; checking and storing is atomic, so only one of two
+   * concurrent requests proceeds.
+   * @throws {Failure} IDEMPOTENCY_KEY_REUSED if the key was used for a different request, CONFLICT while that is in progress,
+   * BACKEND_UNAVAILABLE while nothing can be stored, such as on a full disk
    */
   async perform<T> (request: KeyedRequest, work: (claim: Claim) => Promise<T>): Promise<T> {
     const name = nameOf(request)
@@ -103,7 +103,7 @@ export class KeyedRequests {
     try {
       this.#statements.finish.run(id, version ?? null, name)
     } catch (error) {
-      // It is done, and the client is to hear so; one that asks again is answered by what the record itself tells.
+      // The request was performed, and the client should learn so. A repetition is answered from the record itself.
       if (!(error instanceof Database.SqliteError)) throw error
     }
   }
@@ -146,7 +146,7 @@ function prepare (database: Database.Database) {
   }
 }
 
-/** What is noted down before anything is done. */
+/** Stores something before the request is performed. @throws {Failure} BACKEND_UNAVAILABLE */
 function noted<T> (note: () => T): T {
   try {
     return note()

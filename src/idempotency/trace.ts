@@ -4,15 +4,15 @@ import type { GuardedStore } from '../tenant-guard/guard.js'
 import type { Trace } from '../tenant-guard/interaction.js'
 import { lifetimeMs, type Claim, type Intent } from './keyed-requests.js'
 
-/** Where the versions of a record are looked for. */
+/** Where to look for versions of a record. */
 interface TracePlace { readonly store: Pick<GuardedStore, 'vread'>, readonly type: string }
 
-/** What a create carries that is to be made once. */
+/** What identifies a create that must happen once. */
 export function tracesOfCreate ({ marks, firstSeenAt }: Claim) {
   return { marks, seenAt: firstSeenAt, since: new Date(firstSeenAt.getTime() - lifetimeMs) }
 }
 
-/** How a change leaves a trace, and is told by it. */
+/** How a change leaves a trace, and is recognized by it. */
 export function traceOf (place: TracePlace, claim: Claim): Trace {
   const { intent: open } = claim
   return {
@@ -22,7 +22,7 @@ export function traceOf (place: TracePlace, claim: Claim): Trace {
       try {
         return await write()
       } catch (error) {
-        // While nobody knows about an earlier run, nothing is certain.
+        // If the outcome of an earlier attempt is unknown, nothing is certain.
         if (open === undefined && error instanceof Failure && error.status < 500) claim.intend(undefined)
         throw error
       }
@@ -31,8 +31,8 @@ export function traceOf (place: TracePlace, claim: Claim): Trace {
 }
 
 /**
- * The version that an earlier run wrote: the next one after that which it meant to replace, since only there the
- * datastore would have taken it. Undefined while that one is still to be replaced.
+ * The version that an earlier attempt wrote: the one after the version that it replaced, since the datastore would not have accepted
+ * it elsewhere. Undefined while that version is still the latest.
  */
 async function madeBefore (place: TracePlace, before: StoredResource, { version, content }: Intent, claim: Claim): Promise<StoredResource | undefined> {
   if (before.meta.versionId === version) return undefined
@@ -49,12 +49,12 @@ async function versionAfter ({ store, type }: TracePlace, before: StoredResource
   return next === undefined ? undefined : await unlessGone(store.vread({ kind: 'vread', type, id: before.id, version: next }))
 }
 
-/** What a change decides; `meta` is the datastore's. */
+/** The content that a change determines: all but `meta`, which the datastore changes. */
 function contentOf ({ meta: _, ...content }: FhirResource): unknown {
   return content
 }
 
-/** What is read, or undefined where it is not there any more. */
+/** The result of a read, or undefined if the record no longer exists. */
 export async function unlessGone<T> (reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading
@@ -64,7 +64,7 @@ export async function unlessGone<T> (reading: Promise<T>): Promise<T | undefined
   }
 }
 
-/** Why a create has no answer any more. */
+/** The answer to a repeated create whose record was deleted. */
 export function deletedSince (): Failure {
   return new Failure('CONFLICT', { message: 'The record that this request created was deleted since. To create it again, use a new Idempotency-Key.' })
 }

@@ -5,21 +5,21 @@ import { privateDatabase } from '../../private-database.js'
 import { monthOf } from '../month.js'
 import type { UsageBatch, UsageLine, UsageReceipt } from '../usage.js'
 
-/** Raised whenever the tables change. */
+/** The schema version. Increase it whenever the tables change. */
 const layout = 1
 
 const dayMs = 24 * 3_600_000
 
-/** How long a batch is kept after the control plane had it, in case that is restored from an older backup. */
+/** How long an acknowledged batch is kept, in case the control plane is restored from an older backup. */
 const batchesKeptMs = 3 * dayMs
-/** How long hourly totals are kept: a bill of thirteen months ago can still be made anew. */
+/** How long hourly totals are kept: long enough to recompute a bill of thirteen months ago. */
 const totalsKeptMs = 400 * dayMs
-/** A month's allowance is asked for while the month lasts; some days more, since clocks differ. */
+/** How long monthly counts are kept: the month itself and some days more, since clocks differ. */
 const monthsKeptMs = 40 * dayMs
-/** Old batches are made totals a few at a time, so that nobody waits for it. */
+/** The most old batches that are folded into totals at once, so that nothing waits long for it. */
 const foldedAtOnce = 20
 
-/** How long another process may keep the file; a writing that failed is repeated. */
+/** How long to wait while another process has the file locked. A failed write is repeated. */
 const busyMs = 1_000
 
 const columns = `
@@ -41,29 +41,29 @@ const tables = `
     PRIMARY KEY (tenant_id, mode, month)) STRICT, WITHOUT ROWID;
   PRAGMA user_version = ${layout};`
 
-/** Lines to be written once, whatever goes wrong meanwhile; the name tells one deposit from another. */
+/** Lines to be written exactly once, even if the write is retried. The name identifies the deposit. */
 export interface Deposit { readonly name: string, readonly lines: readonly UsageLine[] }
 
-/** The file is no ledger, or no longer a sound one. */
+/** The file is not a ledger, or is corrupt. */
 export class LedgerBroken extends Error {
   override readonly name = 'LedgerBroken'
 }
 
 /**
- * What a gateway counted, on disk. A line is in one place at a time: `waiting` until a batch is formed, then in its batch, and
- * long after the control plane had that, in the hourly `totals`. All methods throw when the disk does not do its work.
+ * The usage that a gateway counted, on disk. Each line is in one place at a time: `waiting` until a batch is formed, then the batch
+ * and, some days after the control plane acknowledged it, the hourly `totals`. All methods throw if the disk fails.
  */
 export class LedgerFile {
   readonly #database: Database.Database
   readonly #statements: ReturnType<typeof prepare>
 
-  /** Opens the file or makes it. @throws {LedgerBroken} */
+  /** Opens or creates the file. @throws {LedgerBroken} */
   constructor (file: string) {
     this.#database = open(file)
     this.#statements = prepare(this.#database)
   }
 
-  /** Adds lines, all or none; a deposit that was made before, though its writing seemed to fail, is not made again. */
+  /** Adds all lines or none. A deposit that was already written, although the write seemed to fail, is ignored. */
   add ({ name, lines }: Deposit): void {
     this.#inTransaction(() => {
       if (this.#series().written === name) return
@@ -75,15 +75,15 @@ export class LedgerFile {
     })
   }
 
-  /** The first batch that the control plane has not acknowledged; formed of so many lines of what waits when there is none. */
+  /** The first unacknowledged batch. If there is none, forms one of at most `mostLines` waiting lines. */
   nextBatch (mostLines: number): UsageBatch | undefined {
     return this.#inTransaction(() => this.#firstUnacknowledged() ?? this.#formed(mostLines))
   }
 
   /**
-   * Goes on from where the control plane stands: what it has is acknowledged, and what it no longer has, because an older
-   * state of it was restored, is sent again. Where it has a batch that this file does not, this file is a copy of another
-   * or an old one, and begins a series of its own.
+   * Continues from the control plane's position. Batches that it has are acknowledged; those that it no longer has, because it was
+   * restored from a backup, are sent again. If it has a batch that this file does not have, this file is a copy or an old backup,
+   * and starts a new series.
    */
   settle (receipt: UsageReceipt, now: Date): void {
     this.#inTransaction(() => {
@@ -126,14 +126,14 @@ export class LedgerFile {
     return batch
   }
 
-  /** What was told of a month and what all have told of it say what the others counted. */
+  /** Stores what was reported of each month, here and by all gateways. The difference is what the others counted. */
   #acknowledge ({ number, months = [] }: UsageReceipt, now: Date): void {
     for (const { content } of this.#statements.unacknowledged.all(number) as BatchRow[]) this.#tell(unpacked(content), 1)
     this.#statements.acknowledge.run(now.getTime(), number)
     for (const { counted, ...pool } of months) this.#statements.learn.run({ ...pool, counted })
   }
 
-  /** @returns whether the control plane no longer has what it had */
+  /** @returns whether the control plane lost batches that it had acknowledged */
   #withdraw ({ number }: UsageReceipt): boolean {
     for (const { content } of this.#statements.acknowledgedAfter.all(number) as BatchRow[]) this.#tell(unpacked(content), -1)
     return this.#statements.withdraw.run(number).changes > 0
@@ -151,7 +151,7 @@ export class LedgerFile {
     return this.#statements.idOf.get(number) !== undefined
   }
 
-  /** The batches that are still to be sent come first in it; the others get numbers below 1, which mean nothing. */
+  /** Starts a new series with the batches that are still to be sent. The others get numbers below 1, which have no meaning. */
   #beginSeries (): void {
     this.#statements.retire.run()
     this.#statements.renumber.run()
@@ -164,7 +164,7 @@ export class LedgerFile {
   }
 }
 
-/** Everything that is in the ledger of a gateway, which may go on meanwhile, or what of it the control plane does not have; lines that have all but the count in common may be several. */
+/** All lines in the ledger of a gateway, or only those that the control plane has not acknowledged. The gateway may be running. Several lines may differ in nothing but the count. */
 export function ledgerLines (file: string, which: 'all' | 'unsent' = 'all'): readonly UsageLine[] {
   const database = new Database(file, { readonly: true, fileMustExist: true })
   const [tables, condition] = which === 'all' ? [['waiting', 'totals'], ''] : [['waiting'], 'WHERE acknowledged_at IS NULL']
@@ -242,7 +242,7 @@ function open (file: string): Database.Database {
   const database = new Database(privateDatabase(file), { timeout: busyMs })
   try {
     database.pragma('journal_mode = WAL')
-    // After a power cut the last second may be missing, and never a batch that the control plane has.
+    // A power failure may lose the last second, but never a batch that the control plane has.
     database.pragma('synchronous = FULL')
     if (database.transaction(() => hasTables(database)).immediate()) return database
     throw new LedgerBroken('the file has a different layout than this version expects')

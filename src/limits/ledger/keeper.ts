@@ -5,8 +5,8 @@ import { LedgerBroken, LedgerFile } from './file.js'
 import type { LedgerAnswer, LedgerAsked } from './messages.js'
 
 /**
- * Does what is asked of a ledger's file, and keeps it open meanwhile. After a failure it is opened anew the next time, for only
- * then it shows what of a failed writing is in it. One that is broken is set aside, and a new one begins.
+ * Runs requests on a ledger's file, and keeps it open in between. After a failure it reopens the file for the next request, since
+ * only then it is certain what of a failed write is in it. A corrupt file is set aside, and a new one is created.
  */
 export class LedgerKeeper {
   readonly #path: string
@@ -32,7 +32,7 @@ export class LedgerKeeper {
     this.#file = undefined
   }
 
-  /** Out of the way, and never deleted: it may hold what nobody else has. What can't be moved fails again the next time. */
+  /** Renames a corrupt file. It is never deleted, since it may hold the only copy of the usage. If renaming fails, the next request fails again. */
   #setAside (now: Date): string | undefined {
     const aside = `${this.#path}.broken-${now.toISOString().replaceAll(/\D/g, '')}`
     try {
@@ -58,7 +58,7 @@ function isBroken (error: unknown): boolean {
   return error instanceof LedgerBroken || (error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code))
 }
 
-/** What belongs to a file under its old name would be taken for a part of the new one. */
+/** Files that belong to the old file by its name must not be taken for parts of the new one. */
 function moveOrRemove (from: string, to: string): void {
   try {
     renameSync(from, to)

@@ -10,35 +10,35 @@ import { LedgerWriter } from './writer.js'
 import { countedIn, Tally } from './tally.js'
 import type { Pool, UsageBatch, UsageReceipt, Use } from '../usage.js'
 
-/** What the ledger of a gateway needs; `now` is the wall clock. */
+/** `now` is the wall clock. */
 export interface LedgerOptions {
   readonly file: string
   readonly now: () => Date
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>
-  /** How long a count may be in memory alone, in milliseconds. */
+  /** The longest that a count is only in memory, in milliseconds. */
   readonly flushMs?: number
-  /** How many lines are held in memory while the disk does not take them. */
+  /** The most lines that are held in memory while the disk fails. */
   readonly mostLines?: number
 }
 
-/** How the ledger is: `lostRequests` found no room in memory while the disk failed, and are counted nowhere. */
+/** The state of the ledger. `lostRequests` did not fit in memory while the disk failed, and are not counted. */
 interface LedgerCheck {
   readonly status: Health
-  /** Counts that only the memory holds. */
+  /** Counts that are only in memory. */
   readonly linesInMemory: number
   readonly lostRequests: number
-  /** Names of ledgers that could not be read; once they are out of the data directory, all is well. */
+  /** Names of corrupt files that were set aside. The check passes once they are moved out of the data directory. */
   readonly broken: readonly string[]
 }
 
-/** So many lines go to disk sooner than time would have it. */
+/** The number of lines that triggers an early flush. */
 const flushedLines = 5_000
-/** What gathered while the disk failed is handed over in parts, for that takes a moment of this thread. */
+/** The most lines that are handed over at once, since that blocks this thread for a moment. */
 const mostAtOnce = 10_000
 
 /**
- * Counts the requests of one gateway: at once in memory, and within half a second on disk, so that a crash takes at most the
- * last second. Whatever the disk does, no request waits for it or fails; what can't be written is kept and tried again.
+ * Counts the requests of one gateway: immediately in memory, and within half a second on disk, so that a crash loses at most the
+ * last second. No request waits for the disk or fails because of it. What can't be written is kept and retried.
  */
 export class UsageLedger {
   readonly #options: LedgerOptions
@@ -46,14 +46,14 @@ export class UsageLedger {
   readonly #timer: NodeJS.Timeout
   readonly #writer: LedgerWriter
   readonly #months: LedgerMonths
-  /** Taken out of the tally, and perhaps on disk. */
+  /** Removed from the tally, and possibly on disk. */
   #deposit: Deposit | undefined
   #isFailing = false
   #writing = Promise.resolve()
   #next: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
-  /** Resolves when it is known whether the file can be written; then it shows in {@link check}. */
+  /** Resolves when it is known whether the file is usable, which {@link check} then tells. */
   readonly opened: Promise<void>
 
   constructor (options: LedgerOptions) {
@@ -66,13 +66,13 @@ export class UsageLedger {
     this.opened = this.flush()
   }
 
-  /** Counts a request that came in at a time, ISO 8601 in UTC, or one record of an import. */
+  /** Counts a request, or a record of an import. `at` is when it arrived, ISO 8601 in UTC. */
   record (use: Use, at: string): void {
     this.#tally.add(use, at)
     if (this.#tally.size === flushedLines && !this.#isFailing) this.flush()
   }
 
-  /** Puts on disk what is not there, and resolves also when that failed: a failure is logged once, and shows in {@link check} as long as it lasts. */
+  /** Writes counts in memory to disk. Also resolves on failure, which is logged once and shown by {@link check} while it lasts. */
   flush (): Promise<void> {
     this.#next ??= this.#writing.then(() => {
       this.#next = undefined
@@ -82,31 +82,31 @@ export class UsageLedger {
     return this.#next
   }
 
-  /** What the control plane is to be given next; undefined when it has everything. @throws {LedgerFailure} */
+  /** The next batch for the control plane; undefined if it has everything. @throws {LedgerFailure} */
   nextBatch (): Promise<UsageBatch | undefined> {
     return this.#noticed(this.#writer.nextBatch())
   }
 
-  /** Learns where the control plane stands after a batch was sent. @throws {LedgerFailure} */
+  /** Applies the receipt of a batch. @throws {LedgerFailure} */
   settle (receipt: UsageReceipt): Promise<void> {
     return this.#noticed(this.#writer.settle(receipt))
   }
 
-  /** What of a pool counted in a month, what is still in memory included; a disk that can't be read counts nothing. */
+  /** The counts of a pool in a month, including those in memory. If the disk can't be read, only those in memory. */
   monthOf (pool: Pool, month: string): MonthCount {
     const { written, own, others } = this.#readMonth(pool, month)
     const onItsWay = this.#deposit === undefined || this.#deposit.name === written ? 0 : countedIn(this.#deposit.lines, pool, month)
     return { own: own + onItsWay + this.#tally.countedIn(pool, month), others }
   }
 
-  /** How the ledger is. */
+  /** The state of the ledger. */
   check (): LedgerCheck {
     const broken = this.#brokenFiles()
     const isGood = !this.#isFailing && this.#tally.lost === 0 && broken.length === 0
     return { status: isGood ? 'ok' : 'degraded', linesInMemory: this.#linesInMemory(), lostRequests: this.#tally.lost, broken }
   }
 
-  /** Flushes and closes; says in the log what is lost when the disk still fails. */
+  /** Flushes and closes. Logs what is lost if the disk still fails. */
   close (): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -117,7 +117,7 @@ export class UsageLedger {
     do await this.flush()
     while (this.#tally.size > 0 && !this.#isFailing)
     if (this.#linesInMemory() > 0) this.#options.log.error({ lines: this.#linesInMemory() }, 'the usage ledger could not be written; counts in memory are lost')
-    // Before the writer, which puts everything into the one file as the last one that has it open.
+    // Before the writer: the last connection to close merges the write-ahead log into the file.
     this.#months.close()
     await this.#writer.close()
   }
@@ -167,7 +167,7 @@ export class UsageLedger {
 
   #fail (error: unknown): void {
     const { log } = this.#options
-    // Perhaps another file has its name now.
+    // The name may now belong to another file.
     this.#months.close()
     if (!this.#isFailing) log.warn({ err: error }, 'the usage ledger cannot be written; counts are kept in memory')
     this.#isFailing = true

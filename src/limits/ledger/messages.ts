@@ -1,25 +1,25 @@
 import type { LedgerFile } from './file.js'
 
-/** What is asked of the thread of a ledger; `open` is no more than a look whether the file is well. Times are those of the wall clock. */
+/** A request to the thread of a ledger. `open` only checks that the file is usable. Times are by the wall clock. */
 export type LedgerAsked =
   | { readonly name: 'open', readonly args: readonly [], readonly now: Date }
   | { [Name in LedgerWork]: { readonly name: Name, readonly args: Readonly<Parameters<LedgerFile[Name]>>, readonly now: Date } }[LedgerWork]
 
 type LedgerWork = 'add' | 'nextBatch' | 'settle'
 
-/** What the thread answers, one for each that was asked, in the same order. */
+/** The thread's answer. There is one for each request, in the same order. */
 export type LedgerAnswer =
   | { readonly value: unknown }
   | { readonly failure: LedgerFault }
 
-/** What of a failure can be carried from one thread to another: SQLite's words, and the name under which a file that was broken was set aside. */
+/** The part of a failure that can be passed between threads: SQLite's message and code, and the new name of a corrupt file that was set aside. */
 interface LedgerFault {
   readonly message: string
   readonly code?: string
   readonly aside?: string
 }
 
-/** The disk, or the thread that waits for it, did not do its work. */
+/** The disk, or the thread that writes to it, failed. */
 export class LedgerFailure extends Error implements LedgerFault {
   override readonly name = 'LedgerFailure'
   readonly code?: string

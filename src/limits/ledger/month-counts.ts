@@ -2,22 +2,22 @@ import { LRUCache } from 'lru-cache'
 import type { UsageLedger } from './ledger.js'
 import type { MonthTotal, Pool } from '../usage.js'
 
-/** A request's place in its pool's month. */
+/** A request that was counted in its pool's month. */
 export interface Taken {
-  /** How many requests of the pool have counted by now, this one included until it is given back. */
+  /** How many requests of the pool counted so far, including this one. */
   readonly used: number
-  /** Takes the request out again, since its answer doesn't count; the second time does nothing. */
+  /** Subtracts the request again, if its response does not count. A second call does nothing. */
   readonly giveBack: () => void
 }
 
 interface Held { own: number, others: number }
 
-/** What the counts are read from when a pool is first asked for, or again after a long time. */
+/** `ledger` provides the counts of pools that are not cached; `size` is the most pools in the cache. */
 interface MonthCountsOptions { readonly ledger: Pick<UsageLedger, 'monthOf'>, readonly size?: number }
 
 /**
- * How many requests of each pool counted in the month: those of this gateway exactly, those of others as the control plane last
- * told. Pools that were not asked for lately are only in the ledger, so memory does not grow with their number.
+ * The requests of each pool in a month: exact for this gateway, and for others as last reported by the control plane. Only recently
+ * used pools are in memory; the rest are in the ledger.
  */
 export class MonthCounts {
   readonly #ledger: MonthCountsOptions['ledger']
@@ -28,7 +28,7 @@ export class MonthCounts {
     this.#held = new LRUCache({ max: size })
   }
 
-  /** Counts one request more in a month such as `2030-01`. */
+  /** Counts one request in a month such as `2030-01`. */
   take (pool: Pool, month: string): Taken {
     const held = this.#find(pool, month)
     held.own++
@@ -42,13 +42,13 @@ export class MonthCounts {
     }
   }
 
-  /** How many requests of a pool have counted in a month by now. */
+  /** How many requests of a pool counted in a month so far. */
   used (pool: Pool, month: string): number {
     const { own, others } = this.#held.get(nameOf(pool, month)) ?? this.#ledger.monthOf(pool, month)
     return own + others
   }
 
-  /** Learns what all gateways together counted, once the ledger has noted it down. */
+  /** Updates the totals of all gateways, once the ledger has stored them. */
   learn (totals: readonly MonthTotal[]): void {
     for (const { month, ...pool } of totals) {
       const held = this.#held.peek(nameOf(pool, month))

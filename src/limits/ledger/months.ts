@@ -1,16 +1,16 @@
 import Database from 'better-sqlite3'
 import type { Pool } from '../usage.js'
 
-/** How many requests of a pool counted in a month: at this gateway, and at all others as far as the control plane has told. */
+/** How many requests of a pool counted in a month: at this gateway, and at all others as last reported by the control plane. */
 export interface MonthCount { readonly own: number, readonly others: number }
 
-/** A {@link MonthCount} as it is in the file, and the name of the last deposit that is in it. */
+/** A {@link MonthCount} in the file, with the name of the last deposit that is included. */
 export interface WrittenMonth extends MonthCount { readonly written: string }
 
-/** A reader waits for nothing but the start of another one. */
+/** How long to wait for a lock. Readers only wait while another connection opens the file. */
 const busyMs = 50
 
-/** Reads what counted in a month out of the file of a ledger, which is written by another thread meanwhile: neither waits for the other. */
+/** Reads monthly counts from a ledger's file, while another thread writes to it. Neither waits for the other. */
 export class LedgerMonths {
   readonly #path: string
   #database: Database.Database | undefined
@@ -20,11 +20,11 @@ export class LedgerMonths {
     this.#path = path
   }
 
-  /** @throws when the file can't be read, or isn't there yet */
+  /** @throws if the file can't be read or does not exist yet */
   read ({ tenantId, mode }: Pool, month: string): WrittenMonth {
     try {
       this.#database ??= new Database(this.#path, { readonly: true, fileMustExist: true, timeout: busyMs })
-      // One statement, so that count and name are of the same moment.
+      // One statement, so that count and name are consistent.
       this.#month ??= this.#database.prepare(`
         SELECT series.written, coalesce(months.own, 0) AS own, coalesce(months.others, 0) AS others FROM series
         LEFT JOIN months ON months.tenant_id = ? AND months.mode = ? AND months.month = ?`)
@@ -35,7 +35,7 @@ export class LedgerMonths {
     }
   }
 
-  /** Lets go of the file; the next reading opens what is then there. */
+  /** Closes the file. The next read reopens it. */
   close (): void {
     this.#database?.close()
     this.#database = undefined

@@ -1,28 +1,28 @@
 import { monthOf } from '../month.js'
 import type { Pool, Use, UsageLine } from '../usage.js'
 
-/** Counts requests by what they have in common, in memory that is bounded. */
+/** Counts requests by what they have in common, in bounded memory. */
 export class Tally {
   readonly #lines = new Map<string, Counted>()
   readonly #most: number
   #lost = 0
 
-  /** @param mostLines that are held at a time; requests that would need one more are lost */
+  /** @param mostLines the most lines to hold. Requests that would need another line are lost. */
   constructor (mostLines: number) {
     this.#most = mostLines
   }
 
-  /** Lines held. */
+  /** The number of lines. */
   get size (): number {
     return this.#lines.size
   }
 
-  /** Requests that found no room. */
+  /** The number of requests that were lost for lack of room. */
   get lost (): number {
     return this.#lost
   }
 
-  /** Counts a request that came in at a time, ISO 8601 in UTC. */
+  /** Counts a request. `at` is when it arrived, ISO 8601 in UTC. */
   add (use: Use, at: string): void {
     const name = nameOf(use, at)
     const line = this.#lines.get(name)
@@ -31,12 +31,12 @@ export class Tally {
     if (at > line.lastAt) line.lastAt = at
   }
 
-  /** How many requests of a pool that count in a month are held. */
+  /** The number of a pool's counted requests in a month. */
   countedIn (pool: Pool, month: string): number {
     return countedIn(this.#lines.values(), pool, month)
   }
 
-  /** Takes out lines, the oldest first, at most so many. */
+  /** Removes and returns at most `most` lines, oldest first. */
   take (most: number): readonly UsageLine[] {
     const taken = [...take(this.#lines, most)]
     for (const [name] of taken) this.#lines.delete(name)
@@ -49,7 +49,7 @@ export class Tally {
   }
 }
 
-/** How many requests of a pool that count in a month are in these lines. */
+/** The number of a pool's counted requests in a month, in these lines. */
 export function countedIn (lines: Iterable<UsageLine>, { tenantId, mode }: Pool, month: string): number {
   let counted = 0
   for (const line of lines) {
@@ -68,12 +68,12 @@ function * take<T> (items: Iterable<T>, most: number): Generator<T> {
 
 interface Counted extends Omit<UsageLine, 'count' | 'lastAt'> { count: number, lastAt: string }
 
-/** The hour of a moment, both ISO 8601 in UTC. */
+/** The hour of a time. Both are ISO 8601 in UTC. */
 export function hourOf (at: string): string {
   return `${at.slice(0, 13)}:00:00Z`
 }
 
-/** A key belongs to one organization and has one mode, so these need not be said. */
+/** Leaves out organization and mode, since the key determines them. */
 function nameOf ({ keyId, resource, interaction, outcome, isCounted, isOverage }: Use, at: string): string {
   return `${at.slice(0, 13)} ${keyId} ${resource} ${interaction} ${outcome} ${isCounted ? 1 : 0}${isOverage ? 1 : 0}`
 }

@@ -1,4 +1,4 @@
-/** The thread of a ledger: nothing but this waits for its disk. Started by {@link LedgerWriter}. */
+/** The thread that waits for a ledger's disk. Started by {@link LedgerWriter}. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { LedgerKeeper } from './keeper.js'
 import type { LedgerAsked } from './messages.js'

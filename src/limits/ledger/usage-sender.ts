@@ -6,20 +6,20 @@ import { linesPerBatch, type SendUsage, type UsageReceipt } from '../usage.js'
 
 const pauses = { firstMs: 500, longestMs: 60_000 }
 
-/** What a sender joins together. */
+/** Where a sender takes batches from and sends them to. */
 interface UsageSenderParts {
   readonly ledger: Pick<UsageLedger, 'nextBatch' | 'settle'>
   readonly send: SendUsage
-  /** Told of each receipt, once the ledger has noted it down. */
+  /** Called with each receipt, once the ledger has stored it. */
   readonly onSettled?: (receipt: UsageReceipt) => void
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
-  /** How long counts gather before they are sent, in milliseconds. */
+  /** The interval between batches, in milliseconds. */
   readonly everyMs?: number
-  /** How long the control plane may take over a batch, in milliseconds. */
+  /** How long to wait for the receipt of a batch, in milliseconds. */
   readonly patienceMs?: number
 }
 
-/** Gives every batch of a ledger to the control plane, one at a time and in order, through any failure, until it is stopped. */
+/** Sends every batch of a ledger to the control plane, one at a time and in order. Retries after any failure until it is stopped. */
 export class UsageSender {
   readonly #parts: Required<UsageSenderParts>
   readonly #loop: Loop
@@ -31,12 +31,12 @@ export class UsageSender {
     this.#loop = new Loop(stopping => this.#sendNext(stopping))
   }
 
-  /** How often sending failed since it last succeeded. */
+  /** The number of failures since the last success. */
   get failures (): number {
     return this.#failures
   }
 
-  /** Ends sending; what was not sent stays in the ledger, which may be closed afterwards. */
+  /** Stops sending. What was not sent stays in the ledger, which may be closed afterwards. */
   stop (): Promise<void> {
     return this.#loop.stop()
   }

@@ -4,14 +4,14 @@ import type { Deposit } from './file.js'
 import { LedgerFailure, type LedgerAnswer, type LedgerAsked } from './messages.js'
 import { linesPerBatch, type UsageBatch, type UsageReceipt } from '../usage.js'
 
-/** What a thread runs is built: a loader of TypeScript, under which tests run, would take a second in each. */
+/** The compiled file, also in tests: loading TypeScript would take a second in each thread. */
 const thread = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/limits/ledger/thread.js' : './thread.js', import.meta.url)
 
 interface Waiting { readonly resolve: (value: never) => void, readonly reject: (error: LedgerFailure) => void }
 
 /**
- * Writes the file of a ledger in a thread of its own, so that no request waits while a disk makes sure of what it was given.
- * What is asked is done in order. A thread that ended is started again with what is asked next.
+ * Writes a ledger's file in a separate thread, so that no request waits while the disk syncs. Calls run in order.
+ * If the thread has ended, the next call starts a new one.
  */
 export class LedgerWriter {
   readonly #path: string
@@ -25,12 +25,12 @@ export class LedgerWriter {
     this.#now = now
   }
 
-  /** Looks whether the file is well. @throws {LedgerFailure} as all methods do */
+  /** Checks that the file is usable. @throws {LedgerFailure} like all methods */
   open (): Promise<void> {
     return this.#ask({ name: 'open', args: [], now: this.#now() })
   }
 
-  /** Resolves when the lines are on the disk; a deposit that was made before is not made again. */
+  /** Resolves when the lines are on disk. A deposit that was already written is ignored. */
   add (deposit: Deposit): Promise<void> {
     return this.#ask({ name: 'add', args: [deposit], now: this.#now() })
   }
@@ -44,7 +44,7 @@ export class LedgerWriter {
     return this.#ask({ name: 'settle', args: [receipt, now], now })
   }
 
-  /** Closes the file after what was asked before, and ends the thread. */
+  /** Closes the file after earlier calls have finished, and ends the thread. */
   async close (): Promise<void> {
     if (this.#thread === undefined) return
     const ended = once(this.#thread, 'exit')
