@@ -2,14 +2,14 @@ import type {} from '@fastify/accepts'
 import type { FastifyRequest } from 'fastify'
 import { Failure } from './failures.js'
 
-/** The media types that answers come in; plain JSON is what a client gets that has no preference. */
+/** The media types of responses. The first is the default. */
 const mediaTypes = ['application/json', 'application/fhir+json'] as const
 
-/** What a client may add to a media type; all of it is true of every answer. */
+/** The parameters that a client may add to a media type. They apply to every response. */
 const parameters = '; charset=utf-8; fhirVersion=4.0'
 
 /**
- * The media type that the client would rather have, of those that the route answers in.
+ * The media type of the route that the client prefers.
  * @throws {Failure} NOT_ACCEPTABLE
  */
 export function preferredType (request: FastifyRequest): string {
@@ -19,7 +19,7 @@ export function preferredType (request: FastifyRequest): string {
   return preferred
 }
 
-/** The same; undefined where the client wants none of them. */
+/** The same, or undefined if the client accepts none of them. */
 export function acceptableType<T extends string = typeof mediaTypes[number]> (request: FastifyRequest, types: readonly T[] = mediaTypes as readonly string[] as readonly T[]): T | undefined {
   if (request.headers.accept === undefined) return types[0]
   const preferred = request.accepts().type(types.map(type => type + parameters))
@@ -28,7 +28,7 @@ export function acceptableType<T extends string = typeof mediaTypes[number]> (re
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What the answers of a route come in, the first one unless the client would rather have another; {@link mediaTypes} unless told. */
+    /** The media types of a route's responses; the first is the default. If absent, {@link mediaTypes}. */
     readonly mediaTypes?: readonly string[]
   }
 }

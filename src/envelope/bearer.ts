@@ -1,6 +1,6 @@
 /**
- * The token of an Authorization header (RFC 6750, section 2.1); undefined where there is none, or more than one header.
- * @param rawHeaders names and values by turns, as Node has them
+ * The bearer token in the Authorization header (RFC 6750, section 2.1). Undefined if there is none, or more than one header.
+ * @param rawHeaders alternating names and values, like Node's `rawHeaders`
  */
 export function bearerToken (rawHeaders: readonly string[]): string | undefined {
   const values = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === 'authorization')

@@ -3,13 +3,13 @@ import type { FastifyRequest } from 'fastify'
 import { JsonRefused, JsonTooLarge, parseStrict, type JsonBudget } from '../json.js'
 import { Failure } from './failures.js'
 
-/** The media types of a body that is a record or asks for something. */
+/** The media types of a body that is not a patch. */
 export const plainTypes = ['application/json', 'application/fhir+json'] as const
 
-/** The media types of a JSON body, all of which a change may have: which kind of change it is its shape says, not these. */
+/** All media types of JSON bodies. A patch may have any of them: its shape tells which kind of patch it is. */
 export const bodyTypes = [...plainTypes, 'application/merge-patch+json', 'application/json-patch+json']
 
-/** Reads JSON bodies strictly in the scope in which it is registered, and refuses every other body. `limitBytes` is the largest one. */
+/** Parses JSON bodies strictly in the scope in which it is registered, and refuses all others. `limitBytes` is the largest size. */
 export const jsonBodies = fp<{ readonly limitBytes: number }>(async (app, { limitBytes }) => {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(bodyTypes, { parseAs: 'buffer', bodyLimit: limitBytes }, async (request: FastifyRequest, body: Buffer) => readBody(request, body))
@@ -23,8 +23,8 @@ function readBody (request: FastifyRequest, body: Buffer): unknown {
 }
 
 /**
- * The JSON value of a body that is not empty.
- * @param budget what this and other texts of the request may hold together
+ * Parses a body that must not be empty.
+ * @param budget limits what this and other texts of the request hold in total
  * @throws {Failure} INVALID_JSON, PAYLOAD_TOO_LARGE
  */
 export function parseBody (body: Uint8Array, budget?: JsonBudget): unknown {
@@ -38,7 +38,7 @@ export function parseBody (body: Uint8Array, budget?: JsonBudget): unknown {
 }
 
 /**
- * Decompressing what anybody sends would let a small request become a large one.
+ * Refuses compressed bodies, since a small request could expand to a large one.
  * @throws {Failure} UNSUPPORTED_MEDIA_TYPE
  */
 export function refuseEncoded ({ headers }: Pick<FastifyRequest, 'headers'>): void {
@@ -47,7 +47,7 @@ export function refuseEncoded ({ headers }: Pick<FastifyRequest, 'headers'>): vo
   throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the body without Content-Encoding.' })
 }
 
-/** @throws {Failure} UNSUPPORTED_MEDIA_TYPE for a body that says of itself that it is in another encoding than UTF-8 */
+/** @throws {Failure} UNSUPPORTED_MEDIA_TYPE for a body that declares an encoding other than UTF-8 */
 export function requireUtf8 (contentType: string): void {
   const charsets = [...contentType.matchAll(/;\s*charset\s*=\s*"?([^\s";]*)/gi)].map(match => match[1]!.toLowerCase())
   if (charsets.every(charset => charset === 'utf-8' || charset === 'utf8')) return
@@ -56,7 +56,7 @@ export function requireUtf8 (contentType: string): void {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether the route takes a body of any size, in pieces, and sees to its encoding itself. */
+    /** Whether the route reads a body of any size as a stream, and handles its content encoding. */
     readonly isStreamed?: boolean
   }
 }

@@ -1,14 +1,14 @@
 import { hasIdForm, idForm } from '../fhir-names.js'
 import { Failure } from './failures.js'
 
-/** The entity tag of a stored version: RFC 9110, weak since the same version can be printed in more than one form. */
+/** The entity tag of a stored version (RFC 9110). It is weak, since the same version has several representations. */
 export const entityTag = (version: string): string => `W/"${version}"`
 
 const tagForm = new RegExp(`^(?:W/)?"(${idForm})"$`)
 
 /**
- * The versions that an If-Match or If-None-Match header names; `*` is any.
- * @throws {Failure} BAD_REQUEST for anything else than entity tags
+ * The versions in an If-Match or If-None-Match header. `*` is any version.
+ * @throws {Failure} BAD_REQUEST for anything but entity tags
  */
 export function versionsIn (header: string | undefined, name: string): readonly string[] | '*' | undefined {
   if (header === undefined) return undefined
@@ -19,32 +19,32 @@ export function versionsIn (header: string | undefined, name: string): readonly 
   return tags as string[]
 }
 
-/** @throws {Failure} PRECONDITION_FAILED when the stored version is none of those that the client demands. */
+/** @throws {Failure} PRECONDITION_FAILED if the stored version is none of those in If-Match */
 export function demandVersion (header: string | undefined, version: string | undefined): void {
   const versions = versionsIn(header, 'If-Match')
   if (versions === undefined || versions === '*') return
   if (version === undefined || !versions.includes(version)) throw new Failure('PRECONDITION_FAILED')
 }
 
-/** Whether a request has a precondition that is looked at in reads alone, or nowhere. */
+/** Whether a request has a precondition that is supported for reads only, or not at all. */
 export const hasOtherPrecondition = (headers: Readonly<Record<string, unknown>>): boolean => headers['if-none-match'] !== undefined || headers['if-unmodified-since'] !== undefined
 
-/** Of a write whose sender counts on such a precondition: made all the same, it could replace what was to be kept. RFC 9110, section 13.1 */
+/** The refusal of a write with such a precondition. If it were ignored, the write could replace what its sender wants to keep. RFC 9110, section 13.1 */
 export const otherPrecondition = (): Failure =>
   new Failure('BAD_REQUEST', { message: 'Writes do not support If-None-Match and If-Unmodified-Since. To replace a certain version, send If-Match with its ETag. To create raw FHIR only if no match exists, send If-None-Exist.' })
 
-/** Whether the client has the stored version already. */
+/** Whether the client already has the stored version. */
 export function isKnown (header: string | undefined, version: string | undefined): boolean {
   const versions = versionsIn(header, 'If-None-Match')
   return versions !== undefined && (versions === '*' || (version !== undefined && versions.includes(version)))
 }
 
-/** On what a read depends: the versions that its sender has, and the time as of which. */
+/** The conditions of a read: the versions that the client has, and the time since which the record must have changed. */
 export interface ReadConditions { readonly ifNoneMatch?: string | undefined, readonly ifModifiedSince?: string | undefined }
 
-/** Whether the sender of a read has the record as it is already. RFC 9110, section 13 */
+/** Whether the client already has the record in its present state. RFC 9110, section 13 */
 export function isUnchanged ({ ifNoneMatch, ifModifiedSince = '' }: ReadConditions, { versionId, lastUpdated }: { readonly versionId?: string | undefined, readonly lastUpdated?: unknown }): boolean {
-  // Some clients, fhirpy for one, send the version as it stands in meta.
+  // Some clients, such as fhirpy, send the bare versionId of meta.
   if (ifNoneMatch !== undefined) return isKnown(hasIdForm(ifNoneMatch) ? entityTag(ifNoneMatch) : ifNoneMatch, versionId)
   return typeof lastUpdated === 'string' && Math.floor(Date.parse(lastUpdated) / 1_000) * 1_000 <= Date.parse(ifModifiedSince)
 }

@@ -1,15 +1,15 @@
 import { catalog, fieldIssue, type FailureCode } from './failures.js'
 
-/** JSON Schema and OpenAPI 3.1 objects as they are printed. */
+/** An object of JSON Schema or OpenAPI 3.1. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
 /** A reference to a schema of the document. */
 export const referTo = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
-/** The failures that any request may get, with a key or without. */
+/** The failures of any request, with or without a key. */
 export const anyone: readonly FailureCode[] = ['BAD_REQUEST', 'METHOD_OVERRIDE_REJECTED', 'INTERNAL_ERROR']
 
-/** The failures that any request with a key may get. */
+/** The failures of any request with a key. */
 export const everywhere: readonly FailureCode[] = [
   ...anyone, 'UNAUTHORIZED', 'INVALID_KEY_FORMAT', 'INVALID_KEY', 'KEY_REVOKED', 'KEY_EXPIRED', 'INSUFFICIENT_SCOPE', 'NOT_ACCEPTABLE',
   'RATE_LIMITED', 'MONTHLY_QUOTA_EXCEEDED', 'SANDBOX_QUOTA_EXCEEDED', 'BACKEND_ERROR', 'BACKEND_UNAVAILABLE', 'BACKEND_TIMEOUT'
@@ -20,7 +20,7 @@ export const withBody: readonly FailureCode[] = ['INVALID_JSON', 'PAYLOAD_TOO_LA
 
 interface Success { readonly status: 200 | 201 | 202, readonly description: string, readonly data: JsonSchema, readonly headers?: JsonSchema }
 
-/** The answers of an operation: its success, and the failures that it may have, by their statuses. */
+/** The responses of an operation by status: its success and its failures. */
 export function answersOf ({ status, description, data, headers }: Success, failures: readonly FailureCode[]): JsonSchema {
   return {
     [status]: { description, ...headers && { headers }, content: { 'application/json': { schema: enveloped(data) } } },
@@ -28,13 +28,13 @@ export function answersOf ({ status, description, data, headers }: Success, fail
   }
 }
 
-/** The statuses of some failures, each with its answer. */
+/** The responses of failures, by status. */
 export function failuresOf (codes: readonly FailureCode[]): JsonSchema {
   const statuses = [...new Set(codes.map(code => catalog[code].status))].sort()
   return Object.fromEntries(statuses.map(status => [status, { $ref: `#/components/responses/${nameOf(status)}` }]))
 }
 
-/** The answers that operations refer to: 304, that of a deletion, and one for each failing status with all the codes that it may carry. */
+/** The responses that operations refer to: 304, deletion, and one for each error status with all of its codes. */
 export function sharedAnswers (codes: ReadonlySet<FailureCode>): Record<string, JsonSchema> {
   const statuses = [...new Set([...codes].map(code => catalog[code].status))].sort()
   const failures = statuses.map(status => [nameOf(status), failureOf([...codes].filter(code => catalog[code].status === status))])
@@ -50,7 +50,7 @@ const nameOf = (status: number): string => `Failure${status}`
 
 const exampleMeta = { requestId: '0199a3c4-7e2b-7c11-9d5f-3b0f6d0c8e21', timestamp: '2026-03-14T09:30:00.000Z', rateLimitTotal: 1000, rateLimitRemaining: 999, rateLimitReset: 60 }
 
-/** What every answer is wrapped in. */
+/** The schemas of the envelope. */
 export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
   Meta: {
     type: 'object',
@@ -99,7 +99,7 @@ export const envelopeSchemas: Readonly<Record<string, JsonSchema>> = {
   }
 }
 
-/** Headers that answers have, by their names. */
+/** The headers of responses, by name. */
 export const headerComponents: Readonly<Record<string, JsonSchema>> = {
   ETag: { description: 'The version, for If-Match and If-None-Match.', schema: { type: 'string' } },
   IdempotentReplayed: { description: 'Present if an earlier request with the same Idempotency-Key did the work.', schema: { type: 'string', const: 'true' } },
@@ -110,17 +110,17 @@ export const headerComponents: Readonly<Record<string, JsonSchema>> = {
 /** A reference to one of {@link headerComponents}. */
 export const header = (name: string): JsonSchema => ({ $ref: `#/components/headers/${name}` })
 
-/** The same content in each of some media types. */
+/** The same content for several media types. */
 export const inTypes = (types: readonly string[], content: JsonSchema): JsonSchema => Object.fromEntries(types.map(type => [type, content]))
 
-/** The page of a search. */
+/** The schema of a search page. */
 export const pageOf = (item: JsonSchema): JsonSchema => ({
   type: 'object',
   properties: { data: { type: 'array', items: item }, total: referTo('Total'), cursor: referTo('Cursor'), hasMore: { type: 'boolean' } },
   required: ['data', 'hasMore']
 })
 
-/** The envelope around the data of a success. */
+/** The schema of the envelope of a success. */
 export const enveloped = (data: JsonSchema): JsonSchema => ({
   type: 'object', properties: { data, meta: referTo('Meta') }, required: ['data', 'meta']
 })

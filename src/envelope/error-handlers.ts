@@ -3,12 +3,12 @@ import { Failure, fieldIssue, type FailureCode, type FailureDetails } from './fa
 import { sendOutcome } from './operation-outcome.js'
 import { sendFailure } from './reply.js'
 
-/** Answers whatever went wrong in a scope with its envelope; what is our own trouble is logged here, once, with its cause. */
+/** Answers any error of a scope with an envelope. Server errors are logged here, once, with their cause. */
 export function errorHandler (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return sendFailure(reply, loggedFailure(error, request))
 }
 
-/** The same in the words of FHIR, for the scopes that speak it. */
+/** The same with an OperationOutcome, for FHIR scopes. */
 export function fhirErrorHandler (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return sendOutcome(reply, loggedFailure(error, request))
 }
@@ -19,26 +19,26 @@ function loggedFailure (error: unknown, request: FastifyRequest): Failure {
   return failure
 }
 
-/** A body of another media type than the route takes, where it says which those are. */
+/** The failure of a body whose media type the route does not support, if the route declares which it does. */
 function unsupportedBody (error: unknown, { routeOptions }: FastifyRequest): Failure | undefined {
   const { bodyTypes } = routeOptions.config
   if (bodyTypes === undefined || asFastifyError(error).code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return undefined
   return new Failure('UNSUPPORTED_MEDIA_TYPE', { message: `Send the Content-Type header with the type of the body: ${bodyTypes.join(' or ')}.` })
 }
 
-/** Refuses a path that no route has. */
+/** Refuses a path without a route. */
 export function notFoundHandler (): never {
   throw new Failure('NOT_FOUND')
 }
 
-/** What an error means to the client. One that nobody foresaw is INTERNAL_ERROR and tells nothing of itself. */
+/** The failure that an error is to the client. An unexpected error is INTERNAL_ERROR, without details. */
 export function failureOf (error: unknown): Failure {
   if (error instanceof Failure) return error
   const { code, statusCode, validation } = asFastifyError(error)
   if (validation) return invalidRequest(validation)
   const refusal = refusals[code]
   if (refusal) return new Failure(...refusal)
-  // A client that leaves in the middle of its body, and what the framework refuses for reasons of its own.
+  // A client that disconnects while it sends the body, and other refusals of the framework.
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) return new Failure('BAD_REQUEST')
   return new Failure('INTERNAL_ERROR', { cause: error })
 }
@@ -68,7 +68,7 @@ function invalidRequest (validation: NonNullable<FastifyError['validation']>): F
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The media types of the bodies that a route takes, where JSON is not the only one. */
+    /** The media types of a route's request body, if it supports others than JSON. */
     readonly bodyTypes?: readonly string[]
   }
 }

@@ -1,14 +1,14 @@
-/** Every failure as the client sees it. Status, title and remedy are defined only here; the cause goes to the log. */
+/** All failures as clients see them. Status, title and remedy are defined only here. The cause goes to the log. */
 
 interface CatalogEntry {
   readonly status: number
-  /** For an OperationOutcome: http://hl7.org/fhir/R4/valueset-issue-type.html */
+  /** The code in an OperationOutcome: http://hl7.org/fhir/R4/valueset-issue-type.html */
   readonly issueType: string
   readonly title: string
   readonly remedy: string
 }
 
-/** Every error code of the API; the documentation prints this table. */
+/** All error codes of the API. The documentation has this table. */
 export const catalog = {
   BAD_REQUEST: { status: 400, issueType: 'invalid', title: 'Bad request', remedy: 'Correct the request as the message says and send it again.' },
   INVALID_JSON: { status: 400, issueType: 'structure', title: 'Invalid JSON', remedy: 'Send a body that is one JSON value in UTF-8.' },
@@ -43,10 +43,10 @@ export const catalog = {
 
 export type FailureCode = keyof typeof catalog
 
-/** The most issues that an answer lists: a request may have a hundred thousand. */
+/** The most issues in a response. A request may have a hundred thousand. */
 export const mostIssues = 100
 
-/** One thing to correct. `expression` names fields of the request; `diagnostics` never repeats a value. */
+/** A problem to correct. `expression` has the fields of the request; `diagnostics` never repeats a value. */
 export interface Issue {
   readonly severity: 'error' | 'warning'
   /** An R4 issue type: http://hl7.org/fhir/R4/valueset-issue-type.html */
@@ -62,11 +62,11 @@ export interface FailureDetails {
   readonly retryAfterSeconds?: number | undefined
   readonly issues?: readonly Issue[]
   readonly headers?: Readonly<Record<string, string>>
-  /** For the log alone. */
+  /** Only for the log. */
   readonly cause?: unknown
 }
 
-/** A request that failed; the error handler of its scope writes the answer. */
+/** A failed request. The error handler of its scope sends the response. */
 export class Failure extends Error {
   readonly status: number
   readonly title: string
@@ -93,7 +93,7 @@ function messageOf (code: FailureCode, { message, retryAfterSeconds }: FailureDe
   return message === undefined ? advice : `${message} ${advice}`
 }
 
-/** The issue of one field, as a 422 or a 400 lists it. */
+/** The issue of one field, for a 422 or 400. */
 export function fieldIssue (field: string, diagnostics: string, code = 'invalid'): Issue {
   return { severity: 'error', code, diagnostics: `${field}: ${diagnostics}`, expression: [field] }
 }

@@ -2,10 +2,10 @@ import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Issue } from './failures.js'
 
-/** The state of the per-minute limit after this request; `resetSeconds` is the time until the window of `windowSeconds` ends. */
+/** The state of the per-minute limit after this request. `resetSeconds` is the time until the window of `windowSeconds` ends. */
 interface Rate { readonly limit: number, readonly remaining: number, readonly resetSeconds: number, readonly windowSeconds: number }
 
-/** Gives every answer its identity, in headers and for the envelope: the request's id and the time at which it came in. */
+/** Adds the request's id and time of arrival to every response, as headers and for the envelope. */
 export const identity = fp<{ readonly now: () => Date }>(async (app, { now }) => {
   app.decorateRequest('arrivedAt', '')
   app.decorateRequest('rate', undefined)
@@ -13,7 +13,7 @@ export const identity = fp<{ readonly now: () => Date }>(async (app, { now }) =>
   app.addHook('onRequest', async (request, reply) => identify(request, reply, now()))
 }, { name: 'identity', fastify: '5.x' })
 
-/** The same for a request that never reaches a hook. */
+/** The same for a request that does not reach a hook. */
 export function identify (request: FastifyRequest, reply: FastifyReply, now: Date): void {
   request.arrivedAt = now.toISOString()
   reply.headers({ 'x-request-id': request.id, 'x-timestamp': request.arrivedAt, 'x-content-type-options': 'nosniff' })
@@ -21,11 +21,11 @@ export function identify (request: FastifyRequest, reply: FastifyReply, now: Dat
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** When the request came in, ISO 8601; the same in the header x-timestamp and in `meta`. */
+    /** When the request arrived, ISO 8601. The same as in the header x-timestamp and in `meta`. */
     arrivedAt: string
-    /** Set by the per-minute limit; undefined where none applies. */
+    /** Set by the per-minute limit. Undefined if there is no limit. */
     rate: Rate | undefined
-    /** What the answer warns of; set by who did the work. */
+    /** The warnings in the response, set by the handler. */
     warnings: readonly Issue[] | undefined
   }
 }

@@ -8,7 +8,7 @@ import { identify } from './identity.js'
 import { fhirType, outcomeOf, sendOutcome, speaksFhir } from './operation-outcome.js'
 import { failureEnvelope, sendFailure } from './reply.js'
 
-/** Answers a request that is not HTTP, straight on its connection, and ends the connection: where the next request begins is unknown. */
+/** Answers malformed HTTP directly on the socket, and closes the connection, since it is unknown where the next request starts. */
 export function malformedHttpHandler (now: () => Date) {
   return function (this: FastifyInstance, error: ParserError, socket: AnsweringSocket): void {
     this.log.debug({ code: error.code }, 'malformed HTTP')
@@ -18,19 +18,19 @@ export function malformedHttpHandler (now: () => Date) {
   }
 }
 
-/** What Node says of bytes that are no HTTP, with those that came last. */
+/** Node's error for malformed HTTP, with the last bytes that were received. */
 interface ParserError extends NodeJS.ErrnoException { readonly rawPacket?: unknown }
 
-/** A connection, and what is being answered on it. */
+/** A socket with the response in progress. */
 type AnsweringSocket = Socket & { readonly _httpMessage?: ServerResponse | null }
 
-/** The URL that was asked for, as far as it came; undefined where the bytes at fault do not begin with it. */
+/** The requested URL, as far as it was received. Undefined if the malformed bytes do not start with a request line. */
 function urlOf ({ rawPacket }: ParserError, { _httpMessage: answering }: AnsweringSocket): string | undefined {
   if (answering != null) return answering.req.url
   return rawPacket instanceof Buffer ? /^[A-Z]+ (\/[^ ?]*)/.exec(rawPacket.subarray(0, 100).toString('latin1'))?.[1] : undefined
 }
 
-/** Answers what the framework refuses before it knows a route, such as a path that cannot be decoded. */
+/** Answers requests that the framework refuses before routing, such as a path that can't be decoded. */
 export function frameworkErrorHandler (now: () => Date) {
   return function (error: Error, request: FastifyRequest, reply: FastifyReply): void {
     identify(request, reply, now())
@@ -48,7 +48,7 @@ function failureOfParser ({ code = '' }: NodeJS.ErrnoException): Failure {
   return new Failure('BAD_REQUEST', { message: messages[code] ?? 'Send a well-formed HTTP/1.1 request.' })
 }
 
-/** The form of an answer that no route gives. */
+/** The format of a response that no route sends. */
 interface RawForm { readonly type: string, readonly body: (failure: Failure, about: { readonly requestId: string, readonly timestamp: string }) => unknown }
 
 const outcomeForm: RawForm = { type: fhirType, body: outcomeOf }
@@ -75,8 +75,8 @@ function rawAnswer (failure: Failure, { now, form }: { readonly now: Date, reado
 }
 
 /**
- * Whether what can't be read came after a whole request that still waits for its answer or is getting it. A second answer there
- * would be taken for the first one's: a change that is made would seem refused.
+ * Whether the malformed bytes follow a complete request whose response is pending or in progress. Another response would be taken for
+ * that of the first request: a change that is made would seem to be refused.
  */
 function isAnsweringAnother (socket: AnsweringSocket): boolean {
   const answer = socket._httpMessage

@@ -4,7 +4,7 @@ import { Failure } from './failures.js'
 const overrides = ['x-http-method-override', 'x-http-method', 'x-method-override']
 
 /**
- * A request means the method it has: some proxies and frameworks would make a DELETE of a POST that carries such a header.
+ * Refuses method override headers, with which some proxies and frameworks would turn a POST into a DELETE.
  * @throws {Failure} METHOD_OVERRIDE_REJECTED
  */
 export function refuseMethodOverride ({ headers }: Pick<FastifyRequest, 'headers'>): void {

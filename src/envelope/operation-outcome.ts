@@ -1,19 +1,19 @@
 import type { FastifyReply } from 'fastify'
 import { catalog, type Failure, type Issue } from './failures.js'
 
-/** What FHIR answers that is no record: http://hl7.org/fhir/R4/operationoutcome.html */
+/** FHIR's resource for errors and messages: http://hl7.org/fhir/R4/operationoutcome.html */
 interface OperationOutcome {
   readonly resourceType: 'OperationOutcome'
   readonly issue: ReadonlyArray<Omit<Issue, 'severity'> & { readonly severity: 'error' | 'warning' | 'information' }>
 }
 
-/** A failure in the words of FHIR: nothing of its cause, nothing of what was sent. */
+/** A failure as an OperationOutcome. It contains nothing of the cause or of the request. */
 export function outcomeOf ({ code, message, issues }: Failure): OperationOutcome {
   const whole = { severity: 'error', code: catalog[code].issueType, diagnostics: message } as const
   return { resourceType: 'OperationOutcome', issue: issues.length > 0 ? issues : [whole] }
 }
 
-/** Says that something was done, to a client that wants it said. */
+/** An OperationOutcome that confirms a success, for a client that asks for one. */
 export function successOutcome (diagnostics: string): OperationOutcome {
   return { resourceType: 'OperationOutcome', issue: [{ severity: 'information', code: 'informational', diagnostics }] }
 }
@@ -21,15 +21,15 @@ export function successOutcome (diagnostics: string): OperationOutcome {
 /** The media type of raw FHIR. */
 export const fhirType = 'application/fhir+json; charset=utf-8'
 
-/** Whether a request for this URL is answered in the words of FHIR, also where it does not come to a route. */
+/** Whether a request for this URL is answered in FHIR, even if no route matches. */
 export const speaksFhir = (url = ''): boolean => /^\/v1\/fhir(?:[/?]|$)/.test(url)
 
-/** Sends a failure as an OperationOutcome, with the headers that it asks for. */
+/** Sends a failure as an OperationOutcome, with its headers. */
 export function sendOutcome (reply: FastifyReply, failure: Failure): FastifyReply {
   return reply.code(failure.status).headers(failure.headers).type(fhirType).send(JSON.stringify(outcomeOf(failure)))
 }
 
-/** The entry of a searchset that says what is missing from it. */
+/** The entry of a searchset that tells what is missing from it. */
 export function incompleteEntry (diagnostics: string): unknown {
   return { resource: { resourceType: 'OperationOutcome', issue: [{ severity: 'warning', code: 'incomplete', diagnostics }] }, search: { mode: 'outcome' } }
 }

@@ -1,27 +1,27 @@
 import { Failure, fieldIssue } from './failures.js'
 
-/** A name and its value in a query, decoded once. */
+/** A name and value of a query, decoded once. */
 export type QueryPair = readonly [name: string, value: string]
 
-/** Characters that a value has at most where nothing else is said. */
+/** The default for the longest value, in characters. */
 export const longestValue = 2000
 const mostPairs = 1_000
 const longestName = 2000
 
 /**
- * The names and values of a query or form in their order, decoded once.
- * @param search what follows the question mark, undecoded
- * @param longest characters that a value may have, of each name or of all
+ * The names and values of a query string or form, in order, decoded once.
+ * @param search the text after the question mark, undecoded
+ * @param longest the longest value in characters, of each name or of all
  * @throws {Failure} BAD_REQUEST
  */
 export function pairsIn (search: string, longest: number | ((name: string) => number) = longestValue): readonly QueryPair[] {
-  // A form of 16 MiB could hold eight million.
+  // A form of 16 MiB could have eight million pairs.
   const parts = search.split('&', mostPairs + 1)
   if (parts.length > mostPairs) throw refused('query', `at most ${mostPairs} parameters`)
   return parts.filter(part => part !== '').map(part => {
     const [, before = '', after] = /^([^=]*)(?:=(.*))?$/s.exec(part)!
     const name = decode(before)
-    // It is more likely the rest of a value than a name, and a value is not to be told. FHIR's own are at times sent so.
+    // It is more likely the rest of a value than a name, and values must not be shown. FHIR parameters are sometimes sent without =.
     if (after === undefined && !name.startsWith('_')) throw new Failure('BAD_REQUEST', { message: 'A part of the query has no =. Write an & within a value as %26.' })
     const value = decode(after ?? '')
     if (name.length > longestName) throw refused('query', `at most ${longestName} characters in the name of a parameter`)
@@ -31,15 +31,15 @@ export function pairsIn (search: string, longest: number | ((name: string) => nu
   })
 }
 
-/** A mistake in one part of the query. */
+/** The failure of one query parameter. */
 export function refused (name: string, says: string): Failure {
   return new Failure('BAD_REQUEST', { message: `${name}: ${says}`, issues: [fieldIssue(name, says)] })
 }
 
-/** A name as the client sent it when it is fit to be shown, since anything at all can stand where a name is expected, a secret too. */
+/** A name from the client, if it is safe to show. Anything may be sent in place of a name, even a secret. */
 export const printable = (name: string): string => /^(?!svc_|cg_)[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
 
-/** What follows the question mark in a request's URL, undecoded. */
+/** The text after the question mark of a URL, undecoded. */
 export const queryOf = (url: string | undefined): string => /\?(.*)$/s.exec(url ?? '')?.[1] ?? ''
 
 function decode (text: string): string {

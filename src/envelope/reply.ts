@@ -4,23 +4,23 @@ import { printJson } from '../json.js'
 import type { Failure, Issue } from './failures.js'
 import type {} from './identity.js'
 
-/** What every answer says about itself. The three numbers are null where no limit applies. */
+/** The metadata of every response. The numbers are null if no limit applies. */
 interface ReplyMeta {
   readonly requestId: string
-  /** When the request came in, ISO 8601. */
+  /** When the request arrived, ISO 8601. */
   readonly timestamp: string
   readonly status: number
   readonly rateLimitTotal: number | null
   readonly rateLimitRemaining: number | null
   readonly rateLimitReset: number | null
-  /** What is not wrong with a record that was written, but should be known; absent when there is nothing. */
+  /** Warnings about a valid record that was written. Absent if there are none. */
   readonly warnings?: readonly Issue[]
 }
 
-/** An answer as the client reads it. */
+/** A response as the client sees it. */
 interface Envelope<T> { readonly data: T, readonly meta: ReplyMeta }
 
-/** An answer that is not a success, as the client reads it. */
+/** A failed response as the client sees it. */
 export interface FailureEnvelope extends Envelope<null> {
   readonly error: string
   readonly code: string
@@ -29,8 +29,8 @@ export interface FailureEnvelope extends Envelope<null> {
 }
 
 /**
- * Puts whatever a handler of the scope returns into the envelope, as `data`, and prints exact numbers with their own text.
- * A handler that sends text or a stream speaks for itself.
+ * Wraps what a handler of the scope returns in the envelope, as `data`, and writes exact numbers with their original text.
+ * Text and streams are sent unchanged.
  */
 export const envelope = fp(async app => {
   app.setReplySerializer(printJson)
@@ -38,20 +38,20 @@ export const envelope = fp(async app => {
     ({ data, meta: metaOf(request, statusCode) }))
 }, { name: 'envelope', dependencies: ['identity'], fastify: '5.x' })
 
-/** Sends what is JSON text already, in the envelope of a success. */
+/** Sends JSON text in the envelope of a success. */
 export function sendText (reply: FastifyReply, data: string): FastifyReply {
   const { request, statusCode } = reply
   return reply.type('application/json; charset=utf-8').send(`{"data":${data},"meta":${JSON.stringify(metaOf(request, statusCode))}}`)
 }
 
-/** Sends a failure with the headers that it asks for, in any scope. */
+/** Sends a failure with its headers, in any scope. */
 export function sendFailure (reply: FastifyReply, failure: Failure): FastifyReply {
   const body = failureEnvelope(failure, metaOf(reply.request, failure.status))
-  // As text, which no hook that wraps successes sees.
+  // As text, since the hook that wraps successes ignores text.
   return reply.code(failure.status).headers(failure.headers).type('application/json; charset=utf-8').send(JSON.stringify(body))
 }
 
-/** The body of a failure: nothing of its cause, nothing of what was sent. */
+/** The body of a failure. It contains nothing of the cause or of the request. */
 export function failureEnvelope (failure: Failure, meta: ReplyMeta): FailureEnvelope {
   return { data: null, error: failure.title, code: failure.code, message: failure.message, issues: failure.issues, meta }
 }

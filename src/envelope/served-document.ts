@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 
 interface Printed { readonly plain: Buffer, readonly zipped: Buffer, readonly tag: string }
 
-/** A large document that anybody may ask for: made, printed and compressed when it is first asked for, and kept as bytes until what it is made of is another thing. */
+/** A large public document. It is generated, serialized and compressed on the first request, and cached until its source changes. */
 export class ServedDocument<Source = void> {
   #printed: { readonly source: Source, readonly print: Promise<Printed> } | undefined
 
@@ -17,7 +17,7 @@ export class ServedDocument<Source = void> {
     return (await this.#print()).plain.toString()
   }
 
-  /** Sends it compressed to who takes that, and not at all to who has it. `vary` names what else the answer depends on. */
+  /** Sends it, compressed if the client accepts that, or 304 if the client has it. `vary` lists the headers on which the response depends. */
   async send (request: FastifyRequest, reply: FastifyReply, { type = 'application/json; charset=utf-8', vary = 'accept-encoding' }: { readonly type?: string, readonly vary?: string } = {}): Promise<FastifyReply> {
     const { plain, zipped, tag } = await this.#print()
     reply.headers({ etag: tag, 'cache-control': 'no-cache', vary })
@@ -36,6 +36,6 @@ export class ServedDocument<Source = void> {
 
 async function print (document: unknown): Promise<Printed> {
   const plain = Buffer.from(JSON.stringify(document))
-  // Weak, since the same document also goes out compressed.
+  // Weak, since the document is also sent compressed.
   return { plain, zipped: await promisify(gzip)(plain), tag: `W/"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"` }
 }

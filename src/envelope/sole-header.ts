@@ -1,16 +1,16 @@
 import { Failure } from './failures.js'
 
 /**
- * The values of a header, one for each time that it was sent. Node's `headers` joins them with commas, which mean something in some.
- * @param rawHeaders names and values by turns, as Node's `rawHeaders` has them
+ * The values of a header, one for each time that it was sent. Node's `headers` joins them with commas, which can be part of a value.
+ * @param rawHeaders alternating names and values, like Node's `rawHeaders`
  */
 export function valuesOf (rawHeaders: readonly string[], name: string): readonly string[] {
   return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name.toLowerCase())
 }
 
 /**
- * The value of a header that tells one thing in ASCII; undefined when it was not sent. Node takes other bytes for Latin-1, while
- * clients mean UTF-8.
+ * The value of a header that must be sent once, in printable ASCII. Undefined if it was not sent. Node decodes other bytes as Latin-1,
+ * while clients mean UTF-8.
  * @param rawHeaders as in {@link valuesOf}
  * @throws {Failure} BAD_REQUEST
  */
