@@ -1,12 +1,12 @@
 import type { Backend } from './backend.js'
 
-/** The same datastore, to which some things go another way. */
+/** The same datastore with some methods replaced. */
 export function backendWith (backend: Backend, ways: Partial<Backend>): Backend {
   return {
     name: backend.name,
     baseUrl: backend.baseUrl,
     upstream: backend.upstream,
-    // One by one, since they may be methods of a class.
+    // Delegated one by one, since they may be methods of a class.
     send: request => backend.send(request),
     stream: request => backend.stream(request),
     probe: () => backend.probe(),

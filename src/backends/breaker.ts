@@ -6,23 +6,23 @@ import { ExchangeBroken } from './exchange.js'
 import { brokenFailure } from './trouble.js'
 import type { Answered, Upstream } from './upstream.js'
 
-/** `closed` lets requests through; `open` refuses them at once, because the datastore does not answer. */
+/** `closed` lets requests through; `open` refuses them at once, since the datastore does not answer. */
 type CircuitState = 'closed' | 'open'
 
-/** What a breaker needs of its datastore, and its times in milliseconds. */
+/** All times are in milliseconds. */
 interface BreakerParts {
-  /** Whether the server answers at all; never throws, and takes no more than a few seconds. */
+  /** Whether the server answers at all. Never throws, and takes a few seconds at most. */
   readonly probe: () => Promise<boolean>
   readonly onChange?: (state: CircuitState) => void
-  /** From one look at the datastore to the next. */
+  /** The interval between probes. */
   readonly pauseMs?: number
-  /** How long requests may wait, with no answer to any, before it is looked at. */
+  /** How long requests may wait without any response before the datastore is probed. */
   readonly silenceMs?: number
 }
 
 /**
- * The circuit breaker of one datastore. Trouble of the server, or silence, makes it look by itself whether the server answers; only
- * when that fails, too, it opens, so no client's request can shut out others. It goes on looking and closes with the first answer.
+ * The circuit breaker of one datastore. After a server error, or silence, it probes the server itself. It opens only if that probe
+ * fails too, so that no client's requests can lock out others. It continues to probe, and closes at the first response.
  */
 export class Breaker {
   readonly #parts: Required<BreakerParts>
@@ -41,7 +41,7 @@ export class Breaker {
     return this.#state
   }
 
-  /** The datastore, or an organization's share of it, with every way to it through this breaker. */
+  /** Puts this breaker in front of the datastore, or of an organization's share of it. */
   guard (backend: Backend): Backend {
     return backendWith(backend, {
       upstream: this.#guarded(backend.upstream),
@@ -50,7 +50,7 @@ export class Breaker {
     })
   }
 
-  /** Ends its looks. */
+  /** Stops probing. */
   close (): void {
     clearTimeout(this.#listening)
     this.#looking?.stop().catch(() => {})
@@ -114,7 +114,7 @@ export class Breaker {
     this.#listening = setTimeout(() => this.#listen(), silentMs >= silenceMs ? silenceMs : silenceMs - silentMs).unref()
   }
 
-  /** One look at a time, and not more often than there is a pause between them. */
+  /** Probes, unless a probe is in progress or was made within the interval. */
   #look (): void {
     if (this.#looking !== undefined || performance.now() - this.#lookedAt < this.#parts.pauseMs) return
     this.#looking = new Loop(async stopping => {
@@ -137,10 +137,10 @@ export class Breaker {
   }
 }
 
-/** Whatever it was, no server has seen it. */
+/** Stands for any request, since no server has received it. */
 const unsent: BackendRequest = { method: 'GET', path: '' }
 
-/** Why nothing was sent. Its code says to who maps errors that no server has seen the request. */
+/** The circuit is open, so nothing was sent. The code tells the error mapping that no server has received the request. */
 export class CircuitOpen extends Error {
   readonly code = 'CIRCUIT_OPEN'
 
@@ -149,7 +149,7 @@ export class CircuitOpen extends Error {
   }
 }
 
-/** Whether a failure is of the server or the way to it: not what it answered knowingly, such as 401 or 429. */
+/** Whether a failure is one of the server or the network, and not a deliberate response such as 401 or 429. */
 function isTrouble (error: unknown): boolean {
   if (!(error instanceof Failure) || error.status < 500) return false
   const { status } = Object(error.cause) as { readonly status?: unknown }

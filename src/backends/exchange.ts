@@ -4,7 +4,7 @@ import type { BackendAnswer } from './backend.js'
 
 type Headers = BackendAnswer['headers']
 
-/** An exchange that came to no whole answer. `sent` is false when the server cannot have seen the request. */
+/** An exchange without a complete response. `sent` is false if the server can't have received the request. */
 export class ExchangeBroken extends Error {
   constructor (readonly why: 'timeout' | 'reset' | 'unreadable', readonly sent: boolean, cause: unknown) {
     super(why, { cause })
@@ -13,8 +13,8 @@ export class ExchangeBroken extends Error {
 }
 
 /**
- * One request and its whole answer, within `budgetMs`. Speaks undici's dispatch, because collecting the chunks oneself
- * takes a fifth less processor time than a stream a request.
+ * One request and its complete response, within `budgetMs`. It uses undici's dispatch and collects the chunks itself, which takes a
+ * fifth less CPU time than a stream per request.
  * @throws {ExchangeBroken}
  */
 export function exchange (dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, budgetMs: number): Promise<BackendAnswer> {
@@ -28,10 +28,10 @@ export function exchange (dispatcher: Dispatcher, request: Dispatcher.DispatchOp
 const timeouts = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
 const unreadable = new Set(['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW'])
 
-/** Errors of undici and the system after which the server cannot have seen the request. */
+/** Error codes of undici and the system after which the server can't have received the request. */
 const unsent = new Set(['CIRCUIT_OPEN', 'UND_ERR_CONNECT_TIMEOUT', 'ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
 
-/** What became of an exchange that a proxy led, by the error that it was left with. */
+/** The {@link ExchangeBroken} of an error in a proxied exchange. */
 export function brokenExchange (error: Error & { readonly code?: string }): ExchangeBroken {
   const code = error.code ?? ''
   const why = error.name === 'TimeoutError' || timeouts.has(code) ? 'timeout' : unreadable.has(code) ? 'unreadable' : 'reset'
@@ -48,7 +48,7 @@ class Collector implements Dispatcher.DispatchHandler {
 
   constructor (private readonly resolve: (answer: BackendAnswer) => void, private readonly reject: (error: unknown) => void) {}
 
-  /** Gives up, be the request on its way or still waiting for a connection. */
+  /** Gives up, whether the request was sent or is still waiting for a connection. */
   expire (): void {
     this.#expired = true
     const late = new Error('the time limit of this request has passed')

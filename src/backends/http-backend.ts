@@ -9,31 +9,31 @@ import { answerFailure, brokenFailure, retryAfterSeconds } from './trouble.js'
 import type { Upstream } from './upstream.js'
 import type { ClientCertificate } from '../config/datastore-connection.js'
 
-/** One datastore's address and the bounds of every exchange with it. */
+/** The address of a datastore and the limits of each exchange. */
 export interface HttpBackendOptions {
   readonly name: string
-  /** The FHIR base URL, http or https, with or without a path; no credentials, query or fragment. */
+  /** The FHIR base URL: http or https, with or without a path, without credentials, query and fragment. */
   readonly baseUrl: string
   readonly authorization?: Authorization
-  /** Certificate authorities in PEM, in place of the system's. The certificate is always verified. */
+  /** Certificate authorities in PEM, instead of the system's. The certificate is always verified. */
   readonly ca?: string | readonly string[]
-  /** The gateway's own certificate there, in PEM. */
+  /** The gateway's client certificate, in PEM. */
   readonly certificate?: ClientCertificate
-  /** Sent with each request, by names in lower case. */
+  /** Sent with each request. Names are in lower case. */
   readonly headers?: Readonly<Record<string, string>>
   readonly connections?: number
   readonly connectTimeoutMs?: number
-  /** From the request's last byte to the answer's headers. */
+  /** From the end of the request to the response headers. */
   readonly headersTimeoutMs?: number
-  /** Between two pieces of the body. */
+  /** Between two chunks of the body. */
   readonly bodyTimeoutMs?: number
-  /** For the whole of one `send`, waiting for a connection and the second try included. */
+  /** For a whole `send`, including the wait for a connection and the retry. */
   readonly totalTimeoutMs?: number
   readonly maxResponseBytes?: number
   readonly retryPauseMs?: number
 }
 
-/** Connections to a datastore at a time. */
+/** The default for concurrent connections to a datastore. */
 export const defaultConnections = 64
 
 const defaults: Required<Omit<HttpBackendOptions, 'name' | 'baseUrl' | 'ca' | 'certificate'>> = {
@@ -48,19 +48,19 @@ const defaults: Required<Omit<HttpBackendOptions, 'name' | 'baseUrl' | 'ca' | 'c
   retryPauseMs: 100
 }
 
-/** What is asked for to learn whether a datastore answers, a read that finds nothing: HAPI takes 0.3 s of processor time for its CapabilityStatement. */
+/** The path of the health probe, a read that finds nothing. HAPI's CapabilityStatement would take 0.3 s of CPU time. */
 export const probePath = 'Patient/clinigate-probe'
 
-/** A {@link Backend} behind HTTP/1.1. Nothing of a client's request passes but what the guard built anew. */
+/** A {@link Backend} over HTTP/1.1. It only sends requests that the guard built. */
 export class HttpBackend implements Backend {
   readonly name: string
   readonly baseUrl: string
   readonly upstream: Upstream
   readonly #basePath: string
   readonly #pool: Pool
-  /** For files, which are of any size and must not take the connections of what is waited for. */
+  /** For files, which may be large and must not occupy the connections of other requests. */
   readonly #files: Pool
-  /** Apart, since the others may all be waiting for a server that is slow and not away. */
+  /** For probes, since all other connections may be waiting for a slow server. */
   readonly #probes: Pool
   readonly #options: HttpBackendOptions & typeof defaults
   #closed: Promise<unknown> | undefined
@@ -84,7 +84,7 @@ export class HttpBackend implements Backend {
   async send (request: BackendRequest): Promise<BackendAnswer> {
     const due = performance.now() + this.#options.totalTimeoutMs
     const header = this.#options.authorization.header()
-    // Waited for only when it is not at hand.
+    // Awaited only if it is not available at once.
     const authorization = typeof header === 'object' ? await header : header
     let answer = await this.#answered({ request, authorization, due })
     if (answer.status === 401 && this.#options.authorization.refused(authorization)) {
@@ -127,7 +127,7 @@ export class HttpBackend implements Backend {
     }, { ofAnswer: answer => answer.statusCode === 401, leave: answer => answer.body.dump() })
   }
 
-  /** Asks, and asks once more where the credential was refused: whatever was asked for, a 401 says that nothing was done. */
+  /** Sends a request, and repeats it once if the credential was refused. That is safe for any request, since a 401 means that nothing was done. */
   async #authorized<T> (ask: (authorization: string | undefined) => Promise<T>, { ofAnswer = () => false, ofError = () => false, leave }: Refusal<T>): Promise<T> {
     const { authorization } = this.#options
     const header = await authorization.header()
@@ -150,7 +150,7 @@ export class HttpBackend implements Backend {
     }
   }
 
-  /** The one place where a request that may have been seen is repeated: a GET, once, when the connection broke or a server in between was at a loss. */
+  /** The only place that repeats a request which the server may have received: a GET, once, if the connection broke or an intermediary failed. */
   async #triedTwice ({ request, authorization, due }: Attempt): Promise<BackendAnswer> {
     const first = exchange(this.#pool, this.#rebuilt(request, authorization), Math.max(due - performance.now(), 1))
     if (request.method !== 'GET' || !await isWorthRepeating(first)) return first
@@ -177,22 +177,22 @@ export class HttpBackend implements Backend {
 
 const fileConnections = 8
 
-/** A server that takes longer to answer the smallest question is not there for its clients. */
+/** The timeout of a probe. A server that takes longer for the smallest request is not usable. */
 const longestProbeMs = 3_000
 
-/** One way of a request to the server. */
+/** One attempt at a request. */
 interface Attempt {
   readonly request: BackendRequest
   readonly authorization: string | undefined
-  /** When the whole `send` must be over, by `performance.now()`. */
+  /** The deadline of the whole `send`, by `performance.now()`. */
   readonly due: number
 }
 
-/** How a refused credential is seen, by the answer or by the failure that was made of it. */
+/** How to recognize a refused credential, from the response or from the failure. */
 interface Refusal<T> {
   readonly ofAnswer?: (answer: T) => boolean
   readonly ofError?: (error: unknown) => boolean
-  /** Lets go of an answer that nobody reads. */
+  /** Discards a response that is not read. */
   readonly leave?: (answer: T) => Promise<unknown>
 }
 
@@ -201,7 +201,7 @@ const mayBeSent = new Set(['if-match', 'if-none-exist', 'prefer', 'cache-control
 async function isWorthRepeating (first: Promise<BackendAnswer>): Promise<boolean> {
   try {
     const answer = await first
-    // A server that names a time to wait is not asked again before it.
+    // A server that sends Retry-After is not asked again before that time.
     return [502, 503, 504].includes(answer.status) && retryAfterSeconds(answer) === undefined
   } catch (error) {
     return error instanceof ExchangeBroken && error.sent && error.why === 'reset'
@@ -214,7 +214,7 @@ function openPool (origin: string, options: HttpBackendOptions & typeof defaults
     headersTimeout: options.headersTimeoutMs,
     bodyTimeout: options.bodyTimeoutMs,
     maxResponseSize: options.maxResponseBytes,
-    // Said outright, because an environment variable could else switch it off.
+    // Set explicitly, since an environment variable could otherwise switch it off.
     connect: { timeout: options.connectTimeoutMs, rejectUnauthorized: true, ...options.ca !== undefined && { ca: [options.ca].flat() as string[] }, ...options.certificate }
   })
 }

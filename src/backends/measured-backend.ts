@@ -5,20 +5,20 @@ import { brokenExchange } from './exchange.js'
 import { brokenFailure } from './trouble.js'
 import type { Upstream } from './upstream.js'
 
-/** What is told of one exchange with a datastore: nothing of its path, its headers or its body. */
+/** The measurement of one exchange with a datastore. It contains nothing of path, headers or body. */
 export interface Exchange {
   readonly datastore: string
   readonly way: 'sent' | 'streamed' | 'carried'
   readonly method: string
-  /** `refused`: answered with a 4xx that the guard reads. */
+  /** `refused` is a 4xx that the guard reads. */
   readonly outcome: 'ok' | 'refused' | 'error' | 'timeout' | 'unavailable'
-  /** Until the whole answer, or its beginning where it is streamed or carried. */
+  /** The time to the complete response, or to its start if it is streamed or proxied. */
   readonly ms: number
 }
 
 type Tell = (exchange: Exchange) => void
 
-/** The same datastore, of which each exchange is told once it ended. */
+/** The same datastore with a callback after each exchange. */
 export function measuredBackend (backend: Backend, tell: Tell): Backend {
   const { name: datastore } = backend
   return backendWith(backend, {
@@ -30,7 +30,7 @@ export function measuredBackend (backend: Backend, tell: Tell): Backend {
 
 interface Timing extends Pick<Exchange, 'datastore' | 'way' | 'method'> { readonly began: number, readonly tell: Tell }
 
-/** Looks on, so that who waits for the answer has it no later. */
+/** Measures without delaying the response. */
 function timed<T extends { readonly status: number }> ({ datastore, way, method, began, tell }: Timing, answer: Promise<T>): Promise<T> {
   const ended = (outcome: Exchange['outcome']) => tell({ datastore, way, method, outcome, ms: performance.now() - began })
   answer.then(({ status }) => ended(outcomeOf(status)), error => ended(troubleOf(error)))
@@ -57,7 +57,7 @@ function outcomeOf (status: number): Exchange['outcome'] {
   return status >= 400 ? 'refused' : 'ok'
 }
 
-/** What is not a Failure is a wait that somebody gave up, or a mistake of ours. */
+/** The outcome of an error. What is not a Failure is an aborted wait, or a bug. */
 function troubleOf (error: unknown): Exchange['outcome'] {
   if (!(error instanceof Failure)) return 'error'
   if (error.code === 'BACKEND_UNAVAILABLE') return 'unavailable'

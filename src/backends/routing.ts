@@ -3,28 +3,28 @@ import type { Mode } from '../mode.js'
 import type { Backend } from './backend.js'
 import { defaultRetryAfterSeconds } from './trouble.js'
 
-/** Which datastore serves whom, by exact names. */
+/** Which datastore serves which callers, by name. */
 interface Routes {
   readonly datastores: Readonly<Record<string, Backend>>
-  /** The plans that there are; all but enterprise share the live datastore. */
+  /** All plans. All but enterprise share the live datastore. */
   readonly plans: readonly string[]
   /** The name of the datastore of every test key. */
   readonly test: string
   /** The name of the datastore of live keys on a shared plan. */
   readonly live: string
-  /** Names of the datastores of enterprise organizations, by tenant id; they win over what the control plane says. */
+  /** The datastores of enterprise organizations, by tenant id. They take precedence over the control plane. */
   readonly dedicated?: Readonly<Record<string, string>>
 }
 
-/** Whose data is asked for: the part of a caller that decides where it is; `datastore` is what the control plane says of its organization. */
+/** The part of a caller that determines where its data is. `datastore` is the one that the control plane has for its organization. */
 export interface Owner { readonly mode: Mode, readonly plan: string, readonly tenantId: string, readonly datastore?: string }
 
-/** The plan whose live data has a datastore of its own for each organization. */
+/** The plan with a separate live datastore for each organization. */
 const dedicatedPlan = 'enterprise'
 
 /**
- * The datastore of a caller. An enterprise's live data has its own or none: a missing one is BACKEND_UNAVAILABLE, never
- * another's. A name that no datastore has stops the start.
+ * Finds the datastore of a caller. Live data of an enterprise organization is in its own datastore or nowhere: if there is none, the
+ * result is BACKEND_UNAVAILABLE, never another datastore. An unknown name in the routes prevents the start.
  */
 export function routing (routes: Routes): (owner: Owner) => Backend {
   const datastores = new Map(Object.entries(routes.datastores))
@@ -41,7 +41,7 @@ export function routing (routes: Routes): (owner: Owner) => Backend {
 function nameFor ({ mode, plan, tenantId, datastore }: Owner, { test, live, plans }: Routes, dedicated: ReadonlyMap<string, string>): string | undefined {
   if (mode === 'test') return test
   if (mode !== 'live') return undefined
-  // A shared datastore or another organization's is never one's own, whatever the control plane says.
+  // Whatever the control plane says, it is never a shared datastore or that of another organization.
   const isOthers = (name: string | undefined) => name === test || name === live || [...dedicated.values()].some(taken => taken === name)
   if (plan === dedicatedPlan) return dedicated.get(tenantId) ?? (isOthers(datastore) ? undefined : datastore)
   return plans.includes(plan) ? live : undefined

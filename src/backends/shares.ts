@@ -3,18 +3,18 @@ import type { Backend } from './backend.js'
 import { backendWith } from './backend-with.js'
 
 /**
- * Parts of datastores that several organizations share: none has more than its part of the exchanges at a time, over all its
- * requests and jobs, and what is more waits for its own. Only organizations with something under way take memory.
+ * Limits each organization's concurrent exchanges with a shared datastore, across all its requests and jobs. Excess exchanges wait
+ * for the organization's own to finish. Only organizations with exchanges in progress take memory.
  */
 export class Shares {
   readonly #parts = new Map<string, { readonly limit: LimitFunction, users: number }>()
 
-  /** An organization's part of a datastore, in exchanges at a time. */
+  /** The datastore with an organization's limit of `most` concurrent exchanges. */
   of (backend: Backend, tenantId: string, most: number): Backend {
     return backendWith(backend, { send: request => this.#within(`${backend.name} ${tenantId}`, most, () => backend.send(request)) })
   }
 
-  /** Organizations that have something under way, for each datastore. */
+  /** The number of pairs of datastore and organization with exchanges in progress. */
   get size (): number {
     return this.#parts.size
   }

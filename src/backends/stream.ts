@@ -4,13 +4,13 @@ import type { BackendRequest, BackendStream, StreamRequest } from './backend.js'
 import { brokenExchange } from './exchange.js'
 import { brokenFailure, statusFailure } from './trouble.js'
 
-/** A request of a stream in both its forms: as it was asked for, and as it goes out. */
+/** A streaming request in both forms: as the caller made it, and as it is sent. */
 interface Streaming extends Pick<StreamRequest, 'accept' | 'signal'> {
   readonly request: BackendRequest
   readonly rebuilt: Dispatcher.DispatchOptions
 }
 
-/** One request and its answer, the body still to come. What is not a success is read to its end, as far as that is not far. */
+/** One request and its response before the body has arrived. The body of an error is read and discarded, if it is short. */
 export async function streamed (dispatcher: Dispatcher, { request, rebuilt, accept, signal }: Streaming): Promise<BackendStream> {
   const { statusCode: status, headers, body } = await dispatcher.request({ ...rebuilt, signal } as Dispatcher.RequestOptions).catch(error => { throw troubleOf(request, error, signal) })
   const failure = statusFailure(request, { status, headers }) ?? formFailure({ status, headers }, accept)
@@ -20,10 +20,10 @@ export async function streamed (dispatcher: Dispatcher, { request, rebuilt, acce
   return { status, headers, body: nothing() }
 }
 
-/** What is left of a refusal is read, so that its connection can be used again. */
+/** The most bytes of an error body that are read so that the connection can be reused. */
 const longestDumped = 65_536
 
-/** A login page of a server in between comes with the status of a success. */
+/** The failure of a 200 in another media type, such as the login page of an intermediary. */
 function formFailure ({ status, headers }: Pick<BackendStream, 'status' | 'headers'>, accept: readonly string[]): Failure | undefined {
   const type = String(headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase()
   const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity'

@@ -2,18 +2,18 @@ import { Failure } from '../envelope/failures.js'
 import type { Backend } from './backend.js'
 import { backendWith } from './backend-with.js'
 
-/** One exchange of a trace that goes on in the datastore. */
+/** One exchange within a trace that continues in the datastore. */
 interface TracedExchange {
-  /** https://www.w3.org/TR/trace-context/#traceparent-header; nothing else of a trace is sent there. */
+  /** https://www.w3.org/TR/trace-context/#traceparent-header. Nothing else of the trace is sent. */
   readonly traceparent: string
-  /** `code` is that of the failure, where there was one. */
+  /** `code` is that of the failure, if there was one. */
   readonly end: (status?: number, code?: string) => void
 }
 
-/** Begins an exchange with a datastore as a part of what is being traced. */
+/** Starts an exchange with a datastore within the current trace. */
 export type BeginExchange = (datastore: string, method: string) => TracedExchange
 
-/** The same datastore, which is told of the trace that each request to it belongs to. */
+/** The same datastore, with trace context added to each request. */
 export function tracedBackend (backend: Backend, begin: BeginExchange): Backend {
   const { name, upstream } = backend
   const traced = async <T extends { readonly status: number }>(method: string, work: (headers: { readonly traceparent: string }) => Promise<T>): Promise<T> => {

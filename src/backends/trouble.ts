@@ -2,43 +2,43 @@ import { Failure, type FailureCode } from '../envelope/failures.js'
 import type { BackendAnswer, BackendRequest } from './backend.js'
 import { ExchangeBroken } from './exchange.js'
 
-/** Seconds that a client is asked to wait when the datastore named no sane time itself. */
+/** The seconds in Retry-After if the datastore sent no reasonable value. */
 export const defaultRetryAfterSeconds = 5
 const longestRetryAfterSeconds = 3600
 
-/** Whether sending the request twice changes nothing. */
+/** Whether a request changes nothing, so that it can be repeated. */
 function isRead ({ method, form, isSafe }: BackendRequest): boolean {
   return method === 'GET' || form !== undefined || isSafe === true
 }
 
-/** What an exchange that broke means to the client. Other errors are mistakes of our own and stay what they are. */
+/** The failure of a broken exchange. Other errors are bugs and are returned unchanged. */
 export function brokenFailure (request: BackendRequest, error: unknown): unknown {
   if (!(error instanceof ExchangeBroken)) return error
   if (!error.sent) return unavailable(defaultRetryAfterSeconds, error.cause)
   return uncertain(request, error.why === 'timeout' ? 'BACKEND_TIMEOUT' : 'BACKEND_ERROR', error.cause)
 }
 
-/** What a status means that is the gateway's own trouble with its datastore; undefined for an answer that the guard can read. */
+/** The failure of a response that is a problem of the gateway with its datastore. Undefined for a response that the guard can read. */
 export function answerFailure (request: BackendRequest, answer: BackendAnswer): Failure | undefined {
   const failure = statusFailure(request, answer)
   if (failure !== undefined || answer.status === 501 || isReadable(answer)) return failure
   return uncertain(request, 'BACKEND_ERROR', { status: answer.status, reason: 'the response is not plain JSON' })
 }
 
-/** The same of an answer whose body is not read. */
+/** The same for a response whose body is not read. */
 export function statusFailure (request: BackendRequest, answer: Omit<BackendAnswer, 'body'>): Failure | undefined {
   const { status } = answer
   const cause = { status }
   if (status === 503 || status === 429) return unavailable(retryAfterSeconds(answer) ?? defaultRetryAfterSeconds, cause)
   if (status === 401 || status === 403 || status === 407) return new Failure('BACKEND_ERROR', { cause: { status, reason: 'the gateway\'s credential was rejected' } })
-  // No trouble of ours: what was asked is not offered there.
+  // Not a problem of the gateway: the server does not support the request.
   if (status === 501) return undefined
   if (status >= 500) return uncertain(request, 'BACKEND_ERROR', cause)
   if (status >= 300 && status < 400) return new Failure('BACKEND_ERROR', { cause: { status, reason: 'redirects are not followed' } })
   return undefined
 }
 
-/** The whole seconds of the header Retry-After, from one second to an hour. */
+/** The seconds in Retry-After, if it is a whole number from one second to an hour. */
 export function retryAfterSeconds (answer: Pick<BackendAnswer, 'headers'>): number | undefined {
   const header = answer.headers['retry-after']
   if (typeof header !== 'string' || !/^\d{1,4}$/.test(header)) return undefined
@@ -46,7 +46,7 @@ export function retryAfterSeconds (answer: Pick<BackendAnswer, 'headers'>): numb
   return seconds >= 1 && seconds <= longestRetryAfterSeconds ? seconds : undefined
 }
 
-// HAPI tells of its native imports in the media type that FHIR had before its third release.
+// HAPI sends the status of native imports in the media type that FHIR had before STU3.
 function isReadable ({ headers, body }: BackendAnswer): boolean {
   const encoding = headers['content-encoding'] ?? 'identity'
   return body === '' || (encoding === 'identity' && /^application\/(?:[\w.-]+\+)?json(?:\+fhir)?\s*(?:;|$)/i.test(String(headers['content-type'])))

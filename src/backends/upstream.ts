@@ -1,17 +1,17 @@
 import type { Dispatcher } from 'undici'
 
-/** What a proxy calls with the answer, the body still to come, or with what went wrong. */
+/** The callback with the response before its body has arrived, or with the error. */
 export type Answered = (error: Error | null, answer: Dispatcher.ResponseData) => void
 
-/** A datastore as a proxy reaches it: where it is, and its own connections with their bounds, on which the gateway says who it is. */
+/** A datastore as a proxy reaches it: its address, and connections that have limits and add the gateway's credential. */
 export interface Upstream {
   /** Scheme, host and port. */
   readonly origin: string
-  /** The path of the base URL, without a slash at its end; empty at the root. */
+  /** The path of the base URL without a trailing slash; empty for the root. */
   readonly basePath: string
   /**
-   * Sends it with the gateway's own credential, within the time that an exchange with this datastore may take in all; once more
-   * where that credential was refused. The error may be a Failure, when there is none.
+   * Sends a request with the gateway's own credential, within the total timeout of this datastore. Repeats it once if the credential
+   * was refused. If no credential is available, the error may be a Failure.
    */
   request (options: Dispatcher.RequestOptions, answered: Answered): void
 }

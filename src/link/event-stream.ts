@@ -2,13 +2,13 @@ import { TextDecoder } from 'node:util'
 import { createParser } from 'eventsource-parser'
 import { LinkFailed } from './failed.js'
 
-/** A batch of a thousand changes takes about 0.4 million characters, and 1.2 million where each name is as long as it may be. */
+/** The longest message, in characters. A batch of a thousand changes takes about 0.4 million, or 1.2 million with the longest names. */
 const longestMessage = 4_194_304
 
 /**
- * The data of each server-sent event: https://html.spec.whatwg.org/multipage/server-sent-events.html. An event whose end never
- * comes is left.
- * @throws {LinkFailed} for bytes that are no such events, or one that is too long
+ * The data of each server-sent event (https://html.spec.whatwg.org/multipage/server-sent-events.html). An incomplete event at the
+ * end is ignored.
+ * @throws {LinkFailed} if the bytes are not server-sent events, or a message is too long
  */
 export async function * messagesIn (bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -37,7 +37,7 @@ function decoded (decoder: TextDecoder, chunk: Uint8Array): string {
   }
 }
 
-/** A value as a server-sent event; its JSON has no line break. */
+/** A value as a server-sent event. Its JSON has no line breaks. */
 export function eventOf (value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`
 }

@@ -1,4 +1,4 @@
-/** The link to the control plane does not work; the message says what to do and repeats nothing that was sent. */
+/** The link to the control plane failed. The message says what to do, and repeats nothing that was sent. */
 export class LinkFailed extends Error {
   constructor (message: string) {
     super(message)

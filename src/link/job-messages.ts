@@ -29,7 +29,7 @@ const owner = Type.Object({
   datastore: Type.Optional(Type.String({ pattern: '^[\\w.-]{1,64}$' }))
 } satisfies Told<JobOwner>, closed)
 
-/** A search parameter; a tuple would make the validator complain aloud. */
+/** A search parameter. Declared without a tuple type, for which the validator would log warnings. */
 const pair = Type.Unsafe<readonly [string, string]>({ type: 'array', items: text, minItems: 2, maxItems: 2 })
 
 const exportRequest = Type.Object({
@@ -95,7 +95,7 @@ const change = Type.Object({
 
 const part = Type.Object({ count: Type.Integer({ minimum: 1, maximum: 101 }), before: Type.Optional(Type.Object({ id, createdAt: time }, closed)) }, closed)
 
-/** What a question about jobs is asked with, in its order, and what is answered. */
+/** The arguments of a call, in order, and its answer. */
 interface Call {
   readonly asked: TSchema
   readonly answered: TSchema
@@ -103,16 +103,16 @@ interface Call {
 
 const none = Type.Object({}, closed)
 
-/** A message with the things that a question is asked with. */
+/** The message with the arguments of a call. */
 const given = (things: readonly TSchema[]): TSchema =>
   Type.Unsafe({ type: 'array', items: [...things], additionalItems: false, minItems: things.length, maxItems: things.length })
 
 const answer = (schema: TSchema): TSchema => Type.Object({ answer: schema }, closed)
 const answerIfAny = (schema: TSchema): TSchema => Type.Object({ answer: Type.Optional(schema) }, closed)
 
-/** Every question that gateways ask of {@link Jobs}, by its name. */
+/** Every call that gateways make to {@link Jobs}, by name. */
 export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
-  // No answer: too many jobs of the organization have not ended.
+  // No answer means that the organization has too many unfinished jobs.
   create: { asked: given([draft]), answered: answerIfAny(job) },
   find: { asked: given([id, scope]), answered: answerIfAny(job) },
   list: { asked: given([scope, part]), answered: answer(page) },
@@ -127,12 +127,12 @@ export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
   identityKey: { asked: given([scope]), answered: answer(secret) }
 }
 
-/** The largest question: a draft whose filters fill a URL, or a change with a checkpoint, a hundred errors and all files. */
+/** The largest request: a draft whose filters fill a URL, or a change with a checkpoint, a hundred errors and all files. */
 export const jobQuestionBytes = 1_048_576
 
-/** The check of the answer to each question. */
+/** The check of the answer to each call. */
 export const isJobAnswer = Object.fromEntries(Object.entries(jobCalls).map(([name, { answered }]) => [name, checkOnUse(answered)])) as
   Readonly<Record<keyof Jobs, ReturnType<typeof checkOnUse<TSchema>>>>
 
-/** The answer of the control plane, once it was checked. */
+/** A checked answer of the control plane. */
 export interface JobAnswer { readonly answer?: unknown }

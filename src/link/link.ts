@@ -3,22 +3,22 @@ import type { Jobs } from '../jobs/job.js'
 import type { ChangeFeed } from '../keys/change-feed.js'
 import type { SendUsage, UsageBatch, UsageReceipt } from '../limits/usage.js'
 
-/** Everything that goes between a gateway and its control plane, be it in the same process or far away. The gateway always asks; nothing reaches it unasked. */
+/** All communication between a gateway and its control plane, in the same process or another. The gateway always initiates it. */
 export interface ControlLink {
   readonly feed: ChangeFeed
-  /** Tells the control plane how the gateway is; a later report takes the place of an earlier one. The signal breaks off the waiting for one far away. */
+  /** Reports the gateway's state. A later report replaces an earlier one. The signal aborts the request to a remote control plane. */
   readonly report: (report: GatewayReport, stopping?: AbortSignal) => Promise<void>
   readonly sendUsage: SendUsage
-  /** Fails with what a client of the gateway may read when the control plane can't be reached. */
+  /** If the control plane can't be reached, calls throw a Failure that a client of the gateway may see. */
   readonly jobs: Jobs
   readonly close: () => Promise<void>
 }
 
-/** What gateways reach of a control store that this process has open. */
+/** The part of a control store that gateways use. */
 export interface LinkedStore {
   readonly feed: ChangeFeed
   readonly report: (report: GatewayReport) => Promise<void>
-  /** Takes a batch from the gateway of this name. */
+  /** Applies a batch from the gateway with this name. */
   readonly applyUsage: (batch: UsageBatch, gateway: string) => Promise<UsageReceipt>
   readonly jobs: Jobs
 }

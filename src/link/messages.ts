@@ -9,10 +9,10 @@ import { linesPerBatch, type MonthTotal, type UsageReceipt } from '../limits/usa
 import { modes } from '../mode.js'
 import { LinkFailed } from './failed.js'
 
-/** What goes over the wire, told in full: a name that is not here may mean something that must not be passed over. */
+/** Messages must not have unknown members: they may mean something that must not be ignored. */
 export const closed = { additionalProperties: false }
 
-/** Does not compile when a type comes to have what no schema tells of. */
+/** Fails to compile if a type gets a member that the schema lacks. */
 export type Told<T> = Readonly<Record<keyof T, TSchema>>
 
 const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
@@ -50,7 +50,7 @@ const batch = Type.Object({
   ]), { maxItems: 10_000 })
 }, closed)
 
-/** Where a gateway wants to go on, as the query of its request for the feed; a new one has no feed yet and stands at 0. */
+/** The query of a request for the feed: the position after which to continue. A new gateway has no feed id and starts at 0. */
 export const feedQuery = Type.Object({ feedId: idOrNone, seq: Type.String({ pattern: '^\\d{1,15}$' }) }, closed)
 
 /** The body of a report. */
@@ -63,7 +63,7 @@ export const reportBody = Type.Object({
   checks: Type.Record(Type.String({ pattern: '^[A-Za-z]{1,50}$' }), Type.Enum(healths), { ...closed, maxProperties: 50 })
 } satisfies Told<GatewayReport>, closed)
 
-/** What is answered to a batch of usage. */
+/** A part of the receipt of a usage batch. */
 const monthTotal = Type.Object({
   tenantId: id,
   mode: Type.Enum(modes),
@@ -74,15 +74,15 @@ const monthTotal = Type.Object({
 const receipt = Type.Object({ number: seq, batchId: idOrNone, months: Type.Optional(Type.Array(monthTotal, { maxItems: linesPerBatch })) } satisfies Told<UsageReceipt>, closed)
 
 const ajv = new Ajv({ code: { optimize: false } })
-// A time that the engine could not read would be a key without an end.
+// A key with an expiry that the engine can't parse would never expire.
 ajv.addFormat('iso-time', isMoment)
 
-/** Makes the check of a schema: nothing is converted, added or taken away. */
+/** Compiles the check of a schema. It does not convert, add or remove anything. */
 export function checkOf<T extends TSchema> (schema: T): ValidateFunction<Static<T>> {
   return ajv.compile<Static<T>>(schema)
 }
 
-/** The check of a schema, made when it is first used: most processes never get most of these messages, and each check takes a start some 10 ms. */
+/** The check of a schema, compiled on first use: most processes never get most of these messages, and compiling takes some 10 ms. */
 export function checkOnUse<T extends TSchema> (schema: T): (value: unknown) => value is Static<T> {
   let check: ValidateFunction<Static<T>> | undefined
   return (value): value is Static<T> => (check ??= checkOf(schema))(value)
@@ -91,12 +91,12 @@ export function checkOnUse<T extends TSchema> (schema: T): (value: unknown) => v
 const isBatch = checkOnUse(batch)
 const isReceipt = checkOnUse(receipt)
 
-/** What is said of an answer that is not what it should be. */
+/** The message for an answer that does not match its schema. */
 export const notUnderstood = 'the control plane sent something that this gateway does not understand; run the same version of both, and upgrade gateways first'
 
 /**
- * The batch in a message from a control plane.
- * @throws {LinkFailed} for anything that is not one, whole and in itself consistent
+ * Parses a message of the change feed.
+ * @throws {LinkFailed} if it is not a complete and consistent batch
  */
 export function readBatch (message: string): Batch {
   const read = parsed(message)
@@ -105,8 +105,8 @@ export function readBatch (message: string): Batch {
 }
 
 /**
- * The receipt in the answer to a batch of usage.
- * @throws {LinkFailed} for anything that is not one
+ * Parses the answer to a usage batch.
+ * @throws {LinkFailed} if it is not a receipt
  */
 export function readReceipt (answer: string): UsageReceipt {
   const read = parsed(answer)

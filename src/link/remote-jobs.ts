@@ -8,8 +8,8 @@ import { notUnderstood } from './messages.js'
 const retryAfterSeconds = 5
 
 /**
- * The jobs of a control plane in another process; `post` sends a message to a path below the link's and gives the answer's text.
- * Whatever goes wrong on the way is a Failure that a client of the gateway may read.
+ * The jobs of a control plane in another process. `post` sends a message to a path below that of the link, and returns the response's
+ * text. Any error is thrown as a Failure that a client of the gateway may see.
  */
 export function remoteJobs (post: (path: string, content: object) => Promise<string>): Jobs {
   const call = (name: keyof Jobs) => async (...given: readonly unknown[]): Promise<any> => {
@@ -41,7 +41,7 @@ export function remoteJobs (post: (path: string, content: object) => Promise<str
   }
 }
 
-/** A scope without what else its caller is known by. */
+/** Only the members of a scope, since it may be a whole caller. */
 const alone = ({ tenantId, mode }: JobScope): JobScope => ({ tenantId, mode })
 
 function unreachable (cause: unknown): Failure {

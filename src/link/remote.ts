@@ -7,21 +7,21 @@ import type { ControlLink } from './link.js'
 import { readBatch, readReceipt } from './messages.js'
 import { remoteJobs } from './remote-jobs.js'
 
-/** Where the control plane is, and how long to wait for it. */
+/** The address of the control plane, and timeouts. */
 export interface RemoteLinkOptions {
-  /** http or https, with or without a path; no credentials, query or fragment. The certificate is always verified. */
+  /** http or https, with or without a path, without credentials, query and fragment. The certificate is always verified. */
   readonly url: string
   readonly token: string
   readonly connectTimeoutMs?: number
-  /** From a request's last byte to the answer's headers. */
+  /** From the end of a request to the response headers. */
   readonly answerTimeoutMs?: number
-  /** A feed without a batch for so long is taken for dead: three times what lies between two heartbeats. */
+  /** A feed without a batch for this long counts as dead: three times the interval of heartbeats. */
   readonly silenceMs?: number
 }
 
 const defaults = { connectTimeoutMs: 5_000, answerTimeoutMs: 10_000, silenceMs: 15_000 }
 
-/** The link to a control plane in another process, over HTTP. Nothing of an answer is believed unchecked; nothing in an error is the token. */
+/** The link to a control plane in another process, over HTTP. Every answer is checked. Errors never contain the token. */
 export function remoteLink (options: RemoteLinkOptions): ControlLink {
   return new RemoteLink({ ...defaults, ...options })
 }
@@ -39,7 +39,7 @@ class RemoteLink implements ControlLink {
     this.#pool = new Pool(origin, {
       headersTimeout: options.answerTimeoutMs,
       bodyTimeout: options.silenceMs,
-      // Said outright, because an environment variable could else switch it off.
+      // Set explicitly, since an environment variable could otherwise switch it off.
       connect: { timeout: options.connectTimeoutMs, rejectUnauthorized: true }
     })
   }
@@ -57,13 +57,13 @@ class RemoteLink implements ControlLink {
   async * #follow ({ feedId, seq }: Position, signal: AbortSignal): AsyncGenerator<Batch> {
     const query = new URLSearchParams({ feedId, seq: String(seq) })
     const { silenceMs } = this.#options
-    // Bytes alone are no sign of life; batches are, and are waited for below.
+    // No timeout on bytes: only batches are a sign of life, and they are awaited below.
     const body = await this.#send({ method: 'GET', path: `/feed?${query}`, signal, bodyTimeout: 0 })
     const silence = setTimeout(() => body.destroy(silent()), silenceMs)
     try {
       let heardAt = performance.now()
       for await (const message of messagesIn(body)) {
-        // A process that was stopped for a while finds old messages waiting, and its timers late.
+        // After a suspended process resumes, old messages are waiting and timers are late.
         if (performance.now() - heardAt > silenceMs) throw silent()
         yield readBatch(message)
         silence.refresh()
@@ -87,7 +87,7 @@ class RemoteLink implements ControlLink {
 
   async #send ({ path, ...request }: Pick<Dispatcher.RequestOptions, 'method' | 'path' | 'body' | 'signal' | 'bodyTimeout'>): Promise<Dispatcher.ResponseData['body']> {
     const { statusCode, body } = await this.#pool.request({ ...request, path: this.#path + path, headers: this.#headers(request.method) })
-    // Destroying it in the middle is an error that concerns nobody.
+    // Destroying it causes an error that can be ignored.
     body.on('error', () => {})
     if (statusCode === 200) return body
     body.destroy()
@@ -100,10 +100,10 @@ class RemoteLink implements ControlLink {
   }
 }
 
-/** A receipt has at most a line of some hundred characters for each line of a batch. */
+/** The largest receipt: some hundred characters for each line of a batch. */
 const longestAnswer = 1_000_000
 
-/** A page of a hundred jobs, each with its errors and files. */
+/** The largest answer about jobs: a page of a hundred, each with its errors and files. */
 const longestJobs = 16_777_216
 
 const silent = () => new LinkFailed('the control plane was silent for too long; reconnecting')

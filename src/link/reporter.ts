@@ -2,17 +2,17 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { Loop } from '../loop.js'
 
-/** What is told, to whom and how often. */
+/** How to report, and how often. */
 interface ReporterParts {
-  /** Makes a report of the present moment and sends it; ends soon after the signal aborts. */
+  /** Creates and sends a report of the present state. Settles soon after the signal aborts. */
   readonly report: (stopping: AbortSignal) => Promise<void>
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
   readonly everyMs?: number
-  /** The shortest time between two reports. */
+  /** The minimum time between two reports. */
   readonly gapMs?: number
 }
 
-/** Sends a report every few seconds, and at once when there is news; one at a time, so that none queue up, and through any failure. */
+/** Sends a report every few seconds, and at once after a change. There is one report at a time. Failures do not stop it. */
 export class Reporter {
   readonly #parts: Required<ReporterParts>
   readonly #loop: Loop
@@ -24,12 +24,12 @@ export class Reporter {
     this.#loop = new Loop(stopping => this.#turn(stopping))
   }
 
-  /** Says that there is news. */
+  /** To be called after a change. */
   tell (): void {
     this.#loop.wake()
   }
 
-  /** Ends reporting: a report that is under way is broken off, and nothing of it goes on afterwards. */
+  /** Stops reporting and aborts a report in progress. Resolves when nothing is running any more. */
   close (): Promise<void> {
     return this.#loop.stop()
   }

@@ -12,22 +12,22 @@ import { jobRoutes } from './job-routes.js'
 import type { LinkedStore } from './link.js'
 import { checkOf, feedQuery, reportBody } from './messages.js'
 
-/** The control plane that gateways elsewhere are to reach, and which of them may. */
+/** The control store that remote gateways use, and how to authenticate them. */
 interface LinkOptions {
   readonly store: LinkedStore
-  /** The name that a gateway's token was given; undefined for every other token, and for one that is no longer good. */
+  /** The name of a valid gateway token. Undefined for any other token. */
   readonly gatewayWith: (token: string) => Promise<string | undefined>
-  /** How often the token of an open stream is looked at again. */
+  /** How often the token of an open stream is checked again. */
   readonly recheckMs?: number
 }
 
 const reportBytes = 65_536
 const usageBytes = 2_097_152
 
-/** A line for each would fill the log: every gateway sends one every few seconds. */
+/** Requests without problems are not logged, since every gateway sends one every few seconds. */
 const logLevel = 'warn'
 
-/** What gateways ask for: the change feed as server-sent events, a batch each, a place for their reports and counts, and the bulk jobs. */
+/** The routes for gateways: the change feed as server-sent events with one batch each, reports, usage, and bulk jobs. */
 export async function linkRoutes (scope: FastifyInstance, options: LinkOptions): Promise<void> {
   scope.decorateRequest('gatewayName', '')
   scope.setErrorHandler(errorHandler)
@@ -46,7 +46,7 @@ export async function linkRoutes (scope: FastifyInstance, options: LinkOptions):
 
 function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30_000 }: LinkOptions): void {
   const streams = new Set<AbortController>()
-  // Before the server waits for its open connections, of which a stream would never end by itself.
+  // Before the server waits for open connections to end, which streams never do by themselves.
   scope.addHook('preClose', async () => streams.forEach(stream => stream.abort()))
   scope.get<{ Querystring: Static<typeof feedQuery> }>('/feed', { schema: { querystring: feedQuery }, exposeHeadRoute: false }, async (request, reply) => {
     const token = bearerToken(request.raw.rawHeaders)!
@@ -58,7 +58,7 @@ function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30
       streams.delete(stream)
       log.info({ gateway }, 'a gateway disconnected from the change feed')
     })
-    // Proxies that gather an answer before they pass it on leave this one alone.
+    // Tells proxies not to buffer this response.
     reply.type('text/event-stream').header('x-accel-buffering', 'no')
     return await reply.send(Readable.from(events(store.feed, { ...request.query, seq: Number(request.query.seq) }, stream.signal)))
   })
@@ -71,7 +71,7 @@ async function requireGateway (request: FastifyRequest, { gatewayWith }: LinkOpt
   throw new Failure('UNAUTHORIZED', { message: 'Send a gateway token in the header Authorization: Bearer <token>.', headers: { 'www-authenticate': 'Bearer' } })
 }
 
-/** What ends a stream: its client has gone, or its token is no longer good. */
+/** Ends a stream when its client disconnects or its token becomes invalid. */
 function endedWith (reply: FastifyReply, { isGood, recheckMs }: { readonly isGood: () => Promise<boolean>, readonly recheckMs: number }): AbortController {
   const stream = new AbortController()
   const recheck = setInterval(async () => {
@@ -84,7 +84,7 @@ function endedWith (reply: FastifyReply, { isGood, recheckMs }: { readonly isGoo
   return stream
 }
 
-/** Asks the feed for a batch only when the one before was taken, so that a slow gateway costs no memory here. */
+/** Reads the next batch only after the previous one was sent, so that a slow gateway takes no memory here. */
 async function * events (feed: ChangeFeed, from: Position, signal: AbortSignal): AsyncGenerator<string> {
   try {
     for await (const batch of feed.follow(from, signal)) yield eventOf(batch)
@@ -95,7 +95,7 @@ async function * events (feed: ChangeFeed, from: Position, signal: AbortSignal):
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The name of the token with which a gateway came; in the scope of {@link linkRoutes} alone. */
+    /** The name of the gateway's token, in the scope of {@link linkRoutes}. */
     gatewayName: string
   }
 }

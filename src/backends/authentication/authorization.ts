@@ -1,28 +1,28 @@
-/** Who the gateway is at a datastore, as the header `authorization` says it. */
+/** The gateway's Authorization header for a datastore. */
 export interface Authorization {
   /**
-   * The header of the next request: at once where it is at hand, so that a request costs no turn of the event loop more.
-   * Where it must be waited for and none can be had, it rejects with a Failure BACKEND_UNAVAILABLE.
+   * The header for the next request. It is not a promise if it is available at once, which saves a turn of the event loop.
+   * Otherwise it is a promise, which rejects with a Failure BACKEND_UNAVAILABLE if no credential can be obtained.
    */
   header (): string | undefined | Promise<string>
-  /** Takes back a header that a datastore answered with 401. @returns whether another one may serve, so that it is worth asking once more */
+  /** Discards a header that a datastore answered with 401. @returns whether another header may work, so that the request is worth repeating */
   refused (header: string | undefined): boolean
-  /** Whether the latest try to renew the credential failed, whatever is still sent. */
+  /** Whether the latest attempt to renew the credential failed, even if an old one is still in use. */
   readonly isFailing: boolean
   close (): void | Promise<void>
 }
 
-/** A header that stays as it is; absent: none is sent. */
+/** A header that never changes. If undefined, none is sent. */
 export function fixedAuthorization (header?: string): Authorization {
   return { header: () => header, refused: () => false, isFailing: false, close: () => {} }
 }
 
-/** RFC 7617, in UTF-8. */
+/** The header of HTTP Basic authentication (RFC 7617), in UTF-8. */
 export function basicHeader (user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 }
 
-/** RFC 6750, section 2.1. */
+/** The header of a bearer token (RFC 6750, section 2.1). */
 export function bearerHeader (token: string): string {
   return `Bearer ${token}`
 }

@@ -8,14 +8,14 @@ import type { Secret } from '../../config/secret.js'
 import { bearerHeader } from './authorization.js'
 import { CredentialTrouble, knownCode, type Credential, type CredentialSource } from './credential-source.js'
 
-/** Where a token server does not say how long a token serves. */
+/** The lifetime of a token if the token server does not state it. */
 const assumedGoodForMs = 300_000
 const shortestGoodForMs = 1_000
 
-/** Answers that are longer are no tokens. */
+/** The largest response of a token server. */
 const longestAnswerBytes = 1_048_576
 
-/** Tokens of a token server by the grant client_credentials: RFC 6749, section 4.4. Secrets and keys in files are read for each token. */
+/** Access tokens by the client credentials grant (RFC 6749, section 4.4). Secrets and keys in files are read again for each token. */
 export class ClientCredentials implements CredentialSource {
   readonly #credentials: OAuthCredentials
   readonly #agent: Agent
@@ -23,7 +23,7 @@ export class ClientCredentials implements CredentialSource {
   constructor (credentials: OAuthCredentials, certificate: ClientCertificate | undefined) {
     const { proof, ca } = credentials
     this.#credentials = credentials
-    // Shown to the token server only where it is to know the client by it.
+    // Presented to the token server only if it authenticates the client.
     const shown = proof.method === 'tls_client_auth' ? certificate : undefined
     this.#agent = new Agent({ connections: 1, maxResponseSize: longestAnswerBytes, connect: { rejectUnauthorized: true, ...shown, ...ca !== undefined && { ca } } })
   }
@@ -45,9 +45,9 @@ export class ClientCredentials implements CredentialSource {
 
   async #configuration (signal: AbortSignal): Promise<oidc.Configuration> {
     const { tokenUrl, clientId, proof } = this.#credentials
-    // A server of which nothing but this is known; assertions are for its token endpoint, as RFC 7523 and SMART App Launch have it.
+    // Nothing else is known of the server. The audience of assertions is its token endpoint, as in RFC 7523 and SMART App Launch.
     const configuration = new oidc.Configuration({ issuer: tokenUrl, token_endpoint: tokenUrl }, clientId, undefined, await clientAuthentication(proof))
-    // The settings let http through on loopback alone.
+    // The configuration allows http only on loopback.
     if (tokenUrl.startsWith('http:')) oidc.allowInsecureRequests(configuration)
     configuration[oidc.customFetch] = async (url, options) =>
       await fetch(url, { ...options, body: options.body as string, signal, dispatcher: this.#agent }) as unknown as Response
@@ -64,7 +64,7 @@ async function clientAuthentication (proof: ClientProof): Promise<oidc.ClientAut
   }
 }
 
-/** The secret as it is now. */
+/** The present secret. */
 export async function textOf ({ text, file }: Secret): Promise<string> {
   if (file === undefined) return text
   const read = (await readFile(file, 'utf8').catch(() => { throw new CredentialTrouble('the client secret file cannot be read') })).trim()
@@ -83,16 +83,16 @@ async function signingKey (file: string, hash: SigningHash): Promise<oidc.Crypto
   }
 }
 
-/** Names of curves in OpenSSL and in WebCrypto. */
+/** The WebCrypto names of curves, by their OpenSSL names. */
 const curves: Readonly<Record<string, string>> = { prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' }
 
-/** What servers say of an error beside its code may repeat what they were sent. */
+/** Keeps only the error code, since the description of a server may repeat what it was sent. */
 function troubleOf (error: unknown): CredentialTrouble {
   if (error instanceof CredentialTrouble) return error
   if (error instanceof oidc.ResponseBodyError) {
     return new CredentialTrouble('the token server refused the gateway', { code: knownCode(error.error), status: error.status, retryAfterSeconds: secondsIn(error.response) })
   }
-  // With this header no body is looked at: RFC 6749, section 5.2, asks for it with invalid_client.
+  // The library does not read the body if this header is present. RFC 6749, section 5.2, requires it with invalid_client.
   if (error instanceof oidc.WWWAuthenticateChallengeError) return new CredentialTrouble('the token server refused the gateway', { code: 'invalid_client', status: error.status })
   const { code, cause } = Object(error) as { code?: unknown, cause?: unknown }
   const answer = cause instanceof Object && 'status' in cause ? cause as Response : undefined

@@ -1,30 +1,30 @@
-/** A header and how long it serves. */
+/** A header and its lifetime. */
 export interface Credential {
   readonly header: string
-  /** From now on; it is renewed before. */
+  /** The lifetime from now on. It is renewed earlier. */
   readonly goodForMs: number
-  /** Why it is not newer, when it should be. */
+  /** Why it is out of date, if it is. */
   readonly trouble?: CredentialTrouble
 }
 
-/** Where the credentials of one datastore come from: a file, or a server that issues tokens. */
+/** The source of a datastore's credentials: a file, or a token server. */
 export interface CredentialSource {
-  /** Asked by one caller at a time. @throws {CredentialTrouble} */
+  /** Never called concurrently. @throws {CredentialTrouble} */
   next (signal: AbortSignal): Promise<Credential>
   close? (): Promise<void>
 }
 
-/** Facts for the log; none is secret. */
+/** Facts for the log. None is secret. */
 interface TroubleFacts {
-  /** A code of the system, of OAuth 2.0 or of Entra ID. */
+  /** An error code of the system, OAuth 2.0 or Entra ID. */
   readonly code?: string | undefined
-  /** Of a token server's answer. */
+  /** The HTTP status of the token server. */
   readonly status?: number | undefined
-  /** What the token server asked for. */
+  /** The token server's Retry-After. */
   readonly retryAfterSeconds?: number | undefined
 }
 
-/** Why there is no new credential. The reason is a sentence of ours, since what servers and libraries say may repeat a secret. */
+/** Why there is no new credential. The reason is our own text, since that of servers and libraries may repeat a secret. */
 export class CredentialTrouble extends Error {
   constructor (readonly reason: string, readonly facts: TroubleFacts = {}) {
     super(reason)
@@ -32,7 +32,7 @@ export class CredentialTrouble extends Error {
   }
 }
 
-/** A code as it may be logged: one that is none of the usual words is left out. */
+/** An error code, if it has the usual form and is thus safe to log. */
 export function knownCode (code: unknown): string | undefined {
   return typeof code === 'string' && /^[A-Za-z][\w-]{1,63}$/.test(code) ? code : undefined
 }

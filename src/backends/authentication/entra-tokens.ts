@@ -4,17 +4,17 @@ import { bearerHeader } from './authorization.js'
 import { textOf } from './client-credentials.js'
 import { CredentialTrouble, knownCode, type Credential, type CredentialSource } from './credential-source.js'
 
-/** The library, which is not installed with the gateway. */
+/** The Azure library, an optional dependency. */
 type Library = typeof import('@azure/identity')
 
 const loadLibrary = async (): Promise<Library> => await import('@azure/identity')
 
-/** How often the library may repeat a request of its own: the gateway itself tries again, and later. */
+/** The library's own retries. The gateway retries as well, with longer pauses. */
 const retryOptions = { maxRetries: 1 }
 
 /**
- * Tokens of Microsoft Entra ID.
- * @throws {Error} at the start, when the library is not installed
+ * Access tokens of Microsoft Entra ID.
+ * @throws {Error} at startup, if the library is not installed
  */
 export async function openEntra (credentials: EntraCredentials, now: () => Date, load: () => Promise<Library> = loadLibrary): Promise<CredentialSource> {
   try {
@@ -30,7 +30,7 @@ class EntraTokens implements CredentialSource {
 
   async next (signal: AbortSignal): Promise<Credential> {
     try {
-      // A new one each time: it would give a token that was refused again from its memory, and keep a secret that was replaced.
+      // A new instance each time: its cache would return a refused token again, and keep a replaced secret.
       const credential = await credentialOf(this.library, this.credentials)
       const { token, expiresOnTimestamp } = (await credential.getToken(this.credentials.scope, { abortSignal: signal }))!
       return { header: bearerHeader(token), goodForMs: Math.max(expiresOnTimestamp - this.now().getTime(), 1_000) }
@@ -58,12 +58,12 @@ async function credentialOf (library: Library, { identity, authorityHost, ca }: 
   }
 }
 
-/** Any other authority is unknown to the public cloud, which the library would ask about it. */
+/** Whether an authority is one of Microsoft's. Any other is unknown to the public cloud, which the library would query for it. */
 function isMicrosofts (authorityHost: string): boolean {
   return /^https:\/\/login\.(?:microsoftonline\.(?:com|us)|partner\.microsoftonline\.cn|chinacloudapi\.cn)\/?$/.test(authorityHost)
 }
 
-/** Messages of Entra ID repeat ids of the directory and of the application; the code of the error says what is wrong. */
+/** Keeps only the error code, since messages of Entra ID repeat the ids of the directory and the application. */
 function troubleOf (error: unknown): CredentialTrouble {
   if (error instanceof CredentialTrouble) return error
   const { name, message = '', statusCode, errorResponse, code } = Object(error) as { name?: string, message?: string, statusCode?: number, errorResponse?: { error?: string }, code?: unknown }

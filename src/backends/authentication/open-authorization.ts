@@ -5,7 +5,7 @@ import type { CredentialSource } from './credential-source.js'
 import { RenewedAuthorization, type RenewedOptions } from './renewed-authorization.js'
 import { SecretFile } from './secret-file.js'
 
-/** Who the gateway is at the datastore of that name. No token is asked for yet, so no token server need answer. */
+/** Opens the authorization of a datastore. No token is requested yet, so the token server may be down. */
 export async function openAuthorization ({ credentials, certificate }: Pick<DatastoreConnection, 'credentials' | 'certificate'>, parts: Omit<RenewedOptions, 'source'>): Promise<Authorization> {
   const renewed = (source: CredentialSource) => new RenewedAuthorization({ ...parts, source })
   const ofSecret = ({ text, file }: Secret, headerOf: (secret: string) => string) =>
@@ -14,7 +14,7 @@ export async function openAuthorization ({ credentials, certificate }: Pick<Data
     case 'none': return fixedAuthorization()
     case 'basic': return ofSecret(credentials.password, password => basicHeader(credentials.user, password))
     case 'bearer': return ofSecret(credentials.token, bearerHeader)
-    // Loaded by those that need them: libraries of their own.
+    // Loaded only if needed, since they import libraries.
     case 'oauth2': return renewed(new (await import('./client-credentials.js')).ClientCredentials(credentials, certificate))
     case 'azure': return renewed(await (await import('./entra-tokens.js')).openEntra(credentials, parts.now))
   }

@@ -5,36 +5,36 @@ import type { Authorization } from './authorization.js'
 import { CredentialTrouble, type Credential, type CredentialSource } from './credential-source.js'
 
 export interface RenewedOptions {
-  /** Of the datastore. */
+  /** The name of the datastore. */
   readonly name: string
   readonly source: CredentialSource
   readonly now: () => Date
   readonly log?: Pick<FastifyBaseLogger, 'info' | 'warn'> | undefined
 }
 
-/** A credential in force; times in milliseconds by the clock. */
+/** The current credential. Times are in milliseconds by the clock. */
 interface Held {
   readonly header: string
   readonly renewAt: number
   readonly endsAt: number
 }
 
-/** The longest that a credential is renewed before its end, and that it is no more sent before it: the datastore's clock may be ahead. */
+/** How long before its expiry a credential is renewed, at most. {@link longestMarginMs} before it, it is no longer sent: the datastore's clock may be ahead. */
 const longestAheadMs = 300_000
 const longestMarginMs = 10_000
 
-/** How long the source may take for one credential. */
+/** The timeout of the source for one credential. */
 const patienceMs = 10_000
 
-/** Between a failed try and the next one, doubled each time. */
+/** The pause after a failed attempt, which doubles each time. */
 const pauses = { firstMs: 1_000, longestMs: 60_000 }
 
-/** A datastore that refuses every token must not make a caller of the token server of each request. */
+/** The pause after a refused token, so that a datastore that refuses every token does not cause a request to the token server each time. */
 const refusalPauseMs = 10_000
 
 /**
- * An {@link Authorization} whose credential is renewed ahead of its end. One caller asks the source for all, requests meanwhile
- * take the old one as long as it is good, and a source that fails is left alone for a while.
+ * An {@link Authorization} that renews its credential before it expires. There is one call to the source at a time for all requests,
+ * which use the old credential in the meantime while it is valid. A source that fails is not called again for some time.
  */
 export class RenewedAuthorization implements Authorization {
   readonly #options: RenewedOptions
@@ -58,7 +58,7 @@ export class RenewedAuthorization implements Authorization {
     const held = this.#held
     const at = this.#now()
     if (held === undefined || at >= held.endsAt) return this.#renewed(at)
-    // Nobody waits for it; a failure is told to the log and the health.
+    // Not awaited. A failure is logged and shown by /health.
     if (at >= held.renewAt) this.#renewed(at).catch(() => {})
     return held.header
   }
@@ -98,7 +98,7 @@ export class RenewedAuthorization implements Authorization {
     }
   }
 
-  /** What the source says, for no longer than there is patience. */
+  /** Calls the source, with a timeout. */
   #asked (): Promise<Credential> {
     return new Promise((resolve, reject) => {
       const giveUp = new AbortController()
@@ -131,7 +131,7 @@ export class RenewedAuthorization implements Authorization {
     this.#tell(trouble)
   }
 
-  /** Once for each kind of trouble, and once when it is over: a source may fail for days. */
+  /** Logs each kind of trouble once, and once when it is over, since a source may fail for days. */
   #tell (trouble: CredentialTrouble | undefined): void {
     const told = this.#trouble
     this.#trouble = trouble
@@ -143,7 +143,7 @@ export class RenewedAuthorization implements Authorization {
 
   #unavailable (at: number): Failure {
     const retryAfterSeconds = Math.max(1, Math.ceil((this.#nextTryAt - at) / 1_000))
-    // Not as `status`, which would be taken for one of the datastore.
+    // Not named `status`, which would be taken for that of the datastore.
     const { status: tokenServerStatus, code } = this.#trouble?.facts ?? {}
     const cause = { reason: this.#trouble?.reason, ...code !== undefined && { code }, ...tokenServerStatus !== undefined && { tokenServerStatus } }
     return new Failure('BACKEND_UNAVAILABLE', { retryAfterSeconds, cause })

@@ -4,22 +4,22 @@ import { CredentialTrouble, knownCode, type Credential, type CredentialSource } 
 
 interface SecretFileOptions {
   readonly path: string
-  /** What it held at the start. */
+  /** Its content at startup. */
   readonly text: string
-  /** The header that a secret stands for. */
+  /** Builds the header from a secret. */
   readonly headerOf: (secret: string) => string
 }
 
-/** A file is looked at again after so long, when there is a request. */
+/** A file is read again after this time, if there is a request. */
 const goodForMs = 2_000
 
-/** A change counts when it is the same after so long, so that nobody is taken at half a word. */
+/** A changed content is used if it is the same after this time, so that a half-written file is not used. */
 const settledMs = 50
 const mostLooks = 20
 
 /**
- * A secret in a file that is replaced from time to time: the new one is in force within two seconds. While the file cannot be
- * read, is empty or holds what is no secret, the last good one serves.
+ * A secret in a file that is replaced from time to time. A new secret is used within two seconds. While the file can't be read, is
+ * empty or does not contain a valid secret, the last valid one is used.
  */
 export class SecretFile implements CredentialSource {
   readonly #options: SecretFileOptions
@@ -39,7 +39,7 @@ export class SecretFile implements CredentialSource {
   }
 }
 
-/** Whether a header can carry it; any other character would end the header. */
+/** Whether a text is a valid header value: printable ASCII. */
 function isSecret (text: string): boolean {
   return /^[\x20-\x7e]+$/.test(text)
 }
