@@ -8,6 +8,7 @@ import type { HttpBackendOptions } from '../../src/backends/http-backend.js'
 import type { BackendRequest } from '../../src/backends/backend.js'
 import { json, startFaultyServer } from './faulty-server.js'
 import type { Behaviour, FaultyServer } from './faulty-server.js'
+import { until } from '../harness/until.js'
 import { failureOf } from '../tenant-guard/guarded.js'
 
 const read: BackendRequest = { method: 'GET', path: 'Patient/1' }
@@ -110,6 +111,9 @@ t.test('each trouble of the datastore has its code', async t => {
   for (const [what, behaviour, code, retryAfter = /^undefined$/] of cases) {
     const { server, backend } = code === 'BACKEND_TIMEOUT' ? hasty : patient
     for (const request of [read, write]) {
+      // So that a connection is there, and the request is sent before any time is over.
+      server.behave(json(200, {}))
+      await backend.send(read).catch(() => {})
       server.behave(behaviour)
       const failure = await failureOf(backend.send(request))
       t.equal(failure.code, code, `${what}: ${request.method}`)
@@ -124,8 +128,11 @@ t.test('a write whose end is unknown tells the client to read first, and is neve
   for (const behaviour of [reset, halfABody, silent, json(500, {}), json(502, {}), html]) {
     server.behave(behaviour)
     t.match((await failureOf(backend.send(write))).message, /check whether it was made/)
+    // A time that is over is told before the server has read what it was sent.
+    await until(() => server.seen.length > 0)
     t.equal(server.seen.length, 1)
     t.match((await failureOf(backend.send({ ...write, isSafe: true }))).message, /^Try again/, 'a POST that changes nothing')
+    await until(() => server.seen.length > 1)
   }
 })
 
@@ -147,6 +154,7 @@ t.test('a read is repeated once after a broken connection, 502, 503 and 504, and
   const hasty = await stub(t, { headersTimeoutMs: 100 })
   hasty.server.behave(silent)
   t.equal((await failureOf(hasty.backend.send(read))).code, 'BACKEND_TIMEOUT')
+  await until(() => hasty.server.seen.length > 0)
   t.equal(hasty.server.seen.length, 1)
 })
 
@@ -169,11 +177,13 @@ t.test('a datastore that is down or unknown is unavailable, for reads and writes
 
 t.test('a request that finds every connection busy waits no longer than its budget, and was not sent', async t => {
   // The time of the first one runs while it waits for its credential; the second has the connection by then, and for longer.
-  const headers = [() => pause(300, bearerHeader('late')), () => undefined]
-  const { server, backend } = await stub(t, { connections: 1, totalTimeoutMs: 500, authorization: { ...fixedAuthorization(), header: () => headers.shift()!() } })
+  const headers = [() => undefined, () => pause(600, bearerHeader('late')), () => undefined]
+  const { server, backend } = await stub(t, { connections: 1, totalTimeoutMs: 1_000, authorization: { ...fixedAuthorization(), header: () => headers.shift()!() } })
+  // So that the connection is there, and the second is sent before its time is over.
+  await backend.send(read)
   server.behave(silent)
   const waiting = failureOf(backend.send(write))
-  await pause(200)
+  await pause(400)
   const busy = failureOf(backend.send(write))
   t.strictSame([(await waiting).code, (await busy).code], ['BACKEND_UNAVAILABLE', 'BACKEND_TIMEOUT'])
   t.equal(server.seen.length, 1)

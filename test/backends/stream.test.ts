@@ -3,6 +3,7 @@ import { fixedAuthorization } from '../../src/backends/authentication/authorizat
 import type { StreamRequest } from '../../src/backends/backend.js'
 import { HttpBackend, type HttpBackendOptions } from '../../src/backends/http-backend.js'
 import { Failure } from '../../src/envelope/failures.js'
+import { until } from '../harness/until.js'
 import { startFaultyServer, type Behaviour, type FaultyServer } from './faulty-server.js'
 
 const type = 'application/fhir+ndjson'
@@ -67,6 +68,8 @@ t.test('trouble is told as that of any request, once and without a second try', 
     const error = await read().then(() => undefined, error => error)
     t.ok(error instanceof Failure, name)
     t.match(error, failure, name)
+    // A time that is over is told before the server has read what it was sent.
+    await until(() => server.seen.length > 0)
     t.equal(server.seen.length, 1, name)
   }
   const down = new HttpBackend({ name: 'down', baseUrl: 'http://127.0.0.1:1/fhir' })
