@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { isDeepStrictEqual } from 'node:util'
 import { pino } from 'pino'
 import { doExport, type ExportParts } from '../../src/bulk/export/do-export.js'
 import { WorkLeft, type JobFiles, type Work } from '../../src/bulk/work.js'
@@ -14,7 +15,7 @@ export interface BreakableJob {
   readonly saves: Array<Omit<JobChange, 'end'>>
   /**
    * Works on it until its end, or until it is broken off.
-   * @param breaksAt the step (a write, a flush, a save) at which the process dies
+   * @param breaksAt the step at which the process dies: a write, or a flush or save of something new
    * @param saveEveryMs 0 for a note after each portion
    */
   run (options?: { readonly breaksAt?: number, readonly signal?: AbortSignal, readonly saveEveryMs?: number }): Promise<'ended' | 'broken off'>
@@ -45,10 +46,12 @@ export function breakableJob (exportFor: ExportParts['exportFor'], request: Part
         files: filesOn(disk, step),
         signal,
         save: async change => {
-          step()
+          const next = JSON.parse(JSON.stringify({ ...job, ...change }))
+          // How often a datastore is asked in vain whether it is done is not the work's.
+          if (!isDeepStrictEqual(next, JSON.parse(JSON.stringify(job)))) step()
           signal.throwIfAborted()
           saves.push(change)
-          job = JSON.parse(JSON.stringify({ ...job, ...change }))
+          job = next
         },
         log: pino({ level: 'silent' })
       }
@@ -92,7 +95,7 @@ function filesOn (disk: Map<string, Buffer>, step: () => void): JobFiles {
       let pending = Buffer.alloc(0)
       disk.set(name, kept)
       const flush = async (): Promise<void> => {
-        step()
+        if (pending.length > 0) step()
         kept = Buffer.concat([kept, pending])
         pending = Buffer.alloc(0)
         disk.set(name, kept)

@@ -1,8 +1,8 @@
 import { once, EventEmitter } from 'node:events'
 import { buffer } from 'node:stream/consumers'
-import { setTimeout as pause } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
+import { until } from '../harness/until.js'
 import { startNativeScene, type NativeScene } from './native-importing.js'
 
 /** Patients, each with an observation of it; the first observation is of somebody else. */
@@ -23,13 +23,6 @@ async function startHeld (t: Test, input: readonly unknown[]): Promise<{ readonl
   }
   const scene = await startNativeScene(t, { fhirUrl: sandbox.url, lines: input, isUsual: true, reading })
   return { scene, letGo: () => { gate.emit('open') } }
-}
-
-async function until (isSo: () => boolean): Promise<void> {
-  for (let tries = 0; !isSo(); tries++) {
-    if (tries > 1_000) throw new Error('it does not come to be so')
-    await pause(10)
-  }
 }
 
 test('lines whose references are known are written while others are still read', async t => {

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import type { Job } from '../../src/jobs/job.js'
 import { clientOf, unlimitedPlans } from '../harness/client.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
+import { until } from '../harness/until.js'
 import { importRequest, jobMaker, type JobWish } from './made-jobs.js'
 
 const lines = `${Array.from({ length: 400 }, (_, i) => JSON.stringify({ resourceType: 'Patient', id: `${i}`, note: randomBytes(40).toString('hex') })).join('\n')}\n`
@@ -171,8 +172,8 @@ t.test('nothing but the files that a completed job lists is served', async t => 
 t.test('files at another gateway are said to be there, and to be asked for again', async t => {
   const { make, ask, control, owner } = await place(t)
   const job = await make({ isPending: true })
-  const { lease } = (await control.jobs.claim({ gateway: 'x', storeId: job.storeId, perTenant: 9, leaseMs: 1_000 }))!
-  await control.jobs.save(lease, { files: [{ name: 'Patient.ndjson', resourceType: 'Patient', count: 1, bytes: 3 }], end: { status: 'completed' } }, 1_000)
+  const { lease } = (await control.jobs.claim({ gateway: 'x', storeId: job.storeId, perTenant: 9, leaseMs: 60_000 }))!
+  await control.jobs.save(lease, { files: [{ name: 'Patient.ndjson', resourceType: 'Patient', count: 1, bytes: 3 }], end: { status: 'completed' } }, 60_000)
   t.match(await control.jobs.find(job.id, owner), { status: 'completed' })
   const answer = await ask('GET', fileOf(job))
   t.match([answer.statusCode, answer.json(), answer.headers['retry-after']], [503, { code: 'BACKEND_UNAVAILABLE', message: /bulk\.directory/ }, '1'])
@@ -223,7 +224,7 @@ t.test('requests for jobs are counted in words of the routes', async t => {
   const job = await make(completed)
   for (const [method, path] of [['GET', ''], ['GET', `/${job.id}`], ['GET', fileOf(job)], ['DELETE', `/${job.id}`]] as const) t.equal((await ask(method, path)).statusCode, 200)
   const totals = async () => (await control.usage.totals({ tenantId: owner.tenantId, from: new Date(Date.now() - 7_200_000), to: new Date(Date.now() + 3_600_000), per: 'interaction' })).totals
-  for (let i = 0; i < 100 && (await totals()).length < 3; i++) await new Promise(resolve => setTimeout(resolve, 100))
+  await until(async () => (await totals()).length === 3)
   t.strictSame((await totals()).map(({ of, requests }) => [of, requests]).toSorted(), [['delete', 1], ['read', 2], ['search', 1]])
 })
 

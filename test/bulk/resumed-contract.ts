@@ -64,7 +64,7 @@ async function brokenOff (t: Test, url: string): Promise<void> {
     let broken = 0
     for (let breaksAt = 1; breaksAt < whole.steps(); breaksAt += Math.ceil(whole.steps() / 6)) {
       const job = place.jobOf(request)
-      // How often the datastore is asked after its native export differs, and with it the number of steps.
+      // How a file of its native export is cut into pieces on the way differs, and with it the number of steps.
       if (await job.run({ breaksAt, saveEveryMs: 0 }) === 'broken off') broken++
       await job.run({ breaksAt: 3, saveEveryMs: 0 })
       t.equal(await job.run({ saveEveryMs: 0 }), 'ended')

@@ -16,6 +16,9 @@ import { exportRequest } from './made-jobs.js'
 
 const owner: JobOwner = { tenantId: 'org-a', mode: 'test', keyId: 'key-a', keyName: 'a key', plan: 'pro', overage: true }
 
+/** Longer than a busy machine stands still. */
+const usualLeaseMs = 600_000
+
 /** A control store, a spool and any number of gateways that work on its jobs. */
 async function place (t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-runner-'))
@@ -28,7 +31,7 @@ async function place (t: Test) {
   const spool = new Spool({ directory, reserveBytes: 0 })
   const { log, lines } = keptLog()
   const run = (doJob: DoJob, parts: Partial<RunnerParts> = {}) => {
-    const runner = new JobRunner({ jobs, spool, doJob: { export: doJob, import: doJob }, gateway: 'one', jobsAtOnce: 4, jobsPerOrganization: 4, isRevoked: () => false, log, leaseMs: 3_000, lookMs: 50, ...parts })
+    const runner = new JobRunner({ jobs, spool, doJob: { export: doJob, import: doJob }, gateway: 'one', jobsAtOnce: 4, jobsPerOrganization: 4, isRevoked: () => false, log, leaseMs: usualLeaseMs, lookMs: 50, ...parts })
     t.teardown(() => runner.close())
     return runner
   }
