@@ -225,17 +225,19 @@ test('an interrupted command leaves its job to go on, or cancels it where that i
   // As if each job took for ever, as long as it is held.
   let isHeld = true
   const proxy = await faultyProxy(t, gateway.url, ({ method, url }) => isHeld && method === 'GET' && /jobs\/job-[a-z2-7]+$/.test(url) ? { status: 503, headers: { 'retry-after': '1' } } : 'passed')
-  const file = join(directory, 'patients.ndjson')
+  // Of two files, since what one job has written would be unchanged for the other.
+  const [file, other] = [join(directory, 'patients.ndjson'), join(directory, 'others.ndjson')]
   writeFileSync(file, patients(2_000))
-  const interrupted = async (...args: string[]): Promise<Ended> => {
+  writeFileSync(other, patients(4_000).slice(patients(2_000).length))
+  const interrupted = async (file: string, ...args: string[]): Promise<Ended> => {
     const { child, ended } = start({ ...env, CLINIGATE_URL: proxy.url }, 'bulk', 'import', file, '--type', 'patients', ...args)
     child.stderr!.on('data', text => { if (/is running as job/.test(text)) child.kill('SIGINT') })
     return await ended
   }
-  const left = await interrupted()
+  const left = await interrupted(file)
   t.match(left, { code: 130, out: '', err: /keeps running/ })
   const jobId = jobIn(left.err)
-  const cancelled = await interrupted('--cancel-on-interrupt')
+  const cancelled = await interrupted(other, '--cancel-on-interrupt')
   t.match(cancelled, { code: 130, out: '', err: /The job was cancelled|had already ended/ })
   isHeld = false
   const results = `${file}.results.ndjson`

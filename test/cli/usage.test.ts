@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
+import { ledgerLines } from '../../src/limits/ledger/file.js'
 import { amountOf } from '../../src/limits/overage.js'
 import { startGateway } from '../harness/gateway.js'
 import { until } from '../harness/until.js'
@@ -20,6 +21,8 @@ t.test('a bill is exact to the hour, and anyone with the ledger comes to the sam
   clock.now = new Date('2030-02-01T00:00:00Z')
   await ask(secret)
   await until(async () => (await gateway.control.usage.bill(tenantId, '2030-02')).counted === 1)
+  // The ledger notes down what was taken a moment later.
+  await until(() => ledgerLines(join(gateway.dataDirectory, 'usage.db'), 'unsent').length === 0)
 
   const environment = { CLINIGATE_DATA: gateway.dataDirectory, CLINIGATE_PLANS: join(gateway.dataDirectory, '..', 'plans.json') }
   const bill = await command(environment, 'usage', 'bill', '--tenant', tenantId, '--month', '2030-01')

@@ -86,6 +86,7 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
     const { id } = await patients.create({ firstName: 'Ada', lastName: 'Byron' })
     const { data } = await http.GET('/v1/patients/{id}', { params: { path: { id }, query: { _revinclude: ['Encounter:subject', 'Observation:patient'] } } })
     t.match(data, { data: { resourceType: 'Bundle', entry: [{ resource: { id } }] }, meta: { status: 200 } })
-    t.match((await http.GET('/health')).data, { data: { status: 'ok' } })
+    // A datastore that is busy with others makes it degraded.
+    t.match((await http.GET('/health')).data, { data: { status: /^(ok|degraded)$/ } })
   })
 }
