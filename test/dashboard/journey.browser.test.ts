@@ -101,6 +101,8 @@ test('the whole journey without a mouse: sign in, make a key, call the API, see 
   await page.goto(keyPage)
   await press(/^ ?Usage/)
   await page.waitForFunction('document.body.textContent.includes("1 request with test keys") || void setTimeout(() => location.reload(), 1500)', undefined, { polling: 2_000 })
+  // So that it is not taken for the end of a later step.
+  await page.waitForLoadState('load')
   t.match(await page.locator('table[aria-label="Requests by resource"]').innerText(), /patients\s+1\s+0\s+0/, 'the call is in the usage')
   t.match(await page.locator('table[aria-label="Requests by key"]').innerText(), /Intake form/)
   await looksRight(t, page, 'journey-usage')
@@ -165,7 +167,7 @@ test('everything works in a browser without script', { timeout: 300_000 }, async
   await clickThrough('main button[type=submit]')
   await page.goto(`${gateway.url}/dashboard/organizations/${await gateway.createOrganization()}/keys/new`)
   await page.fill('#name', 'No script')
-  await page.click('text=Create key')
+  await clickThrough('text=Create key')
   const secret = (await page.locator('.secret code').first().textContent())!
   t.equal(await page.getByRole('button', { name: 'Copy the secret' }).count(), 0, 'no button that does nothing')
   await clickThrough('text=I have copied it')

@@ -1,4 +1,5 @@
 import { test, type Test } from 'tap'
+import { freePort } from '../harness/free-port.js'
 import { startGateway } from '../harness/gateway.js'
 import { visitor, type Visitor } from '../harness/dashboard.js'
 import { startProvider, type Person, type TestProvider } from '../harness/oidc.js'
@@ -137,8 +138,8 @@ test('an address that has a password here is not taken over by a provider', asyn
 })
 
 test('a provider that is down stops neither the start nor passwords, and is found again when it is back', async t => {
-  const first = await startProvider(t, { callbackUrl })
-  const port = Number(new URL(first.issuer).port)
+  const port = await freePort()
+  const first = await startProvider(t, { callbackUrl, port })
   await first.stop()
   const gateway = await startGateway(t, { config: { publicUrl, dashboard: { oidc: { issuer: first.issuer, clientId: 'clinigate', scope: 'openid email profile clinic', label: 'Sign in with the clinic' } } } })
   const browser = visitor(gateway)
