@@ -3,8 +3,8 @@ import type { Attack } from './attacks/attack.js'
 import type { Call, Outcome } from './attack-sender.js'
 import { publicUrl, type AttackWorld } from './attack-world.js'
 
-/** What a datastore says of itself, and where it is. */
-const insides = /HAPI|hapi-?fhir|Jetty|ca\.uhn|java\.|org\.h2|Hibernate|_getpages=|SQLITE|\bat \S+ \(\S+:\d+:\d+\)|node_modules/
+/** What a datastore says of itself, and where it is; names as words of their own, since a cursor has any letters. */
+const insides = /\bHAPI\b|hapi-?fhir|\bJetty\b|ca\.uhn|java\.|org\.h2|Hibernate|_getpages=|SQLITE|\bat \S+ \(\S+:\d+:\d+\)|node_modules/
 
 const answerHeaders = new Set([
   'allow', 'cache-control', 'connection', 'content-disposition', 'content-location', 'content-length', 'content-security-policy', 'content-type', 'date', 'etag', 'keep-alive', 'last-modified', 'location', 'retry-after', 'vary', 'www-authenticate',

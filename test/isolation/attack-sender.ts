@@ -54,8 +54,8 @@ export async function watched<T> (work: () => Promise<T>): Promise<{ readonly re
   const calls: Call[] = []
   const note = (message: unknown): void => {
     const { method, path, headers, body } = (message as Created).request
-    // The gateway looks after its datastores by itself, whatever is sent to it.
-    if (path.endsWith(`/${probePath}`)) return
+    // The gateway looks after its datastores by itself, and asks now and then what they can do, whatever is sent to it.
+    if (path.endsWith(`/${probePath}`) || path.endsWith('/metadata')) return
     calls.push({ method, path, headers: headersIn(headers), body: typeof body === 'string' ? body : Buffer.isBuffer(body) ? body.toString() : '' })
   }
   diagnostics.subscribe(created, note)

@@ -59,7 +59,7 @@ export async function probeForeignIds (t: Test, { testUrl, liveUrl }: Servers): 
   await t.test('every route is probed, or has no record behind it', async t => t.strictSame(unprobedRoutes(gateway.app), [...openRoutes, ...rawRoutes, ...probedJobRoutes].sort()))
   const owners: Array<[FhirServer, string]> = [[test, client.tenantId], [test, other.tenantId], [live, client.tenantId]]
   await t.test('each resource', async t => {
-    t.setTimeout(200_000)
+    t.setTimeout(600_000)
     t.jobs = 6
     for (const mapping of mappings) t.test(mapping.path, t => probeResource(t, mapping, { place, owners }))
   })

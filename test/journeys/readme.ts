@@ -65,7 +65,7 @@ async function startGateway (t: Test, environment: Readonly<Record<string, strin
 }
 
 async function until (ask: () => Promise<number>, wanted: number): Promise<number> {
-  for (let attempt = 0; attempt < 100; attempt++) {
+  for (let attempt = 0; attempt < 600; attempt++) {
     const answer = await ask()
     if (answer === wanted) return answer
     await new Promise(resolve => setTimeout(resolve, 100))
