@@ -1,4 +1,5 @@
 import { identityFields, newUrl, now, type Mapping } from '../mappings/kit/mapping.js'
+import { orderRules } from '../mappings/kit/ordered.js'
 import type { JsonSchema } from '../envelope/documented-answers.js'
 import type { Components } from './components.js'
 import { exampleChange, exampleOf, exampleShown } from './example.js'
@@ -30,7 +31,7 @@ function created (mapping: Mapping, components: Components): JsonSchema {
   const fields = fieldsOf(mapping, 'sent', components)
   return {
     type: 'object',
-    description: [mapping.about, ...rivalsOf(mapping)].join(' '),
+    description: [mapping.about, ...rivalsOf(mapping), ...ordersOf(mapping)].join(' '),
     properties: Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, withDefault(mapping, name, schema)])),
     ...requirementsOf(mapping),
     additionalProperties: false,
@@ -86,6 +87,9 @@ function rivalsOf ({ fields }: Mapping): string[] {
   const choices = [...new Set(Object.values(fields).flatMap(({ options }) => options.choice ?? []))]
   return choices.map(choice => namesOf(fields, choice)).filter(names => names.length > 1).map(names => `At most one of ${names.join(', ')}.`)
 }
+
+/** Says which times must not be before others. */
+const ordersOf = ({ fields }: Mapping): string[] => orderRules(fields).map(({ says }) => `${says}.`)
 
 const isAlwaysThere = ({ fields }: Mapping, name: string): boolean => fields[name]!.options.required === true && fields[name]!.options.choice === undefined
 

@@ -29,6 +29,8 @@ export interface ElementOptions {
   readonly filterName?: string
   /** The R4 choice element (`value` for `value[x]`) of which at most one may be sent and is stored. */
   readonly choice?: string
+  /** The field whose time this one's must not be before: that of the start, for an end. */
+  readonly notBefore?: string
   /** The field that shows the whole of what this one shows a part of; sent together, the whole one wins. */
   readonly shortcutOf?: string
   /** For a reference: the types among which a bare id is looked for, in order, in place of the first type alone. */

@@ -1,6 +1,7 @@
 import type { FhirElement, FhirResource, StoredResource } from '../fhir.js'
 import { same, type Element, type Elements, type Given, type Occasion, type Simple } from './element.js'
 import type { Filter, Filters } from './filter.js'
+import { orderRules } from './ordered.js'
 import type { Rule } from './rule.js'
 import type { Schema } from './schema.js'
 import { readElements } from './structure.js'
@@ -69,7 +70,7 @@ export function mapping<const E extends Elements> (type: string, declaration: De
   return {
     ...declaration,
     type,
-    rules,
+    rules: [...rules, ...orderRules(fields)],
     filters: { ...fieldFilters(fields), ...filters },
     toSimple,
     present: stored => Object.assign(identity(stored), toSimple(stored)),

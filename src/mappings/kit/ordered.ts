@@ -1,3 +1,20 @@
+import type { Elements } from './element.js'
+import type { Rule } from './rule.js'
+
+/** A rule for each field that is declared `notBefore` another. */
+export function orderRules (fields: Elements): readonly Rule[] {
+  return Object.entries(fields).flatMap(([name, end]) => {
+    const { notBefore } = end.options
+    if (notBefore === undefined) return []
+    const start = fields[notBefore]!
+    return [{
+      fields: [notBefore, name],
+      says: `${name} must not be before ${notBefore}`,
+      holds: resource => isOrdered(start.read(resource), end.read(resource))
+    }]
+  })
+}
+
 /** The widest offset of a zone from UTC: a day without zone may have begun or ended that much earlier or later. */
 const widestOffsetMs = 14 * 3600_000
 

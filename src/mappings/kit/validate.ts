@@ -54,7 +54,7 @@ export function warningsOf (mapping: Mapping, resource: FhirElement): Issue[] {
 }
 
 const issuesOf = ({ fields, says, key, severity }: Rule): Issue[] =>
-  fields.map(field => ({ ...fieldIssue(field, `${says} (${key})`, 'invariant'), ...severity && { severity } }))
+  fields.map(field => ({ ...fieldIssue(field, key === undefined ? says : `${says} (${key})`, 'invariant'), ...severity && { severity } }))
 
 function missing (mapping: Mapping, simple: SimpleForm): Issue[] {
   return Object.entries(mapping.fields)

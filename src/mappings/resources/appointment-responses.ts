@@ -22,7 +22,7 @@ export const appointmentResponses = mapping('AppointmentResponse', {
     actorId: reference(actors)('actor', { required: true, filter: 'actor' }),
     participantType: concept.oneOrList('participantType'),
     start: instant('start', { about: 'A proposed alternative time.' }),
-    end: instant('end'),
+    end: instant('end', { notBefore: 'start' }),
     comment: text('comment')
   },
   filters: {

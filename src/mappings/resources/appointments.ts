@@ -46,7 +46,7 @@ export const appointments = mapping('Appointment', {
     locationId: inItem('participant', first('Location'), reference('Location')('actor', { filter: 'location', shortcutOf: 'participants' })),
     participants: participant.list('participant', { about: 'All participants, including the patient and the location.' }),
     start: instant('start'),
-    end: instant('end'),
+    end: instant('end', { notBefore: 'start' }),
     minutesDuration: positiveInteger('minutesDuration'),
     appointmentType: concept('appointmentType', { filter: 'appointment-type' }),
     serviceCategory: concept.first('serviceCategory'),

@@ -29,7 +29,7 @@ export const conditions = mapping('Condition', {
     encounterId: reference('Encounter')('encounter'),
     onsetDateTime: dateTime('onsetDateTime', { choice: 'onset' }),
     onsetString: textUpTo(500)('onsetString', { choice: 'onset' }),
-    abatementDateTime: dateTime('abatementDateTime', { choice: 'abatement', about: 'When it ended.' }),
+    abatementDateTime: dateTime('abatementDateTime', { choice: 'abatement', notBefore: 'onsetDateTime', about: 'When it ended.' }),
     abatementString: textUpTo(500)('abatementString', { choice: 'abatement' }),
     recordedDate: dateTime('recordedDate'),
     recorderId: reference(reporters)('recorder'),

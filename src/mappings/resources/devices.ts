@@ -25,7 +25,7 @@ export const devices = mapping('Device', {
     serialNumber: text('serialNumber'),
     lotNumber: text('lotNumber'),
     manufactureDate: dateTime('manufactureDate'),
-    expirationDate: dateTime('expirationDate'),
+    expirationDate: dateTime('expirationDate', { notBefore: 'manufactureDate' }),
     udiCarrier: backbone({
       deviceIdentifier: text('deviceIdentifier'),
       carrierHRF: text('carrierHRF'),

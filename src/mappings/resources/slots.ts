@@ -18,7 +18,7 @@ export const slots = mapping('Slot', {
     scheduleId: reference('Schedule')('schedule', { required: true, filter: 'schedule' }),
     status: code(['busy', 'free', 'busy-unavailable', 'busy-tentative', 'entered-in-error'])('status', { required: true, filter: 'status' }),
     start: instant('start', { required: true }),
-    end: instant('end', { required: true }),
+    end: instant('end', { required: true, notBefore: 'start' }),
     serviceCategory: kind.first('serviceCategory'),
     serviceType: kind.first('serviceType', { filter: 'service-type' }),
     specialty: kind.first('specialty', { filter: 'specialty' }),

@@ -2,7 +2,7 @@ import type { FhirElement } from '../fhir.js'
 import { isElement, itemsAt } from '../kit/path.js'
 import type { Rule } from '../kit/rule.js'
 import { exists } from '../kit/exists.js'
-import { rangeRule } from './range.js'
+import { isInOrder, rangeRule } from './range.js'
 
 export const observationRules: readonly Rule[] = [
   {
@@ -31,6 +31,11 @@ export const observationRules: readonly Rule[] = [
     says: 'a component must not have the code of the observation when the observation has a value',
     holds: observation => !hasValue(observation) || !itemsAt(observation, 'component').some(component =>
       isElement(component) && codes(component).some(code => codes(observation).includes(code)))
+  },
+  {
+    fields: ['referenceRange'],
+    says: 'low of a range must not be above its high',
+    holds: observation => itemsAt(observation, 'referenceRange').every(isInOrder)
   },
   rangeRule('valueRange'),
   rangeRule('valueRange', 'component')

@@ -12,7 +12,8 @@ export const rangeRule = (name: string, list?: string): Rule => ({
   holds: resource => (list === undefined ? [resource] : itemsAt(resource, list)).every(holder => !isElement(holder) || isInOrder(holder[name]))
 })
 
-function isInOrder (range: unknown): boolean {
+/** Whether the low end of a Range, or of what has the same two ends, is not above its high one. */
+export function isInOrder (range: unknown): boolean {
   if (!isElement(range)) return true
   const { low, high } = range
   if (!isElement(low) || !isElement(high)) return true
