@@ -5,10 +5,8 @@ import { simpleQuantity } from '../datatypes/quantities.js'
 import type { Codec } from '../kit/codec.js'
 import { datatype } from '../kit/datatype.js'
 import type { Element } from '../kit/element.js'
-import { at, isElement, itemsAt, withAt } from '../kit/path.js'
-import type { Rule } from '../kit/rule.js'
+import { isElement, withAt } from '../kit/path.js'
 import { backbone } from '../kit/structure.js'
-import { exists } from '../kit/exists.js'
 import { unitsOfTime } from '../value-sets.js'
 import { choice, isBoolean } from './choice.js'
 import { ofFirst } from './in-item.js'
@@ -27,13 +25,19 @@ const asNeeded: Element<boolean> = {
   schema: boolean.codec.schema
 }
 
-/** A part of how often it is taken. The stored code of the same, such as BID, is a whole statement of it in R4, and goes when the part changes. */
+/**
+ * What says more of how often it is taken than the simple form shows: a code of the whole of it, such as BID, and the upper
+ * ends of 3 to 4 times in 6 to 8 h.
+ */
+const restOfTiming = ['code', 'repeat.frequencyMax', 'repeat._frequencyMax', 'repeat.periodMax', 'repeat._periodMax'].map(path => `timing.${path}`)
+
+/** A part of how often it is taken. When it changes, the rest of that would tell of the old one, or of more than is meant now, and goes. */
 function timed<T> (part: Element<T>): Element<T> {
   return {
     ...part,
     write (instruction, value) {
       const after = part.write(instruction, value)
-      return after === instruction ? instruction : withAt(after, 'timing.code', undefined)
+      return after === instruction ? instruction : restOfTiming.reduce((rest, path) => withAt(rest, path, undefined), after)
     }
   }
 }
@@ -55,14 +59,3 @@ export const dosage = (path: string) => partOfItem(instruction.codec, path, firs
 
 /** The words of the first of the Dosages at a path. */
 export const dosageText = (path: string) => ofFirst(path, text('text', { about: 'Instructions as text.' }))
-
-/** The invariants of Timing that a change of the dosage at a path can break. */
-export const dosageRules = (path: string): readonly Rule[] => [
-  {
-    key: 'tim-6',
-    fields: ['dosage'],
-    says: 'period cannot be removed while a maximum period is stored',
-    holds: resource => itemsAt(resource, path).map(item => isElement(item) ? at(item, 'timing.repeat') : undefined)
-      .every(repeat => !isElement(repeat) || !exists(repeat, 'periodMax') || exists(repeat, 'period'))
-  }
-]

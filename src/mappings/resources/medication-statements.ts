@@ -3,7 +3,7 @@ import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { dateTime } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { dosage, dosageRules, dosageText } from '../elements/dosage.js'
+import { dosage, dosageText } from '../elements/dosage.js'
 import { identifiers } from '../elements/identifiers.js'
 import { medication, medicationId, medicationRule } from '../elements/medication.js'
 import { note } from '../elements/note.js'
@@ -39,5 +39,5 @@ export const medicationStatements = mapping('MedicationStatement', {
     note: note('note')
   },
   filters: { sourceId: byReference('source', ...sources), dateFrom: from('effective'), dateTo: until('effective') },
-  rules: [medicationRule, ...dosageRules('dosage')]
+  rules: [medicationRule]
 })

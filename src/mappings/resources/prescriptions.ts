@@ -4,7 +4,7 @@ import { boolean, dateTime, unsignedInteger } from '../datatypes/primitives.js'
 import { simpleQuantity } from '../datatypes/quantities.js'
 import { reference } from '../datatypes/reference.js'
 import { conceptText } from '../elements/concept-text.js'
-import { dosage, dosageRules, dosageText } from '../elements/dosage.js'
+import { dosage, dosageText } from '../elements/dosage.js'
 import { duration } from '../elements/duration.js'
 import { identifiers } from '../elements/identifiers.js'
 import { medication, medicationId, medicationRule } from '../elements/medication.js'
@@ -52,5 +52,5 @@ export const prescriptions = mapping('MedicationRequest', {
     note: note('note')
   },
   filters: { dateFrom: from('authoredon'), dateTo: until('authoredon') },
-  rules: [medicationRule, ...dosageRules('dosageInstruction')]
+  rules: [medicationRule]
 })
