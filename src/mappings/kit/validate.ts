@@ -9,6 +9,7 @@ import { formats } from './formats.js'
 import { isOrdered } from './ordered.js'
 import { identityFields, type Mapping } from './mapping.js'
 import { besideShown } from './match.js'
+import { isElement } from './path.js'
 import type { Rule } from './rule.js'
 import { textOf } from './text-of.js'
 
@@ -48,9 +49,17 @@ export function checkRules (mapping: Mapping, resource: FhirElement, written?: r
 
 /** What the writer of a valid resource should know about it all the same. */
 export function warningsOf (mapping: Mapping, resource: FhirElement): Issue[] {
-  return mapping.rules
+  return [...mapping.rules, keptNarrative]
     .filter(rule => rule.severity === 'warning' && !rule.holds(resource))
     .flatMap(issuesOf)
+}
+
+/** The narrative is content that no field shows, so no change may remove it; only who wrote it knows whether it is still true. */
+const keptNarrative: Rule = {
+  severity: 'warning',
+  fields: ['text'],
+  says: 'the narrative of the record is not shown here and was not changed; if it no longer says what the record does, replace it in raw FHIR',
+  holds: ({ text }) => !isElement(text) || text.status === 'empty'
 }
 
 const issuesOf = ({ fields, says, key, severity }: Rule): Issue[] =>
