@@ -8,3 +8,6 @@ const wholeId = new RegExp(`^${idForm}$`)
 
 /** Whether a text is of the form of an id. `.` and `..` are, and would be steps in a path; the tenant guard's `isId` refuses them. */
 export const hasIdForm = (text: string): boolean => wholeId.test(text)
+
+/** The name of a resource type with its article, for messages: `a Patient`, `an Encounter`. */
+export const withArticle = (type: string): string => `${/^[AEIO]/.test(type) ? 'an' : 'a'} ${type}`

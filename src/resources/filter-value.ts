@@ -1,4 +1,4 @@
-import { hasIdForm, typeForm } from '../fhir-names.js'
+import { hasIdForm, typeForm, withArticle } from '../fhir-names.js'
 import { takesOne, valueForms, type Filter } from '../mappings/kit/filter.js'
 import { formats } from '../mappings/kit/formats.js'
 import { isElement } from '../mappings/kit/path.js'
@@ -84,7 +84,7 @@ const [canonicalForm, quantityForm, wholeType] = [valueForms.canonical, valueFor
 const withType = ({ types: [main] = [] }: Filter, part: string): string => part.includes('/') || main === undefined ? part : `${main}/${part}`
 
 function expectedId ({ types = [], canonicalOf }: Filter): string {
-  const main = types[0] === undefined ? 'expected an id' : `expected the id of a ${types[0]}`
+  const main = types[0] === undefined ? 'expected an id' : `expected the id of ${withArticle(types[0])}`
   return `${main}${types.length > 1 ? ', or Type/id' : ''}${canonicalOf === undefined ? '' : ', or its canonical URL'}`
 }
 

@@ -1,4 +1,5 @@
 import { suggestion } from '../envelope/nearest.js'
+import { withArticle } from '../fhir-names.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { followedBy } from '../mappings/r4/search-parameters.js'
 import type { Include } from '../tenant-guard/interaction.js'
@@ -57,7 +58,7 @@ function readInclude (mapping: Mapping, name: string, value: string): Include[] 
 }
 
 function notUnderstood ({ type }: Mapping, name: string): Error {
-  const expected = name === '_include' ? `${type}:parameter, a search parameter of ${type} in R4` : `Type:parameter, a search parameter of that type in R4 that leads to a ${type}`
+  const expected = name === '_include' ? `${type}:parameter, a search parameter of ${type} in R4` : `Type:parameter, a search parameter of that type in R4 that leads to ${withArticle(type)}`
   return refused(name, `expected ${expected}`)
 }
 

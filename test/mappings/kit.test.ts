@@ -217,7 +217,7 @@ const mistakes: ReadonlyArray<readonly [sent: Record<string, unknown>, expressio
   [{ identifiers: { value: 7 } }, 'identifiers.value', /expected text/],
   [{ maritalStatus: { system: 'a b', code: 'M' } }, 'maritalStatus.system', /expected a URI/],
   [{ maritalStatus: 7 }, 'maritalStatus', /expected text, or an object/],
-  [{ managingOrganizationId: `Patient/${secret}` }, 'managingOrganizationId', /expected the id of a Organization alone/],
+  [{ managingOrganizationId: `Patient/${secret}` }, 'managingOrganizationId', /expected the id of an Organization alone/],
   [{ generalPractitionerId: '..' }, 'generalPractitionerId', /expected the id of a Practitioner alone, or Organization\/id/],
   [{ photo: { data: 'aGk=' } }, 'photo.contentType', /is required together with data/],
   [{ photo: { contentType: 'image/png', data: '%%' } }, 'photo.data', /expected base64/],

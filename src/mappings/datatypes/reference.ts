@@ -1,4 +1,4 @@
-import { hasIdForm, idForm, typeForm } from '../../fhir-names.js'
+import { hasIdForm, idForm, typeForm, withArticle } from '../../fhir-names.js'
 import type { FhirElement } from '../fhir.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
 import { isElement, withMember } from '../kit/path.js'
@@ -53,7 +53,7 @@ export function canonical (type: string): Datatype<string> {
       type: 'string',
       pattern: `^(?:(?:${main})?${idForm}|(?:https?://|urn:)${uriPart}(?:\\|${uriPart})?)$`,
       maxLength: 4000,
-      'x-expects': `the id of a ${type} alone, or its canonical URL`
+      'x-expects': `the id of ${withArticle(type)} alone, or its canonical URL`
     },
     kind: 'reference',
     accept: short,
@@ -98,11 +98,12 @@ const localForm = new RegExp(`^(${typeForm}/${idForm})(?:/_history/${idForm})?$`
 
 function referenceSchema (types: readonly string[]): Schema {
   const others = types.slice(1).map(type => `${type}/id`)
+  const alone = `the id of ${withArticle(types[0]!)} alone`
   return {
     type: 'string',
     pattern: `^(?:(?:${types.join('|')})/)?(?!\\.{1,2}$)${idForm}$`,
     'x-references': types,
-    'x-expects': others.length === 0 ? `the id of a ${types[0]} alone, without the type` : `the id of a ${types[0]} alone, or ${others.join(', ')}`
+    'x-expects': others.length === 0 ? `${alone}, without the type` : `${alone}, or ${others.join(', ')}`
   }
 }
 
