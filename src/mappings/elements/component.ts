@@ -9,6 +9,7 @@ import type { Element } from '../kit/element.js'
 import { isElement, withMember } from '../kit/path.js'
 import { backbone } from '../kit/structure.js'
 import { choice, has, isBoolean, isText } from './choice.js'
+import { takingAlong } from './taking-along.js'
 
 /** A Quantity that is a number with perhaps a unit, shown as the number alone; the unit is a field beside it. */
 const plainQuantity = datatype<number>({
@@ -53,7 +54,10 @@ const unit: Element<string> = {
   }
 }
 
-const parts = backbone({ code: concept('code', { required: true }), value, unit }, {
+/** What is said of one value, or of there being none: normal, not measured. */
+const saidOfValue = ['interpretation', 'dataAbsentReason']
+
+const parts = backbone({ code: concept('code', { required: true }), value: takingAlong(saidOfValue, value), unit: takingAlong(saidOfValue, unit) }, {
   schema: { dependentSchemas: { unit: { properties: { value: { type: 'number', 'x-expects': 'a number, since there is a unit' } }, required: ['value'] } } }
 })
 

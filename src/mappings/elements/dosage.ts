@@ -5,12 +5,13 @@ import { simpleQuantity } from '../datatypes/quantities.js'
 import type { Codec } from '../kit/codec.js'
 import { datatype } from '../kit/datatype.js'
 import type { Element } from '../kit/element.js'
-import { isElement, withAt } from '../kit/path.js'
+import { isElement } from '../kit/path.js'
 import { backbone } from '../kit/structure.js'
 import { unitsOfTime } from '../value-sets.js'
 import { choice, isBoolean } from './choice.js'
 import { ofFirst } from './in-item.js'
 import { firstPlace, partOfItem } from './part-of-item.js'
+import { takingAlong } from './taking-along.js'
 
 const length = datatype({ ...decimal.codec, schema: { ...decimal.codec.schema, minimum: 0, 'x-expects': 'a number of 0 or more' } })
 
@@ -31,16 +32,8 @@ const asNeeded: Element<boolean> = {
  */
 const restOfTiming = ['code', 'repeat.frequencyMax', 'repeat._frequencyMax', 'repeat.periodMax', 'repeat._periodMax'].map(path => `timing.${path}`)
 
-/** A part of how often it is taken. When it changes, the rest of that would tell of the old one, or of more than is meant now, and goes. */
-function timed<T> (part: Element<T>): Element<T> {
-  return {
-    ...part,
-    write (instruction, value) {
-      const after = part.write(instruction, value)
-      return after === instruction ? instruction : restOfTiming.reduce((rest, path) => withAt(rest, path, undefined), after)
-    }
-  }
-}
+/** A part of how often it is taken. Beside another one, the rest would tell of the old, or of more than is meant now. */
+const timed = <T>(part: Element<T>): Element<T> => takingAlong(restOfTiming, part)
 
 const instruction = backbone({
   dose: ofFirst('doseAndRate', simpleQuantity('doseQuantity', { choice: 'dose' })),
