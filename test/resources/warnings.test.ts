@@ -42,3 +42,16 @@ t.test('who changes a record with a narrative is told that it was kept, and one 
   t.notOk('warnings' in (await send('GET', `patients/${id}`)).meta)
   t.notOk('warnings' in (await send('PATCH', `patients/${await storedWith('empty')}`, { lastName: 'Lovelace' })).meta, 'one that says nothing')
 })
+
+t.test('who writes that a patient died before being born is told, and it is stored', async t => {
+  const { inject, createKey } = await startGateway(t)
+  const { secret } = await createKey()
+  const warnedOf = async (birthDate: string, deceased: string | boolean) => {
+    const { data, meta } = (await inject({ method: 'POST', url: '/v1/patients', headers: { 'x-api-key': secret }, payload: { firstName: 'Ada', lastName: 'Byron', birthDate, deceased } })).json()
+    t.equal(data.deceased, deceased)
+    return (meta.warnings ?? []).flatMap(({ expression }: { expression: string[] }) => expression)
+  }
+  t.strictSame(await warnedOf('1990-03', '1980-01-01'), ['birthDate', 'deceased'])
+  t.strictSame(await warnedOf('1990-03', '1990'), [])
+  t.strictSame(await warnedOf('1990-03-14', true), [])
+})

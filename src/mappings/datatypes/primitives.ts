@@ -50,6 +50,9 @@ export const decimal = datatype<number>({
 export const decimalWithin = (minimum: number, maximum: number): Datatype<number> =>
   datatype({ ...decimal.codec, schema: { type: 'number', minimum, maximum, 'x-expects': `a number from ${minimum} to ${maximum}` } })
 
+/** A decimal that is not below zero; a stored one that is, is shown. */
+export const notNegative = datatype({ ...decimal.codec, schema: { type: 'number', minimum: 0, 'x-expects': 'a number of 0 or more' } })
+
 const int32 = 2 ** 31 - 1
 export const integer = wholeNumber(-int32 - 1)
 export const unsignedInteger = wholeNumber(0)

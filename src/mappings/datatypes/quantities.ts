@@ -2,7 +2,7 @@
 import { datatype } from '../kit/datatype.js'
 import { record } from '../kit/structure.js'
 import { code } from './code.js'
-import { anyCode, decimal, text, uri } from './primitives.js'
+import { anyCode, decimal, notNegative, text, uri } from './primitives.js'
 
 const measured = { value: decimal('value', { required: true }), unit: text('unit'), system: uri('system'), code: anyCode('code') }
 const codeNeedsSystem = { dependentRequired: { code: ['system'] } } as const
@@ -15,6 +15,11 @@ export const quantity = record({ ...measured, comparator: code(['<', '<=', '>=',
 /** A quantity without comparator, as Range and dose have it. */
 export const simpleQuantity = record(measured, {
   kind: 'quantity', schema: { title: 'SimpleQuantity', ...codeNeedsSystem }, expects: 'an object with value, unit, system and code; code needs system'
+})
+
+/** How much of a medicine is given or dispensed: R4 takes any number, but less than nothing is a slip. */
+export const medicineAmount = record({ ...measured, value: notNegative('value', { required: true }) }, {
+  kind: 'quantity', schema: codeNeedsSystem, expects: 'an object with value, unit, system and code; code needs system'
 })
 
 /** rat-1: both parts or none. */

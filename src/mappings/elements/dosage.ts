@@ -1,9 +1,8 @@
 import { code } from '../datatypes/code.js'
 import { concept } from '../datatypes/concept.js'
-import { boolean, decimal, positiveInteger, text } from '../datatypes/primitives.js'
-import { simpleQuantity } from '../datatypes/quantities.js'
+import { boolean, notNegative, positiveInteger, text } from '../datatypes/primitives.js'
+import { medicineAmount } from '../datatypes/quantities.js'
 import type { Codec } from '../kit/codec.js'
-import { datatype } from '../kit/datatype.js'
 import type { Element } from '../kit/element.js'
 import { isElement } from '../kit/path.js'
 import { backbone } from '../kit/structure.js'
@@ -12,8 +11,6 @@ import { choice, isBoolean } from './choice.js'
 import { ofFirst } from './in-item.js'
 import { firstPlace, partOfItem } from './part-of-item.js'
 import { takingAlong } from './taking-along.js'
-
-const length = datatype({ ...decimal.codec, schema: { ...decimal.codec.schema, minimum: 0, 'x-expects': 'a number of 0 or more' } })
 
 /** A reason to take it says that it is taken as needed; it is kept as long as that is said. */
 const withReason: Codec<boolean> = { ...boolean.codec, read: stored => isElement(stored) ? true : undefined, write: () => undefined }
@@ -36,9 +33,9 @@ const restOfTiming = ['code', 'repeat.frequencyMax', 'repeat._frequencyMax', 're
 const timed = <T>(part: Element<T>): Element<T> => takingAlong(restOfTiming, part)
 
 const instruction = backbone({
-  dose: ofFirst('doseAndRate', simpleQuantity('doseQuantity', { choice: 'dose' })),
+  dose: ofFirst('doseAndRate', medicineAmount('doseQuantity', { choice: 'dose' })),
   frequency: timed(positiveInteger('timing.repeat.frequency')),
-  period: timed(length('timing.repeat.period')),
+  period: timed(notNegative('timing.repeat.period')),
   periodUnit: timed(code(unitsOfTime)('timing.repeat.periodUnit')),
   route: concept('route'),
   asNeeded

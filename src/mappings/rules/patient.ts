@@ -1,7 +1,15 @@
 import { itemsAt, isElement } from '../kit/path.js'
+import { isOrdered } from '../kit/ordered.js'
 import type { Rule } from '../kit/rule.js'
 
 export const patientRules: readonly Rule[] = [
+  {
+    // Advice alone: a child that died before it was born has such dates.
+    severity: 'warning',
+    fields: ['birthDate', 'deceased'],
+    says: 'the death is before the birth; check both',
+    holds: patient => isOrdered(patient.birthDate, patient.deceasedDateTime)
+  },
   {
     key: 'pat-1',
     fields: ['contact'],
