@@ -126,6 +126,18 @@ export class MemberStore {
     return { password }
   }
 
+  /** Changes the member's own name, unless a provider determines it. */
+  async changeName (memberId: string, wanted: string): Promise<Member> {
+    const name = goodName(wanted)
+    return inTurn(this.#context.db, async trx => {
+      const row = await memberRow(trx, memberId)
+      if (row.issuer !== null) throw new ControlRefused('conflict', 'Your name comes from your organization\'s sign-in. Change it there.')
+      await trx.updateTable('members').set({ name }).where('memberId', '=', memberId).execute()
+      await recordAudit(trx, { at: this.#at(), actor: memberName(row), action: 'name changed', entity: memberId, tenantId: row.tenantId ?? undefined, detail: { name } })
+      return toMember({ ...row, name })
+    })
+  }
+
   /** Changes a member's role, unless a provider determines it. Ends the member's sessions, so that it applies at once. */
   changeRole (memberId: string, role: Role, by: string): Promise<Member> {
     return inTurn(this.#context.db, async trx => {

@@ -2,7 +2,7 @@ import type { PropsWithChildren } from '@kitajs/html'
 import type { Member } from '../control/members.js'
 import { assetPath } from './assets.js'
 import { Done } from './elements.js'
-import { home, organizationPath } from './paths.js'
+import { accountPath, home, organizationPath } from './paths.js'
 
 /** The organization that a page is about. */
 export interface PageOrganization { readonly tenantId: string, readonly name: string }
@@ -83,7 +83,7 @@ function Top ({ viewer: { member, csrf }, path, organization }: TopProps) {
       <div class='bar'>
         <a class='brand' href={home}>clinigate</a>
         <div class='who'>
-          <a href={`${home}/account`} aria-current={path === `${home}/account` ? 'page' : undefined} safe>{member.name}</a>
+          <a href={accountPath()} aria-current={path === accountPath() ? 'page' : undefined} safe>{member.name}</a>
           <form method='post' action={`${home}/sign-out`}>
             <input type='hidden' name='_csrf' value={csrf} />
             <button type='submit' class='button button-quiet'>Sign out</button>

@@ -6,6 +6,9 @@ const segment = encodeURIComponent
 /** Where people sign in. */
 export const signInPath = `${home}/sign-in`
 
+/** The pages of the member's own account. */
+export const accountPath = (page = ''): string => `${home}/account${page && `/${page}`}`
+
 /** The pages of an organization. */
 export const organizationPath = (tenantId: string, page = ''): string => `${home}/organizations/${segment(tenantId)}${page && `/${page}`}`
 

@@ -10,7 +10,7 @@
  */
 import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'
-import { accountRoutes } from './account.js'
+import { accountRoutes } from './account/routes.js'
 import { assetRoutes } from './assets.js'
 import { cookiesFor } from './cookies.js'
 import { errorPage, missingPage } from './errors.js'

@@ -39,6 +39,13 @@ test('the pages around the sign-in look right narrow and wide, light and dark, a
   const times = await page.locator('time').first().getAttribute('title')
   t.match(times, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.\d]* UTC$/, 'the exact time is on hover')
   await looksRight(t, page, 'account')
+  await page.click('text=Change name')
+  await page.waitForURL(at('/account/name'))
+  await looksRight(t, page, 'account-name')
+  await page.fill('#name', 'Ada Byron')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(at('/account'))
+  t.match(await page.textContent('header'), 'Ada Byron')
   await page.goto(at('/nothing-here'))
   await looksRight(t, page, 'not-found')
 

@@ -15,6 +15,7 @@ const deeds: Readonly<Record<string, string>> = {
   'member removed': 'removed a member',
   'invitation withdrawn': 'withdrew an invitation',
   'signed in': 'signed in',
+  'name changed': 'changed their name',
   'password changed': 'changed their password',
   'password reset': 'reset the password of a member',
   'token created': 'made a token',

@@ -1,37 +1,10 @@
-import type { FastifyInstance } from 'fastify'
-import type { Member } from '../control/members.js'
-import type { ListedSession } from '../control/session-store.js'
-import { hashSecret } from '../keys/secret.js'
-import { Badge, Cell, Fact, Heading, Row, Table, Time, momentText } from './elements.js'
-import { field } from './form.js'
-import { PostForm } from './forms.js'
-import type { DashboardParts } from './parts.js'
-import { signOut } from './session.js'
+import type { Member } from '../../control/members.js'
+import type { ListedSession } from '../../control/session-store.js'
+import { Badge, Cell, Fact, Heading, Row, Table, Time, momentText } from '../elements.js'
+import { PostForm } from '../forms.js'
+import { accountPath } from '../paths.js'
 
-const path = '/dashboard/account'
-
-/** Who the member is, where the member is signed in, and the way out. */
-export async function accountRoutes (scope: FastifyInstance, { control, cookies }: DashboardParts): Promise<void> {
-  scope.get('/account', async ({ member, session }, reply) => {
-    const sessions = await control.sessions.listOf(member.memberId)
-    const organization = member.tenantId === undefined ? undefined : await control.organizations.find(member.tenantId)
-    const facts = { member, organization: organization?.name, sessions, own: hashSecret(session.sessionId), csrf: reply.generateCsrf() }
-    return await reply.page('Your account', <AccountPage {...facts} />)
-  })
-  scope.post('/account/sessions/end', async ({ member, body }, reply) => {
-    await control.sessions.endOf(member.memberId, { idHash: field(body, 'session') })
-    return reply.done(path, 'Session ended.')
-  })
-  scope.post('/account/sessions/end-others', async ({ member, session }, reply) => {
-    await control.sessions.endOf(member.memberId, { except: session.sessionId })
-    return reply.done(path, 'All other sessions ended.')
-  })
-  scope.post('/sign-out', async (request, reply) => {
-    await signOut(request, reply, cookies)
-    return reply.done('/dashboard/sign-in', 'You are signed out.')
-  })
-}
-
+/** What the account page shows. */
 interface AccountProps {
   readonly member: Member
   readonly organization: string | undefined
@@ -41,11 +14,12 @@ interface AccountProps {
   readonly csrf: string
 }
 
-function AccountPage ({ member, organization, sessions, own, csrf }: AccountProps) {
+/** Who the member is, and where the member is signed in. */
+export function AccountPage ({ member, organization, sessions, own, csrf }: AccountProps) {
   return (
     <>
       <Heading title='Your account'>
-        {member.isFromProvider ? '' : <a class='button' href='/dashboard/password'>Change password</a>}
+        {member.isFromProvider ? '' : <OwnLinks />}
       </Heading>
       <dl class='facts'>
         <Fact name='Name'><span safe>{member.name}</span></Fact>
@@ -66,6 +40,16 @@ function AccountPage ({ member, organization, sessions, own, csrf }: AccountProp
   )
 }
 
+/** What those change here whom no provider names. */
+function OwnLinks () {
+  return (
+    <>
+      <a class='button' href={accountPath('name')}>Change name</a>
+      <a class='button' href='/dashboard/password'>Change password</a>
+    </>
+  )
+}
+
 function SessionRow ({ session: { idHash, createdAt, seenAt, browser }, isOwn, csrf }: { readonly session: ListedSession, readonly isOwn: boolean, readonly csrf: string }) {
   return (
     <Row>
@@ -79,7 +63,7 @@ function SessionRow ({ session: { idHash, createdAt, seenAt, browser }, isOwn, c
 
 function EndOthers ({ csrf }: { readonly csrf: string }) {
   return (
-    <PostForm action={`${path}/sessions/end-others`} csrf={csrf} inline>
+    <PostForm action={accountPath('sessions/end-others')} csrf={csrf} inline>
       <button type='submit' class='button'>End all other sessions</button>
     </PostForm>
   )
@@ -87,7 +71,7 @@ function EndOthers ({ csrf }: { readonly csrf: string }) {
 
 function EndForm ({ idHash, createdAt, csrf }: Pick<ListedSession, 'idHash' | 'createdAt'> & { readonly csrf: string }) {
   return (
-    <PostForm action={`${path}/sessions/end`} csrf={csrf} inline>
+    <PostForm action={accountPath('sessions/end')} csrf={csrf} inline>
       <input type='hidden' name='session' value={idHash} />
       <button type='submit' class='link' aria-label={`End the session of ${momentText(createdAt)}`}>End</button>
     </PostForm>
