@@ -30,6 +30,11 @@ export function listingOf<T> (all: readonly T[], texts: (row: T) => readonly str
   return { rows: found.slice((page - 1) * pageLength, page * pageLength), search, page, pages, found: found.length, isLong: all.length > pageLength }
 }
 
+/** The rows of a list whose good ones come before the others; each keep their order. */
+export function goodFirst<T> (rows: readonly T[], isGood: (row: T) => boolean): T[] {
+  return [...rows.filter(isGood), ...rows.filter(row => !isGood(row))]
+}
+
 interface ListingPart {
   readonly listing: Listing<unknown>
   /** Of the page that shows the list. */

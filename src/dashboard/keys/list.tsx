@@ -1,7 +1,7 @@
 import type { Key } from '../../control/keys.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time, TimeOr } from '../elements.js'
 import { conditionBadges, conditionOf, isGood, scopesText, type KeyCondition } from './state.js'
-import { Listed, listingOf, type Listing } from '../listing.js'
+import { goodFirst, Listed, listingOf, type Listing } from '../listing.js'
 import type { OrganizationRequest } from '../organization-requests.js'
 import { keyPath, organizationPath } from '../paths.js'
 
@@ -19,8 +19,7 @@ interface KeyList {
 /** The page of an organization's keys that a query asks for. @param keys newest first */
 export function keyListing (keys: readonly Key[], now: Date, query: OrganizationRequest['Querystring']): Listing<JudgedKey> {
   const judged = keys.map(key => ({ key, condition: conditionOf(key, now) }))
-  const [good, ended] = [true, false].map(wished => judged.filter(({ condition }) => isGood(condition) === wished))
-  return listingOf([...good!, ...ended!], ({ key: { name, keyId, hint } }) => [name, keyId, hint], query)
+  return listingOf(goodFirst(judged, ({ condition }) => isGood(condition)), ({ key: { name, keyId, hint } }) => [name, keyId, hint], query)
 }
 
 /** The keys of an organization; those that open nothing any more come last. */

@@ -2,7 +2,8 @@ import type { Token, TokenRole } from '../../control/token-store.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time, TimeOr, TroubleNotice } from '../elements.js'
 import type { Trouble } from '../form.js'
 import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
-import { Listed, type Listing } from '../listing.js'
+import { goodFirst, Listed, listingOf, type Listing } from '../listing.js'
+import type { OrganizationRequest } from '../organization-requests.js'
 import { tokenPath, tokensPath } from '../paths.js'
 import { Person } from '../audit/person.js'
 
@@ -12,6 +13,7 @@ interface TokenList {
   readonly once: string
   /** Undefined for the tokens of operators and gateways. */
   readonly tenantId: string | undefined
+  /** Those that open something first. */
   readonly listing: Listing<Token>
   readonly now: Date
   readonly mayChange: boolean
@@ -21,9 +23,16 @@ interface TokenList {
   readonly trouble?: Trouble
 }
 
-/** The tokens of an organization's programs, or those of operators' programs and of gateways. */
+/** The page of tokens that a query asks for. @param tokens newest first */
+export function tokenListing (tokens: readonly Token[], now: Date, query: OrganizationRequest['Querystring']): Listing<Token> {
+  return listingOf(goodFirst(tokens, token => !hasEnded(token, now)), ({ name, tokenId, hint }) => [name, tokenId, hint], query)
+}
+
+/** The tokens of an organization's programs, or those of operators' programs and of gateways; those that open nothing any more come last. */
 export function TokensPage (list: TokenList) {
-  const { tenantId, listing, mayChange, trouble } = list
+  const { tenantId, listing, now, mayChange, trouble } = list
+  const good = listing.rows.filter(token => !hasEnded(token, now))
+  const ended = listing.rows.filter(token => hasEnded(token, now))
   const path = tokensPath(tenantId)
   const about = tenantId === undefined
     ? 'Gateways and operators’ programs send a token to this control plane. It opens no records.'
@@ -32,7 +41,11 @@ export function TokensPage (list: TokenList) {
     <>
       <Heading title='Tokens' about={about}>{mayChange && listing.found > 0 ? <a class='button button-primary' href='#new-token'>New token</a> : ''}</Heading>
       <TroubleNotice trouble={trouble} />
-      <Listed listing={listing} path={path} what='Name, token id or last characters' empty={<NoToken tenantId={tenantId} />}><Tokens {...list} /></Listed>
+      <Listed listing={listing} path={path} what='Name, token id or last characters' empty={<NoToken tenantId={tenantId} />}>
+        {good.length > 0 ? <Tokens label='Tokens' tokens={good} now={now} mayRevoke={mayChange} /> : ''}
+        {listing.search === '' && listing.page === 1 && good.length === 0 ? <NoToken tenantId={tenantId} /> : ''}
+        {ended.length === 0 ? '' : <Ended tokens={ended} now={now} />}
+      </Listed>
       {mayChange ? <TokenForm {...list} /> : ''}
     </>
   )
@@ -40,17 +53,33 @@ export function TokensPage (list: TokenList) {
 
 function NoToken ({ tenantId }: { readonly tenantId: string | undefined }) {
   return (
-    <Empty title='No tokens yet'>
+    <Empty title='No active tokens'>
       <p>{tenantId === undefined ? 'Create one for each gateway that runs in a process of its own, and for programs that manage all organizations.' : 'Create one for a program that creates or revokes keys, such as a deployment.'}</p>
     </Empty>
   )
 }
 
-function Tokens ({ listing, now, mayChange }: TokenList) {
-  const columns = ['Name', 'Role', 'State', 'Secret', 'Created', 'By', 'Expires', ...(mayChange ? ['Actions'] : [])]
+function Ended ({ tokens, now }: Pick<TokenTable, 'tokens' | 'now'>) {
   return (
-    <Table label='Tokens' columns={columns}>
-      {listing.rows.map(token => (
+    <section>
+      <h2>Expired and revoked tokens</h2>
+      <Tokens label='Expired and revoked tokens' tokens={tokens} now={now} mayRevoke={false} />
+    </section>
+  )
+}
+
+interface TokenTable {
+  readonly label: string
+  readonly tokens: readonly Token[]
+  readonly now: Date
+  readonly mayRevoke: boolean
+}
+
+function Tokens ({ label, tokens, now, mayRevoke }: TokenTable) {
+  const columns = ['Name', 'Role', 'State', 'Secret', 'Created', 'By', 'Expires', ...(mayRevoke ? ['Actions'] : [])]
+  return (
+    <Table label={label} columns={columns}>
+      {tokens.map(token => (
         <Row>
           <Cell of='Name'><span safe>{token.name}</span></Cell>
           <Cell of='Role'><Badge tone='neutral' text={token.role} /></Cell>
@@ -59,7 +88,7 @@ function Tokens ({ listing, now, mayChange }: TokenList) {
           <Cell of='Created'><Time at={token.createdAt} /></Cell>
           <Cell of='By' kind='long'><Person actor={token.createdBy} /></Cell>
           <Cell of='Expires'><TimeOr at={token.expiresAt} otherwise='never' /></Cell>
-          {mayChange ? <Cell of='Actions'>{hasEnded(token, now) ? '' : <a href={tokenPath(token.tokenId, 'revoke')} aria-label={`Revoke ${token.name}`}>Revoke</a>}</Cell> : ''}
+          {mayRevoke ? <Cell of='Actions'><a href={tokenPath(token.tokenId, 'revoke')} aria-label={`Revoke ${token.name}`}>Revoke</a></Cell> : ''}
         </Row>
       ))}
     </Table>

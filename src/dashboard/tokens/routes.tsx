@@ -5,12 +5,11 @@ import type { ControlRefused } from '../../control/refused.js'
 import type { TokenRole } from '../../control/token-store.js'
 import { field, orAgain, statusOf, troubleOf } from '../form.js'
 import { endOfLastDay } from '../usage/last-day.js'
-import { listingOf } from '../listing.js'
 import { mayChange, onlyOperators, type OrganizationRequest } from '../organization-requests.js'
 import type { PageFacts } from '../page.js'
 import { tokensPath } from '../paths.js'
 import type { DashboardParts } from '../parts.js'
-import { TokensPage } from './list.js'
+import { tokenListing, TokensPage } from './list.js'
 import { RevokeTokenPage } from './revoke.js'
 import { TokenSecretPage } from './secret.js'
 
@@ -43,9 +42,10 @@ async function showAll (request: FastifyRequest<TokensRequest>, reply: FastifyRe
   const { desk, body, query, params: { tenantId } } = request
   const facts = await factsOf(request, tenantId)
   const tokens = await desk.listTokens(tenantId)
+  const now = parts.now()
   const form = { csrf: reply.generateCsrf(), once: newOnce(), name: field(body, 'name'), role: field(body, 'role') || undefined, lastDay: field(body, 'lastDay'), trouble: refusal && troubleOf(refusal) }
   if (refusal !== undefined) reply.code(statusOf(refusal))
-  return await reply.page('Tokens', <TokensPage {...form} tenantId={tenantId} listing={listingOf(tokens, ({ name, tokenId, hint }) => [name, tokenId, hint], query)} now={parts.now()} mayChange={mayChange(request)} />, facts)
+  return await reply.page('Tokens', <TokensPage {...form} tenantId={tenantId} listing={tokenListing(tokens.reverse(), now, query)} now={now} mayChange={mayChange(request)} />, facts)
 }
 
 async function create ({ desk, body, params: { tenantId } }: FastifyRequest<TokensRequest>, reply: FastifyReply, { url }: DashboardParts): Promise<FastifyReply> {
