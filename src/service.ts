@@ -46,7 +46,7 @@ const roles: Readonly<Record<Config['role'], (config: Config, parts: ServicePart
   all: async (config, parts, closers) => {
     const control = await openControl(config, parts, closers)
     const { options, keys, sandboxes } = await openGateway(config, { ...parts, link: control.link }, closers)
-    const app = closers.add(await buildGateway({ ...options, control: control.scopes }))
+    const app = closers.add(await buildGateway({ ...options, control: control.scopes, pages: control.pages }))
     return { app, control: control.store, sandboxes, leave: () => options.readiness.leave(), catchUp: () => keys.catchUp(control.store) }
   },
 
@@ -58,11 +58,11 @@ const roles: Readonly<Record<Config['role'], (config: Config, parts: ServicePart
   },
 
   control: async (config, parts, closers) => {
-    const { store, checks, scopes } = await openControl(config, parts, closers)
+    const { store, checks, scopes, pages } = await openControl(config, parts, closers)
     const { log: logger, now, version, metrics } = parts
     const readiness = new Readiness()
     metrics?.watch({ checks: readingOf(checks, now) })
-    const app = closers.add(await buildControlPlane({ logger, trustedProxies: config.trustedProxies, connections: config.limits.connections, now, version, checks, readiness, onAnswered: metrics?.answered, control: scopes }))
+    const app = closers.add(await buildControlPlane({ logger, trustedProxies: config.trustedProxies, connections: config.limits.connections, now, version, checks, readiness, onAnswered: metrics?.answered, control: scopes, pages }))
     return { app, control: store, sandboxes: [], leave: () => readiness.leave(), catchUp: async () => {} }
   }
 }

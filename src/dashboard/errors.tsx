@@ -1,21 +1,38 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ControlRefused } from '../control/refused.js'
 import { failureOf } from '../envelope/error-handlers.js'
+import type { RefusalPages } from '../envelope/malformed-http.js'
 import { statusOf } from './form.js'
+import { Layout } from './layout.js'
+import { home } from './paths.js'
+import { headersOfBarePages } from './security.js'
 
 interface Explained { readonly status: number, readonly title: string, readonly message: string }
 
 /** Answers whatever went wrong on a page with a page that says what to do; what is our own trouble is logged, the rest is not. */
 export async function errorPage (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { status, title, message } = explain(error, request)
-  // What is refused before the dashboard's own steps gets no page, which would lack its headers.
-  if (!reply.raw.hasHeader('content-security-policy')) return reply.code(status).type('text/plain; charset=utf-8').send(`${title}. ${message}\n`)
+  // What is refused before the dashboard's own steps.
+  if (!reply.raw.hasHeader('content-security-policy')) return reply.code(status).headers(barePages.headers).send(barePage({ title, message }))
   return await reply.code(status).page(title, <ErrorPage title={title} message={message} requestId={status >= 500 ? request.id : undefined} />)
 }
 
 /** Answers a path below the dashboard that has no page. */
 export async function missingPage (_: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   return await reply.code(404).page(missing.title, <ErrorPage {...missing} />)
+}
+
+/** How the dashboard refuses what never comes to one of its pages, such as an address that cannot be read. */
+export const barePages: RefusalPages = {
+  below: home,
+  headers: { ...headersOfBarePages, 'content-type': 'text/html; charset=utf-8' },
+  body: ({ title }) => barePage({ title, message: 'The address, or what the browser sent with it, is too long or cannot be read. Check the address and try again.' })
+}
+
+/** A page that knows nothing of who asks. */
+function barePage ({ title, message }: Pick<Explained, 'title' | 'message'>): string {
+  const safeContent = <ErrorPage title={title} message={message} />
+  return <Layout title={title} content={safeContent as string} path={home} /> as string
 }
 
 const missing = { title: 'Not found', message: 'There is nothing here, or it belongs to another organization.' }

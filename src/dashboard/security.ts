@@ -27,6 +27,14 @@ export const securityHeaders = fp<{ readonly url: string }>(async (app, { url })
   })
 }, { name: 'dashboard-security-headers', fastify: '5.x' })
 
+/** The same for a page that comes before any of them is set, as far as it needs them. */
+export const headersOfBarePages: Readonly<Record<string, string>> = {
+  'content-security-policy': Object.entries(policy).map(([name, values]) => [name, ...values].join(' ')).join(';'),
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'same-origin',
+  'cache-control': 'no-store'
+}
+
 /** Keeps what is for one person from every cache. */
 export const noStore = fp(async app => {
   app.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })

@@ -5,14 +5,14 @@ import { uuidv7 } from 'uuidv7'
 import { failureOf } from './error-handlers.js'
 import { Failure } from './failures.js'
 import { identify } from './identity.js'
-import { fhirType, outcomeOf, sendOutcome, speaksFhir } from './operation-outcome.js'
-import { failureEnvelope, sendFailure } from './reply.js'
+import { fhirType, outcomeOf, speaksFhir } from './operation-outcome.js'
+import { failureEnvelope } from './reply.js'
 
 /** Answers malformed HTTP directly on the socket, and closes the connection, since it is unknown where the next request starts. */
-export function malformedHttpHandler (now: () => Date) {
+export function malformedHttpHandler (now: () => Date, pages?: RefusalPages) {
   return function (this: FastifyInstance, error: ParserError, socket: AnsweringSocket): void {
     this.log.debug({ code: error.code }, 'malformed HTTP')
-    const form = speaksFhir(urlOf(error, socket)) ? outcomeForm : envelopeForm
+    const form = formFor(urlOf(error, socket), pages)
     if (!socket.writable || isAnsweringAnother(socket)) socket.destroy()
     else socket.end(rawAnswer(failureOfParser(error), { now: now(), form }), () => socket.destroy())
   }
@@ -31,11 +31,12 @@ function urlOf ({ rawPacket }: ParserError, { _httpMessage: answering }: Answeri
 }
 
 /** Answers requests that the framework refuses before routing, such as a path that can't be decoded. */
-export function frameworkErrorHandler (now: () => Date) {
+export function frameworkErrorHandler (now: () => Date, pages?: RefusalPages) {
   return function (error: Error, request: FastifyRequest, reply: FastifyReply): void {
     identify(request, reply, now())
-    if (speaksFhir(request.raw.url)) sendOutcome(reply, failureOf(error))
-    else sendFailure(reply, failureOf(error))
+    const form = formFor(request.raw.url, pages)
+    const failure = failureOf(error)
+    reply.code(failure.status).headers({ ...failure.headers, ...form.headers }).send(form.body(failure, { requestId: request.id, timestamp: request.arrivedAt }))
   }
 }
 
@@ -49,22 +50,34 @@ function failureOfParser ({ code = '' }: NodeJS.ErrnoException): Failure {
 }
 
 /** The format of a response that no route sends. */
-interface RawForm { readonly type: string, readonly body: (failure: Failure, about: { readonly requestId: string, readonly timestamp: string }) => unknown }
-
-const outcomeForm: RawForm = { type: fhirType, body: outcomeOf }
-const envelopeForm: RawForm = {
-  type: 'application/json; charset=utf-8',
-  body: (failure, about) => failureEnvelope(failure, { ...about, status: failure.status, rateLimitTotal: null, rateLimitRemaining: null, rateLimitReset: null })
+interface RefusalForm {
+  /** Includes the content type. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: (failure: Failure, about: { readonly requestId: string, readonly timestamp: string }) => string
 }
 
-function rawAnswer (failure: Failure, { now, form }: { readonly now: Date, readonly form: RawForm }): string {
+/** The format of the responses that people read, and the path below which they are. */
+export interface RefusalPages extends RefusalForm { readonly below: string }
+
+const outcomeForm: RefusalForm = { headers: { 'content-type': fhirType }, body: failure => JSON.stringify(outcomeOf(failure)) }
+const envelopeForm: RefusalForm = {
+  headers: { 'content-type': 'application/json; charset=utf-8' },
+  body: (failure, about) => JSON.stringify(failureEnvelope(failure, { ...about, status: failure.status, rateLimitTotal: null, rateLimitRemaining: null, rateLimitReset: null }))
+}
+
+function formFor (url: string | undefined, pages: RefusalPages | undefined): RefusalForm {
+  if (speaksFhir(url)) return outcomeForm
+  return pages !== undefined && `${url?.split('?', 1)[0]}/`.startsWith(`${pages.below}/`) ? pages : envelopeForm
+}
+
+function rawAnswer (failure: Failure, { now, form }: { readonly now: Date, readonly form: RefusalForm }): string {
   const requestId = uuidv7()
   const timestamp = now.toISOString()
-  const body = JSON.stringify(form.body(failure, { requestId, timestamp }))
+  const body = form.body(failure, { requestId, timestamp })
   return [
     `HTTP/1.1 ${failure.status} ${STATUS_CODES[failure.status]}`,
     'connection: close',
-    `content-type: ${form.type}`,
+    ...Object.entries(form.headers).map(([name, value]) => `${name}: ${value}`),
     `content-length: ${Buffer.byteLength(body)}`,
     'x-content-type-options: nosniff',
     `x-request-id: ${requestId}`,

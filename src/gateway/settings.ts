@@ -1,5 +1,5 @@
 import { LogController, type FastifyBaseLogger, type FastifyHttpOptions, type RawServerDefault } from 'fastify'
-import { frameworkErrorHandler, malformedHttpHandler } from '../envelope/malformed-http.js'
+import { frameworkErrorHandler, malformedHttpHandler, type RefusalPages } from '../envelope/malformed-http.js'
 import { requestId } from '../envelope/request-id.js'
 
 /** What the HTTP server needs of its surroundings. */
@@ -11,13 +11,15 @@ export interface ServerParts {
   readonly connections?: number
   readonly now: () => Date
   readonly newRequestId?: () => string
+  /** How people are refused what comes to no route; absent: like programs. */
+  readonly pages?: RefusalPages
 }
 
 /** Longest URL and headers that are read together; an id that is longer than any id can be is just not found. */
 const headBytes = 16_384
 
 /** How the HTTP server behaves: every choice of the framework that matters here, made knowingly. */
-export function serverOptions ({ logger, trustedProxies, now, newRequestId }: ServerParts): FastifyHttpOptions<RawServerDefault> {
+export function serverOptions ({ logger, trustedProxies, now, newRequestId, pages }: ServerParts): FastifyHttpOptions<RawServerDefault> {
   return {
     ...(logger ? { loggerInstance: logger } : { logger: false }),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -38,7 +40,7 @@ export function serverOptions ({ logger, trustedProxies, now, newRequestId }: Se
     // A request that comes while the gateway closes is still answered, and its connection closed.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    frameworkErrors: frameworkErrorHandler(now),
-    clientErrorHandler: malformedHttpHandler(now)
+    frameworkErrors: frameworkErrorHandler(now, pages),
+    clientErrorHandler: malformedHttpHandler(now, pages)
   }
 }

@@ -5,7 +5,9 @@ import { controlDatabaseUrl, oidcClientSecret } from '../config/secrets.js'
 import { localFeed } from '../control/local-feed.js'
 import { knownPlans } from '../control/organizations.js'
 import { openControlStore, type ControlStore } from '../control/store.js'
+import { barePages } from '../dashboard/errors.js'
 import { dashboard } from '../dashboard/routes.js'
+import type { RefusalPages } from '../envelope/malformed-http.js'
 import type { Check, Checks } from '../gateway/health.js'
 import type { ControlLink, LinkedStore } from '../link/link.js'
 import { localLink } from '../link/local.js'
@@ -25,6 +27,8 @@ export interface ControlSide {
   readonly checks: Checks
   /** What the pipeline serves of it. */
   readonly scopes: readonly FastifyPluginAsync[]
+  /** How it refuses people what comes to no route. */
+  readonly pages: RefusalPages
 }
 
 /** Opens the control database. It knows nothing of datastores or of the copy of the keys. */
@@ -37,6 +41,7 @@ export async function openControlSide (config: Config, { environment, now, versi
     store,
     link: localLink(linked, gatewayName(config.control)),
     checks: { controlDatabase: () => checkOf(store) },
+    pages: barePages,
     scopes: [
       async scope => { await scope.register(linkRoutes, { prefix: '/control/v1/link', store: linked, gatewayWith: token => gatewayWith(store, token) }) },
       async scope => { await scope.register(management, { prefix: '/control/v1', control: store, version, url: own }) },
