@@ -22,12 +22,12 @@ t.test('the overview warns at 80 % and at 100 % of the month, tells where it is 
     return (await admin.get(`/dashboard/organizations/${tenantId}`)).text
   }
   const first = await overviewAfter(7)
-  t.match(first, '7 of 10 requests of the plan used this month. At this pace about 14 by the end of the month')
+  t.match(first, '7 of 10 requests of the plan used this month. At this pace about 14 by the end of the month.')
   t.notMatch(first, /80 %|used up/)
   t.match(await overviewAfter(1), 'More than 80 % of the month’s allowance is used.')
   const past = await overviewAfter(4)
   t.match(past, 'The month’s allowance is used up. Further live requests are served and billed.')
-  t.match(past, '2 came past the allowance and cost 0.006 USD so far')
+  t.match(past, '2 came past the allowance and cost 0.006 USD so far.')
   await gateway.control.organizations.change(tenantId, { overage: false }, 'test')
   t.match(await overviewAfter(0), 'Live requests are refused until 1 Feb.')
 

@@ -24,7 +24,7 @@ export function Allowance (soFar: AllowanceSoFar) {
       <Warning {...soFar} />
       <p class='allowance'>
         <meter min='0' max={String(allowance)} high={String(allowance * warnedFrom)} value={String(Math.min(counted, allowance))} aria-label={words} />
-        <span safe>{[words, ...outlook(soFar)].join('. ')}</span>
+        <span safe>{[words, ...outlook(soFar)].map(sentence => `${sentence}.`).join(' ')}</span>
       </p>
     </>
   )
