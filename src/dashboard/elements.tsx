@@ -105,9 +105,9 @@ export function TroubleNotice ({ trouble }: { readonly trouble: Trouble | undefi
   return <p class='notice notice-bad' role='alert' {...focused}>{field === undefined ? <span safe>{message}</span> : <a href={`#${field}`} safe>{message}</a>}</p>
 }
 
-/** What the page before this one has done. */
-export function Done ({ message }: { readonly message: string | undefined }) {
-  return message === undefined ? '' : <p class='notice notice-good' role='status' {...focused} safe>{message}</p>
+/** What the page before this one has done; `tone` says whether it went as the reader wished. */
+export function Done ({ message, tone }: { readonly message: string | undefined, readonly tone: 'good' | 'neutral' }) {
+  return message === undefined ? '' : <p class={`notice notice-${tone}`} role='status' {...focused} safe>{message}</p>
 }
 
 /** Begins a page where it says something: screen readers read it, which they do not with what was there from the start. */

@@ -6,6 +6,7 @@ import { statusOf } from './form.js'
 import { Layout } from './layout.js'
 import { home } from './paths.js'
 import { headersOfBarePages } from './security.js'
+import { pageOfForm } from './sign-in/next.js'
 
 interface Explained { readonly status: number, readonly title: string, readonly message: string }
 
@@ -14,7 +15,7 @@ export async function errorPage (error: unknown, request: FastifyRequest, reply:
   const { status, title, message } = explain(error, request)
   // What is refused before the dashboard's own steps.
   if (!reply.raw.hasHeader('content-security-policy')) return reply.code(status).headers(barePages.headers).send(barePage({ title, message }))
-  return await reply.code(status).page(title, <ErrorPage title={title} message={message} requestId={status >= 500 ? request.id : undefined} />)
+  return await reply.code(status).page(title, <ErrorPage title={title} message={message} requestId={status >= 500 ? request.id : undefined} form={request.method === 'POST' ? pageOfForm(request) : undefined} />)
 }
 
 /** Answers a path below the dashboard that has no page. */
@@ -39,7 +40,7 @@ const missing = { title: 'Not found', message: 'There is nothing here, or it bel
 
 function explain (error: unknown, request: FastifyRequest): Explained {
   if (error instanceof ControlRefused) return { status: statusOf(error), title: titles[error.reason], message: error.message }
-  if (isTokenError(error)) return { status: 403, title: 'Not accepted', message: 'This form is out of date, or this browser blocks cookies. Go back, reload the page and try again.' }
+  if (isTokenError(error)) return { status: 403, title: 'Not accepted', message: 'This form is out of date, or this browser blocks cookies. Nothing was changed. Go back to the form and try again.' }
   const failure = failureOf(error)
   if (failure.status >= 500) request.log.error({ code: failure.code, err: failure.cause }, failure.title)
   if (failure.status === 404) return { status: 404, ...missing }
@@ -54,13 +55,22 @@ function isTokenError (error: unknown): boolean {
   return String((error as { code?: unknown } | null)?.code).startsWith('FST_CSRF_')
 }
 
-function ErrorPage ({ title, message, requestId }: { readonly title: string, readonly message: string, readonly requestId?: string }) {
+interface ErrorPageProps extends Pick<Explained, 'title' | 'message'> {
+  readonly requestId?: string
+  /** The page of the form that came to nothing; the script keeps what was typed into it. */
+  readonly form?: string
+}
+
+function ErrorPage ({ title, message, requestId, form }: ErrorPageProps) {
   return (
-    <section class='empty'>
+    <section class='empty' data-unsaved={form !== undefined}>
       <h1 safe>{title}</h1>
       <p safe>{message}</p>
       {requestId === undefined ? '' : <p>Request id: <code safe>{requestId}</code></p>}
-      <p><a class='button' href='/dashboard'>To the dashboard</a></p>
+      <div class='actions'>
+        {form === undefined ? '' : <a class='button button-primary' href={form}>Back to the form</a>}
+        <a class='button' href={home}>To the dashboard</a>
+      </div>
     </section>
   )
 }

@@ -2,7 +2,7 @@ import type { PropsWithChildren } from '@kitajs/html'
 import type { Member } from '../control/members.js'
 import { assetPath } from './assets.js'
 import { Done } from './elements.js'
-import { accountPath, home, organizationPath } from './paths.js'
+import { accountPath, home, organizationPath, signOutPath } from './paths.js'
 
 /** The organization that a page is about. */
 export interface PageOrganization { readonly tenantId: string, readonly name: string }
@@ -37,12 +37,12 @@ export function Layout ({ title, content: safeContent, path, viewer, organizatio
           <link rel='icon' href='data:,' />
           <script type='module' src={assetPath('dashboard.js')} />
         </head>
-        <body>
+        <body data-member={viewer?.member.memberId}>
           <a class='skip' href='#content'>Skip to content</a>
           {viewer === undefined ? <PlainTop /> : <Top viewer={viewer} path={path} organization={organization} />}
           {viewer?.member.role === 'operator' && organization !== undefined ? <OrganizationBar organization={organization} path={path} /> : ''}
           <main id='content' class={viewer === undefined ? 'narrow' : undefined} tabindex='-1'>
-            <Done message={notice} />
+            <Done message={notice} tone={viewer === undefined ? 'neutral' : 'good'} />
             {safeContent}
           </main>
         </body>
@@ -84,7 +84,7 @@ function Top ({ viewer: { member, csrf }, path, organization }: TopProps) {
         <a class='brand' href={home}>clinigate</a>
         <div class='who'>
           <a href={accountPath()} aria-current={path === accountPath() ? 'page' : undefined} safe>{member.name}</a>
-          <form method='post' action={`${home}/sign-out`}>
+          <form method='post' action={signOutPath}>
             <input type='hidden' name='_csrf' value={csrf} />
             <button type='submit' class='button button-quiet'>Sign out</button>
           </form>

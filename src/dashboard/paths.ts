@@ -6,6 +6,9 @@ const segment = encodeURIComponent
 /** Where people sign in. */
 export const signInPath = `${home}/sign-in`
 
+/** Where the form to sign out is sent. */
+export const signOutPath = `${home}/sign-out`
+
 /** The pages of the member's own account. */
 export const accountPath = (page = ''): string => `${home}/account${page && `/${page}`}`
 

@@ -2,7 +2,8 @@
  * The dashboard at `/dashboard`: pages made here and plain forms, which work without a script.
  *
  * - A page ends with `reply.page(title, content, { organization })`; `organization` gives operators its links.
- * - A form is `<PostForm csrf={reply.generateCsrf()} …>` (forms.tsx), is read with `field(request.body, name)` and ends, when it
+ * - A form that takes text is sent to the page on which it stands, so that reloading and signing in again lead back to it. It
+ *   is `<PostForm csrf={reply.generateCsrf()} …>` (forms.tsx), is read with `field(request.body, name)` and ends, when it
  *   worked, with `reply.done(path, text)`; `orAgain` shows it again where the control plane finds it invalid or in conflict.
  * - `request.member` is who asks, as stored now; `request.desk` does for them what they may do. Both are there below `pages`.
  * - Whatever is thrown becomes a page in errors.tsx: ControlRefused with its own words.

@@ -8,7 +8,9 @@ import type { ControlStore } from '../control/store.js'
 import { base62, randomText } from '../keys/random-text.js'
 import { browserName } from './browser-name.js'
 import type { Cookies } from './cookies.js'
+import { signInPath, signOutPath } from './paths.js'
 import { endOf, idForm, libraryStore, newSessionId, type SessionBounds } from './session-store.js'
+import { pageOfForm } from './sign-in/next.js'
 
 interface SessionOptions {
   readonly control: ControlStore
@@ -51,7 +53,7 @@ export const members = fp<Pick<SessionOptions, 'control' | 'cookies'>>(async (ap
   app.decorateRequest('desk', null as never)
   app.addHook('onRequest', async (request, reply) => {
     const { visitor } = request
-    if (visitor === undefined) return await reply.done(signInPath(request), endedText(request, cookies))
+    if (visitor === undefined) return await (isSignOut(request) ? leave(reply) : reply.done(wayIn(request), endedText(request, cookies)))
     if (visitor.mustChangePassword && !reachable.has(request.routeOptions.url ?? '')) return await reply.redirect('/dashboard/password', 303)
     request.member = visitor
     request.desk = deskFor(control, actorOf(visitor))
@@ -60,12 +62,19 @@ export const members = fp<Pick<SessionOptions, 'control' | 'cookies'>>(async (ap
 
 /** What is said to somebody who was signed in, or who sent a form; whoever just arrives needs no word. */
 function endedText ({ method, cookies }: FastifyRequest, { session }: Cookies): string | undefined {
-  if (method === 'POST') return 'Your session has ended, and nothing was changed. Sign in and try again.'
+  if (method === 'POST') return 'You were signed out before this was saved. Nothing was changed. Sign in to go back to it.'
   return cookies[session] === undefined ? undefined : 'Your session has ended. Sign in again.'
 }
 
+/** How whoever signed out goes. */
+export function leave (reply: FastifyReply): FastifyReply {
+  return reply.done(signInPath, 'You are signed out.')
+}
+
+const isSignOut = ({ method, routeOptions }: FastifyRequest): boolean => method === 'POST' && routeOptions.url === signOutPath
+
 /** What somebody can reach who must change the password first. */
-const reachable = new Set(['/dashboard/password', '/dashboard/sign-out'])
+const reachable = new Set(['/dashboard/password', signOutPath])
 
 type Parts = Pick<SessionOptions, 'control' | 'now'>
 
@@ -126,9 +135,10 @@ async function prolong ({ session }: FastifyRequest, { control, now, bounds }: O
   if (gained >= Math.min(touchedEveryMs, bounds.idleMinutes * 6_000)) await control.sessions.touch(session.sessionId, end)
 }
 
-function signInPath ({ method, raw }: FastifyRequest): string {
-  const path = '/dashboard/sign-in'
-  return method === 'GET' ? `${path}?${new URLSearchParams({ next: raw.url! })}` : path
+/** The sign-in, which leads to the page that was asked for or on which a form stood. */
+function wayIn (request: FastifyRequest): string {
+  const next = request.method === 'GET' ? request.raw.url : pageOfForm(request)
+  return next === undefined ? signInPath : `${signInPath}?${new URLSearchParams({ next })}`
 }
 
 declare module 'fastify' {

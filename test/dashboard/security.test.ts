@@ -62,7 +62,7 @@ test('a form without the token of its session does nothing, whoever sends it', a
   const operator = await signedIn(gateway, { role: 'operator' })
   const other = await signedIn(gateway, { role: 'operator', email: 'other@example.org' })
   const stranger = visitor(gateway)
-  const make = async (fields: Record<string, string>, headers = {}): Promise<Page> => await operator.send('/dashboard/organizations', { name: 'Made', plan: 'pro', ...fields }, headers)
+  const make = async (fields: Record<string, string>, headers = {}): Promise<Page> => await operator.send('/dashboard/organizations/new', { name: 'Made', plan: 'pro', ...fields }, headers)
   const ofForm = await stranger.token('/dashboard/sign-in')
   for (const [what, _csrf] of [['none', undefined], ['empty', ''], ['another session’s', await other.token()], ['a visitor’s', ofForm], ['a wrong one', 'x'.repeat(52)]] as const) {
     const answer = await make(_csrf === undefined ? {} : { _csrf })

@@ -134,7 +134,7 @@ test('a password that was made for somebody opens nothing but the page on which 
     t.match(await browser.get(`/dashboard${path}`), { status: 303, headers: { location: '/dashboard/password' } }, path)
   }
   const token = await browser.token('/dashboard/password')
-  t.equal((await browser.send('/dashboard/organizations', { _csrf: token, name: 'x', plan: 'pro' })).headers.location, '/dashboard/password')
+  t.equal((await browser.send('/dashboard/organizations/new', { _csrf: token, name: 'x', plan: 'pro' })).headers.location, '/dashboard/password')
   t.same(await gateway.control.organizations.list(), [])
   const change = async (fields: Record<string, string>) => await browser.send('/dashboard/password', { _csrf: token, current: first.password, wanted: password, again: password, ...fields })
   t.match(await change({ again: 'something else' }), { status: 422, text: /are different/ })

@@ -39,7 +39,7 @@ test('the second press of a button does not take the place of the first, whose a
   // The answer is held back, as on a slow network, until the second press was made.
   const presses = new EventEmitter()
   const [answered, pressedTwice] = [once(presses, 'answered'), once(presses, 'twice')]
-  await page.route('**/keys', async route => {
+  await page.route('**/keys/new', async route => {
     const response = await route.fetch()
     presses.emit('answered')
     await pressedTwice

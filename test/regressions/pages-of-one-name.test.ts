@@ -12,5 +12,5 @@ test('the title of a page names its organization, and says first that a form was
   t.equal(titleOf(await operator.get(path)), 'Overview · Clinic · clinigate')
   t.equal(titleOf(await operator.get(`${path}/keys`)), 'Keys · Clinic · clinigate')
   t.equal(titleOf(await operator.get('/dashboard/tokens')), 'Tokens · clinigate')
-  t.equal(titleOf(await operator.post(`${path}/keys`, { name: ' ' })), 'Error: New key · Clinic · clinigate')
+  t.equal(titleOf(await operator.post(`${path}/keys/new`, { name: ' ' })), 'Error: New key · Clinic · clinigate')
 })

@@ -3,7 +3,7 @@ import { hashSecret } from '../../keys/secret.js'
 import { field, orAgain, statusOf, troubleOf } from '../form.js'
 import { accountPath } from '../paths.js'
 import type { DashboardParts } from '../parts.js'
-import { signOut } from '../session.js'
+import { leave, signOut } from '../session.js'
 import { NamePage } from './name.js'
 import { AccountPage } from './page.js'
 
@@ -28,7 +28,7 @@ export async function accountRoutes (scope: FastifyInstance, parts: DashboardPar
   })
   scope.post('/sign-out', async (request, reply) => {
     await signOut(request, reply, cookies)
-    return reply.done('/dashboard/sign-in', 'You are signed out.')
+    return leave(reply)
   })
 }
 

@@ -1,4 +1,7 @@
-/** Everything works without this file: it shows times in the reader's zone, lets one press copy a text and a second press send nothing. */
+/**
+ * Everything works without this file: it shows times in the reader's zone, lets one press copy a text and a second press send
+ * nothing, and keeps what was typed into a form until it is saved.
+ */
 
 // In the language of the page, and with the zone, so that nobody takes it for another one.
 const short = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit', timeZoneName: 'short' })
@@ -62,3 +65,41 @@ window.addEventListener('pageshow', ({ persisted }) => {
 window.addEventListener('pagehide', () => {
   for (const secret of document.querySelectorAll('[data-secret]')) secret.remove()
 })
+
+const typedAs = 'clinigate-typed'
+const { member } = document.body.dataset
+const isTyped = ({ name, type, checked }) => name !== '' && !['hidden', 'password', 'submit'].includes(type) && (type !== 'radio' || checked)
+
+/** For this tab and this member alone, and never a password. */
+function keepTyped (form) {
+  const typed = [...form.elements].filter(isTyped).map(({ name, value }) => [name, value])
+  sessionStorage.setItem(typedAs, JSON.stringify({ member, action: form.action, typed }))
+}
+
+function fillAgain ({ action, typed }) {
+  const form = [...document.forms].find(form => form.method === 'post' && form.action === action)
+  if (form === undefined || typed.length === 0) return
+  for (const [name, value] of typed) {
+    const field = form.elements.namedItem(name)
+    if (field !== null) field.value = value
+  }
+  const notice = document.createElement('p')
+  notice.className = 'notice notice-warning'
+  notice.textContent = 'Not saved yet. What you typed is here again: check it and send it.'
+  notice.tabIndex = -1
+  form.before(notice)
+  notice.focus()
+}
+
+if (member !== undefined) {
+  for (const form of document.querySelectorAll('form[method=post]')) form.addEventListener('submit', () => keepTyped(form))
+}
+
+// What was sent is saved with the next page, unless that is an error or the way through the sign-in.
+const kept = JSON.parse(sessionStorage.getItem(typedAs))
+if (kept !== null && (member === undefined || document.querySelector('[data-unsaved]') !== null)) {
+  sessionStorage.setItem(typedAs, JSON.stringify({ ...kept, isUnsaved: true }))
+} else {
+  sessionStorage.removeItem(typedAs)
+  if (kept?.isUnsaved && kept.member === member) fillAgain(kept)
+}

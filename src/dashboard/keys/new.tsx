@@ -33,7 +33,7 @@ export function NewKeyPage ({ csrf, once, tenantId, now, name, mode, scopes: cho
     <>
       <Heading title='New key' />
       <TroubleNotice trouble={trouble} />
-      <PostForm action={organizationPath(tenantId, 'keys')} csrf={csrf} once={once}>
+      <PostForm action={organizationPath(tenantId, 'keys/new')} csrf={csrf} once={once}>
         <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The application that will use it, such as “intake form”. Give each application its own key.' trouble={trouble} />
         <RadioField label='Mode' name='mode' choices={modes} value={mode} trouble={trouble} />
         <RadioField label='Scopes' name='scopes' choices={scopes} value={chosen} trouble={trouble} />

@@ -63,7 +63,7 @@ function ExpiryForm ({ csrf, keyId, now, lastDay, trouble }: Pick<ShownKey, 'csr
   return (
     <section>
       <h2>Set a last day</h2>
-      <PostForm action={keyPath(keyId, 'expiry')} csrf={csrf}>
+      <PostForm action={keyPath(keyId)} csrf={csrf}>
         <TextField label='Last day' name='lastDay' type='date' value={lastDay} isRequired min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC).' trouble={trouble} />
         <Send label='Set last day' />
       </PostForm>

@@ -29,7 +29,7 @@ interface KeyRequest { Params: { readonly keyId: string } }
 export async function keyRoutes (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
   scope.get<OrganizationRequest>('/organizations/:tenantId/keys', async (request, reply) => await showAll(request, reply, parts))
   scope.get<OrganizationRequest>('/organizations/:tenantId/keys/new', async (request, reply) => await showForm(request, reply, parts))
-  scope.post<OrganizationRequest>('/organizations/:tenantId/keys', async (request, reply) => {
+  scope.post<OrganizationRequest>('/organizations/:tenantId/keys/new', async (request, reply) => {
     await organizationToChange(request)
     return await orAgain(() => create(request, reply, parts), refusal => createAgain(request, reply, { refusal, parts }))
   })
@@ -40,7 +40,7 @@ export async function keyRoutes (scope: FastifyInstance, parts: DashboardParts):
   scope.post<KeyRequest>('/keys/:keyId/roll', async (request, reply) => await roll(request, reply, parts))
   scope.get<KeyRequest>('/keys/:keyId/revoke', async (request, reply) => await ask(request, reply, { title: 'Revoke key', page: RevokePage }))
   scope.post<KeyRequest>('/keys/:keyId/revoke', async ({ desk, params }, reply) => reply.done(keyPath((await desk.revokeKey(params.keyId)).keyId, 'reach')))
-  scope.post<KeyRequest>('/keys/:keyId/expiry', async (request, reply) => await orAgain(() => expire(request, reply), refusal => showOne(request, reply, { parts, refusal })))
+  scope.post<KeyRequest>('/keys/:keyId', async (request, reply) => await orAgain(() => expire(request, reply), refusal => showOne(request, reply, { parts, refusal })))
   scope.get<KeyRequest>('/keys/:keyId/reach', async (request, reply) => await showReach(request, reply))
 }
 

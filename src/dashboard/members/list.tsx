@@ -116,7 +116,7 @@ function InvitationForm ({ csrf, once, tenantId, email, role = 'viewer', trouble
   return (
     <section id='invite'>
       <h2>{tenantId === undefined ? 'Invite an operator' : 'Invite someone'}</h2>
-      <PostForm action={`${peoplePath(tenantId)}/invitations`} csrf={csrf} once={once}>
+      <PostForm action={peoplePath(tenantId)} csrf={csrf} once={once}>
         <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} hint='You get a link to send to them. It works once, for 7 days.' trouble={trouble} />
         {tenantId === undefined ? <input type='hidden' name='role' value='operator' /> : <RadioField label='Role' name='role' choices={choices} value={role} trouble={trouble} />}
         <Send label='Create invitation' />

@@ -41,7 +41,7 @@ export async function memberRoutes (scope: FastifyInstance, parts: DashboardPart
 interface People { readonly path: string, readonly guard: { readonly onRequest?: typeof onlyOperators } }
 
 function invitationRoute (scope: FastifyInstance, parts: DashboardParts, { path, guard }: People): void {
-  scope.post<PeopleRequest>(`${path}/invitations`, guard, async (request, reply) => {
+  scope.post<PeopleRequest>(path, guard, async (request, reply) => {
     await factsOf(request, request.params.tenantId)
     requireAdmin(request.desk.actor)
     return await orAgain(() => invite(request, reply, parts), refusal => showAll(request, reply, { ...parts, refusal }))

@@ -21,7 +21,7 @@ export function NewOrganizationPage ({ csrf, once, plans, name, plan, trouble }:
     <>
       <Heading title='New organization' />
       <TroubleNotice trouble={trouble} />
-      <PostForm action={`${home}/organizations`} csrf={csrf} once={once}>
+      <PostForm action={`${home}/organizations/new`} csrf={csrf} once={once}>
         <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The customer’s name. You can change it later.' trouble={trouble} />
         <RadioField label='Plan' name='plan' choices={planChoices(plans)} value={plan} trouble={trouble} />
         <Send label='Create organization' cancel={`${home}/organizations`} />

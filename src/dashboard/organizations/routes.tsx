@@ -20,7 +20,7 @@ export async function organizationRoutes (scope: FastifyInstance, parts: Dashboa
   const { plans } = parts
   scope.get<Pick<OrganizationRequest, 'Querystring'>>('/organizations', async (request, reply) => await showAll(request, reply, parts))
   scope.get('/organizations/new', { onRequest: onlyOperators }, async (_, reply) => await reply.page('New organization', <NewOrganizationPage csrf={reply.generateCsrf()} once={newOnce()} plans={plans} />))
-  scope.post('/organizations', async (request, reply) => await orAgain(() => create(request, reply), refusal => createAgain(request, reply, { refusal, parts })))
+  scope.post('/organizations/new', async (request, reply) => await orAgain(() => create(request, reply), refusal => createAgain(request, reply, { refusal, parts })))
   scope.get<OrganizationRequest>('/organizations/:tenantId', async (request, reply) => await showOne(request, reply, { parts }))
   scope.post<OrganizationRequest>('/organizations/:tenantId', async (request, reply) => await orAgain(() => change(request, reply), refusal => showOne(request, reply, { parts, refusal })))
   scope.post<OrganizationRequest>('/organizations/:tenantId/overage', async (request, reply) => await switchOverage(request, reply))

@@ -1,3 +1,5 @@
+import type { FastifyRequest } from 'fastify'
+
 const nowhere = 'http://dashboard.invalid'
 
 /** Where a sign-in leads: the page that was asked for, when it is one of the dashboard's own, and else its beginning. */
@@ -5,4 +7,11 @@ export function nextPath (wanted: string): string {
   if (!URL.canParse(wanted, nowhere)) return '/dashboard'
   const { origin, pathname, search } = new URL(wanted, nowhere)
   return origin === nowhere && pathname.startsWith('/dashboard/') ? pathname + search : '/dashboard'
+}
+
+/** The page on which a form stood, as far as the browser tells. */
+export function pageOfForm ({ headers: { referer = '' } }: FastifyRequest): string | undefined {
+  if (!URL.canParse(referer)) return undefined
+  const { pathname, search } = new URL(referer)
+  return nextPath(pathname + search)
 }
