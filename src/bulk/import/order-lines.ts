@@ -2,7 +2,7 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
 import { end, failedEnd, type Errand } from './errand.js'
 import { ordered, TooDeep, type Together } from './order.js'
-import { mostReferences } from './pace.js'
+import { mostBytes, mostReferences } from './pace.js'
 
 /** Lines of a circle, which go into one transaction. */
 const mostInCircle = 500
@@ -106,11 +106,14 @@ class Places {
 
   /** Why lines of a circle can't be written, which only go together. */
   #troubleWith (lines: Together): string | undefined {
-    const { index } = this.#errand
+    const { index, lineBytes } = this.#errand
     if (lines.length === 1) return undefined
     if (lines.length > mostInCircle) return `The line is part of a reference cycle of more than ${mostInCircle} lines.`
-    const references = lines.reduce((sum, line) => sum + index.targets(line).length, 0)
-    return references > mostReferences ? `The line is part of a reference cycle whose lines together have more than ${mostReferences} references. Split the records.` : undefined
+    const references = sumOf(lines, line => index.targets(line).length)
+    if (references > mostReferences) return `The line is part of a reference cycle whose lines together have more than ${mostReferences} references. Split the records.`
+    // They are in memory together, as one line is.
+    const most = Math.max(lineBytes, mostBytes)
+    return sumOf(lines, line => index.at(line).bytes) > most ? `The line is part of a reference cycle whose lines together have more than ${most} bytes. Send smaller records, or remove some of the references.` : undefined
   }
 
   /** Puts them into the index. */
@@ -120,6 +123,10 @@ class Places {
     fail(this.#errand, this.#failed)
     this.#failed.clear()
   }
+}
+
+function sumOf (lines: Together, count: (line: number) => number): number {
+  return lines.reduce((sum, line) => sum + count(line), 0)
 }
 
 /** @param lines with what each fails with */
