@@ -9,7 +9,7 @@ import { refuseMethodOverride } from './envelope/method-override.js'
 import { envelope } from './envelope/reply.js'
 import { accessLog } from './gateway/access-log.js'
 import { auditAccesses, type AuditAccessesOptions } from './gateway/audit-accesses.js'
-import { boundBodyTime } from './gateway/body-time.js'
+import { boundBodyTime, drainAfterAnswer } from './gateway/body-time.js'
 import { countUsage, type CountUsage } from './gateway/count-usage.js'
 import { health, type HealthOptions } from './gateway/health.js'
 import { requireOneHost } from './gateway/host.js'
@@ -107,6 +107,7 @@ async function firstSteps (options: ServerParts & MeasureRequestsOptions & Trace
   await app.register(identity, { now: options.now })
   await app.register(accepts)
   app.addHook('onRequest', async request => boundBodyTime(request))
+  app.addHook('onRequest', async (request, reply) => drainAfterAnswer(request, reply))
   app.addHook('onRequest', async request => requireOneHost(request))
   app.addHook('onRequest', async request => refuseMethodOverride(request))
   app.addHook('onRequest', async request => { if (request.is404 && paths.isOpen(request)) paths.refuse(request) })

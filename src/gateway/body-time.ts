@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type {} from '../envelope/body.js'
 
 /** How long a client may take to send the body of a request, in milliseconds. */
@@ -9,12 +9,33 @@ const longestMs = 60_000
  * take any time as long as it keeps coming.
  */
 export function boundBodyTime ({ raw, routeOptions }: FastifyRequest, ms = longestMs): void {
-  const hasBody = raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length'] ?? 0) > 0
-  if (!hasBody || routeOptions.config.isStreamed === true) return
+  if (!hasBody(raw) || routeOptions.config.isStreamed === true) return
   const timer = setTimeout(() => {
     const late = Object.assign(new Error('the request body did not arrive in time'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
     const { server } = raw.socket as typeof raw.socket & { readonly server?: NodeJS.EventEmitter }
     if (server?.emit('clientError', late, raw.socket) !== true) raw.destroy()
   }, ms).unref()
   raw.once('close', () => clearTimeout(timer))
+}
+
+/** How long after the answer the rest of a body is read, in milliseconds. */
+const lingeringMs = 10_000
+
+/**
+ * Reads what a client still sends after its answer, and drops it: a client that sends everything before it reads gets to the answer
+ * (RFC 9112, section 9.6), and the end of a connection is only noticed while it is read. What has not ended after a while is cut off.
+ */
+export function drainAfterAnswer ({ raw }: FastifyRequest, { raw: answer }: FastifyReply, ms = lingeringMs): void {
+  if (!hasBody(raw)) return
+  const { socket } = raw
+  answer.once('finish', () => {
+    if (raw.readableEnded) return
+    const timer = setTimeout(() => socket.destroy(), ms).unref()
+    // A listener, so that it flows even if who read before lets go of it only later.
+    raw.once('end', () => clearTimeout(timer)).on('data', () => {}).resume()
+  })
+}
+
+function hasBody ({ headers }: FastifyRequest['raw']): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }

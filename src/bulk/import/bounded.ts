@@ -1,5 +1,5 @@
 import { createGunzip } from 'node:zlib'
-import { pipeline, type Readable } from 'node:stream'
+import { pipeline } from 'node:stream'
 import { Failure } from '../../envelope/failures.js'
 
 /** How much larger than what came compressed content may be, beyond the first bytes: text of records is 5 to 30 times as large. */
@@ -10,22 +10,44 @@ const freeBytes = 16 * 1024 * 1024
  * A stream as it was before its content encoding, in pieces; of a small one that would become a large one no more than was free.
  * @throws {Failure} UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST
  */
-export async function * inflated (stream: Readable, encoding = 'identity'): AsyncGenerator<Buffer> {
+export async function * inflated (chunks: AsyncIterable<Buffer>, encoding = 'identity'): AsyncGenerator<Buffer> {
   const name = encoding.trim().toLowerCase()
-  if (name === 'identity' || name === '') return yield * stream as AsyncIterable<Buffer>
+  if (name === 'identity' || name === '') return yield * chunks
   if (name !== 'gzip' && name !== 'x-gzip') throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the lines uncompressed or with Content-Encoding: gzip.' })
   let sent = 0
-  let received = 0
-  stream.on('data', (chunk: Buffer) => { received += chunk.length })
-  const plain = pipeline(stream, createGunzip(), () => {})
+  const received = new Received(chunks)
+  const plain = pipeline(received, createGunzip(), () => {})
   try {
     for await (const chunk of plain as AsyncIterable<Buffer>) {
       sent += chunk.length
-      if (sent > freeBytes + received * mostTimes) throw new Failure('PAYLOAD_TOO_LARGE', { message: 'The decompressed content is too large. Send it uncompressed.' })
+      if (sent > freeBytes + received.bytes * mostTimes) throw new Failure('PAYLOAD_TOO_LARGE', { message: 'The decompressed content is too large. Send it uncompressed.' })
       yield chunk
     }
   } catch (error) {
-    if (/^Z_|^ERR_/.test((error as NodeJS.ErrnoException).code ?? '') && !stream.errored) throw new Failure('BAD_REQUEST', { message: 'The content is not complete gzip data.' })
+    if (/^Z_|^ERR_/.test((error as NodeJS.ErrnoException).code ?? '') && !received.hasFailed) throw new Failure('BAD_REQUEST', { message: 'The content is not complete gzip data.' })
     throw error
+  }
+}
+
+/** The same chunks, of which it is known how many bytes they had so far, and whether whoever sends them failed. */
+class Received implements AsyncIterable<Buffer> {
+  readonly #chunks: AsyncIterable<Buffer>
+  bytes = 0
+  hasFailed = false
+
+  constructor (chunks: AsyncIterable<Buffer>) {
+    this.#chunks = chunks
+  }
+
+  async * [Symbol.asyncIterator] (): AsyncGenerator<Buffer> {
+    try {
+      for await (const chunk of this.#chunks) {
+        this.bytes += chunk.length
+        yield chunk
+      }
+    } catch (error) {
+      this.hasFailed = true
+      throw error
+    }
   }
 }

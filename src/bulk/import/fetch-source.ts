@@ -1,5 +1,4 @@
 import { lookup } from 'node:dns/promises'
-import type { Readable } from 'node:stream'
 import { Agent } from 'undici'
 import { Failure } from '../../envelope/failures.js'
 import { inflated } from './bounded.js'
@@ -52,7 +51,7 @@ export async function * fetched (text: string, rules: SourceRules, leaving: Abor
     const { statusCode, headers, body } = await agent.request({ origin: url.origin, path: url.pathname + url.search, method: 'GET', headers: { accept: 'application/fhir+ndjson, application/x-ndjson, application/ndjson;q=0.9, */*;q=0.1', 'accept-encoding': 'gzip, identity' }, signal })
     demandContent(statusCode)
     let size = 0
-    for await (const chunk of inflated(body as unknown as Readable, String(headers['content-encoding'] ?? 'identity'))) {
+    for await (const chunk of inflated(body as AsyncIterable<Buffer>, String(headers['content-encoding'] ?? 'identity'))) {
       size += chunk.length
       if (size > sourceBytes) throw new SourceRefused('it is too large')
       yield chunk

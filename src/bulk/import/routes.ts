@@ -16,7 +16,8 @@ interface ImportRouteOptions extends StartOptions {
 /** `POST /v1/bulk/import`: NDJSON as it is, of any size, or in JSON as a text or by the URLs of sources. */
 export async function importRoute (scope: FastifyInstance, options: ImportRouteOptions): Promise<void> {
   scope.addContentTypeParser([...ndjsonTypes], (request: FastifyRequest, stream: Readable, done: (error: null, body: AsyncIterable<Buffer>) => void) => {
-    done(null, inflated(stream, request.headers['content-encoding']))
+    // An upload that is refused in its middle stays open: the rest is read after the answer.
+    done(null, inflated({ [Symbol.asyncIterator]: () => stream.iterator({ destroyOnReturn: false }) }, request.headers['content-encoding']))
   })
   scope.post('/bulk/import', { bodyLimit: options.bodyBytes, config: { isStreamed: true, bodyTypes: [...ndjsonTypes, ...plainTypes] } }, async (request, reply) => {
     const job = await startImport(options, request.caller, isLines(request.body) ? streamed(request, request.body) : inJson(request, options))
