@@ -121,13 +121,19 @@ export class JobStore implements Jobs {
   async expired (storeId: string): Promise<readonly string[]> {
     await this.#db.deleteFrom('jobs').where('expiresAt', '<', this.#at(-unsweptMs)).execute()
     const rows = await this.#db.selectFrom('jobs').select('id').where('storeId', '=', storeId)
-      .where('expiresAt', '<=', this.#at()).where(eb => eb.or([eb('leasedUntil', 'is', null), eb('leasedUntil', '<=', this.#at())]))
+      .where('expiresAt', '<=', this.#at()).where(isFreeAt(this.#at()))
       .orderBy('expiresAt').limit(idsAtOnce).execute()
     return rows.map(({ id }) => id)
   }
 
   async existing (ids: readonly string[]): Promise<readonly string[]> {
     const rows = await Promise.all(parts(ids).map(part => this.#db.selectFrom('jobs').select('id').where('id', 'in', part).execute()))
+    return rows.flat().map(({ id }) => id)
+  }
+
+  async abandoned (ids: readonly string[]): Promise<readonly string[]> {
+    const rows = await Promise.all(parts(ids).map(part => this.#db.selectFrom('jobs').select('id').where('id', 'in', part)
+      .where('status', 'in', ['failed', 'cancelled']).where(isFreeAt(this.#at())).execute()))
     return rows.flat().map(({ id }) => id)
   }
 
@@ -153,7 +159,7 @@ export class JobStore implements Jobs {
     const now = this.#at()
     return db.selectFrom('jobs').selectAll()
       .where('status', 'in', ['pending', 'processing']).where('storeId', '=', storeId)
-      .where(eb => eb.or([eb('leasedUntil', 'is', null), eb('leasedUntil', '<=', now)]))
+      .where(isFreeAt(now))
       .where('notBefore', '<=', now).where('expiresAt', '>', now)
       // A cancelled job counts until its worker has left it.
       .where(({ selectFrom }) => selectFrom('jobs as held').select(eb => eb.fn.countAll<number>().as('count'))
@@ -210,6 +216,9 @@ export class JobStore implements Jobs {
 async function takeTurn (trx: Kysely<Tables>): Promise<void> {
   await trx.updateTable('jobTurn').set(eb => ({ claims: eb('claims', '+', 1) })).execute()
 }
+
+/** Whether nobody works on a job. */
+const isFreeAt = (time: string) => (eb: ExpressionBuilder<Tables, 'jobs'>) => eb.or([eb('leasedUntil', 'is', null), eb('leasedUntil', '<=', time)])
 
 const countUnfinished = ({ fn }: ExpressionBuilder<Tables, 'jobs'>) => fn.countAll().filterWhere('completedAt', 'is', null).as('unfinished')
 

@@ -187,6 +187,8 @@ export interface Jobs {
   expired: (storeId: string) => Promise<readonly string[]>
   /** Those of the ids that are jobs. Files of any other id are orphaned. */
   existing: (ids: readonly string[]) => Promise<readonly string[]>
+  /** Those of the ids that are jobs which failed or were cancelled, and that nobody works on any more. */
+  abandoned: (ids: readonly string[]) => Promise<readonly string[]>
   forget: (ids: readonly string[]) => Promise<void>
   /** The secret from which the ids of an organization's imported records are derived: 32 bytes in base64. Created on first use, and never changed. */
   identityKey: (scope: JobScope) => Promise<string>

@@ -123,6 +123,7 @@ export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
   release: { asked: Type.Union([given([lease]), given([lease, Type.Object({ afterMs: milliseconds }, closed)])]), answered: none },
   expired: { asked: given([id]), answered: answer(ids) },
   existing: { asked: given([ids]), answered: answer(ids) },
+  abandoned: { asked: given([ids]), answered: answer(ids) },
   forget: { asked: given([ids]), answered: none },
   identityKey: { asked: given([scope]), answered: answer(secret) }
 }

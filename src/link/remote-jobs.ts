@@ -36,6 +36,7 @@ export function remoteJobs (post: (path: string, content: object) => Promise<str
     release: call('release'),
     expired: call('expired'),
     existing: call('existing'),
+    abandoned: call('abandoned'),
     forget: call('forget'),
     identityKey: scope => call('identityKey')(alone(scope))
   }

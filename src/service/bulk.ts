@@ -115,6 +115,7 @@ function telling (jobs: Jobs, told: Told, deleteUnbegun: (job: Job) => Promise<v
     release: (lease, trouble) => jobs.release(lease, trouble),
     expired: storeId => jobs.expired(storeId),
     existing: ids => jobs.existing(ids),
+    abandoned: ids => jobs.abandoned(ids),
     forget: ids => jobs.forget(ids),
     identityKey: scope => jobs.identityKey(scope)
   }

@@ -27,7 +27,7 @@ async function place (t: Test) {
     await writer.close()
     return await store.jobs.create({ owner, request: exportRequest, ...made })
   }
-  const sweep = (jobs: Pick<Jobs, 'expired' | 'existing' | 'forget'> = store.jobs) => {
+  const sweep = (jobs: Pick<Jobs, 'expired' | 'existing' | 'abandoned' | 'forget'> = store.jobs) => {
     const sweeper = new Sweeper({ jobs, spool, now: () => new Date(), log, everyMs: 20 })
     t.teardown(() => sweeper.close())
   }
@@ -68,6 +68,7 @@ t.test('while jobs can\'t be asked for nothing is deleted, which is said once', 
   let asked = 0
   sweep({
     expired: storeId => jobs.expired(storeId),
+    abandoned: ids => jobs.abandoned(ids),
     forget: ids => jobs.forget(ids),
     existing: async ids => {
       if (++asked < 4) throw new Error('not now')

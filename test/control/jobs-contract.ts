@@ -284,6 +284,23 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
     t.strictSame(await jobs.expired('store-1'), [unfinished.id])
   })
 
+  await t.test('a job that failed or was cancelled is known as abandoned once nobody works on it', async t => {
+    const { jobs, clock } = await place(t)
+    const [failed, cancelled, lost, completed, going] = [await jobs.create(draftOf()), await jobs.create(draftOf()), await jobs.create(draftOf()), await jobs.create(draftOf()), await jobs.create(draftOf())]
+    const abandoned = async () => (await jobs.abandoned([failed, cancelled, lost, completed, going].map(({ id }) => id))).toSorted()
+    const leases = new Map<string, Claimed['lease']>()
+    for (let claimed; (claimed = await jobs.claim(worker)) !== undefined;) leases.set(claimed.job.id, claimed.lease)
+    await jobs.save(leases.get(failed.id)!, { end: { status: 'failed', failure: { code: 'BAD_REQUEST', message: 'No.' } } }, 30_000)
+    await jobs.save(leases.get(completed.id)!, { end: { status: 'completed' } }, 30_000)
+    for (const { id } of [cancelled, lost]) await jobs.cancel(id, owner)
+    t.strictSame(await abandoned(), [failed.id], 'others are worked on')
+    await jobs.release(leases.get(cancelled.id)!)
+    t.strictSame(await abandoned(), [failed.id, cancelled.id].toSorted())
+    clock.ms += worker.leaseMs
+    t.strictSame(await abandoned(), [failed.id, cancelled.id, lost.id].toSorted(), 'whoever had it is gone')
+    t.strictSame(await jobs.abandoned(['job-x']), [])
+  })
+
   await t.test('what no gateway comes to delete is forgotten in the end, with the key of its files', async t => {
     const { jobs, clock } = await place(t)
     const { id } = await jobs.create(draftOf({ storeId: 'store-gone' }))

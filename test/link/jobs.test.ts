@@ -51,7 +51,7 @@ t.test('what is no question is refused, and no value is repeated', async t => {
     ['list', [scope, { count: 0 }]], ['list', [scope, { count: 102 }]], ['list', [scope, { count: 1, before: { id: 'job-a', createdAt: 'sneaky' } }]],
     ['claim', [{ gateway: 'one', storeId: 'store', perTenant: 0, leaseMs: 1 }]], ['claim', [{ gateway: 'one', storeId: 'store', perTenant: 1, leaseMs: 1e12 }]],
     ['save', [lease, {}]], ['save', [lease, { end: { status: 'cancelled' } }, 1]], ['save', [lease, { end: { status: 'failed' } }, 1]], ['save', [lease, { owner: 'sneaky' }, 1]], ['save', [lease, { progress: { processed: -1, failed: 0 } }, 1]],
-    ['release', []], ['release', [lease, { afterMs: '1' }]], ['expired', []], ['forget', ['job-a']], ['existing', [[1]]], ['identityKey', [{}]]
+    ['release', []], ['release', [lease, { afterMs: '1' }]], ['expired', []], ['forget', ['job-a']], ['existing', [[1]]], ['abandoned', [[1]]], ['identityKey', [{}]]
   ]
   for (const [name, payload] of bad) {
     const answer = await ask(name, payload)
@@ -66,7 +66,7 @@ t.test('what is no question is refused, and no value is repeated', async t => {
 const questions: Array<(jobs: Jobs) => Promise<unknown>> = [
   jobs => jobs.create(draftOf()), jobs => jobs.find('job-a', scope), jobs => jobs.list(scope, { count: 1 }), jobs => jobs.cancel('job-a', scope), jobs => jobs.discard('job-a', scope),
   jobs => jobs.claim({ gateway: 'one', storeId: 'store', perTenant: 1, leaseMs: 1 }), jobs => jobs.save({ jobId: 'job-a', number: 1 }, {}, 1),
-  jobs => jobs.release({ jobId: 'job-a', number: 1 }), jobs => jobs.expired('store'), jobs => jobs.existing([]), jobs => jobs.forget([]), jobs => jobs.identityKey(scope)
+  jobs => jobs.release({ jobId: 'job-a', number: 1 }), jobs => jobs.expired('store'), jobs => jobs.existing([]), jobs => jobs.abandoned([]), jobs => jobs.forget([]), jobs => jobs.identityKey(scope)
 ]
 
 t.test('a control plane that can\'t be reached, or answers what is no answer, is a 503 that a client may read, with nothing of what was sent', async t => {

@@ -93,17 +93,30 @@ export class Spool {
 
   /** Deletes the files of a job but those whose names begin so. */
   async deleteBut (id: string, kept: string): Promise<void> {
-    const folder = this.#folder(id)
-    for (const name of await readdir(folder).catch(() => [])) {
-      if (!name.startsWith(kept) && !name.startsWith('.')) await rm(join(folder, name), { force: true })
-    }
+    for (const name of await this.#namesBut(id, kept)) await rm(join(this.#folder(id), name), { force: true })
+  }
+
+  /** The jobs that have files here beside those whose names begin so. */
+  async withMoreThan (kept: string): Promise<readonly string[]> {
+    const ids = await this.#ids()
+    const names = await Promise.all(ids.map(id => this.#namesBut(id, kept)))
+    return ids.filter((_, i) => names[i]!.length > 0)
   }
 
   /** The jobs that have a folder here in which nothing came or went since a time. */
   async unchangedSince (time: Date): Promise<readonly string[]> {
-    const ids = (await readdir(this.#options.directory)).filter(isJobId)
+    const ids = await this.#ids()
     const changes = await Promise.all(ids.map(id => lastChange(this.#folder(id))))
     return ids.filter((_, i) => changes[i]! < time.getTime())
+  }
+
+  async #ids (): Promise<readonly string[]> {
+    return (await readdir(this.#options.directory)).filter(isJobId)
+  }
+
+  async #namesBut (id: string, kept: string): Promise<readonly string[]> {
+    const names = await readdir(this.#folder(id)).catch(() => [])
+    return names.filter(name => !name.startsWith(kept) && !name.startsWith('.'))
   }
 
   async #requireRoom (folder: string): Promise<void> {

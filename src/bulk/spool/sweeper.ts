@@ -1,12 +1,13 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Jobs } from '../../jobs/job.js'
 import { Loop } from '../../loop.js'
+import { keptName } from '../given-up.js'
 import type { Spool } from './files.js'
 
 /** What a sweeper joins together; `now` is the wall clock, as that of the disk. */
 interface SweeperParts {
-  readonly jobs: Pick<Jobs, 'expired' | 'existing' | 'forget'>
-  readonly spool: Pick<Spool, 'storeId' | 'delete' | 'unchangedSince'>
+  readonly jobs: Pick<Jobs, 'expired' | 'existing' | 'abandoned' | 'forget'>
+  readonly spool: Pick<Spool, 'storeId' | 'delete' | 'deleteBut' | 'unchangedSince' | 'withMoreThan'>
   readonly now: () => Date
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
   readonly everyMs?: number
@@ -15,7 +16,10 @@ interface SweeperParts {
 /** A folder is made before its job is, and an upload in between may take long. */
 const orphanMs = 24 * 3_600_000
 
-/** Deletes the files of jobs whose time has come, and what belongs to no job, until it is closed. */
+/** Jobs that are asked for at a time. */
+const askedAtOnce = 1_000
+
+/** Deletes the files of jobs whose time has come, what nobody needs of jobs that failed or were cancelled, and what belongs to no job, until it is closed. */
 export class Sweeper {
   readonly #parts: Required<SweeperParts>
   readonly #loop: Loop
@@ -36,6 +40,8 @@ export class Sweeper {
     try {
       await this.#sweepExpired()
       await this.#sweepOrphans()
+      // Last, since an older control plane can't tell which they are.
+      await this.#sweepAbandoned()
       this.#isFailing = false
     } catch (error) {
       if (!this.#isFailing) log.warn({ err: error }, 'files of old bulk jobs cannot be deleted at the moment')
@@ -61,5 +67,14 @@ export class Sweeper {
     const orphans = quiet.filter(id => !known.has(id))
     for (const id of orphans) await spool.delete(id)
     if (orphans.length > 0) log.info({ folders: orphans.length }, 'files that belong to no bulk job were deleted')
+  }
+
+  /** Whoever leaves a job deletes this by itself; but one may be cancelled while nobody works on it, or fail with the process. */
+  async #sweepAbandoned (): Promise<void> {
+    const { jobs, spool } = this.#parts
+    const ids = await spool.withMoreThan(keptName)
+    for (let at = 0; at < ids.length; at += askedAtOnce) {
+      for (const id of await jobs.abandoned(ids.slice(at, at + askedAtOnce))) await spool.deleteBut(id, keptName)
+    }
   }
 }
