@@ -110,10 +110,15 @@ const given = (things: readonly TSchema[]): TSchema =>
 const answer = (schema: TSchema): TSchema => Type.Object({ answer: schema }, closed)
 const answerIfAny = (schema: TSchema): TSchema => Type.Object({ answer: Type.Optional(schema) }, closed)
 
+/** The reason for no job: the organization has too many unfinished ones. */
+export const tooMany = 'too many unfinished jobs'
+
+/** The query of gateways that understand a reason. Older gateways don't send it and get neither job nor reason; older control planes ignore it and send neither. */
+export const withReasons = 'reasons=true'
+
 /** Every call that gateways make to {@link Jobs}, by name. */
 export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
-  // No answer means that the organization has too many unfinished jobs.
-  create: { asked: given([draft]), answered: answerIfAny(job) },
+  create: { asked: given([draft]), answered: Type.Union([answerIfAny(job), Type.Object({ refused: Type.Literal(tooMany) }, closed)]) },
   find: { asked: given([id, scope]), answered: answerIfAny(job) },
   list: { asked: given([scope, part]), answered: answer(page) },
   cancel: { asked: given([id, scope]), answered: answerIfAny(job) },

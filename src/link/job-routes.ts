@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify'
+import { queryOf } from '../envelope/query.js'
 import type { Jobs } from '../jobs/job.js'
 import { isTooManyUnfinished } from '../jobs/unfinished-jobs.js'
 import { plainNumbers } from '../json.js'
-import { jobCalls, jobQuestionBytes } from './job-messages.js'
+import { jobCalls, jobQuestionBytes, tooMany, withReasons } from './job-messages.js'
 
 /** The calls of gateways to the jobs: one route per call. The body has the arguments. */
 export function jobRoutes (scope: FastifyInstance, jobs: Jobs): void {
@@ -10,11 +11,18 @@ export function jobRoutes (scope: FastifyInstance, jobs: Jobs): void {
     const ask = (given: unknown[]): Promise<unknown> => (jobs[name] as (...given: unknown[]) => Promise<unknown>).apply(jobs, given)
     // Gateways call about once a second.
     const options = { schema: { body: jobCalls[name].asked }, bodyLimit: jobQuestionBytes, logLevel: 'warn' } as const
-    scope.post<{ Body: unknown[] }>(`/jobs/${name}`, options, async ({ body }) => ({ answer: await ask(plainNumbers(body)).catch(noneIfTooMany) }))
+    scope.post<{ Body: unknown[] }>(`/jobs/${name}`, options, async ({ body, raw }) => {
+      try {
+        return { answer: await ask(plainNumbers(body)) }
+      } catch (error) {
+        return refusal(error, queryOf(raw.url) === withReasons)
+      }
+    })
   }
 }
 
-/** Answers "too many jobs" with no job, since a gateway takes any failure to mean that the control plane can't be reached. */
-function noneIfTooMany (error: unknown): undefined {
+/** The answer that no job was made. @throws every other failure, since gateways take any failure to mean that the control plane can't be reached */
+function refusal (error: unknown, takesReasons: boolean): object {
   if (!isTooManyUnfinished(error)) throw error
+  return takesReasons ? { refused: tooMany } : {}
 }

@@ -2,7 +2,7 @@ import { Failure } from '../envelope/failures.js'
 import { ownerOf, type Job, type Jobs, type JobScope } from '../jobs/job.js'
 import { tooManyUnfinished } from '../jobs/unfinished-jobs.js'
 import { LinkFailed } from './failed.js'
-import { isJobAnswer, type JobAnswer } from './job-messages.js'
+import { isJobAnswer, withReasons, type JobAnswer } from './job-messages.js'
 import { notUnderstood } from './messages.js'
 
 const retryAfterSeconds = 5
@@ -12,9 +12,9 @@ const retryAfterSeconds = 5
  * text. Any error is thrown as a Failure that a client of the gateway may see.
  */
 export function remoteJobs (post: (path: string, content: object) => Promise<string>): Jobs {
-  const call = (name: keyof Jobs) => async (...given: readonly unknown[]): Promise<any> => {
+  const call = (name: keyof Jobs, query = '') => async (...given: readonly unknown[]): Promise<any> => {
     try {
-      const read: unknown = JSON.parse(await post(`/jobs/${name}`, given))
+      const read: unknown = JSON.parse(await post(`/jobs/${name}${query}`, given))
       if (isJobAnswer[name](read)) return (read as JobAnswer).answer
     } catch (error) {
       throw unreachable(error)
@@ -23,7 +23,8 @@ export function remoteJobs (post: (path: string, content: object) => Promise<str
   }
   return {
     create: async draft => {
-      const job: Job | undefined = await call('create')({ ...draft, owner: ownerOf(draft.owner) })
+      const job: Job | undefined = await call('create', `?${withReasons}`)({ ...draft, owner: ownerOf(draft.owner) })
+      // There is one reason alone, which an older control plane does not give.
       if (job === undefined) throw tooManyUnfinished()
       return job
     },
