@@ -69,7 +69,7 @@ export class Spool {
     const folder = this.#folder(id)
     const key = Buffer.from(fileKey, 'base64')
     const mark = owner && ownerMark(owner)
-    const take = async (bytes: number, fileBytes: number): Promise<void> => { if (mark !== undefined) await this.#holdings.take(mark, bytes, fileBytes) }
+    const take = async (bytes: number, fileBytes: number): Promise<void> => { if (mark !== undefined) await this.#holdings.take({ id, mark }, bytes, fileBytes) }
     const requireRoom = async (): Promise<void> => {
       await inTrouble(() => take(0, 0))
       await inTrouble(() => this.#requireRoom(folder))
@@ -89,6 +89,7 @@ export class Spool {
   /** Deletes all files of a job, be there any or none. */
   async delete (id: string): Promise<void> {
     await rm(this.#folder(id), { recursive: true, force: true, maxRetries: 3 })
+    this.#holdings.forget(id)
   }
 
   /** Deletes the files of a job but those whose names begin so. */

@@ -17,6 +17,35 @@ const keptMs = 1_000
 /** In any case for so many times what it took: many folders cost no more than few. */
 const keptTimes = 20
 
+/** The folder of a job, and the mark of whose it is. */
+interface OwnedFolder { readonly id: string, readonly mark: string }
+
+/** Bytes in folders, summed up by owner. */
+class Tally {
+  readonly #folders = new Map<string, OwnedFolder & { readonly bytes: number }>()
+  readonly #sums = new Map<string, number>()
+
+  add ({ id, mark }: OwnedFolder, bytes: number): void {
+    this.#folders.set(id, { id, mark, bytes: (this.#folders.get(id)?.bytes ?? 0) + bytes })
+    this.#sums.set(mark, this.of(mark) + bytes)
+  }
+
+  addAll (other: Tally): void {
+    for (const folder of other.#folders.values()) this.add(folder, folder.bytes)
+  }
+
+  drop (id: string): void {
+    const folder = this.#folders.get(id)
+    if (folder === undefined) return
+    this.#folders.delete(id)
+    this.#sums.set(folder.mark, this.of(folder.mark) - folder.bytes)
+  }
+
+  of (mark: string): number {
+    return this.#sums.get(mark) ?? 0
+  }
+}
+
 /**
  * What the files of each organization take up in a spool, live and test apart, whatever became of their jobs. The disk itself is
  * asked, so that all count that is on it: uploads that have no job yet, databases, and what other gateways write to the same directory.
@@ -24,9 +53,11 @@ const keptTimes = 20
 export class Holdings {
   readonly #directory: string
   readonly #most: number
-  #found: ReadonlyMap<string, number> = new Map()
+  #found = new Tally()
   /** Since that was begun. */
-  #written = new Map<string, number>()
+  #written = new Tally()
+  /** Folders that were deleted since. */
+  #deleted = new Set<string>()
   #last = { endedAt: -Infinity, tookMs: 0 }
   #looking: Promise<void> | undefined
 
@@ -48,14 +79,21 @@ export class Holdings {
   }
 
   /** The same, and counts it as written. `fileBytes` is how large the file becomes by it. */
-  async take (mark: string, bytes: number, fileBytes: number): Promise<void> {
+  async take (folder: OwnedFolder, bytes: number, fileBytes: number): Promise<void> {
     if (fileBytes > this.#most) throw tooLarge(this.#most)
-    await this.require(mark, bytes)
-    this.#written.set(mark, (this.#written.get(mark) ?? 0) + bytes)
+    await this.require(folder.mark, bytes)
+    this.#written.add(folder, bytes)
+  }
+
+  /** Counts a folder no more, at once: it was deleted. */
+  forget (id: string): void {
+    this.#found.drop(id)
+    this.#written.drop(id)
+    this.#deleted.add(id)
   }
 
   #heldBy (mark: string): number {
-    return (this.#found.get(mark) ?? 0) + (this.#written.get(mark) ?? 0)
+    return this.#found.of(mark) + this.#written.of(mark)
   }
 
   /** Has a look that is no older than it may be; those who ask meanwhile wait for the same. */
@@ -69,29 +107,30 @@ export class Holdings {
   async #lookNow (): Promise<void> {
     const begunAt = performance.now()
     // What is written meanwhile may be found too: it counts twice until the next look rather than not at all.
-    const written = new Map<string, number>()
     const before = this.#written
-    this.#written = written
+    this.#written = new Tally()
+    this.#deleted = new Set()
     try {
       this.#found = await heldIn(this.#directory)
     } catch (error) {
-      for (const [mark, bytes] of before) written.set(mark, (written.get(mark) ?? 0) + bytes)
+      this.#written.addAll(before)
       throw error
     }
+    for (const id of this.#deleted) this.#found.drop(id)
     const endedAt = performance.now()
     this.#last = { endedAt, tookMs: endedAt - begunAt }
   }
 }
 
-async function heldIn (directory: string): Promise<ReadonlyMap<string, number>> {
-  const held = new Map<string, number>()
+async function heldIn (directory: string): Promise<Tally> {
+  const held = new Tally()
   // One after the other: nobody else's files wait for this.
   for (const id of (await readdir(directory)).filter(isJobId)) {
     const names = await namesIn(join(directory, id))
     const mark = names.find(name => name.startsWith('.of-'))
     if (mark === undefined) continue
     const sizes = await Promise.all(names.map(name => sizeOf(join(directory, id, name))))
-    held.set(mark, sizes.reduce((sum, size) => sum + size, held.get(mark) ?? 0))
+    held.add({ id, mark }, sizes.reduce((sum, size) => sum + size, 0))
   }
   return held
 }
