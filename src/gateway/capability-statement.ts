@@ -1,10 +1,17 @@
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { referenceParameters } from '../mappings/r4/search-parameters.js'
 import { referrersTo } from '../mappings/relations.js'
-import { fhirRest, filled, type HasOperation } from '../passthrough/statement.js'
+import { fhirRest, filled, importOperation, type HasOperation } from '../passthrough/statement.js'
 
-/** What the statement says besides the resources; `date` is when this process came to offer them. */
-interface StatementFacts { readonly version: string, readonly url: string, readonly date: Date }
+/** What the statement says besides the resources. */
+interface StatementFacts {
+  readonly version: string
+  readonly url: string
+  /** When this process came to offer them. */
+  readonly date: Date
+  /** Whether there is any host from which imports may fetch files. */
+  readonly fetchesImports: boolean
+}
 
 /** Two views of what a client can do here with FHIR R4 records: http://hl7.org/fhir/R4/capabilitystatement.html */
 interface Statements {
@@ -21,6 +28,8 @@ export function capabilityStatements (mappings: readonly Mapping[], facts: State
     security: { description: 'A secret key in the x-api-key header' },
     resource: mappings.map(mapping => resourceOf(mapping, mappings))
   })
+  const fhirBase = `${facts.url}/v1/fhir`
+  const raw = (hasOperation: HasOperation) => fhirRest(hasOperation, facts.fetchesImports ? [importOperation(fhirBase)] : [])
   const about = 'Clinical records of the organization that owns the key'
   return {
     whole: hasOperation => ({
@@ -28,14 +37,14 @@ export function capabilityStatements (mappings: readonly Mapping[], facts: State
       implementation: { description: `${about}: simple JSON below /v1, and raw FHIR below /v1/fhir`, url: `${facts.url}/v1` },
       format: ['application/json', 'application/fhir+json'],
       patchFormat: ['application/json-patch+json', 'application/merge-patch+json'],
-      rest: [simple(), fhirRest(hasOperation)]
+      rest: [simple(), raw(hasOperation)]
     }),
     fhir: hasOperation => ({
       ...headOf(facts),
-      implementation: { description: about, url: `${facts.url}/v1/fhir` },
+      implementation: { description: about, url: fhirBase },
       format: ['application/fhir+json', 'json'],
       patchFormat: ['application/json-patch+json'],
-      rest: [fhirRest(hasOperation)]
+      rest: [raw(hasOperation)]
     })
   }
 }

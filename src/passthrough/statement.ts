@@ -80,14 +80,30 @@ const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://localho
 
 const offeredAmong = (samples: Readonly<Record<string, Sample>>): string[] => Object.keys(samples).filter(name => isOffered(samples[name]!))
 
-/** The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html. What datastores are asked for is stated where they have it. */
-export function fhirRest (hasOperation: HasOperation): unknown {
+/** An operation as the statement names it. */
+interface StatedOperation { readonly name: string, readonly definition: string, readonly documentation?: string }
+
+/** `$import` below a base of raw FHIR. No specification defines it, so each server names a definition of its own. */
+export function importOperation (fhirBase: string): StatedOperation {
+  return {
+    name: 'import',
+    definition: `${fhirBase}/OperationDefinition/import`,
+    documentation: 'Imports NDJSON files as a job, with Prefer: respond-async. The Parameters are those of HAPI\'s $import: inputFormat, and input with type and url. The files are fetched over https, from hosts that the operator allowed.'
+  }
+}
+
+/**
+ * The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html. What datastores are asked for is
+ * stated where they have it.
+ * @param more operations on the system that this gateway is configured for
+ */
+export function fhirRest (hasOperation: HasOperation, more: readonly StatedOperation[]): unknown {
   return {
     mode: 'server',
     documentation: 'Raw FHIR R4. Every record has the tag of the organization that owns the key. Records of other organizations are not found, and a reference must point to an existing record of the same organization.',
     security: { description: 'A secret key in the x-api-key header' },
     resource: [...resourceTypes].map(type => resourceOf(type, hasOperation)).filter(resource => resource !== undefined),
-    ...filled({ interaction: offeredAmong(onSystem).map(code => ({ code })), operation: offeredAmong(bulkOnSystem).map(name => ({ name, definition: bulkDefinition(name) })) }),
+    ...filled({ interaction: offeredAmong(onSystem).map(code => ({ code })), operation: [...offeredAmong(bulkOnSystem).map(name => ({ name, definition: bulkDefinition(name) })), ...more] }),
     compartment: compartments.map(holder => `http://hl7.org/fhir/CompartmentDefinition/${holder.toLowerCase()}`),
     searchParam: commonParameterNames.map(name => ({ ...searchParameterOf('Resource', name), ...Object.hasOwn(aboutCommon, name) && { documentation: aboutCommon[name] } }))
   }

@@ -89,7 +89,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
 
 /** What the gateway tells of itself. */
 function documents (config: Config, { version, now, shared }: Pick<ServiceParts, 'version' | 'now'> & Pick<OpenDatastores, 'shared'>): Pick<GatewayOptions, 'capabilityStatement' | 'fhirStatement' | 'operations' | 'document'> {
-  const { whole, fhir } = capabilityStatements(mappings, { version, url: ownUrl(config), date: now() })
+  const { whole, fhir } = capabilityStatements(mappings, { version, url: ownUrl(config), date: now(), fetchesImports: config.bulk.importHosts.length > 0 })
   return { capabilityStatement: whole, fhirStatement: fhir, operations: offeredOperations(shared, now), document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }) }
 }
 
