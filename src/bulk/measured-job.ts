@@ -5,7 +5,7 @@ import { FinalFailure, type DoJob } from './work.js'
 
 type Told = Pick<Measurements, 'workEnded' | 'recordsDone'>
 
-/** The same work, of which it is told how it ended and how many records were done; each is told once, also where the work is taken up again. */
+/** The same work with metrics of its outcome and its records. A record is counted once, also if another run takes the work up again. */
 export function measuredJob (kind: JobKind, doJob: DoJob, { workEnded, recordsDone }: Told): DoJob {
   return async work => {
     let before: Progress = work.job.progress

@@ -18,7 +18,7 @@ export interface RunnerParts extends Omit<RunningJobParts, 'jobs' | 'spool' | 'd
   readonly jobsPerOrganization: number
   /** How long a job stays with a gateway of which nothing is heard. */
   readonly leaseMs?: number
-  /** How often it is looked whether there is a job that nobody told of. */
+  /** How often to look for jobs that were created elsewhere. */
   readonly lookMs?: number
 }
 

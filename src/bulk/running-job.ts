@@ -30,7 +30,7 @@ const retryMs = 1_000
 /** More than a lease lasts: a change that is refused while the lease is renewed will be refused for ever. */
 const mostTries = 60
 
-/** The work on one job: its lease is kept as long as it lasts, and however it ends, the job is told. */
+/** Works on one job: renews its lease meanwhile, and notes in the job how it ended. */
 export class RunningJob {
   readonly #claimed: Claimed
   readonly #parts: RunningJobParts

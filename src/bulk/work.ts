@@ -3,14 +3,14 @@ import type { FastifyBaseLogger } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 import type { Job, JobChange } from '../jobs/job.js'
 
-/** How far a file is. Kept elsewhere, it tells the file from what it was before, and from what it is after a cut. */
+/** What identifies a file's content at one moment. Kept outside of the file, it detects one that was cut, or put back as it was before. */
 export interface FileState {
   readonly bytes: number
   /** With the length, it determines the content. */
   readonly mark: string
 }
 
-/** How far a file is by now, which a writer goes on to change. */
+/** The state at this moment of a file that is being written. */
 export function stateOf ({ bytes, mark }: FileState): FileState {
   return { bytes, mark }
 }
@@ -75,7 +75,7 @@ export function isUnwanted ({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof WorkLeft && ['cancelled', 'revoked'].includes(reason.why)
 }
 
-/** Trouble that no later attempt mends: it ends the job as failed, whoever is to blame. */
+/** A failure that no retry mends: it ends the job, whoever is to blame. */
 export class FinalFailure extends Failure {}
 
 /**

@@ -11,7 +11,7 @@ export interface Chosen {
   readonly doomed: ReadonlyArray<{ readonly line: IndexedLine, readonly because: Referred }>
 }
 
-/** How many lines, and bytes of them, are written together; and after how many references, those of lines that have to wait included, no more are looked for. */
+/** The limits of one transaction. References of lines that have to wait count, too, since each is looked up. */
 export interface Bounds { readonly lines: number, readonly bytes: number, readonly references: number }
 
 /** Lines that are looked at for each that may be chosen. */
@@ -83,12 +83,20 @@ class Choice implements Chosen {
     this.#references += all.length
     const referred = all.filter(({ line }) => !own.has(line))
     const because = referred.find(({ state }) => state === states.failed)
-    if (because !== undefined) {
-      for (const line of together) this.doomed.push({ line, because })
-      for (const line of own) this.#looked.add(line)
-      return !this.#hasLooked && this.doomed.length < this.#bounds.lines * farther
-    }
+    if (because !== undefined) return this.#doom(together, because)
     if (!referred.every(({ line, state }) => state === states.done || this.#chosen.has(line))) return !this.#hasLooked
+    return this.#choose(together)
+  }
+
+  #doom (together: readonly IndexedLine[], because: Referred): boolean {
+    for (const line of together) {
+      this.doomed.push({ line, because })
+      this.#looked.add(line.line)
+    }
+    return !this.#hasLooked && this.doomed.length < this.#bounds.lines * farther
+  }
+
+  #choose (together: readonly IndexedLine[]): boolean {
     const bytes = together.reduce((sum, { bytes }) => sum + bytes, 0)
     const isFull = this.lines.length + together.length > this.#bounds.lines || this.#bytes + bytes > this.#bounds.bytes
     if (isFull && this.lines.length > 0) {
@@ -96,7 +104,7 @@ class Choice implements Chosen {
       return false
     }
     this.lines.push(...together)
-    for (const line of own) this.#chosen.add(line)
+    for (const { line } of together) this.#chosen.add(line)
     this.#bytes += bytes
     return !this.#hasLooked
   }

@@ -31,8 +31,8 @@ export interface ImportJobOptions extends SourceRules {
 /** The file of a job that holds its index. */
 export const indexFile = 'index.db'
 
-/** How often is told how far an import is. */
-const tellMs = 1_000
+/** How often progress is reported. */
+const reportMs = 1_000
 const mostErrors = 100
 
 /** Does imports: reads all lines, orders them, writes them, those that can be while others are still read. Each step goes on where an earlier run of it was broken off. */
@@ -50,18 +50,18 @@ export function importJobs (options: ImportJobOptions): DoJob {
       requireAllOf(work.job, index)
       const input = await fetchSources({ work, index, signal }, options)
       const errand: Errand = { ...parts, input, signal, lineBytes: options.lineBytes, url: request.url, fhirBase: `${request.url}/v1/fhir` }
-      const told = telling(errand).catch((error: unknown) => { left.abort(error) })
+      const reporting = keepReporting(errand).catch((error: unknown) => { left.abort(error) })
       try {
         await steps(errand, options)
       } catch (error) {
         // The job says what was written before nobody wanted the rest.
-        if (isUnwanted(work.signal)) await over(errand).catch(() => {})
+        if (isUnwanted(work.signal)) await finish(errand).catch(() => {})
         throw error
       } finally {
         left.abort()
-        await told
+        await reporting
       }
-      await over(errand)
+      await finish(errand)
     } finally {
       index.close()
     }
@@ -99,27 +99,27 @@ async function * readAndOrder (errand: Errand): AsyncGenerator<void> {
   if (!index.has('ordered')) await orderLines(errand)
 }
 
-/** Tells how far the import is, until it is left. @throws when the job is somebody else's by now, or unwanted */
-async function telling (errand: Errand): Promise<void> {
+/** Reports progress until the import is left. @throws when the job is somebody else's by now, or unwanted */
+async function keepReporting (errand: Errand): Promise<void> {
   while (!errand.signal.aborted) {
-    await pause(tellMs, undefined, { signal: errand.signal }).catch(() => {})
+    await pause(reportMs, undefined, { signal: errand.signal }).catch(() => {})
     if (errand.signal.aborted) return
     // The index grows by results too.
     await errand.work.files.requireRoom()
-    await tell(errand)
+    await report(errand)
   }
 }
 
-/** Tells how far it came, and lets go of what nobody reads any more: lines hold what is said of people, and room on the disk. */
-async function over (errand: Errand): Promise<void> {
+/** Reports how far the import came, and deletes its input: lines hold what is said of people, and take up disk space. */
+async function finish (errand: Errand): Promise<void> {
   try {
-    await tell(errand)
+    await report(errand)
   } finally {
     await errand.work.files.remove(inputFile)
   }
 }
 
-async function tell ({ work, index, seal, input }: Errand): Promise<void> {
+async function report ({ work, index, seal, input }: Errand): Promise<void> {
   index.commit()
   await work.save({ progress: progressOf(index, input), errors: errorsIn(index, seal) })
 }

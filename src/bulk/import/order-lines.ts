@@ -6,7 +6,7 @@ import { mostBytes, mostReferences } from './pace.js'
 
 /** Lines of a circle, which go into one transaction. */
 const mostInCircle = 500
-/** Lines that are looked at, or put into the index, between two breaths. */
+/** Lines that are looked at, or put into the index, before other requests have their turn. */
 const together = 1_000
 
 /** Puts all lines of an import in the order in which they can be written: as they stand, where none refers to one behind it. */

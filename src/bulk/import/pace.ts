@@ -10,7 +10,7 @@ const fewestLines = 10
 export const mostBytes = 2 * 1024 * 1024
 /** Other records that a line may refer to; and that the lines of one transaction may, counted for each line. */
 export const mostReferences = mostReferred
-/** Trouble that lasts so long, in milliseconds, is no moment's; and the longest single wait. */
+/** In milliseconds: how long trouble with the datastore may last before the work is given up for now, and the longest and first pause in it. */
 const patienceMs = 180_000
 const longestWaitMs = 15_000
 const firstWaitMs = 100

@@ -39,7 +39,7 @@ interface Known {
   readonly tickets: Tickets
 }
 
-/** Lines that are made ready between two breaths, and bytes of them, which bound what they refer to. */
+/** Lines, and bytes of them, that are made ready before other requests have their turn; the bytes bound what they refer to. */
 const atOnce = 50
 const bytesAtOnce = 131_072
 

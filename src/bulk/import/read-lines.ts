@@ -15,7 +15,7 @@ import { newContent, readRecord, type LineRecord } from './record.js'
 import { hasOpenFields, referredBy } from './references.js'
 import { failed } from './result.js'
 
-/** Milliseconds between two breaths. */
+/** How long to work before other requests have their turn, in milliseconds. */
 const breath = 8
 
 /**
