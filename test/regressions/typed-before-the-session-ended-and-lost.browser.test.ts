@@ -69,7 +69,7 @@ test('what was typed into a form that came too late is in it again after the sig
   await typeKey(page)
   await page.waitForSelector('[data-secret]')
   t.equal(await keptIn(page), null, 'what was saved is not kept')
-  t.equal((await gateway.control.listKeys(tenantId)).length, 1)
+  t.equal((await gateway.control.keys.list(tenantId)).length, 1)
   t.same(complaints, [])
 })
 
