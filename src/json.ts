@@ -3,35 +3,12 @@
  * The engine's own parser reads all of it; a number that it would change goes through it as a marked text.
  */
 import { randomUUID } from 'node:crypto'
+import { endOfText, JsonBudget, JsonRefused, scan, type ExactText } from './json-scan.js'
+
+export { JsonBudget, JsonRefused, JsonTooLarge } from './json-scan.js'
 
 /** Nesting that a client's body may have; FHIR R4 resources rarely pass 15. */
 export const maxDepth = 64
-
-/** Values in objects and lists: each takes many times its text in memory. A Bundle of 16 MiB has 1,400,000 where its records are dense. */
-const mostValues = 2_000_000
-/** Of {@link ExactNumber}, which costs twenty times what another value does. */
-const mostExactNumbers = 100_000
-
-/** What a client's texts of JSON may still hold: those of one request share it. */
-export class JsonBudget {
-  values = mostValues
-  exactNumbers = mostExactNumbers
-}
-
-/** Thrown for a body that is refused; `reason` is fit to be shown and never repeats what was sent. */
-export class JsonRefused extends Error {
-  constructor (readonly reason: string) {
-    super(reason)
-    this.name = 'JsonRefused'
-  }
-}
-
-/** Thrown for what would take too much memory and time to be read. */
-export class JsonTooLarge extends JsonRefused {
-  constructor () {
-    super(`at most ${mostValues} values, of which ${mostExactNumbers} may be numbers such as 1.10, 1e2 or with more than 15 digits`)
-  }
-}
 
 /** A JSON number whose text a JavaScript number would change: `1.10`, `1e2`, more than 15 digits. */
 export class ExactNumber {
@@ -142,52 +119,6 @@ function parseOrRefuse (text: string, numbers: readonly ExactText[]): unknown {
   }
 }
 
-/** A number in a JSON text that a JavaScript number would change. */
-interface ExactText { readonly start: number, readonly text: string }
-
-interface Scan { readonly depth: number, readonly members: number, readonly numbers: readonly ExactText[] }
-
-/** What a datastore stored is read, however much it is. */
-const unbounded: JsonBudget = { values: Infinity, exactNumbers: Infinity }
-
-/**
- * What the engine's parser does not tell of a text: how deep it nests, how many members it names, the numbers it would change.
- * @throws {JsonTooLarge} as soon as the text holds more than the budget
- */
-function scan (text: string, budget: JsonBudget = unbounded): Scan {
-  const numbers: ExactText[] = []
-  let [depth, deepest, members, values] = [0, 0, 0, 0]
-  for (let i = 0; i < text.length; i++) {
-    const char = text[i]!
-    if (char === '"') i = endOfText(text, i)
-    else if (char === ',' || char === '{' || char === '[') {
-      if (++values > budget.values) throw new JsonTooLarge()
-      if (char !== ',') deepest = Math.max(deepest, ++depth)
-    } else if (char === '}' || char === ']') depth--
-    else if (char === ':') members++
-    else if (char === '-' || (char >= '0' && char <= '9')) {
-      const number = numberAt(text, i)
-      if (isExact(number) && numbers.push({ start: i, text: number }) > budget.exactNumbers) throw new JsonTooLarge()
-      i += number.length - 1
-    }
-  }
-  budget.values -= values
-  budget.exactNumbers -= numbers.length
-  return { depth: deepest, members, numbers }
-}
-
-function endOfText (text: string, open: number): number {
-  let end = open
-  let escapes: number
-  do {
-    end = text.indexOf('"', end + 1)
-    if (end < 0) return text.length
-    escapes = 0
-    while (text[end - 1 - escapes] === '\\') escapes++
-  } while (escapes % 2 === 1)
-  return end
-}
-
 /** Where the value of a member of the outermost object begins in its text, which has no space between name and value. */
 export function memberAt (text: string, name: string): number | undefined {
   let depth = 0
@@ -202,15 +133,6 @@ export function memberAt (text: string, name: string): number | undefined {
   }
   return undefined
 }
-
-const numberForm = /-?\d[-+.\deE]*|-/y
-
-function numberAt (text: string, start: number): string {
-  numberForm.lastIndex = start
-  return numberForm.exec(text)![0]
-}
-
-const isExact = (text: string): boolean => String(Number(text)) !== text && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
 
 /** Digits that a number may have when it is written without an exponent; JavaScript's own have 325 at most. */
 const mostDigits = 400

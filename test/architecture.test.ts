@@ -14,7 +14,7 @@ const layers = [
   routes,
   ['keys', 'limits', 'idempotency', 'jobs', 'records', 'tenant-guard', 'control', 'metrics', 'audit-log'],
   ['backends', 'sandbox'],
-  ['mappings', 'envelope', 'config', 'actor', 'mode', 'health', 'json', 'json-patch', 'fhir-names', 'iso-time', 'search-values', 'made-once', 'made-directory', 'private-database', 'loop', 'backoff'],
+  ['mappings', 'envelope', 'config', 'actor', 'mode', 'health', 'json', 'json-scan', 'json-patch', 'fhir-names', 'iso-time', 'search-values', 'made-once', 'made-directory', 'private-database', 'loop', 'backoff'],
   ['client']
 ]
 

@@ -14,7 +14,7 @@ export function versionsIn (header: string | undefined, name: string): readonly 
   if (header === undefined) return undefined
   const text = header.trim()
   if (text === '*') return '*'
-  const tags = text.split(/\s*,\s*/).map(tag => tagForm.exec(tag)?.[1])
+  const tags = text.split(',').map(tag => tagForm.exec(tag.trim())?.[1])
   if (tags.some(tag => tag === undefined)) throw new Failure('BAD_REQUEST', { message: `${name}: expected the ETag of an earlier response, such as W/"1".` })
   return tags as string[]
 }

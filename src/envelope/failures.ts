@@ -44,7 +44,9 @@ export const catalog = {
 export type FailureCode = keyof typeof catalog
 
 /** The most issues in a response. A request may have a hundred thousand. */
-export const mostIssues = 100
+const mostIssues = 100
+/** Where checks can stop: one more than are listed, to tell that there are more. */
+export const enoughIssues = mostIssues + 1
 
 /** A problem to correct. `expression` has the fields of the request; `diagnostics` never repeats a value. */
 export interface Issue {
@@ -60,6 +62,7 @@ export interface FailureDetails {
   readonly message?: string
   /** When to try again. The header Retry-After has this number, and the message ends with it. */
   readonly retryAfterSeconds?: number | undefined
+  /** If there are too many, only the first ones are listed. */
   readonly issues?: readonly Issue[]
   readonly headers?: Readonly<Record<string, string>>
   /** Only for the log. */
@@ -81,7 +84,7 @@ export class Failure extends Error {
     this.name = 'Failure'
     this.status = catalog[code].status
     this.title = catalog[code].title
-    this.issues = details.issues ?? []
+    this.issues = listed(details.issues ?? [])
     this.headers = { ...seconds !== undefined && { 'retry-after': String(seconds) }, ...details.headers }
     this.lastingMessage = messageOf(code, details, 'Try again later.')
   }
@@ -92,6 +95,13 @@ function messageOf (code: FailureCode, { message, retryAfterSeconds }: FailureDe
   if (retryAfterSeconds === undefined) return message ?? catalog[code].remedy
   return message === undefined ? advice : `${message} ${advice}`
 }
+
+/** The issues that a response lists. If they are too many, the last one says so. */
+export function listed<T extends Issue> (issues: readonly T[]): ReadonlyArray<T | Issue> {
+  return issues.length < enoughIssues ? issues : [...issues.slice(0, mostIssues), moreIssues]
+}
+
+const moreIssues: Issue = { severity: 'error', code: 'too-costly', diagnostics: `Only the first ${mostIssues} issues are listed. Correct them and send the request again to see the others.` }
 
 /** The issue of one field, for a 422 or 400. */
 export function fieldIssue (field: string, diagnostics: string, code = 'invalid'): Issue {

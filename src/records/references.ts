@@ -1,4 +1,4 @@
-import { Failure, fieldIssue, mostIssues } from '../envelope/failures.js'
+import { Failure, fieldIssue, enoughIssues } from '../envelope/failures.js'
 import { hasIdForm } from '../fhir-names.js'
 import type { FhirElement } from '../mappings/fhir.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
@@ -52,7 +52,7 @@ export async function namingFields<T> (mapping: Mapping, fields: Fields, write: 
 /** A refused reference by the names of the fields that hold it and its place in them, such as `participant[1].memberId`, where there are any. */
 export function inFields (mapping: Mapping, fields: Fields, failure: ReferenceFailure): Failure {
   const names = Object.keys(fields).flatMap(name => placesIn(fields[name], value => heldBy(mapping, name, value, failure.references)).map(place => name + place))
-  const issues = names.slice(0, mostIssues).map(name => fieldIssue(name, 'no record that this key can refer to', 'not-found'))
+  const issues = names.slice(0, enoughIssues).map(name => fieldIssue(name, 'no record that this key can refer to', 'not-found'))
   return new Failure('VALIDATION_ERROR', { issues: issues.length > 0 ? issues : failure.issues, cause: failure })
 }
 

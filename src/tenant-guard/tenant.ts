@@ -1,5 +1,3 @@
-import { LRUCache } from 'lru-cache'
-
 /** Whose records a guard opens, and the tag system that says so on each of them. */
 export interface Tenant {
   /** The code of the tag: `[a-z0-9-]`, unguessable. */
@@ -8,47 +6,54 @@ export interface Tenant {
   readonly system: string
 }
 
-/** Whether a tag's system is the tenant system, or something that a datastore's collation might take for it. */
+/**
+ * Whether a tag's system is the tenant system, or something that a datastore's collation might take for it: a text that
+ * differs in case, padding, width, accents or invisible characters only.
+ */
 export function namesTenantSystem (system: unknown, tenant: Tenant): boolean {
   return system === tenant.system || (typeof system === 'string' && foldsTo(system, foldedOnce(tenant.system)))
 }
 
-/** Clients may send texts of any length; longer ones are folded piece by piece, and not kept. */
-const pieceLength = 200
+/** Of the tenant systems alone: there is one. */
+const folded = new Map<string, string>()
 
-/** The same few systems are in every answer. */
-const folded = new LRUCache<string, string>({ max: 1_000 })
+function foldedOnce (system: string): string {
+  const known = folded.get(system)
+  if (known !== undefined) return known
+  const made = fold(system)
+  folded.set(system, made)
+  return made
+}
 
 /** Equal for texts that differ in case, padding, width, accents or invisible characters only. */
 function fold (text: string): string {
   return text.normalize('NFKD').replace(/[^!-~]/g, '').toLowerCase()
 }
 
-function foldedOnce (text: string): string {
-  if (text.length > pieceLength) return fold(text)
-  const known = folded.get(text)
-  if (known !== undefined) return known
-  const made = fold(text)
-  folded.set(text, made)
-  return made
-}
-
-/** A long text piece by piece, as far as it is alike: what is kept of each character does not depend on its neighbours. */
+/**
+ * Character by character, as far as the text is alike: what is kept of each does not depend on its neighbours. Normalization
+ * makes eighteen characters of some, and a client may send five million of those.
+ */
 function foldsTo (text: string, wanted: string): boolean {
-  if (text.length <= pieceLength) return foldedOnce(text) === wanted
-  let found = ''
-  for (let from = 0, end; from < text.length; from = end) {
-    end = endOfPiece(text, from)
-    found += fold(text.slice(from, end))
-    if (!wanted.startsWith(found)) return false
+  let found = 0
+  for (const character of text) {
+    const kept = foldedCharacter(character)
+    if (!wanted.startsWith(kept, found)) return false
+    found += kept.length
   }
-  return found === wanted
+  return found === wanted.length
 }
 
-/** Characters of two code units stay whole. */
-function endOfPiece (text: string, from: number): number {
-  const end = Math.min(from + pieceLength, text.length)
-  return end < text.length && isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end
-}
+/** What is kept of the characters that were met, so that each is normalized once: nothing of most of Unicode, a text of a few thousand. */
+const isDropped = new Uint8Array(0x110000)
+const keptOf = new Map<number, string>()
 
-const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00
+function foldedCharacter (character: string): string {
+  const code = character.codePointAt(0)!
+  const known = isDropped[code] === 1 ? '' : keptOf.get(code)
+  if (known !== undefined) return known
+  const kept = fold(character)
+  if (kept === '') isDropped[code] = 1
+  else keptOf.set(code, kept)
+  return kept
+}

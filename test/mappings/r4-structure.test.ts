@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ExactNumber } from '../../src/json.js'
 import type { FhirElement, FhirResource } from '../../src/mappings/fhir.js'
-import { mostIssues } from '../../src/envelope/failures.js'
+import { enoughIssues } from '../../src/envelope/failures.js'
 import { isResourceType, membersOf } from '../../src/mappings/r4/elements.js'
 import { primitives } from '../../src/mappings/r4/primitives.js'
 import { resourceTypes } from '../../src/tenant-guard/resource-types.js'
@@ -69,8 +69,8 @@ t.test('what is empty is left to the datastore, and null keeps a place', async t
 })
 
 t.test('of a body full of faults some are told', async t => {
-  t.equal(patient(Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`name${at}`, 1]))).length, mostIssues)
-  t.equal(patient({ name: Array.from({ length: 100_000 }, () => ({ family: 1 })) }).length, mostIssues)
+  t.equal(patient(Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`name${at}`, 1]))).length, enoughIssues)
+  t.equal(patient({ name: Array.from({ length: 100_000 }, () => ({ family: 1 })) }).length, enoughIssues)
 })
 
 interface Definition extends FhirResource { readonly kind?: string, readonly abstract?: boolean, readonly name: string, readonly snapshot: { readonly element: ReadonlyArray<{ path: string, min: number, max: string, contentReference?: string, type?: ReadonlyArray<{ code: string }> }> } }

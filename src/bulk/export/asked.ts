@@ -1,4 +1,4 @@
-import { Failure, fieldIssue, type Issue } from '../../envelope/failures.js'
+import { enoughIssues, Failure, fieldIssue, type Issue } from '../../envelope/failures.js'
 import { printable } from '../../envelope/query.js'
 import type { ExportRequest } from '../../jobs/job.js'
 import { formats, formatWords } from '../../mappings/kit/formats.js'
@@ -20,7 +20,7 @@ export function readAsked (body: unknown, mappings: readonly Mapping[]): Wish {
   const possible = isSimple ? mappings.map(({ type }) => type) : [...resourceTypes].filter(isTenantType)
   const types = named === undefined ? possible : typesNamed(named, mappings)
   const issues: Issue[] = [
-    ...Object.keys(others).map(name => fieldIssue(printable(name), `no such field; an export takes ${fields.join(', ')}`)),
+    ...Object.keys(others).slice(0, enoughIssues).map(name => fieldIssue(printable(name), `no such field; an export takes ${fields.join(', ')}`)),
     ...format === 'fhir' || isSimple ? [] : [fieldIssue('format', 'expected simple or fhir')],
     ...since === undefined || isTime(since) ? [] : [fieldIssue('since', `expected ${formatWords['fhir-dateTime']}`)],
     ...types === undefined ? [fieldIssue('resourceTypes', 'expected a list of at least one name')] : issuesOf(types, possible, isSimple)
@@ -32,14 +32,16 @@ export function readAsked (body: unknown, mappings: readonly Mapping[]): Wish {
 /** Types of R4 by their names there or here, `Patient` or `patients`; undefined where a name is none. */
 function typesNamed (named: unknown, mappings: readonly Mapping[]): Array<string | undefined> | undefined {
   if (!Array.isArray(named) || named.length === 0) return undefined
-  return named.map(name => mappings.find(({ path }) => path === name)?.type ?? (typeof name === 'string' && isTenantType(name) ? name : undefined))
+  const byPath = new Map<unknown, string>(mappings.map(({ path, type }) => [path, type]))
+  return named.map(name => byPath.get(name) ?? (typeof name === 'string' && isTenantType(name) ? name : undefined))
 }
 
 function issuesOf (types: ReadonlyArray<string | undefined>, possible: readonly string[], isSimple: boolean): Issue[] {
-  return types.flatMap((type, at) => {
+  const isWrong = (type: string | undefined): boolean => type === undefined || (isSimple && !possible.includes(type))
+  return [...types.entries()].filter(([, type]) => isWrong(type)).slice(0, enoughIssues).map(([at, type]) => {
     const field = `resourceTypes[${at}]`
-    if (type === undefined) return [fieldIssue(field, 'expected a resource of this API, such as patients, or an R4 type, such as Patient')]
-    return possible.includes(type) || !isSimple ? [] : [fieldIssue(field, 'has no simple form; use the format fhir', 'invariant')]
+    if (type === undefined) return fieldIssue(field, 'expected a resource of this API, such as patients, or an R4 type, such as Patient')
+    return fieldIssue(field, 'has no simple form; use the format fhir', 'invariant')
   })
 }
 

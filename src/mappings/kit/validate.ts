@@ -1,5 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { fieldIssue, type Issue } from '../../envelope/failures.js'
+import { enoughIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
 import { printable } from '../../envelope/query.js'
 import { plainNumbers } from '../../json.js'
 import type { FhirElement } from '../fhir.js'
@@ -94,12 +94,9 @@ function checkRemoval (mapping: Mapping, name: string, set: SimpleForm): Issue[]
   return isNeeded ? [fieldIssue(name, 'is required and cannot be removed', 'required')] : []
 }
 
-/** The most unknown names that are listed: a body may have a hundred thousand. */
-const mostUnknown = 50
-
 function checkFields (mapping: Mapping, simple: SimpleForm, shown: SimpleForm = {}): Issue[] {
   const names = Object.keys(simple)
-  const unknown = names.filter(name => fieldOf(mapping, name) === undefined).slice(0, mostUnknown)
+  const unknown = names.filter(name => fieldOf(mapping, name) === undefined).slice(0, enoughIssues)
   return [
     ...unknown.map(name => unknownField(name, Object.keys(mapping.fields))),
     ...names.flatMap(name => {

@@ -1,4 +1,4 @@
-import { fieldIssue, mostIssues, type Issue } from '../../envelope/failures.js'
+import { fieldIssue, enoughIssues, type Issue } from '../../envelope/failures.js'
 import { suggestion } from '../../envelope/nearest.js'
 import { printable } from '../../envelope/query.js'
 import { ExactNumber } from '../../json.js'
@@ -36,7 +36,7 @@ function checkObject (object: FhirElement, type: string, walk: Walk): void {
   const members = membersOf(type)!
   let choices: Map<string, string> | undefined
   for (const name in object) {
-    if (walk.issues.length === mostIssues) return
+    if (walk.issues.length === enoughIssues) return
     if (name === 'resourceType' && isResourceType(type)) continue
     walk.steps.push(name)
     const plain = name.startsWith('_') ? name.slice(1) : name
@@ -81,5 +81,5 @@ function checkValue (value: unknown, type: string, walk: Walk): void {
 
 function fault ({ steps: [type, ...steps], issues }: Walk, says: string): void {
   const path = steps.map(step => typeof step === 'number' ? `[${step}]` : `.${printable(step)}`).join('')
-  if (issues.length < mostIssues) issues.push(fieldIssue(`${type}${path}`, says, 'structure'))
+  if (issues.length < enoughIssues) issues.push(fieldIssue(`${type}${path}`, says, 'structure'))
 }

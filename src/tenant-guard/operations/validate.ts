@@ -1,5 +1,5 @@
 import type { BackendAnswer } from '../../backends/backend.js'
-import { Failure } from '../../envelope/failures.js'
+import { Failure, listed } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
 import { structureFaults } from '../../mappings/r4/structure.js'
 import { ask, causeOf, unexpected, type Door } from '../door.js'
@@ -17,7 +17,7 @@ import { toCreate } from '../writes/writes.js'
  */
 export async function validate (door: Door, asked: Validate): Promise<FhirAnswer> {
   const faults = structureFaults(asked.resource)
-  if (faults.length > 0) return outcome(faults)
+  if (faults.length > 0) return outcome(listed(faults))
   const { resource } = await toCreate(door, asked)
   const { resource: sent, restored } = unresolved(resource)
   const answer = await ask(door, { method: 'POST', path: `${asked.type}/$validate`, body: printJson(sent), isSafe: true })

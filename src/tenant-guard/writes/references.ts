@@ -1,4 +1,4 @@
-import { Failure, mostIssues } from '../../envelope/failures.js'
+import { Failure, enoughIssues } from '../../envelope/failures.js'
 import { ExactNumber } from '../../json.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/kit/path.js'
@@ -21,7 +21,7 @@ export class ReferenceFailure extends Failure {
   readonly references: readonly string[]
 
   constructor (links: readonly Link[], cause?: unknown) {
-    const told = links.slice(0, mostIssues)
+    const told = links.slice(0, enoughIssues)
     const issues = told.map(({ path }) => ({ severity: 'error', code: 'business-rule', diagnostics: message, expression: [path] } as const))
     super('VALIDATION_ERROR', { message, issues, cause })
     this.references = told.map(({ reference }) => reference)

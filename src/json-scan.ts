@@ -1,0 +1,128 @@
+/** What is told of a JSON text before the engine's parser makes values of it, so that what would take too much is never made. */
+
+/** Values in objects and lists: each takes many times its text in memory. A Bundle of 16 MiB has 1,400,000 where its records are dense. */
+const mostValues = 2_000_000
+/** Of {@link ExactNumber}, which costs twenty times what another value does. */
+const mostExactNumbers = 100_000
+/** The engine keeps something for each row of names that it has not met before: a million take it seconds. All definitions of R4 have 3,000. */
+const mostShapes = 10_000
+
+/** What a client's texts of JSON may still hold: those of one request share it. */
+export class JsonBudget {
+  values = mostValues
+  exactNumbers = mostExactNumbers
+  /** Names in objects, each counted once after the names before it. */
+  shapes = mostShapes
+}
+
+/** Thrown for a body that is refused; `reason` is fit to be shown and never repeats what was sent. */
+export class JsonRefused extends Error {
+  constructor (readonly reason: string) {
+    super(reason)
+    this.name = 'JsonRefused'
+  }
+}
+
+/** Thrown for what would take too much memory and time to be read. */
+export class JsonTooLarge extends JsonRefused {
+  constructor () {
+    super(`at most ${mostValues} values, of which ${mostExactNumbers} may be numbers such as 1.10, 1e2 or with more than 15 digits, in objects with at most ${mostShapes} different names or orders of names`)
+  }
+}
+
+/** A number in a JSON text that a JavaScript number would change. */
+export interface ExactText { readonly start: number, readonly text: string }
+
+interface Scan { readonly depth: number, readonly members: number, readonly numbers: readonly ExactText[] }
+
+/** What a datastore stored is read, however much it is. */
+const unbounded: JsonBudget = { values: Infinity, exactNumbers: Infinity, shapes: Infinity }
+
+/**
+ * What the engine's parser does not tell of a text: how deep it nests, how many members it names, the numbers it would change.
+ * @throws {JsonTooLarge} as soon as the text holds more than the budget
+ */
+export function scan (text: string, budget = unbounded): Scan {
+  const numbers: ExactText[] = []
+  const shapes = budget === unbounded ? undefined : new Shapes(budget)
+  let [depth, deepest, members, values, opened, closed] = [0, 0, 0, 0, 0, 0]
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]!
+    if (char === '"') {
+      opened = i
+      i = closed = endOfText(text, i)
+    } else if (char === ',' || char === '{' || char === '[') {
+      if (++values > budget.values) throw new JsonTooLarge()
+      if (char === ',') continue
+      deepest = Math.max(deepest, ++depth)
+      shapes?.enter()
+    } else if (char === '}' || char === ']') {
+      depth--
+      shapes?.leave()
+    } else if (char === ':') {
+      members++
+      shapes?.add(text.slice(opened, closed))
+    } else if (char === '-' || (char >= '0' && char <= '9')) {
+      const number = numberAt(text, i)
+      if (isExact(number) && numbers.push({ start: i, text: number }) > budget.exactNumbers) throw new JsonTooLarge()
+      i += number.length - 1
+    }
+  }
+  budget.values -= values
+  budget.exactNumbers -= numbers.length
+  return { depth: deepest, members, numbers }
+}
+
+/** What names may follow the names of an object so far: a tree of the rows of names that were met. */
+interface Shape extends Map<string, Shape> {}
+
+/** Counts the rows of names that the objects of a text have. */
+class Shapes {
+  readonly #first: Shape = new Map()
+  readonly #around: Shape[] = []
+  #here = this.#first
+
+  constructor (readonly budget: JsonBudget) {}
+
+  enter (): void {
+    this.#around.push(this.#here)
+    this.#here = this.#first
+  }
+
+  leave (): void {
+    this.#here = this.#around.pop() ?? this.#first
+  }
+
+  /** @throws {JsonTooLarge} for one more than the budget */
+  add (name: string): void {
+    let next = this.#here.get(name)
+    if (next === undefined) {
+      if (--this.budget.shapes < 0) throw new JsonTooLarge()
+      next = new Map()
+      this.#here.set(name, next)
+    }
+    this.#here = next
+  }
+}
+
+/** Where a text in JSON ends that is opened at a place: the place of its closing quotation mark. */
+export function endOfText (text: string, open: number): number {
+  let end = open
+  let escapes: number
+  do {
+    end = text.indexOf('"', end + 1)
+    if (end < 0) return text.length
+    escapes = 0
+    while (text[end - 1 - escapes] === '\\') escapes++
+  } while (escapes % 2 === 1)
+  return end
+}
+
+const numberForm = /-?\d[-+.\deE]*|-/y
+
+function numberAt (text: string, start: number): string {
+  numberForm.lastIndex = start
+  return numberForm.exec(text)![0]
+}
+
+const isExact = (text: string): boolean => String(Number(text)) !== text && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)

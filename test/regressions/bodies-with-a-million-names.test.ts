@@ -1,0 +1,42 @@
+import t from 'tap'
+import { JsonBudget, parseStrict } from '../../src/json.js'
+import { interactionOf } from '../../src/passthrough/interaction-of.js'
+import type { Batch } from '../../src/tenant-guard/fhir-interaction.js'
+import { startGateway } from '../harness/gateway.js'
+import { bundle, patchEntry } from '../passthrough/world.js'
+
+const { shapes: most } = new JsonBudget()
+const parse = (text: string) => parseStrict(Buffer.from(text))
+const objectOf = (names: readonly string[]) => `{${names.map(name => `"${name}":1`).join(',')}}`
+const names = (count: number, prefix = 'x') => Array.from({ length: count }, (_, at) => `${prefix}${at}`)
+const tooLarge = { name: 'JsonRefused', reason: /^at most 2000000 values, .* at most 10000 different names or orders of names$/ }
+
+// The engine keeps something for each name after the names before it: 9 MB of objects with names of their own kept the gateway busy for 4 s.
+t.test('a body has ten thousand different names', async t => {
+  t.equal(Object.keys(parse(objectOf(names(most))) as object).length, most)
+  t.throws(() => parse(objectOf(names(most + 1))), tooLarge)
+  t.equal((parse(`[${names(most).map(name => objectOf([name])).join(',')}]`) as unknown[]).length, most, 'in one object each')
+  t.throws(() => parse(`[${names(most + 1).map(name => objectOf([name])).join(',')}]`), tooLarge)
+})
+
+t.test('the same names in ten thousand orders count as often, and in one order once', async t => {
+  const turned = (by: number) => objectOf([...names(100).slice(by), ...names(100).slice(0, by)])
+  t.throws(() => parse(`[${Array.from({ length: 101 }, (_, at) => turned(at % 100)).join(',')},${objectOf(names(100).reverse())}]`), tooLarge)
+  t.equal((parse(`[${Array(15_000).fill(objectOf(names(100))).join(',')}]`) as unknown[]).length, 15_000)
+  t.equal((parse(`[${Array(15_000).fill(`{"a":${objectOf(names(50))},"b":[{"a":1}],"c":1}`).join(',')}]`) as unknown[]).length, 15_000, 'what is within an object does not change its order')
+})
+
+t.test('the patches of a Bundle share the bound', async t => {
+  const patches = names(3).map(prefix => patchEntry('Patient/1', [{ op: 'add', path: '/x', value: JSON.parse(objectOf(names(most / 2 - 10, prefix))) as object }]))
+  const { entries } = interactionOf({ method: 'POST', path: [], query: [], body: bundle('batch', ...patches), isLenient: false, showsWritten: false, fhirBase: '' }) as Batch
+  t.strictSame(entries.map(entry => 'failure' in entry ? entry.failure.code : entry.interaction.kind), ['patch', 'patch', 'PAYLOAD_TOO_LARGE'])
+})
+
+t.test('a body with many unknown fields is told so, and one with too many is told as too large', async t => {
+  const gateway = await startGateway(t)
+  const { secret } = await gateway.createKey()
+  const send = (payload: string) => gateway.inject({ method: 'POST', url: '/v1/patients', headers: { 'x-api-key': secret, 'content-type': 'application/json' }, payload })
+  const some = await send(objectOf(names(5_000)))
+  t.match(some.json(), { code: 'VALIDATION_ERROR', issues: { length: 101, 100: { code: 'too-costly', diagnostics: /^Only the first 100 issues are listed/ } } })
+  t.match((await send(objectOf(names(60_000)))).json(), { code: 'PAYLOAD_TOO_LARGE', message: /^Send less at once: .*different names/ })
+})
