@@ -1,6 +1,6 @@
 import { failureOf } from '../../envelope/error-handlers.js'
 import type { Failure } from '../../envelope/failures.js'
-import { bundleAnswer, type EntryAnswer } from './bundle-answer.js'
+import { bundleAnswer, EntryTexts, noRoom } from './bundle-answer.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
 import type { Batch, BundleEntry } from '../fhir-interaction.js'
@@ -17,12 +17,14 @@ export type Perform = (interaction: BundleEntry['interaction']) => Promise<FhirA
  */
 export async function batch (door: Door, { entries, showsWritten }: Batch, perform: Perform): Promise<FhirAnswer> {
   recordsOf(entries.flatMap(entry => 'interaction' in entry && 'resource' in entry.interaction ? linksIn(entry.interaction.resource, [door.backend.baseUrl]) : []))
-  const answers = await inTurns(entries, async (entry): Promise<EntryAnswer> => {
-    if ('failure' in entry) return { outcome: entry, isShown: false }
+  const texts = new EntryTexts(door)
+  const answers = await inTurns(entries, async entry => {
+    if ('failure' in entry) return texts.of({ outcome: entry, isRead: false, isShown: false })
+    if (isRead(entry) && texts.isFull) return texts.of(noRoom)
     const outcome = await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error)))
-    return { outcome, isShown: showsWritten || isRead(entry), conditions: entry.conditions }
+    return texts.of({ outcome, isRead: isRead(entry), isShown: showsWritten || isRead(entry), conditions: entry.conditions })
   })
-  return bundleAnswer(door, 'batch-response', answers)
+  return bundleAnswer('batch-response', answers)
 }
 
 /** Whether an entry only reads, so that what it finds is its answer. */

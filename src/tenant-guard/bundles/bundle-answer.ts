@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { entityTag, isUnchanged, type ReadConditions } from '../../envelope/conditions.js'
-import type { Failure } from '../../envelope/failures.js'
+import { Failure } from '../../envelope/failures.js'
 import { outcomeOf } from '../../envelope/operation-outcome.js'
 import type { Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
@@ -8,15 +8,47 @@ import type { FhirAnswer } from '../fhir-answer.js'
 /** What one entry of a Bundle came to. */
 export interface EntryAnswer {
   readonly outcome: FhirAnswer | { readonly failure: Failure }
+  /** Whether the entry only reads: then what was found is its answer, and no record is no answer. */
+  readonly isRead: boolean
   /** Whether the record is shown, where there is one. */
   readonly isShown: boolean
   /** Under which it is answered without the record, as the same read alone. */
   readonly conditions?: ReadConditions | undefined
 }
 
+/** Characters of all that the entries of one Bundle show; a thousand of them could each read what takes as much as an answer may. */
+const mostShown = 67_108_864
+
+/** The answers to the entries of one Bundle, each as text as soon as it came, so that nothing else of it is kept. */
+export class EntryTexts {
+  #room = mostShown
+
+  constructor (readonly door: Door) {}
+
+  /** Whether what another entry reads could not be shown any more, so that it is not to be read. */
+  get isFull (): boolean {
+    return this.#room <= 0
+  }
+
+  /** For what finds no room: a write is answered without its record, as it is done, and a read is refused. */
+  of (answer: EntryAnswer): string {
+    const text = entryText(this.door, answer)
+    if (!answer.isShown || 'failure' in answer.outcome) return text
+    this.#room -= text.length
+    if (this.#room >= 0) return text
+    return entryText(this.door, answer.isRead ? noRoom : { ...answer, isShown: false })
+  }
+}
+
+/** The answer to an entry that reads and was not performed, or not shown. */
+export const noRoom: EntryAnswer = {
+  outcome: { failure: new Failure('PAYLOAD_TOO_LARGE', { message: 'The other entries of this Bundle already read as much as one response can show. Send this entry in another Bundle.' }) },
+  isRead: true,
+  isShown: false
+}
+
 /** The answer to a Bundle of requests, an entry for each in their order: http://hl7.org/fhir/R4/http.html#transaction-response */
-export function bundleAnswer (door: Door, type: 'batch-response' | 'transaction-response', answers: readonly EntryAnswer[]): FhirAnswer {
-  const entries = answers.map(answer => entryText(door, answer))
+export function bundleAnswer (type: 'batch-response' | 'transaction-response', entries: readonly string[]): FhirAnswer {
   const entry = entries.length === 0 ? '' : `,"entry":[${entries.join(',')}]`
   return { status: 200, body: `{"resourceType":"Bundle","type":"${type}"${entry}}` }
 }

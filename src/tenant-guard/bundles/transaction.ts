@@ -3,7 +3,7 @@ import { Failure, type FailureCode } from '../../envelope/failures.js'
 import { accessOf, nameOf, type Access } from '../access.js'
 import { printJson } from '../../json.js'
 import { failed, isRead, type Perform } from './batch.js'
-import { bundleAnswer, type EntryAnswer } from './bundle-answer.js'
+import { bundleAnswer, EntryTexts, noRoom } from './bundle-answer.js'
 import { entriesAsStored, type AnsweredEntry } from './entries-as-stored.js'
 import { inEntries } from './in-entry.js'
 import { ask, causeOf, jsonOf, notFound, ownRecordIn, placeOf, report, unexpected, type Door } from '../door.js'
@@ -32,13 +32,15 @@ export async function transaction (door: Door, asked: Transaction, perform: Perf
   const done = checked.writes.flatMap((write, at) => write === undefined ? [] : [{ at, entry: entries[at]!, write, answer: written.get(at)! }])
   for (const each of done) door.onAccess?.(accessBy(each))
   if (done.some(isLost)) throw inEntries(new Failure('CONFLICT', { message: lost }), done.filter(isLost).map(({ at }) => at))
-  const answers = await inTurns(entries, async (entry, at): Promise<EntryAnswer> => {
+  const texts = new EntryTexts(door)
+  const answers = await inTurns(entries, async (entry, at) => {
     const answer = written.get(at)
-    if (answer !== undefined) return { outcome: answer, isShown: showsWritten }
+    if (answer !== undefined) return texts.of({ outcome: answer, isRead: false, isShown: showsWritten })
+    if (texts.isFull) return texts.of(noRoom)
     // The writes are done by now, so a read that fails fails alone.
-    return { outcome: await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error))), isShown: true, conditions: entry.conditions }
+    return texts.of({ outcome: await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error))), isRead: true, isShown: true, conditions: entry.conditions })
   })
-  return bundleAnswer(door, 'transaction-response', answers)
+  return bundleAnswer('transaction-response', answers)
 }
 
 interface Done { readonly at: number, readonly entry: BundleEntry, readonly write: Write, readonly answer: FhirAnswer }
