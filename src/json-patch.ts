@@ -7,6 +7,8 @@ import { isNumber, maxDepth } from './json.js'
 import { isElement } from './mappings/kit/path.js'
 
 const mostOperations = 1000
+/** Characters of a path: {@link maxDepth} names of fields take fewer. */
+const longestPointer = 10_000
 /** Characters that all operations together may copy: each copy can double a value. */
 const mostCopied = 1_048_576
 /** Items that may change their place in lists because of what was put in or taken out before them; a fraction of a second. */
@@ -28,7 +30,7 @@ interface Place { readonly holder: Holder, readonly token: string }
  */
 export function patched (body: readonly unknown[], value: unknown): unknown {
   if (body.length > mostOperations || !body.every(isOperation)) {
-    throw new Failure('BAD_REQUEST', { message: `Each JSON Patch operation needs op (${Object.keys(apply).join(', ')}) and path, and value or from where RFC 6902 requires them. At most ${mostOperations} operations are allowed.` })
+    throw new Failure('BAD_REQUEST', { message: `Each JSON Patch operation needs op (${Object.keys(apply).join(', ')}) and path, and value or from where RFC 6902 requires them. At most ${mostOperations} operations are allowed, and at most ${longestPointer} characters in a path or from.` })
   }
   const draft = { root: copyOf(value), copied: 0, shifted: 0 }
   const failed = body.findIndex(operation => !isApplied(draft, operation))
@@ -54,7 +56,7 @@ function isOperation (item: unknown): item is Operation {
 }
 
 /** RFC 6901, below the root: replacing the whole record is not a patch. */
-const isPointer = (text: unknown): boolean => typeof text === 'string' && text.startsWith('/') && !/~(?![01])/.test(text)
+const isPointer = (text: unknown): boolean => typeof text === 'string' && text.length <= longestPointer && text.startsWith('/') && !/~(?![01])/.test(text)
 
 class Inapplicable extends Error {}
 

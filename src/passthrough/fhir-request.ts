@@ -29,6 +29,9 @@ export interface FhirRequest {
   readonly fhirBase: string
 }
 
+/** More than any path has that is known; the URL of an entry of a Bundle may have millions. */
+const mostSegments = 10
+
 /**
  * The segments of a path below the base, `/Patient/1`: split first, then each decoded once. What a segment of FHIR cannot
  * hold is no path at all here, since the next server might read it as another one.
@@ -37,7 +40,7 @@ export interface FhirRequest {
 export function segmentsOf (path: string): readonly string[] {
   if (path === '' || path === '/') return []
   if (!path.startsWith('/')) throw new Failure('NOT_FOUND')
-  return path.slice(1).split('/').map(segmentOf)
+  return path.slice(1).split('/', mostSegments).map(segmentOf)
 }
 
 function segmentOf (text: string): string {
