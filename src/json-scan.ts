@@ -1,11 +1,11 @@
-/** What is told of a JSON text before the engine's parser makes values of it, so that what would take too much is never made. */
+/** What can be told from a JSON text before the engine's parser builds values from it, so that what would take too much is never built. */
 
 /** Values in objects and lists: each takes many times its text in memory. A Bundle of 16 MiB has 1,400,000 where its records are dense. */
 const mostValues = 2_000_000
 /** Of {@link ExactNumber}, which costs twenty times what another value does. */
 const mostExactNumbers = 100_000
-/** The engine keeps something for each row of names that it has not met before: a million take it seconds. All definitions of R4 have 3,000. */
-const mostShapes = 10_000
+/** The engine keeps something for each sequence of names that it has not met before: a million take seconds. All of R4's definitions have 3,000 elements, and 5,000 records that each lack other ones have some ten thousand sequences. */
+const mostShapes = 50_000
 
 /** What a client's texts of JSON may still hold: those of one request share it. */
 export class JsonBudget {
@@ -73,10 +73,10 @@ export function scan (text: string, budget = unbounded): Scan {
   return { depth: deepest, members, numbers }
 }
 
-/** What names may follow the names of an object so far: a tree of the rows of names that were met. */
+/** The names that have followed an object's names so far: a tree of the sequences that were met. */
 interface Shape extends Map<string, Shape> {}
 
-/** Counts the rows of names that the objects of a text have. */
+/** Counts the sequences of names in the objects of a text. */
 class Shapes {
   readonly #first: Shape = new Map()
   readonly #around: Shape[] = []

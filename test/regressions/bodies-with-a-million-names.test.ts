@@ -9,19 +9,21 @@ const { shapes: most } = new JsonBudget()
 const parse = (text: string) => parseStrict(Buffer.from(text))
 const objectOf = (names: readonly string[]) => `{${names.map(name => `"${name}":1`).join(',')}}`
 const names = (count: number, prefix = 'x') => Array.from({ length: count }, (_, at) => `${prefix}${at}`)
-const tooLarge = { name: 'JsonRefused', reason: /^at most 2000000 values, .* at most 10000 different names or orders of names$/ }
+const tooLarge = { name: 'JsonRefused', reason: new RegExp(`^at most 2000000 values, .* at most ${most} different names or orders of names$`) }
 
 // The engine keeps something for each name after the names before it: 9 MB of objects with names of their own kept the gateway busy for 4 s.
-t.test('a body has ten thousand different names', async t => {
+t.test('a body has so many different names', async t => {
   t.equal(Object.keys(parse(objectOf(names(most))) as object).length, most)
   t.throws(() => parse(objectOf(names(most + 1))), tooLarge)
   t.equal((parse(`[${names(most).map(name => objectOf([name])).join(',')}]`) as unknown[]).length, most, 'in one object each')
   t.throws(() => parse(`[${names(most + 1).map(name => objectOf([name])).join(',')}]`), tooLarge)
 })
 
-t.test('the same names in ten thousand orders count as often, and in one order once', async t => {
-  const turned = (by: number) => objectOf([...names(100).slice(by), ...names(100).slice(0, by)])
-  t.throws(() => parse(`[${Array.from({ length: 101 }, (_, at) => turned(at % 100)).join(',')},${objectOf(names(100).reverse())}]`), tooLarge)
+t.test('the same names in another order count once more, and in one order once', async t => {
+  // Each order begins with another name, so that no two of them have a beginning in common.
+  const orders = (count: number) => `[${Array.from({ length: count }, (_, by) => objectOf([...names(250).slice(by), ...names(250).slice(0, by)])).join(',')}]`
+  t.equal((parse(orders(most / 250)) as unknown[]).length, most / 250)
+  t.throws(() => parse(orders(most / 250 + 1)), tooLarge)
   t.equal((parse(`[${Array(15_000).fill(objectOf(names(100))).join(',')}]`) as unknown[]).length, 15_000)
   t.equal((parse(`[${Array(15_000).fill(`{"a":${objectOf(names(50))},"b":[{"a":1}],"c":1}`).join(',')}]`) as unknown[]).length, 15_000, 'what is within an object does not change its order')
 })
