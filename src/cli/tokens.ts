@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander'
+import { belongsToOrganization } from '../control/members.js'
 import { tokenRoles, type TokenRole } from '../control/token-store.js'
 import type { Control } from './surroundings.js'
 import { parseTime } from './times.js'
@@ -32,7 +33,7 @@ export function addTokens (program: Command, { print }: Control): void {
 
 /** Says which option is missing or too many, which the control plane does not know by its name here. */
 function requireTenantThatFits ({ role, tenant }: Pick<TokenOptions, 'role' | 'tenant'>, command: Command): void {
-  const belongs = role === 'admin' || role === 'viewer'
+  const belongs = belongsToOrganization(role)
   if (belongs === (tenant !== undefined)) return
   const remedy = belongs ? 'belongs to an organization; name it with --tenant <tenantId>. clinigate orgs list prints all.' : 'belongs to no organization; leave out --tenant.'
   command.error(`error: a token with the role ${role} ${remedy}`, { exitCode: 2 })

@@ -86,9 +86,12 @@ export function goodEmail (email: string): string {
   return trimmed
 }
 
-/** The role, if it fits: operators belong to no organization, all others to one. @throws {ControlRefused} invalid */
+/** Whether those with a role belong to an organization: operators and gateways serve all of them. */
+export const belongsToOrganization = (role: Role | 'gateway'): boolean => role !== 'operator' && role !== 'gateway'
+
+/** The role, if it fits the organization, or its absence. @throws {ControlRefused} invalid */
 export function goodRole (role: Role, tenantId: string | undefined): Role {
   if (!roles.includes(role)) throw new ControlRefused('invalid', `The role must be one of: ${roles.join(', ')}.`, 'role')
-  if ((role === 'operator') !== (tenantId === undefined)) throw new ControlRefused('invalid', 'Operators belong to no organization. Admins and viewers belong to one.', 'role')
+  if (belongsToOrganization(role) === (tenantId === undefined)) throw new ControlRefused('invalid', 'Operators belong to no organization. Admins and viewers belong to one.', 'role')
   return role
 }
