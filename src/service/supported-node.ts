@@ -1,10 +1,13 @@
-/** The first version of Node that ends a process in better-sqlite3 12 while it collects garbage: https://github.com/nodejs/node/issues/65446 */
-const tooNew = 24
+/** The driver of SQLite, better-sqlite3 13, crashes older versions while it is loaded. `engines` in package.json says the same to npm, which only warns. */
+const oldest = [22, 12] as const
 
 /**
- * Refuses a version of Node on which the process would die at some moment; `engines` in package.json says the same to npm, which only warns.
- * @throws {Error} whose message says to a person which one to use
+ * Refuses a version of Node that is too old; it must be called before the driver is imported.
+ * @throws {Error} whose message says which version to use
  */
 export function requireSupportedNode (version: string = process.versions.node): void {
-  if (Number.parseInt(version) >= tooNew) throw new Error(`Node ${tooNew} and later crash in the database driver; use Node 20 or 22`)
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
+    throw new Error(`clinigate needs Node ${oldest.join('.')} or later, such as Node 24; this is Node ${version}`)
+  }
 }
