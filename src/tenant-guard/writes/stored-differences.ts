@@ -1,0 +1,144 @@
+import { enoughIssues } from '../../envelope/failures.js'
+import { ExactNumber, isNumber } from '../../json.js'
+import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
+import { membersOf } from '../../mappings/r4/elements.js'
+import { printPath, type Step } from '../../mappings/r4/path.js'
+
+/** Where the comparison is. The path is printed only where something differs. */
+interface Walk {
+  readonly sent: FhirResource
+  readonly steps: Step[]
+  readonly found: Set<string>
+}
+
+/**
+ * Where a record that a datastore stored differs from the one that it received, as expressions without values:
+ * `['Patient.name[0].given']`. Empty if everything was stored as it was sent. Both lost and added content is a difference,
+ * except what the server decides itself:
+ * - `id`, `meta.versionId`, `meta.lastUpdated`, `meta.source` and further labels in `meta` of the record itself;
+ * - `fullUrl` that it adds to entries of a Bundle;
+ * - space, entities and self-closing tags in a narrative, and line breaks in base64, whose bytes are compared;
+ * - another notation of the same number with the same precision: `1e2` is `100`, but `1.10` is not `1.1`;
+ * - nulls that no extension stands for.
+ *
+ * Pure, so that a test and a production warning tell the same.
+ * @param sent the record as the datastore received it, after references were replaced and the tenant's tag was set
+ */
+export function findStoredDifferences (sent: FhirResource, stored: FhirResource): readonly string[] {
+  const walk: Walk = { sent, steps: [], found: new Set() }
+  const { id: _, meta, ...content } = sent
+  const { id: __, meta: storedMeta, ...storedContent } = stored
+  compareObjects(content, storedContent, walk)
+  walk.steps.push('meta')
+  compareMeta(meta ?? {}, storedMeta ?? {}, walk)
+  return [...walk.found]
+}
+
+/** Labels and profiles are sets, to which a datastore may add. */
+function compareMeta (sent: FhirElement, stored: FhirElement, walk: Walk): void {
+  const { versionId, lastUpdated, source, profile, security, tag, ...content } = sent
+  for (const name in content) compareMember(name, [content, stored], walk)
+  const profiles = new Set(listOf(stored.profile))
+  if (!listOf(profile).every(url => profiles.has(url))) report(walk, 'profile')
+  for (const [name, labels] of [['security', security], ['tag', tag]] as const) {
+    const labelsStored = new Set(listOf(stored[name]).map(keyOfLabel))
+    if (!listOf(labels).every(label => labelsStored.has(keyOfLabel(label)))) report(walk, name)
+  }
+}
+
+const listOf = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : []
+const keyOfLabel = (label: unknown): string => JSON.stringify([(label as FhirElement).system, (label as FhirElement).code])
+
+function compare (sent: unknown, stored: unknown, walk: Walk): void {
+  if (sent === stored || walk.found.size >= enoughIssues) return
+  if (Array.isArray(sent) || Array.isArray(stored)) return compareLists(sent, stored, walk)
+  if (isObject(sent) && isObject(stored)) return compareObjects(sent, stored, walk)
+  if (!isSameValue(sent, stored, walk)) report(walk)
+}
+
+const isObject = (value: unknown): value is FhirElement => value !== null && typeof value === 'object' && !(value instanceof ExactNumber)
+
+function compareObjects (sent: FhirElement, stored: FhirElement, walk: Walk): void {
+  for (const name in sent) compareMember(name, [sent, stored], walk)
+  for (const name in stored) if (!Object.hasOwn(sent, name) && !isAddedByServer(name, walk)) compareMember(name, [sent, stored], walk)
+}
+
+function compareMember (name: string, [sent, stored]: readonly [FhirElement, FhirElement], walk: Walk): void {
+  walk.steps.push(name)
+  compare(sent[name], Object.hasOwn(stored, name) ? stored[name] : undefined, walk)
+  walk.steps.pop()
+}
+
+/** One is a list. Nulls at its end, and a list of nothing else, stand for nothing. */
+function compareLists (sent: unknown, stored: unknown, walk: Walk): void {
+  if ((!Array.isArray(sent) && !isNothing(sent)) || (!Array.isArray(stored) && !isNothing(stored))) return report(walk)
+  const [one, other] = [listOf(sent), listOf(stored)]
+  for (let at = 0; at < Math.max(one.length, other.length); at++) {
+    walk.steps.push(at)
+    compare(one[at] ?? undefined, other[at] ?? undefined, walk)
+    walk.steps.pop()
+  }
+}
+
+const isNothing = (value: unknown): boolean => value === undefined || value === null
+
+function isAddedByServer (name: string, { sent, steps }: Walk): boolean {
+  return name === 'fullUrl' && sent.resourceType === 'Bundle' && steps.length === 2 && steps[0] === 'entry'
+}
+
+function isSameValue (sent: unknown, stored: unknown, walk: Walk): boolean {
+  if (isNothing(sent)) return isNothing(stored)
+  if (isNumber(sent) && isNumber(stored)) return numberKey(String(sent)) === numberKey(String(stored))
+  if (typeof sent !== 'string' || typeof stored !== 'string') return false
+  const type = typeAt(walk)
+  if (type === 'base64Binary') return sent.replaceAll(/\s/g, '') === stored.replaceAll(/\s/g, '')
+  return type === 'xhtml' && isSameNarrative(sent, stored)
+}
+
+/** A decimal by its digits and the place of its point, whatever its notation: `12.0e1` has the key of `120`. */
+function numberKey (text: string): string {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
+  const digits = `${whole}${fraction}`.replace(/^0+(?=\d)/, '')
+  const scale = fraction.length - Number(exponent)
+  return scale < 0 ? `${sign}${digits}${'0'.repeat(Math.min(-scale, 400))} 0` : `${sign}${digits} ${scale}`
+}
+
+/** The R4 type of the element where the walk is; undefined where R4 has none. It is looked up only for texts that differ. */
+function typeAt ({ sent, steps }: Walk): string | undefined {
+  let [type, value]: [string | undefined, unknown] = [sent.resourceType, sent]
+  for (const step of steps) {
+    value = (value as FhirElement | undefined)?.[step]
+    if (typeof step === 'number') {
+      if (type === 'Resource') type = (value as FhirResource).resourceType
+      continue
+    }
+    type = step.startsWith('_') ? 'Element' : membersOf(type ?? '')?.get(step)?.type
+    if (type === 'Resource' && isObject(value)) type = (value as FhirResource).resourceType
+  }
+  return type
+}
+
+/** Space, entities and self-closing tags make no difference; whether an XML printer keeps them is up to it. */
+function isSameNarrative (sent: string, stored: string): boolean {
+  const [one, other] = [sent, stored].map(normalizeNarrative)
+  return one === other
+}
+
+function normalizeNarrative (text: string): string {
+  return text
+    .replace(/<([\w:.-]+)([^<>]*?)\s*(?:\/>|><\/\1\s*>)/g, '<$1$2/>')
+    .replaceAll(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w+));/gi, (_, hex, decimal, name) => characterOf(hex, decimal, name))
+    .replaceAll(/'/g, '"')
+    .replaceAll(/[\s\u00A0]+/g, '')
+}
+
+const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: '"', nbsp: ' ' }
+
+function characterOf (hex: string | undefined, decimal: string | undefined, name: string): string {
+  const code = hex !== undefined ? Number.parseInt(hex, 16) : Number(decimal)
+  return Number.isNaN(code) ? entities[name.toLowerCase()] ?? `&${name};` : String.fromCodePoint(Math.min(code, 0x10FFFF))
+}
+
+function report ({ sent, steps, found }: Walk, ...below: readonly Step[]): void {
+  found.add(printPath(sent.resourceType, [...steps, ...below]))
+}
