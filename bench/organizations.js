@@ -33,6 +33,7 @@ const app = await buildGateway({
   places: new Places({ places: 32 }),
   bodyBytes: 1_024,
   fhir: async () => {},
+  fhirOptions: async () => {},
   routes: [async scope => { scope.get('/probe', async () => ({})) }]
 })
 

@@ -63,6 +63,8 @@ export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, Do
   readonly openRoutes?: readonly FastifyPluginAsync[]
   /** Raw FHIR, below `/v1/fhir`. */
   readonly fhir: FastifyPluginAsync
+  /** The answers to OPTIONS there, which take no API key. */
+  readonly fhirOptions: FastifyPluginAsync
 }
 
 /** Everything below this path needs a key. */
@@ -77,6 +79,7 @@ export async function buildGateway (options: GatewayOptions): Promise<FastifyIns
   await app.register(openToAll, options)
   await app.register(documentation, options)
   for (const scope of options.control ?? []) await app.register(scope)
+  await app.register(preflights, { ...options, prefix: `${closed}/fhir` })
   await app.register(withKey, { ...options, paths, prefix: closed })
   return app
 }
@@ -127,12 +130,21 @@ async function healthAlone (scope: FastifyInstance, options: HealthOptions): Pro
   await scope.register(health, options)
 }
 
+/** OPTIONS of raw FHIR, in a scope of its own, which does not get the hooks of {@link withKey}. */
+async function preflights (scope: FastifyInstance, { fhirOptions }: GatewayOptions & { readonly prefix: string }): Promise<void> {
+  scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
+  await scope.register(fhirOptions)
+}
+
 interface WithKeyOptions extends GatewayOptions { readonly paths: KnownPaths }
 
 /** `/v1`: a request reaches a route only if no step before it refused it. */
-async function withKey (scope: FastifyInstance, { prefix: _, ...options }: WithKeyOptions & { readonly prefix: string }): Promise<void> {
+async function withKey (scope: FastifyInstance, { prefix: _, paths, ...rest }: WithKeyOptions & { readonly prefix: string }): Promise<void> {
+  const options = { ...rest, paths }
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
   await scope.register(overload, options)
+  // A browser's preflight carries no key. It learns the methods of a path, and gets no CORS headers.
+  scope.addHook('onRequest', async request => { if (request.method === 'OPTIONS' && request.is404) paths.refuse(request) })
   await scope.register(authenticate, { ...options, onRefused: await failedAttempts(scope, options) })
   await scope.register(countUsage, options)
   await scope.register(auditAccesses, options)
@@ -149,7 +161,7 @@ async function simple (scope: FastifyInstance, { bodyBytes, routes, paths }: Wit
   scope.setErrorHandler(errorHandler)
   scope.setNotFoundHandler(notFoundHandler)
   scope.addHook('onRequest', async request => requireScopeOf(request))
-  scope.addHook('onRequest', async request => { if (request.is404) paths.refuse(request) })
+  scope.addHook('onRequest', async request => paths.requireRoute(request))
   scope.addHook('onRequest', async request => { preferredType(request) })
   scope.addHook('onRequest', async request => refuseIdempotencyKey(request))
   await scope.register(jsonBodies, { limitBytes: bodyBytes })

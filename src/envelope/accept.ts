@@ -5,8 +5,30 @@ import { Failure } from './failures.js'
 /** The media types of responses. The first is the default. */
 const mediaTypes = ['application/json', 'application/fhir+json'] as const
 
-/** The parameters that a client may add to a media type. They apply to every response. */
-const parameters = '; charset=utf-8; fhirVersion=4.0'
+/** Names of JSON that earlier versions of FHIR, and clients of them, have for a media type. */
+const otherNames: Readonly<Record<string, readonly string[]>> = {
+  'application/json': ['text/json'],
+  'application/fhir+json': ['application/json+fhir']
+}
+
+/** All of them. */
+export const earlierNames: readonly string[] = Object.values(otherNames).flat()
+
+/** The values of `fhirVersion` that mean R4. */
+export const fhirVersions: readonly string[] = ['4.0', '4.0.0', '4.0.1']
+
+/**
+ * The media type that a name stands for, without its parameters.
+ * @param header a media type, such as that of a body; in any case
+ */
+export function toMediaType (header: string): string {
+  const name = header.split(';', 1)[0]!.trim().toLowerCase()
+  return Object.keys(otherNames).find(type => otherNames[type]!.includes(name)) ?? name
+}
+
+/** A media type in each form that a client may accept: by another name, and with parameters, which apply to every response. */
+const toForms = (type: string): readonly string[] =>
+  [type, ...otherNames[type] ?? []].flatMap(name => fhirVersions.map(version => `${name}; charset=utf-8; fhirVersion=${version}`))
 
 /**
  * The media type of the route that the client prefers.
@@ -22,8 +44,8 @@ export function preferredType (request: FastifyRequest): string {
 /** The same, or undefined if the client accepts none of them. */
 export function acceptableType<T extends string = typeof mediaTypes[number]> (request: FastifyRequest, types: readonly T[] = mediaTypes as readonly string[] as readonly T[]): T | undefined {
   if (request.headers.accept === undefined) return types[0]
-  const preferred = request.accepts().type(types.map(type => type + parameters))
-  return types.find(type => type + parameters === preferred)
+  const forms = new Map(types.flatMap(type => toForms(type).map(form => [form, type] as const)))
+  return forms.get(String(request.accepts().type([...forms.keys()])))
 }
 
 declare module 'fastify' {

@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyRequest } from 'fastify'
 import { JsonRefused, JsonTooLarge, parseStrict, type JsonBudget } from '../json.js'
+import { earlierNames } from './accept.js'
 import { Failure } from './failures.js'
 
 /** The media types of a body that is not a patch. */
@@ -12,7 +13,7 @@ export const bodyTypes = [...plainTypes, 'application/merge-patch+json', 'applic
 /** Parses JSON bodies strictly in the scope in which it is registered, and refuses all others. `limitBytes` is the largest size. */
 export const jsonBodies = fp<{ readonly limitBytes: number }>(async (app, { limitBytes }) => {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser(bodyTypes, { parseAs: 'buffer', bodyLimit: limitBytes }, async (request: FastifyRequest, body: Buffer) => readBody(request, body))
+  app.addContentTypeParser([...bodyTypes, ...earlierNames], { parseAs: 'buffer', bodyLimit: limitBytes }, async (request: FastifyRequest, body: Buffer) => readBody(request, body))
   app.addHook('onRequest', async request => { if (request.routeOptions.config.isStreamed !== true) refuseEncoded(request) })
   app.addHook('preValidation', async request => requireBody(request))
 }, { name: 'json-bodies', fastify: '5.x' })

@@ -14,9 +14,9 @@ export function versionsIn (header: string | undefined, name: string): readonly 
   if (header === undefined) return undefined
   const text = header.trim()
   if (text === '*') return '*'
-  const tags = text.split(',').map(tag => tagForm.exec(tag.trim())?.[1])
-  if (tags.some(tag => tag === undefined)) throw new Failure('BAD_REQUEST', { message: `${name}: expected the ETag of an earlier response, such as W/"1".` })
-  return tags as string[]
+  const tags = tagsIn(text)
+  if (tags === undefined) throw new Failure('BAD_REQUEST', { message: `${name}: expected the ETag of an earlier response, such as W/"1".` })
+  return tags
 }
 
 /** @throws {Failure} PRECONDITION_FAILED if the stored version is none of those in If-Match */
@@ -33,18 +33,34 @@ export const hasOtherPrecondition = (headers: Readonly<Record<string, unknown>>)
 export const otherPrecondition = (): Failure =>
   new Failure('BAD_REQUEST', { message: 'Writes do not support If-None-Match and If-Unmodified-Since. To replace a certain version, send If-Match with its ETag. To create raw FHIR only if no match exists, send If-None-Exist.' })
 
-/** Whether the client already has the stored version. */
+/** Whether the client already has the stored version. What cannot be read as entity tags names none. */
 export function isKnown (header: string | undefined, version: string | undefined): boolean {
-  const versions = versionsIn(header, 'If-None-Match')
-  return versions !== undefined && (versions === '*' || (version !== undefined && versions.includes(version)))
+  if (header === undefined) return false
+  if (header.trim() === '*') return true
+  // Some clients, such as fhirpy, send the bare versionId of meta.
+  const versions = hasIdForm(header) ? [header] : tagsIn(header)
+  return version !== undefined && versions?.includes(version) === true
 }
 
-/** The conditions of a read: the versions that the client has, and the time since which the record must have changed. */
+function tagsIn (text: string): readonly string[] | undefined {
+  const tags = text.split(',').map(tag => tagForm.exec(tag.trim())?.[1])
+  return tags.some(tag => tag === undefined) ? undefined : tags as string[]
+}
+
+const httpDate = /^(?:[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT|[A-Z][a-z]+day, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})$/
+
+/** A date of HTTP in one of its three forms (RFC 9110, section 5.6.7), as an instant; undefined for any other text, which a server ignores. */
+export function parseHttpDate (text: string | undefined): string | undefined {
+  if (text === undefined || !httpDate.test(text)) return undefined
+  const time = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`)
+  return Number.isNaN(time) ? undefined : new Date(time).toISOString()
+}
+
+/** The conditions of a read: the versions that the client has, and the instant since which the record must have changed. */
 export interface ReadConditions { readonly ifNoneMatch?: string | undefined, readonly ifModifiedSince?: string | undefined }
 
 /** Whether the client already has the record in its present state. RFC 9110, section 13 */
 export function isUnchanged ({ ifNoneMatch, ifModifiedSince = '' }: ReadConditions, { versionId, lastUpdated }: { readonly versionId?: string | undefined, readonly lastUpdated?: unknown }): boolean {
-  // Some clients, such as fhirpy, send the bare versionId of meta.
-  if (ifNoneMatch !== undefined) return isKnown(hasIdForm(ifNoneMatch) ? entityTag(ifNoneMatch) : ifNoneMatch, versionId)
+  if (ifNoneMatch !== undefined) return isKnown(ifNoneMatch, versionId)
   return typeof lastUpdated === 'string' && Math.floor(Date.parse(lastUpdated) / 1_000) * 1_000 <= Date.parse(ifModifiedSince)
 }

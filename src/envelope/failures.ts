@@ -103,6 +103,9 @@ export function listed<T extends Issue> (issues: readonly T[]): ReadonlyArray<T 
 
 const moreIssues: Issue = { severity: 'error', code: 'too-costly', diagnostics: `Only the first ${mostIssues} issues are listed. Correct them and send the request again to see the others.` }
 
+/** What to do about a path with an empty segment, such as `/v1/patients/`. */
+export const slashMistake = 'The path has a slash too many. Send it without a slash at its end and without two slashes in a row.'
+
 /** The issue of one field, for a 422 or 400. */
 export function fieldIssue (field: string, diagnostics: string, code = 'invalid'): Issue {
   return { severity: 'error', code, diagnostics: `${field}: ${diagnostics}`, expression: [field] }

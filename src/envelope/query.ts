@@ -5,6 +5,8 @@ export type QueryPair = readonly [name: string, value: string]
 
 /** The default for the longest value, in characters. */
 export const longestValue = 2000
+/** The longest list of ids: 100 of 64 characters, as many as a page may have records. */
+export const longestIds = 100 * 65
 const mostPairs = 1_000
 const longestName = 2000
 
@@ -35,6 +37,12 @@ export function pairsIn (search: string, longest: number | ((name: string) => nu
 export function refused (name: string, says: string): Failure {
   return new Failure('BAD_REQUEST', { message: `${name}: ${says}`, issues: [fieldIssue(name, says)] })
 }
+
+/** What to do about a value that {@link beginsWithSpace}. */
+export const spaceMistake = 'begins with a space. In a URL + is a space: write a plus sign as %2B, and leave out a space'
+
+/** Whether a search value begins with a space, most often a plus sign that was not encoded. No stored value begins so, so it would find nothing. */
+export const beginsWithSpace = (value: string): boolean => /^ +[^ ]/.test(value)
 
 /** A name from the client, if it is safe to show. Anything may be sent in place of a name, even a secret. */
 export const printable = (name: string): string => /^(?!svc_|cg_)[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Failure } from '../envelope/failures.js'
+import { Failure, slashMistake } from '../envelope/failures.js'
 
 interface KnownPath {
   readonly url: string
@@ -34,12 +34,24 @@ export class KnownPaths {
     })
   }
 
+  /**
+   * A route takes an empty id as well, which is no id but a slash too many.
+   * @throws {Failure} METHOD_NOT_ALLOWED or NOT_FOUND
+   */
+  requireRoute (request: FastifyRequest): void {
+    if (request.is404 || pathOf(request).endsWith('/')) this.refuse(request)
+  }
+
   /** @throws {Failure} METHOD_NOT_ALLOWED or NOT_FOUND, for a request that no route takes. */
   refuse (request: FastifyRequest): never {
     const path = pathOf(request)
-    const allowed = new Set(this.#routes.filter(route => leadsTo(route, path)).flatMap(({ methods }) => [...methods]))
-    if (allowed.size === 0) throw new Failure('NOT_FOUND')
+    const allowed = this.#methodsAt(path)
+    if (allowed.size === 0) throw new Failure('NOT_FOUND', this.#methodsAt(withoutEmptySegments(path)).size > 0 ? { message: slashMistake } : {})
     throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: [...allowed].sort().join(', ') } })
+  }
+
+  #methodsAt (path: string): ReadonlySet<string> {
+    return new Set(this.#routes.filter(route => leadsTo(route, path)).flatMap(({ methods }) => [...methods]))
   }
 
   /** Whether the gateway may tell anyone, even without a key, what is at the path of a request. */
@@ -50,6 +62,8 @@ export class KnownPaths {
     return !isBelow(path, closed) || this.#routes.some(route => !route.needsKey && leadsTo(route, path))
   }
 }
+
+const withoutEmptySegments = (path: string): string => path.replaceAll(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '')
 
 const isBelow = (path: string, prefix: string): boolean => `${path}/`.startsWith(`${prefix}/`)
 

@@ -40,7 +40,7 @@ function presentedKey (rawHeaders: readonly string[]): PresentedKey {
   // A variable that was never set is sent as nothing.
   if (secret === undefined || secrets.every(text => text.trim() === '')) throw refusal('UNAUTHORIZED')
   const read = secrets.length === 1 ? readSecret(secret) : undefined
-  if (read === undefined) throw refusal('INVALID_KEY_FORMAT')
+  if (read === undefined) throw refusal('INVALID_KEY_FORMAT', formatMistake(secrets))
   return { mode: read.mode, hash: hashSecret(secret) }
 }
 
@@ -69,8 +69,18 @@ function isSame (found: KeyRecord, presented: PresentedKey): boolean {
   return found.caller.mode === presented.mode && timingSafeEqual(Buffer.from(found.hash), Buffer.from(presented.hash))
 }
 
-function refusal (code: FailureCode): Failure {
-  return new Failure(code, { headers: { 'www-authenticate': 'ApiKey header="x-api-key"' } })
+/** What to do about a key that is no key as it was sent; undefined where it cannot be told. */
+function formatMistake (secrets: readonly string[]): string | undefined {
+  const [text = ''] = secrets
+  if (secrets.length > 1) return 'Send the x-api-key header once.'
+  if (/["'`\u2018-\u201f\xab\xbb]/.test(text) || /\xe2\x80[\x98-\x9f]/.test(text)) return 'Send the key without quotation marks in x-api-key.'
+  if (/^(?:bearer|basic|apikey|token|key)\b[ :=]/i.test(text)) return 'Send the key alone in x-api-key, without Bearer or another word before it.'
+  if (/^cg_/.test(text)) return 'Send a secret key, which begins with svc_test_ or svc_live_, in x-api-key. Tokens of the control plane open no records.'
+  return undefined
+}
+
+function refusal (code: FailureCode, message?: string): Failure {
+  return new Failure(code, { ...message !== undefined && { message }, headers: { 'www-authenticate': 'ApiKey header="x-api-key"' } })
 }
 
 /** What the plugin {@link authenticate} needs; `now` is the wall clock. */

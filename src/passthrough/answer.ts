@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import { entityTag, isUnchanged, type ReadConditions } from '../envelope/conditions.js'
+import { entityTag, isUnchanged, parseHttpDate, type ReadConditions } from '../envelope/conditions.js'
 import { fhirType, successOutcome } from '../envelope/operation-outcome.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
@@ -49,4 +49,4 @@ function placeOf ({ resourceType, id, meta: { versionId } }: StoredResource): st
   return versionId === undefined ? `${resourceType}/${id}` : `${resourceType}/${id}/_history/${versionId}`
 }
 
-const conditionsIn = (headers: IncomingHttpHeaders): ReadConditions => ({ ifNoneMatch: headers['if-none-match'], ifModifiedSince: headers['if-modified-since'] })
+const conditionsIn = (headers: IncomingHttpHeaders): ReadConditions => ({ ifNoneMatch: headers['if-none-match'], ifModifiedSince: parseHttpDate(headers['if-modified-since']) })

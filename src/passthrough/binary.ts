@@ -17,7 +17,7 @@ export function asksForContent ({ method, headers: { accept = '' } }: FastifyReq
   return !accept.split(',').some(range => namesFhir.test(range))
 }
 
-const namesFhir = /^\s*application\/(?:fhir\+[a-z]+|json)\s*(?:;|$)/i
+const namesFhir = /^\s*application\/(?:fhir\+[a-z]+|json|(?:json|xml)\+fhir)\s*(?:;|$)/i
 
 /**
  * The content of a Binary for a client that asked for it.

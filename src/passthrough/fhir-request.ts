@@ -1,5 +1,6 @@
+import { fhirVersions, toMediaType } from '../envelope/accept.js'
 import { versionsIn } from '../envelope/conditions.js'
-import { Failure } from '../envelope/failures.js'
+import { Failure, slashMistake } from '../envelope/failures.js'
 import { pairsIn, refused, type QueryPair } from '../envelope/query.js'
 import type { FhirResource } from '../mappings/fhir.js'
 import { formats, formatWords } from '../mappings/kit/formats.js'
@@ -44,6 +45,7 @@ export function segmentsOf (path: string): readonly string[] {
 }
 
 function segmentOf (text: string): string {
+  if (text === '') throw new Failure('NOT_FOUND', { message: slashMistake })
   const segment = decoded(text)
   if (segment === undefined || !/^[A-Za-z0-9\-._$*]+$/.test(segment) || segment === '.' || segment === '..') throw new Failure('NOT_FOUND')
   return segment
@@ -57,8 +59,15 @@ function decoded (text: string): string | undefined {
   }
 }
 
-/** Parameters of every request that ask for a form of the answer. There is one form, so they are taken out once they ask for it. */
-const formatNames = new Set(['json', 'application/json', 'application/fhir+json', 'application/fhir json', 'text/json'])
+/** A parameter of every request that asks for a form of the response. There is one form, so it is taken out once it asks for it. */
+const jsonTypes = new Set(['json', 'application/json', 'application/fhir+json'])
+
+/** Whether a value of `_format` means JSON of R4. In a query a plus sign is a space. */
+function isJsonFormat (value: string): boolean {
+  const [type = '', ...parameters] = value.split(';')
+  const versions = parameters.flatMap(text => /^\s*fhirVersion\s*=\s*"?([^"]*)"?\s*$/i.exec(text)?.[1] ?? [])
+  return jsonTypes.has(toMediaType(type.trim().replace(' ', '+'))) && versions.every(version => fhirVersions.includes(version))
+}
 
 /**
  * The query without what asks for the form of the answer.
@@ -66,7 +75,7 @@ const formatNames = new Set(['json', 'application/json', 'application/fhir+json'
  */
 export function withoutFormat (query: readonly QueryPair[]): readonly QueryPair[] {
   const wanted = query.filter(([name]) => name === '_format')
-  if (!wanted.every(([, value]) => formatNames.has(value.split(';', 1)[0]!.trim()))) throw new Failure('NOT_ACCEPTABLE', { message: 'Request application/fhir+json.' })
+  if (!wanted.every(([, value]) => isJsonFormat(value))) throw new Failure('NOT_ACCEPTABLE', { message: 'Request application/fhir+json.' })
   return query.filter(([name]) => name !== '_format' && name !== '_pretty')
 }
 

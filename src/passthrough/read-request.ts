@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { acceptableType } from '../envelope/accept.js'
+import { acceptableType, toMediaType } from '../envelope/accept.js'
 import { parseBody, requireUtf8 } from '../envelope/body.js'
 import { hasOtherPrecondition } from '../envelope/conditions.js'
 import { Failure } from '../envelope/failures.js'
@@ -48,7 +48,7 @@ function formIn ({ headers, body }: FastifyRequest): readonly QueryPair[] {
   const type = headers['content-type'] ?? ''
   if (!(body instanceof Buffer) || body.length === 0) return []
   requireUtf8(type)
-  if (mediaTypeOf(type) !== 'application/x-www-form-urlencoded') throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the search as application/x-www-form-urlencoded.' })
+  if (toMediaType(type) !== 'application/x-www-form-urlencoded') throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the search as application/x-www-form-urlencoded.' })
   return pairsIn(body.toString(), longestValue)
 }
 
@@ -61,7 +61,7 @@ function bodyIn (request: FastifyRequest, path: FhirRequest['path'], fhirBase: s
   if (isContent(request, path)) return withOwnReferences(binaryOf(request, body), fhirBase)
   const type = headers['content-type'] ?? ''
   const types = method === 'PATCH' ? patchTypes : resourceTypes
-  if (!types.has(mediaTypeOf(type))) throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send application/fhir+json, or application/json-patch+json for a patch.' })
+  if (!types.has(toMediaType(type))) throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send application/fhir+json, or application/json-patch+json for a patch.' })
   requireUtf8(type)
   const value = parseBody(body)
   return mayHold(body, fhirBase) ? withOwnReferences(value, fhirBase) : value
@@ -71,8 +71,6 @@ function bodyIn (request: FastifyRequest, path: FhirRequest['path'], fhirBase: s
 function mayHold (json: Buffer, url: string): boolean {
   return json.includes(url) || json.includes('\\/') || json.includes('\\u')
 }
-
-const mediaTypeOf = (header: string): string => header.split(';', 1)[0]!.trim().toLowerCase()
 
 /**
  * The parameter `_format` counts more than the header: http://hl7.org/fhir/R4/http.html#mime-type

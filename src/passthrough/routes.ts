@@ -13,6 +13,15 @@ import { interactionOf } from './interaction-of.js'
 import { keyFor, performedOnce } from './once.js'
 import { readRequest } from './read-request.js'
 
+/** OPTIONS of every path below `/v1/fhir`: 405 with the methods that the path has, without a key. */
+export async function passthroughOptions (scope: FastifyInstance, { fhirBase }: { readonly fhirBase: string }): Promise<void> {
+  const place = { fhirBase, prefix: scope.prefix }
+  scope.setErrorHandler(fhirErrorHandler)
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 0 }, async () => undefined)
+  for (const path of ['', '/*']) scope.options(path, async request => { interactionOf(readRequest(request, place)) })
+}
+
 interface PassthroughOptions {
   /** The datastore of the request's caller, seen through the guard. */
   readonly storeFor: (request: FastifyRequest) => GuardedStore
@@ -52,5 +61,5 @@ export async function passthrough (scope: FastifyInstance, { storeFor, keyedRequ
       return await storeFor(request).passage(interaction)
     }
   })
-  for (const path of ['', '/*']) scope.route({ method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'], url: path, exposeHeadRoute: false, handler })
+  for (const path of ['', '/*']) scope.route({ method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'], url: path, exposeHeadRoute: false, handler })
 }

@@ -1,4 +1,4 @@
-import { refused, printable, type QueryPair } from '../envelope/query.js'
+import { beginsWithSpace, printable, refused, spaceMistake, type QueryPair } from '../envelope/query.js'
 import { Failure } from '../envelope/failures.js'
 import { suggestion } from '../envelope/nearest.js'
 import { commonParameterNames, followedBy, parameterNames, parameterOf, type ParameterDefinition } from '../mappings/r4/search-parameters.js'
@@ -97,6 +97,7 @@ const singles = new Set(['_count', '_total', '_summary', '_elements', '_cursor']
 
 function readParameter (parts: Parts, type: string, pair: QueryPair, fhirBase: string): void {
   const [name, value] = relative(pair, type, fhirBase)
+  if (beginsWithSpace(value)) throw refused(printable(name), spaceMistake)
   if (singles.has(name)) addSingle(parts.single, name, value)
   else if (name === '_sort') parts.parameters.push([name, readSort(type, value)])
   else if (/^_(?:rev)?include(?::|$)/.test(name)) parts.includes.push(readInclude(type, name, value))

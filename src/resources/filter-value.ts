@@ -1,6 +1,7 @@
 import { hasIdForm, typeForm, withArticle } from '../fhir-names.js'
 import { takesOne, valueForms, type Filter } from '../mappings/kit/filter.js'
 import { formats } from '../mappings/kit/formats.js'
+import { beginsWithSpace, spaceMistake } from '../envelope/query.js'
 import { isElement } from '../mappings/kit/path.js'
 import { escaped } from '../search-values.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
@@ -9,6 +10,7 @@ import type { SearchParameter } from '../tenant-guard/interaction.js'
 export function valueMistake (filter: Filter, modifier: string | undefined, value: string): string | undefined {
   const parts = modifier === 'text' ? [value] : values(filter, value)
   if (parts.some(part => part.trim() === '')) return parts.length > 1 ? 'expected a value before and after each comma' : 'expected a value'
+  if (parts.some(beginsWithSpace)) return spaceMistake
   if (modifier === 'text') return undefined
   const mistaken = (each: (part: string) => boolean, says: string) => values(filter, value).every(each) ? undefined : says
   switch (filter.kind) {

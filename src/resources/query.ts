@@ -1,6 +1,6 @@
 import { Failure, fieldIssue } from '../envelope/failures.js'
 import { suggestion } from '../envelope/nearest.js'
-import { longestValue, pairsIn, printable, refused } from '../envelope/query.js'
+import { longestIds, longestValue, pairsIn, printable, refused } from '../envelope/query.js'
 import { rivalsOf, takesOne, type Filter, type Filters } from '../mappings/kit/filter.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { longestCursor } from '../tenant-guard/cursor.js'
@@ -17,13 +17,23 @@ export interface Query {
 
 const mostCount = 100
 
+/** What the values of parameters may be, by their names. */
+interface Values {
+  /** Whether one takes several values at once, joined by commas. */
+  readonly takesSeveral: (name: string) => boolean
+  /** Whether these are ids, of which there may be as many as records on a page. */
+  readonly takesIds: (name: string) => boolean
+}
+
+const oneValue: Values = { takesSeveral: () => false, takesIds: () => false }
+
 /**
  * Reads the query of a search on the simple form: `count`, `cursor`, `sort`, `updatedSince`, `id` and the filters of the
  * resource, each at most once. What is not understood is refused.
  * @throws {Failure} UNKNOWN_FILTER, BAD_REQUEST
  */
 export function readSearch (mapping: Mapping, search: string): Query {
-  const given = readPairs(search, name => takesSeveral(mapping, name))
+  const given = readPairs(search, { takesSeveral: name => takesSeveral(mapping, name), takesIds: name => filterNamed(mapping, name)?.kind === 'reference' })
   const filters = [...given].filter(([name]) => !['count', 'cursor', 'sort'].includes(name))
   const parameters = filters.map(([name, value]) => readFilter(mapping, name, value))
   refuseRivals(mapping, given)
@@ -40,12 +50,12 @@ export function readSearch (mapping: Mapping, search: string): Query {
 /**
  * The names and values of a query, decoded once; a name that is given twice is refused, since servers differ in which one counts.
  * @param search what follows the question mark, undecoded
- * @param takesSeveral whether a name takes several values at once, joined by commas
  * @throws {Failure} BAD_REQUEST
  */
-export function readPairs (search: string, takesSeveral: (name: string) => boolean = () => false): ReadonlyMap<string, string> {
+export function readPairs (search: string, { takesSeveral, takesIds }: Values = oneValue): ReadonlyMap<string, string> {
   const pairs = new Map<string, string>()
-  for (const [name, value] of pairsIn(search, name => name === 'cursor' ? longestCursor : longestValue)) {
+  const longest = (name: string): number => name === 'cursor' ? longestCursor : takesIds(name) ? longestIds : longestValue
+  for (const [name, value] of pairsIn(search, longest)) {
     if (pairs.has(name)) throw refused(printable(name), takesSeveral(name) ? 'is given twice; send it once with its values separated by commas, any of which may match' : 'is given twice; it takes only one value')
     pairs.set(name, value)
   }

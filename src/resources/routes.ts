@@ -6,7 +6,7 @@ import type { StoredResource } from '../mappings/fhir.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { warningsOf } from '../mappings/kit/validate.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
-import { entityTag, hasOtherPrecondition, isKnown, otherPrecondition, versionsIn } from '../envelope/conditions.js'
+import { entityTag, hasOtherPrecondition, isKnown, otherPrecondition } from '../envelope/conditions.js'
 import { readWish } from './include.js'
 import { read, remove, search, type Context } from './interactions.js'
 import { createOnce, updateOnce, type Written } from './once.js'
@@ -54,7 +54,6 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFo
   })
   scope.get(`/${path}/:id`, async (request: WithId, reply) => {
     const wish = readWish(mapping, relationsOf, queryOf(request.raw.url))
-    versionsIn(request.headers['if-none-match'], 'If-None-Match')
     if (wish !== undefined) return await readWith(contextOf(request), request.params.id, wish, url)
     const stored = await read(contextOf(request), request.params.id)
     if (isKnown(request.headers['if-none-match'], stored.meta.versionId)) return await reply.code(304).header('etag', entityTag(stored.meta.versionId!)).send()

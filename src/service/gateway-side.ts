@@ -10,7 +10,7 @@ import { usageRoute } from '../limits/usage-route.js'
 import type { ControlLink } from '../link/link.js'
 import { mappings } from '../mappings/registry.js'
 import { openApiDocument } from '../openapi/document.js'
-import { passthrough } from '../passthrough/routes.js'
+import { passthrough, passthroughOptions } from '../passthrough/routes.js'
 import { resources } from '../resources/routes.js'
 import { ownershipCache } from '../tenant-guard/ownership.js'
 import { openAuditLog, type OpenAuditLog } from './audit-log.js'
@@ -82,6 +82,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
       await passthrough(scope, { storeFor, keyedRequests, url, exports: bulk.exports, bodyBytes: config.limits.bundleBytes })
       for (const routes of bulk.fhirRoutes) await scope.register(routes)
     },
+    fhirOptions: scope => passthroughOptions(scope, { fhirBase: `${url}/v1/fhir` }),
     routes: [scope => usageRoute(scope, { plans: config.plans, months: usage.months }), ...bulk.routes, scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]
   }
   return { options, keys, sandboxes: datastores.sandboxes }

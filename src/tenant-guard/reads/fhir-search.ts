@@ -33,10 +33,19 @@ export async function fhirSearch (door: Door, asked: FhirSearch): Promise<FhirAn
   const path = [request.path, encodeParameters([...asked.includes.map(followingText), ...shapeParameters(shapeOf(asked))])].filter(part => part !== '').join('&')
   // Without this, HAPI repeats an earlier result for a minute, without records stored since.
   const answer = await ask(door, { ...request, path, headers: { 'cache-control': 'no-cache', ...strictly } })
-  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected a parameter of this search or its value.', cause: causeOf(answer) })
+  if ([400, 405, 422].includes(answer.status)) throw rejectedSearch(answer, conditions)
   const isCountWanted = asked.total === 'accurate' || count === 0
   const countAll = async () => isCountWanted ? await countApart(door, asked.type, conditions.filter(([name]) => name !== '_sort')) : undefined
   return await shownPage(door, asked, { answer, count, countAll })
+}
+
+/** Why a datastore rejected a search. HAPI answers 405 for a modifier that its configuration turns off, which is `:contains` by default. */
+function rejectedSearch (answer: BackendAnswer, parameters: readonly SearchParameter[]): Failure {
+  const name = answer.status === 405 ? parameters.find(([name]) => name.endsWith(':contains'))?.[0] : undefined
+  const message = name === undefined
+    ? 'The datastore rejected a parameter of this search or its value.'
+    : `${name}: the datastore's configuration turns :contains off. Search by the beginning of the text, without a modifier, or by :exact.`
+  return new Failure('BAD_REQUEST', { message, ...name !== undefined && { issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }] }, cause: causeOf(answer) })
 }
 
 /** What a compartment and joins come to; undefined when nothing can match. */
