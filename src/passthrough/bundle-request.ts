@@ -14,7 +14,8 @@ import { resourceTypes } from '../tenant-guard/resource-types.js'
 import { readCriteria, readVersion, segmentsOf, withoutFormat, type FhirRequest } from './fhir-request.js'
 import { criteriaOf, joinedBy } from './search-request.js'
 
-const mostEntries = 1_000
+/** Entries of a Bundle of requests. */
+export const maxEntries = 1_000
 /** Searches that the chains, `_has` and compartments of all entries may become beyond their own: as many again as there may be entries. */
 const mostJoined = 1_000
 const mostSearchedReferences = 1_000
@@ -28,7 +29,8 @@ type ReadRequest = (request: FhirRequest) => FhirInteraction
  */
 export function readBundle (request: FhirRequest, readRequest: ReadRequest): Batch | Transaction {
   const { type, entry = [] } = bundleIn(request.body)
-  if (!Array.isArray(entry) || entry.length > mostEntries) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected a list of at most ${mostEntries} requests.` })
+  if (!Array.isArray(entry)) throw new Failure('BAD_REQUEST', { message: 'Bundle.entry: expected a list of requests.' })
+  if (entry.length > maxEntries) throw new Failure('PAYLOAD_TOO_LARGE', { message: `Bundle.entry: expected at most ${maxEntries} requests. Send the rest in another Bundle, or use the bulk import.` })
   const budget = new JsonBudget()
   const read = (item: unknown, at: number): BundleEntry => inEntry(at, () => readEntry(item, request, { readRequest, budget }))
   const { showsWritten } = request
@@ -83,8 +85,8 @@ function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, { re
   })
   if (interaction.kind === 'batch' || interaction.kind === 'transaction' || !mayBeEntry(interaction) || (method === 'POST' && !('resource' in interaction))) throw new Failure('METHOD_NOT_ALLOWED', { message: 'An entry can be a read, a search or a write.' })
   const conditions = method === 'GET' ? conditionsOf(ifNoneMatch, ifModifiedSince) : undefined
-  const isNamed = typeof fullUrl === 'string' && /^urn:(?:uuid|oid):[A-Za-z0-9.-]{1,80}$/.test(fullUrl)
-  return { ...isNamed && { fullUrl: fullUrl as string }, interaction, ...conditions !== undefined && { conditions } }
+  if (!isText(fullUrl)) refuse()
+  return { ...fullUrl !== undefined && { fullUrl: fullUrl as string }, interaction, ...conditions !== undefined && { conditions } }
 }
 
 /** @throws {Failure} BAD_REQUEST for what could not be told from a condition that holds for nothing */

@@ -1,3 +1,4 @@
+import { maxEntries } from './bundle-request.js'
 import { Failure } from '../envelope/failures.js'
 import { compartments } from '../mappings/r4/compartments.js'
 import { commonParameterNames, parameterNames, parameterOf, referenceParameters } from '../mappings/r4/search-parameters.js'
@@ -100,7 +101,7 @@ export function importOperation (fhirBase: string): StatedOperation {
 export function fhirRest (hasOperation: HasOperation, more: readonly StatedOperation[]): unknown {
   return {
     mode: 'server',
-    documentation: 'Raw FHIR R4. Every record has the tag of the organization that owns the key. Records of other organizations are not found, and a reference must point to an existing record of the same organization.',
+    documentation: `Raw FHIR R4. Every record has the tag of the organization that owns the key. Records of other organizations are not found, and a reference must point to an existing record of the same organization. A Bundle of requests can have up to ${maxEntries.toLocaleString('en')} entries; send more in several Bundles, or use the bulk import.`,
     security: { description: 'A secret key in the x-api-key header' },
     resource: [...resourceTypes].map(type => resourceOf(type, hasOperation)).filter(resource => resource !== undefined),
     ...filled({ interaction: offeredAmong(onSystem).map(code => ({ code })), operation: [...offeredAmong(bulkOnSystem).map(name => ({ name, definition: bulkDefinition(name) })), ...more] }),

@@ -129,7 +129,7 @@ export interface Export {
 
 /** One request of a Bundle, parsed. */
 export interface BundleEntry {
-  /** `urn:uuid:…` or `urn:oid:…`, by which other entries of a transaction refer to what this one makes. */
+  /** By which other entries of a transaction refer to what this one writes: `urn:uuid:…`, or a URL of any server. */
   readonly fullUrl?: string
   readonly interaction: Exclude<FhirInteraction, Batch | Transaction>
   /** Of a read. */

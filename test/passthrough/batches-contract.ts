@@ -99,6 +99,6 @@ async function sizes (t: Test, { fhir: join }: World): Promise<void> {
   const [id] = await stored(fhir, patient())
   const answer = await send(fhir, ...Array.from({ length: 1_000 }, (_, i) => entry('GET', i % 2 === 0 ? `Patient/${id}` : 'Patient/no-such')))
   t.strictSame(statuses(answer).map(status => status.slice(0, 3)), Array.from({ length: 1_000 }, (_, i) => i % 2 === 0 ? '200' : '404'))
-  isRefused(t, await send(fhir, ...Array.from({ length: 1_001 }, () => entry('GET', `Patient/${id}`))), 400, '1001')
+  isRefused(t, await send(fhir, ...Array.from({ length: 1_001 }, () => entry('GET', `Patient/${id}`))), 413, '1001')
   t.match(idIn(answer.resource.entry[0].response.location), id)
 }

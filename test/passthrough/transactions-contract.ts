@@ -187,7 +187,7 @@ async function badBundles (t: Test, { fhir: join }: World): Promise<void> {
 async function sizes (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const entries = Array.from({ length: 1_000 }, (_, i) => entry('POST', 'Patient', { resourceType: 'Patient', name: [{ text: `${i}` }] }))
-  isRefused(t, await send(fhir, ...entries, entry('GET', 'Patient')), 400, '1001')
+  isRefused(t, await send(fhir, ...entries, entry('GET', 'Patient')), 413, '1001')
   t.equal(await total(fhir), 0)
   const answer = await fhir.send('POST', '', bundle('transaction', ...entries), { prefer: 'return=representation' })
   t.strictSame(answer.resource.entry.map(({ resource }: any) => resource.name[0].text), entries.map((_, i) => `${i}`), 'in their order')

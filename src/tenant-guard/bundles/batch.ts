@@ -6,7 +6,8 @@ import type { FhirAnswer } from '../fhir-answer.js'
 import type { Batch, BundleEntry } from '../fhir-interaction.js'
 import { inTurns } from '../in-turns.js'
 import { policy } from '../policy.js'
-import { linksIn, recordsOf } from '../writes/references.js'
+import { linksIn, ReferenceFailure, recordsOf, type Link } from '../writes/references.js'
+import { BundleReferences, sentAs } from './bundle-references.js'
 
 /** How an entry is performed: as the same request alone. */
 export type Perform = (interaction: BundleEntry['interaction']) => Promise<FhirAnswer>
@@ -16,15 +17,33 @@ export type Perform = (interaction: BundleEntry['interaction']) => Promise<FhirA
  * @throws {Failure} VALIDATION_ERROR when all together refer to more records than a request may
  */
 export async function batch (door: Door, { entries, showsWritten }: Batch, perform: Perform): Promise<FhirAnswer> {
-  recordsOf(entries.flatMap(entry => 'interaction' in entry && 'resource' in entry.interaction ? linksIn(entry.interaction.resource, [door.backend.baseUrl]) : []))
+  const links = entries.map(entry => 'interaction' in entry && 'resource' in entry.interaction ? linksIn(entry.interaction.resource, [door.backend.baseUrl], door.fhirBase) : [])
+  recordsOf(links.flat())
+  const independent = requireIndependence(entries, links, door.backend.baseUrl)
   const texts = new EntryTexts(door)
-  const answers = await inTurns(entries, async entry => {
+  const answers = await inTurns(independent, async entry => {
     if ('failure' in entry) return texts.of({ outcome: entry, isRead: false, isShown: false })
     if (isRead(entry) && texts.isFull) return texts.of(noRoom)
     const outcome = await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error)))
     return texts.of({ outcome, isRead: isRead(entry), isShown: showsWritten || isRead(entry), conditions: entry.conditions })
   })
   return bundleAnswer('batch-response', answers)
+}
+
+/**
+ * The entries, those that refer to what another entry creates as failures: the server could take the reference for a record that
+ * happens to have the same id. http://hl7.org/fhir/R4/http.html#brules
+ */
+function requireIndependence (entries: Batch['entries'], links: ReadonlyArray<readonly Link[]>, backendUrl: string): Batch['entries'] {
+  const storedAs = entries.map(entry => 'interaction' in entry && 'id' in entry.interaction ? `${entry.interaction.type}/${entry.interaction.id}` : undefined)
+  const bundle = new BundleReferences(entries.map((entry, at) => 'failure' in entry ? {} : { fullUrl: entry.fullUrl, sentAs: sentAs(entry), storedAs: storedAs[at] }), backendUrl)
+  return entries.map((entry, at) => {
+    const refused = links[at]!.filter(({ reference }) => {
+      const target = bundle.find(reference, at)
+      return target === 'ambiguous' || (target !== undefined && storedAs[target] !== reference)
+    })
+    return refused.length === 0 ? entry : { failure: new ReferenceFailure(refused.map(link => ({ ...link, reason: 'batch' }))) }
+  })
 }
 
 /** Whether an entry only reads, so that what it finds is its answer. */

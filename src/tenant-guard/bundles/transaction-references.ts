@@ -1,40 +1,161 @@
-import { mapJson } from '../../json.js'
+import { randomUUID } from 'node:crypto'
+import { Failure } from '../../envelope/failures.js'
+import type { FhirResource } from '../../mappings/fhir.js'
 import { placeOf, type Door } from '../door.js'
-import type { Transaction } from '../fhir-interaction.js'
-import { inTurns } from '../in-turns.js'
+import type { BundleEntry, Transaction } from '../fhir-interaction.js'
 import { ownedAmong } from '../look-up.js'
-import { linksIn, ReferenceFailure, recordsOf } from '../writes/references.js'
-import { soleMatch } from '../writes/sole-match.js'
+import { mapLinks } from '../writes/own-references.js'
+import { linksIn, ReferenceFailure, recordsOf, type Link, type RefusedLink } from '../writes/references.js'
+import { BundleReferences, sentAs } from './bundle-references.js'
+import { resolveCriteria, type CriteriaTarget } from './criteria-references.js'
 import { pathInEntry } from './in-entry.js'
+import { mapNarrativeLinks } from './narrative-links.js'
 import type { Write } from './transaction-writes.js'
 
-/** Writes whose references were checked. */
+type Writes = ReadonlyArray<Write | undefined>
+
+/** Writes whose references were resolved and checked. */
 interface CheckedWrites {
-  readonly writes: ReadonlyArray<Write | undefined>
+  readonly writes: Writes
   /** Records that they refer to, believed to be the tenant's without asking. */
   readonly believed: readonly string[]
 }
 
 /**
- * The writes with each reference by criteria as one by id, after every reference was found to lead to a record of the
- * tenant, or to what another entry makes.
- * @throws {ReferenceFailure} with the paths of all that do not
+ * The writes with every reference by id: to another entry by its fullUrl, to the one record or entry that meets criteria, or to
+ * a record of the tenant. An entry whose id is not known before it is written has a placeholder of the gateway's own, which the
+ * datastore replaces in References; where anything else leads to it, the gateway chooses its id.
+ * @throws {ReferenceFailure} with the paths of all that lead elsewhere
+ * @throws {Failure} CONFLICT for a reference to a record that the transaction deletes
  */
-export async function demandAllReferences (door: Door, writes: ReadonlyArray<Write | undefined>, { references }: Transaction): Promise<CheckedWrites> {
-  const found = new Map(await inTurns([...references], async ([text, criteria]) => [text, await soleMatch(door, criteria)] as const))
-  const texts = new Map([...found].filter(([, record]) => record !== undefined).map(([text, record]) => [text, `${record!.resourceType}/${record!.id}`]))
-  const resolved = writes.map(write => write?.resource === undefined || texts.size === 0 ? write : { ...write, resource: withReferences(write.resource, texts) })
-  const made = new Set(writes.map(write => write?.fullUrl).filter(fullUrl => fullUrl !== undefined))
-  const links = resolved.flatMap((write, at) => write?.resource === undefined ? [] : linksIn(write.resource, [door.backend.baseUrl]).map(link => ({ ...link, path: pathInEntry(link.path, at) })))
-  const outside = links.filter(({ reference }) => !made.has(reference))
+export async function resolveReferences (door: Door, writes: Writes, { entries, references }: Transaction): Promise<CheckedWrites> {
+  const found = await resolveCriteria(door, writes, references)
+  const links = writes.flatMap((write, at) => write?.resource === undefined ? [] : linksIn(write.resource, [door.backend.baseUrl], door.fhirBase).map(link => ({ ...link, at })))
+  const targets = new Targets(entries, writes, door.backend.baseUrl)
+  const plan = links.map(each => ({ ...each, target: targets.find(each, found) }))
+  for (const { isUri, target } of plan) if (isUri === true && typeof target === 'number') targets.chooseId(target)
+  for (const [at, write] of writes.entries()) targets.choosePlaceholderIds(write?.resource, at)
+  const resolved = targets.resolve(plan)
+
+  const outside = plan.filter(({ target }) => typeof target !== 'number').map(({ at, path, reference, record, target }) => {
+    const stored = typeof target === 'object' && 'record' in target ? { reference: target.record, record: target.record } : { reference, record }
+    return { ...stored, path: pathInEntry(path, at), ...typeof target === 'object' && 'reason' in target && { reason: target.reason } }
+  })
   const records = recordsOf(outside)
+  const deleted = new Set(writes.flatMap(write => write?.request?.method === 'DELETE' ? [`${write.type}/${write.id}`] : []))
+  const dangling = [...outside.filter(({ record }) => record !== undefined && deleted.has(record)), ...targets.deletedIn(plan)]
+  if (dangling.length > 0) throw deletedTarget(dangling.map(({ path }) => path))
   const believed = [...records].filter(record => door.ownership.isKnown(placeOf(door), record))
   const owned = await ownedAmong(door, records)
-  const refused = outside.filter(({ record }) => record === undefined || !owned.has(record))
-  if (refused.length > 0) throw new ReferenceFailure(refused)
+  const refused: RefusedLink[] = [...outside.filter(({ record, reason }) => reason !== undefined || record === undefined || !owned.has(record)), ...targets.refused]
+  if (refused.length > 0) throw refusalOf(refused)
   return { writes: resolved, believed }
 }
 
-function withReferences<T> (value: T, texts: ReadonlyMap<string, string>): T {
-  return mapJson(value, (item, name) => name === 'reference' && typeof item === 'string' ? texts.get(item) ?? item : item)
+/** Criteria that several meet are a precondition that failed, as where they stand in the URL of a request. */
+function refusalOf (refused: readonly RefusedLink[]): Failure {
+  const failure = new ReferenceFailure(refused)
+  if (refused.some(({ reason }) => reason !== 'severalMatch')) return failure
+  return new Failure('PRECONDITION_FAILED', { message: failure.message, issues: failure.issues.map(issue => ({ ...issue, code: 'multiple-matches' })) })
+}
+
+function deletedTarget (paths: readonly string[]): Failure {
+  const message = 'Nothing was done: a reference leads to a record that the same transaction deletes.'
+  return new Failure('CONFLICT', { message, issues: paths.map(path => ({ severity: 'error', code: 'conflict', diagnostics: message, expression: [path] } as const)) })
+}
+
+interface LinkOfEntry extends Link { readonly at: number }
+
+/** What a link leads to: the entry at a position, or what criteria found; undefined for what the Bundle says nothing about. */
+interface PlannedLink extends LinkOfEntry { readonly target: number | CriteriaTarget | undefined }
+
+/** The entries as what other entries refer to. */
+class Targets {
+  readonly #bundle: BundleReferences
+  readonly #entries: readonly BundleEntry[]
+  readonly #writes: Array<Write | undefined>
+  /** Links that cannot be resolved, whatever is stored. */
+  readonly refused: RefusedLink[] = []
+
+  constructor (entries: readonly BundleEntry[], writes: Writes, backendUrl: string) {
+    this.#entries = entries
+    this.#writes = [...writes]
+    this.#bundle = new BundleReferences(entries.map((entry, at) => ({ fullUrl: entry.fullUrl, sentAs: sentAs(entry), storedAs: this.#storedAs(at) })), backendUrl)
+  }
+
+  find ({ reference, at }: LinkOfEntry, found: ReadonlyMap<string, CriteriaTarget>): number | CriteriaTarget | undefined {
+    const criteria = found.get(reference)
+    if (criteria !== undefined) return 'at' in criteria ? criteria.at : criteria
+    const target = this.#bundle.find(reference, at)
+    return target === 'ambiguous' ? { reason: 'ambiguous' } : target
+  }
+
+  /** Chooses the ids of entries that placeholders outside of References lead to: in uris and in the narrative. */
+  choosePlaceholderIds (resource: FhirResource | undefined, at: number): void {
+    if (resource === undefined || resource.resourceType === 'Bundle') return
+    const refused = new Set<string>()
+    const look = (url: string): string => {
+      const target = this.#bundle.findPlaceholder(url)
+      if (target !== undefined && !this.chooseId(target)) refused.add(url)
+      return url
+    }
+    mapLinks(resource, (text, kind) => kind === 'reference' ? text : kind === 'xhtml' ? mapNarrativeLinks(text, look) : look(text))
+    for (const reference of refused) this.refused.push({ path: `Bundle.entry[${at}].resource`, reference, reason: 'conditional' })
+  }
+
+  /** @returns whether the id of the entry's record is known from now on */
+  chooseId (at: number): boolean {
+    const write = this.#writes[this.#sent(at)]
+    if (this.#storedAs(at) !== undefined) return true
+    if (write?.resource === undefined || write.request?.ifNoneExist !== undefined) return false
+    const id = randomUUID()
+    this.#writes[at] = { ...write, id, resource: { ...write.resource, id }, request: { method: 'PUT', url: `${write.type}/${id}` } }
+    return true
+  }
+
+  resolve (plan: readonly PlannedLink[]): Writes {
+    const texts = this.#writes.map(() => new Map<string, string>())
+    for (const { at, reference, target, isUri, path } of plan) {
+      const text = typeof target === 'number' ? this.#toReference(target) : typeof target === 'object' && 'record' in target ? target.record : undefined
+      if (text !== undefined) texts[at]!.set(reference, text)
+      if (isUri === true && text?.startsWith('urn:') === true) this.refused.push({ path: pathInEntry(path, at), reference, reason: 'conditional' })
+    }
+    for (const [at, write] of this.#writes.entries()) {
+      if (write?.resource === undefined || write.resource.resourceType === 'Bundle') continue
+      const replace = (url: string): string => {
+        const target = this.#bundle.findPlaceholder(url)
+        return target === undefined ? url : this.#toReference(target) ?? url
+      }
+      const own = texts[at]!
+      mapLinks(write.resource, (text, kind) => own.get(text) ?? (kind === 'reference' ? text : kind === 'xhtml' ? mapNarrativeLinks(text, replace) : replace(text)))
+    }
+    return this.#writes
+  }
+
+  /** Links to entries that delete their record. */
+  deletedIn (plan: readonly PlannedLink[]): ReadonlyArray<{ readonly path: string }> {
+    return plan.filter(({ target }) => typeof target === 'number' && this.#writes[target]?.request?.method === 'DELETE').map(({ path, at }) => ({ path: pathInEntry(path, at) }))
+  }
+
+  #toReference (at: number): string | undefined {
+    const sent = this.#sent(at)
+    const stored = this.#storedAs(at)
+    const write = this.#writes[sent]
+    if (stored !== undefined || write?.resource === undefined) return stored
+    const placeholder = write.placeholder ?? `urn:uuid:${randomUUID()}`
+    this.#writes[sent] = { ...write, placeholder }
+    return placeholder
+  }
+
+  /** The position of the entry that is sent for this one: another one with the same content and criteria, perhaps. */
+  #sent (at: number): number {
+    return this.#writes[at]?.sameAs ?? at
+  }
+
+  #storedAs (at: number): string | undefined {
+    const sent = this.#sent(at)
+    const { interaction } = this.#entries[sent]!
+    const id = this.#writes[sent]?.id ?? ('id' in interaction ? interaction.id : undefined)
+    return id === undefined ? undefined : `${interaction.type}/${id}`
+  }
 }

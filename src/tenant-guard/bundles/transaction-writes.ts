@@ -1,7 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 import { notFound, type Door } from '../door.js'
-import type { BundleEntry, ConditionalDelete, ConditionalUpdate } from '../fhir-interaction.js'
+import type { BundleEntry, ConditionalDelete, ConditionalUpdate, Criteria } from '../fhir-interaction.js'
 import { demandPossibleVersion } from '../writes/fhir-writes.js'
 import { patchedResource } from '../writes/patch.js'
 import { conditionsAmongOwn } from '../restrict.js'
@@ -14,8 +14,12 @@ export interface Write {
   readonly type: string
   /** The record that is written; absent for a new one. */
   readonly id?: string
-  /** By which other entries refer to it. */
-  readonly fullUrl?: string
+  /** What the datastore replaces in References to what this write creates. */
+  readonly placeholder?: string
+  /** Of a conditional create. */
+  readonly criteria?: Criteria
+  /** The position of the entry before that creates the same under the same criteria, and is sent for both. */
+  readonly sameAs?: number
   readonly resource?: FhirResource
   /** Undefined where there is nothing to do. */
   readonly request: { readonly method: 'POST' | 'PUT' | 'DELETE', readonly url: string, readonly ifMatch?: string, readonly ifNoneExist?: string } | undefined
@@ -26,19 +30,18 @@ export interface Write {
 }
 
 /** An entry as a write by id, whatever criteria or patch it came with. @throws {Failure} as the same request alone */
-export async function writeOf (door: Door, { fullUrl, interaction }: BundleEntry): Promise<Write> {
-  const named = fullUrl === undefined ? {} : { fullUrl }
+export async function writeOf (door: Door, { interaction }: BundleEntry): Promise<Write> {
   switch (interaction.kind) {
-    case 'create': return { ...named, ...toCreate(door, interaction.type, interaction.resource) }
-    case 'conditional-create': return { ...named, ...toCreate(door, interaction.type, interaction.resource, interaction.criteria) }
+    case 'create': return toCreate(door, interaction.type, interaction.resource)
+    case 'conditional-create': return toCreate(door, interaction.type, interaction.resource, interaction.criteria)
     case 'update':
       await demandPossibleVersion(door, interaction)
-      return { ...named, ...toUpdate(door, interaction) }
-    case 'conditional-update': return { ...named, ...await toUpdateOrCreate(door, interaction) }
-    case 'patch': return { ...named, ...await toPatch(door, interaction) }
-    case 'conditional-patch': return { ...named, ...await toPatch(door, { ...interaction, id: (await soleChangeable(door, interaction.criteria) ?? missing()).id }) }
-    case 'delete': return { ...named, ...await toDelete(door, interaction) }
-    case 'conditional-delete': return { ...named, ...await toDeleteFound(door, interaction) }
+      return toUpdate(door, interaction)
+    case 'conditional-update': return await toUpdateOrCreate(door, interaction)
+    case 'patch': return await toPatch(door, interaction)
+    case 'conditional-patch': return await toPatch(door, { ...interaction, id: (await soleChangeable(door, interaction.criteria) ?? missing()).id })
+    case 'delete': return await toDelete(door, interaction)
+    case 'conditional-delete': return await toDeleteFound(door, interaction)
     default: throw new Failure('METHOD_NOT_ALLOWED')
   }
 }
@@ -46,7 +49,7 @@ export async function writeOf (door: Door, { fullUrl, interaction }: BundleEntry
 function toCreate (door: Door, type: string, { id: _, ...content }: FhirResource, criteria?: ConditionalUpdate['criteria']): Write {
   const resource = marked(stamp(content as FhirResource, door.tenant), door.tenant)
   const ifNoneExist = criteria && conditionsAmongOwn(criteria, door.tenant)
-  return { type, resource, request: { method: 'POST', url: type, ...ifNoneExist !== undefined && { ifNoneExist } }, isVersioned: false }
+  return { type, resource, request: { method: 'POST', url: type, ...ifNoneExist !== undefined && { ifNoneExist } }, ...criteria && { criteria }, isVersioned: false }
 }
 
 interface Updating { readonly type: string, readonly id: string, readonly resource: FhirResource, readonly version?: string | undefined }
@@ -59,7 +62,7 @@ function toUpdate (door: Door, { type, id, resource, version }: Updating): Write
 async function toUpdateOrCreate (door: Door, { type, resource, criteria, version }: ConditionalUpdate): Promise<Write> {
   const found = await soleChangeable(door, criteria)
   if (found !== undefined) {
-    if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the matching record, or no id.' })
+    if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: leave out the id, or send that of the matching record.' })
     if (version !== undefined && version !== found.meta.versionId) throw new Failure('PRECONDITION_FAILED')
     return toUpdate(door, { type, id: found.id, resource, version })
   }

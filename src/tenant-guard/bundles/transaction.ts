@@ -13,7 +13,8 @@ import { inTurns } from '../in-turns.js'
 import { ownedAmong } from '../look-up.js'
 import { decide } from '../policy.js'
 import { withPublicUrls } from '../public-urls.js'
-import { demandAllReferences } from './transaction-references.js'
+import { resolveCriteriaPlaceholders } from './criteria-placeholders.js'
+import { resolveReferences } from './transaction-references.js'
 import { writeOf, type Write } from './transaction-writes.js'
 import { misformed } from '../writes/not-accepted.js'
 import { mayBeDone, wholeAnswer } from '../writes/writes.js'
@@ -23,11 +24,12 @@ import { mayBeDone, wholeAnswer } from '../writes/writes.js'
  * alone; the reads see what the writes left, as http://hl7.org/fhir/R4/http.html#trules orders them.
  */
 export async function transaction (door: Door, asked: Transaction, perform: Perform): Promise<FhirAnswer> {
-  const { entries, showsWritten } = asked
+  const { showsWritten } = asked
+  const entries = resolveCriteriaPlaceholders(asked.entries, door.backend.baseUrl)
   for (const [at, { interaction }] of entries.entries()) decideOn(interaction, at)
   await demandOwnRecords(door, entries)
   const writes = await inTurns(entries, async (entry, at) => isRead(entry) ? undefined : await writeOf(door, entry).catch((error: unknown) => { throw inEntries(error, [at]) }))
-  const checked = await demandAllReferences(door, writes, asked)
+  const checked = await resolveReferences(door, mergeConditionalCreates(writes), { ...asked, entries })
   const written = await performWrites(door, checked.writes, checked.believed)
   const done = checked.writes.flatMap((write, at) => write === undefined ? [] : [{ at, entry: entries[at]!, write, answer: written.get(at)! }])
   for (const each of done) door.onAccess?.(accessBy(each))
@@ -77,11 +79,11 @@ async function performWrites (door: Door, writes: ReadonlyArray<Write | undefine
   const answers = new Map<number, FhirAnswer>()
   const sent = [...writes.entries()].filter((item): item is [number, Write] => item[1] !== undefined)
   for (const [at] of sent.filter(([, { request }]) => request === undefined)) answers.set(at, { status: 204 })
-  const performed = sent.filter(([, { request }]) => request !== undefined)
+  const performed = sent.filter(([, { request, sameAs }]) => request !== undefined && sameAs === undefined)
   if (performed.length === 0) return answers
   demandDistinct(performed)
   for (const [, { type, id, request }] of performed) if (request?.method === 'DELETE') door.ownership.forget(placeOf(door), `${type}/${id}`)
-  const bundle = { resourceType: 'Bundle', type: 'transaction', entry: performed.map(([, { fullUrl, resource, request }]) => ({ fullUrl, resource, request })) }
+  const bundle = { resourceType: 'Bundle', type: 'transaction', entry: performed.map(([, { placeholder: fullUrl, resource, request }]) => ({ fullUrl, resource, request })) }
   const answer = await ask(door, { method: 'POST', path: '', headers: wholeAnswer, body: printJson(bundle) })
   if (answer.status !== 200) {
     for (const record of believed) door.ownership.forget(placeOf(door), record)
@@ -89,7 +91,10 @@ async function performWrites (door: Door, writes: ReadonlyArray<Write | undefine
   }
   const writesOf = performed.map(([, { type, id, request }]) => ({ type, id, isDelete: request?.method === 'DELETE' }))
   const given = await entriesAsStored(door, entriesIn(jsonOf(answer, mayBeDone)), writesOf)
+  // Which entry an answer belongs to is known by their order alone.
+  if (given.length !== performed.length) throw new Failure('INTERNAL_ERROR', { message: mayBeDone, cause: { reason: 'the answer to a transaction does not have an entry for each write' } })
   for (const [index, [at, write]] of performed.entries()) answers.set(at, writtenIn(door, given[index], write))
+  for (const [at, { sameAs }] of sent) if (sameAs !== undefined) answers.set(at, { ...answers.get(sameAs)!, status: 200 })
   return answers
 }
 
@@ -102,13 +107,29 @@ function demandDistinct (writes: Placed): void {
     const name = meantBy(write)
     return name !== undefined && seen.size === seen.add(name).size
   })
-  if (again.length > 0) throw inEntries(new Failure('BAD_REQUEST', { message: 'A transaction can write each record only once.' }), again.map(([at]) => at))
+  if (again.length > 0) throw inEntries(new Failure('BAD_REQUEST', { message: 'A transaction can write each record only once: by one entry for an id, and for the same criteria by entries with the same content.' }), again.map(([at]) => at))
 }
 
-/** One record and no other; undefined where nobody knows which. */
-function meantBy ({ type, id, isUpdate = false, request }: Write): string | undefined {
+/** One record and no other; undefined where it is not known which. */
+function meantBy ({ type, id, request }: Write): string | undefined {
   if (id !== undefined) return `${type}/${id}`
-  return isUpdate ? `${type}?${request?.ifNoneExist}` : undefined
+  return request?.ifNoneExist === undefined ? undefined : `${type}?${request.ifNoneExist}`
+}
+
+/**
+ * The writes with each conditional create that repeats one before it, under the same criteria and with the same content, marked
+ * as the same: the datastore would store one record and answer with fewer entries than were sent.
+ */
+function mergeConditionalCreates (writes: ReadonlyArray<Write | undefined>): ReadonlyArray<Write | undefined> {
+  const first = new Map<string, number>()
+  return writes.map((write, at) => {
+    if (write?.request?.ifNoneExist === undefined || write.isUpdate === true) return write
+    const name = `${meantBy(write)} ${printJson(write.resource)}`
+    const sameAs = first.get(name)
+    if (sameAs !== undefined) return { ...write, sameAs }
+    first.set(name, at)
+    return write
+  })
 }
 
 /** Of which entry the datastore speaks is known where it can be of one alone, or where one is seen to be out of form. */

@@ -35,7 +35,7 @@ export class CheckedRecord {
     this.id = id
     this.version = version
     this.resource = marked(stamp({ ...resource, id }, door.tenant), door.tenant)
-    this.links = linksIn(this.resource, [door.backend.baseUrl])
+    this.links = linksIn(this.resource, [door.backend.baseUrl], door.fhirBase)
   }
 
   /** As it is to be stored. @param targets where others of its import are stored that it refers to */

@@ -8,7 +8,7 @@ import { leadsToRecord } from './references.js'
  * canonical; a uri is a name, which stays as it is. Changes the resource in place, as nobody has seen it yet.
  */
 export function withOwnReferences<T> (resource: T, fhirBase: string): T {
-  return relative(resource, { name: '', type: 'Resource' }, fhirBase) as T
+  return mapLinks(resource, (text, kind) => toRelative(text, kind, fhirBase))
 }
 
 /** A text that leads to a record here, relative; any other as it is. */
@@ -17,35 +17,53 @@ export function ownReference (text: string, fhirBase: string): string {
   return rest !== undefined && leadsToRecord(rest) ? rest : text
 }
 
-/** An element by its name, and the type that R4 gives it. */
-interface Place { readonly name: string, readonly type: string }
+/** What a text that may lead to a record is: the text of a Reference, or a primitive of this type. */
+export type LinkKind = 'reference' | 'canonical' | 'url' | 'uri' | 'oid' | 'uuid' | 'xhtml'
 
-function relative (value: unknown, place: Place, fhirBase: string): unknown {
-  if (typeof value === 'string') return relativeText(value, place, fhirBase)
+const linkKinds: ReadonlySet<string> = new Set<LinkKind>(['canonical', 'url', 'uri', 'oid', 'uuid', 'xhtml'])
+
+/**
+ * A resource with each text that may lead to a record mapped to another, by the types that R4 gives to elements; strings, codes
+ * and values of identifiers are never among them: http://hl7.org/fhir/R4/http.html#trules. Changes the resource in place.
+ */
+export function mapLinks<T> (resource: T, map: (text: string, kind: LinkKind) => string): T {
+  return mapped(resource, { name: '', type: 'Resource' }, map) as T
+}
+
+/** An element by its name, and the type that R4 gives it. */
+interface TypedElement { readonly name: string, readonly type: string }
+
+type MapLink = Parameters<typeof mapLinks>[1]
+
+function mapped (value: unknown, element: TypedElement, map: MapLink): unknown {
+  if (typeof value === 'string') {
+    const kind = element.name === 'reference' ? 'reference' : element.type
+    return kind === 'reference' || linkKinds.has(kind) ? map(value, kind as LinkKind) : value
+  }
   if (Array.isArray(value)) {
-    for (let at = 0; at < value.length; at++) value[at] = relative(value[at], place, fhirBase)
+    for (let at = 0; at < value.length; at++) value[at] = mapped(value[at], element, map)
   } else if (isElement(value)) {
-    makeRelative(value, place.type, fhirBase)
+    mapMembers(value, element.type, map)
   }
   return value
 }
 
-function makeRelative (holder: Record<string, unknown>, type: string, fhirBase: string): void {
+function mapMembers (holder: Record<string, unknown>, type: string, map: MapLink): void {
   const members = membersOf(type === 'Resource' ? String(holder.resourceType) : type)
   for (const name in holder) {
     const member = members?.get(name)
     // Beside a primitive stands what it has as an element: its extensions.
-    if (member !== undefined) holder[name] = relative(holder[name], { name, type: member.type }, fhirBase)
-    else if (name.startsWith('_')) relative(holder[name], { name, type: 'Element' }, fhirBase)
+    if (member !== undefined) holder[name] = mapped(holder[name], { name, type: member.type }, map)
+    else if (name.startsWith('_')) mapped(holder[name], { name, type: 'Element' }, map)
   }
 }
 
-function relativeText (text: string, { name, type }: Place, fhirBase: string): string {
-  if (name === 'reference') {
+function toRelative (text: string, kind: LinkKind, fhirBase: string): string {
+  if (kind === 'reference') {
     const rest = below(fhirBase, text)
     // What a transaction may have in place of an id.
     if (rest !== undefined && /^[A-Za-z]+\?/.test(rest)) return rest
-  } else if (type !== 'canonical' && type !== 'url') return text
+  } else if (kind !== 'canonical' && kind !== 'url') return text
   return ownReference(text, fhirBase)
 }
 

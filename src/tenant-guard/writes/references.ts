@@ -3,6 +3,7 @@ import { ExactNumber } from '../../json.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/kit/path.js'
 import { linkElements, uriReferenceParents } from './link-elements.js'
+import { baseOf } from '../full-url.js'
 import { isId, isTenantType, resourceTypes } from '../resource-types.js'
 
 /** A place in a resource that leads to a record, or might. */
@@ -13,22 +14,48 @@ export interface Link {
   readonly reference: string
   /** The record as `Type/id`; undefined if the reference leads to none that a tenant could own. */
   readonly record: string | undefined
+  /** Whether it is a uri or canonical, and not a Reference. */
+  readonly isUri?: true
 }
 
-/** A write that refers to something which is not the tenant's: unknown, deleted and foreign alike. */
+/** Why a reference is refused. A record that is unknown, deleted or another tenant's has one and the same reason. */
+const reasons = {
+  unknown: 'A reference must lead to an existing record of the same organization.',
+  placeholder: 'A urn: reference can lead only to another entry of the same Bundle, by its fullUrl. No such entry is there.',
+  absolute: 'An absolute URL can lead only to another entry of the same Bundle, by its fullUrl. Refer to a record of this server as Type/id; for a record elsewhere, use identifier or display.',
+  criteria: 'Criteria in place of an id can be used only in a transaction, as Type?parameter=value.',
+  ambiguous: 'Another entry of the Bundle may be meant, but this reference does not lead to its fullUrl. Refer to the entry by its fullUrl.',
+  batch: 'Entries of a batch cannot refer to each other. Send a transaction.',
+  conditional: 'Only a Reference can lead to an entry that is created under criteria, since its id is not known before. Leave out the link, or the criteria.',
+  noMatch: 'No record, and no entry of the transaction, meets the criteria of this reference.',
+  severalMatch: 'Several records, or entries of the transaction, meet the criteria of this reference. Narrow them, or use an id or a fullUrl.'
+} as const
+
+export type ReferenceReason = keyof typeof reasons
+
+/** A reference that is refused; without a reason it is told from the form of the reference. */
+export interface RefusedLink extends Pick<Link, 'path' | 'reference'> { readonly reason?: ReferenceReason }
+
+/** A write that refers to something which is not the tenant's, or to nothing. Unknown, deleted and foreign records are refused alike. */
 export class ReferenceFailure extends Failure {
   /** The first references at fault as they stand in the resource; `issues` has their paths in the same order. For no log and no message. */
   readonly references: readonly string[]
 
-  constructor (links: readonly Link[], cause?: unknown) {
-    const told = links.slice(0, enoughIssues)
-    const issues = told.map(({ path }) => ({ severity: 'error', code: 'business-rule', diagnostics: message, expression: [path] } as const))
+  constructor (links: readonly RefusedLink[], cause?: unknown) {
+    const listed = links.slice(0, enoughIssues).map(({ path, reference, reason = reasonOf(reference) }) => ({ path, reference, text: reasons[reason] }))
+    const issues = listed.map(({ path, text }) => ({ severity: 'error', code: 'business-rule', diagnostics: text, expression: [path] } as const))
+    const texts = new Set(listed.map(({ text }) => text))
+    const message = texts.size === 1 ? [...texts][0]! : 'Several references cannot be resolved. The issues say why for each.'
     super('VALIDATION_ERROR', { message, issues, cause })
-    this.references = told.map(({ reference }) => reference)
+    this.references = listed.map(({ reference }) => reference)
   }
 }
 
-const message = 'A reference must lead to an existing record of the same organization.'
+function reasonOf (reference: string): ReferenceReason {
+  if (/^urn:/i.test(reference)) return 'placeholder'
+  if (isAbsolute(reference)) return 'absolute'
+  return /^[A-Za-z]+\?/.test(reference) ? 'criteria' : 'unknown'
+}
 
 /** Different records that a request, or a line of an import, may refer to: whether each is the tenant's is looked up, and the request counts once. */
 export const mostReferred = 10_000
@@ -54,23 +81,28 @@ export function referencesIn (part: FhirElement): readonly string[] {
  * canonicals that lead to a record. References inside the resource and to nothing in particular (identifier or display
  * alone) are not among them.
  * @param bases URLs under which a uri would lead to a record of the datastore
+ * @param fhirBase of this gateway: a fullUrl below it names a record here, and is no name for an entry of a stored Bundle
  */
-export function linksIn (resource: FhirElement, bases: readonly string[]): readonly Link[] {
+export function linksIn (resource: FhirElement, bases: readonly string[], fhirBase = ''): readonly Link[] {
   const links: Link[] = []
-  gather(resource, { links, inner: container, beneath: bases.map(base => `${base}/`), steps: [String(resource.resourceType ?? '*')] })
+  gather(resource, { links, inner: container, beneath: bases.map(base => `${base}/`), fhirBase, steps: [String(resource.resourceType ?? '*')] })
   return links
 }
 
-/** What is inner in a resource, and where it stands: never copied, since a Bundle may hold a hundred thousand resources that each hold others. */
-interface Inner { readonly own: ReadonlySet<string>, readonly around?: Inner }
+/**
+ * What is inner in a resource, and where it stands: never copied, since a Bundle may hold a hundred thousand resources that each
+ * hold others. `base` is that of the server in the fullUrl of an entry, against which its relative references are resolved.
+ */
+interface Inner { readonly own: ReadonlySet<string>, readonly around?: Inner, readonly base?: string }
 
 /** Where the walk into a resource is. A path is put together of it only where something leads to a record: all systems of codes are uris. */
 interface Walk {
   readonly links: Link[]
-  /** References that lead to the resource itself, to what it contains, or to another entry of its Bundle: `#`, `#p1`, `urn:uuid:…`. */
+  /** References that lead to the resource itself, to what it contains, or to another entry of its Bundle: `#`, `#p1`, a fullUrl. */
   readonly inner: Inner
   /** What uris begin with that lead to a record of the datastore. */
   readonly beneath: readonly string[]
+  readonly fhirBase: string
   /** Elements by their names, and places in lists, from the resource down. */
   readonly steps: Array<string | number>
 }
@@ -81,7 +113,8 @@ function gather (value: unknown, walk: Walk): void {
     for (let at = 0; at < value.length; at++) step(at, value[at], walk)
   } else {
     const element = value as FhirElement
-    const within = isResource(element, walk.steps) ? { ...walk, inner: innerOf(element, walk.inner) } : walk
+    const inner = isResource(element, walk.steps) ? innerOf(element, walk) : innerOfEntry(element, walk)
+    const within = inner === walk.inner ? walk : { ...walk, inner }
     for (const key in element) {
       gatherLinks(element, key, within)
       step(key, element[key], within)
@@ -116,7 +149,7 @@ function noteReference (value: unknown, { links, inner, steps }: Walk): void {
 function noteUri (value: unknown, key: string, { links, beneath, steps }: Walk): void {
   if (typeof value !== 'string') return
   const record = uriTarget(value, beneath)
-  if (record !== 'harmless') links.push({ path: pathOf([...steps, key]), reference: value, record })
+  if (record !== 'harmless') links.push({ path: pathOf([...steps, key]), reference: value, record, isUri: true })
 }
 
 function uriTarget (value: string, beneath: readonly string[]): string | undefined | 'harmless' {
@@ -174,17 +207,29 @@ function isAbsolute (value: unknown): boolean {
 /** `#` alone is the container, as what is contained may refer to it. */
 const container: Inner = { own: new Set(['#']) }
 
-function isInner (reference: string, { own, around }: Inner): boolean {
-  return own.has(reference) || (around !== undefined && isInner(reference, around))
+function isInner (reference: string, { own, around, base }: Inner): boolean {
+  if (own.has(reference) || own.has(withoutVersion(reference))) return true
+  return around !== undefined && (isInner(reference, around) || (base !== undefined && isInner(`${base}/${reference}`, around)))
 }
 
+const withoutVersion = (reference: string): string => reference.replace(/\/_history\/[^/]*$/, '')
+
+/** An entry of a stored Bundle: http://hl7.org/fhir/R4/bundle.html#references */
+function innerOfEntry ({ fullUrl }: FhirElement, { inner, steps }: Walk): Inner {
+  const base = elementAt(steps) === 'entry' ? baseOf(fullUrl) : undefined
+  return base === undefined ? inner : { own: none, around: inner, base }
+}
+
+const none: ReadonlySet<string> = new Set()
+
 /** What is inner in a resource, with what is inner where it stands. */
-function innerOf ({ resourceType, contained, entry }: FhirElement, around: Inner): Inner {
+function innerOf ({ resourceType, contained, entry }: FhirElement, { inner: around, fhirBase, beneath }: Walk): Inner {
   const ids = elementsOf(contained).map(({ id }) => id).filter(isId).map(id => `#${id}`)
-  const urls = resourceType === 'Bundle' ? elementsOf(entry).map(({ fullUrl }) => fullUrl).filter(isUrn) : []
+  const urls = resourceType === 'Bundle' ? elementsOf(entry).map(({ fullUrl }) => fullUrl).filter(isName).filter(url => !(fhirBase !== '' && url.startsWith(`${fhirBase}/`)) && !beneath.some(base => url.startsWith(base))) : []
   return ids.length + urls.length === 0 ? around : { own: new Set([...ids, ...urls]), around }
 }
 
-const isUrn = (url: unknown): url is string => typeof url === 'string' && /^urn:(?:uuid|oid):/.test(url)
+/** HAPI takes a reference of another form, such as `resource:0`, for an id and alters it. */
+const isName = (url: unknown): url is string => typeof url === 'string' && /^(?:urn|https?):/i.test(url)
 
 const elementsOf = (list: unknown): readonly FhirElement[] => Array.isArray(list) ? list.filter(isElement) : []

@@ -101,7 +101,7 @@ interface Checked {
 }
 
 async function demandOwnReferences (door: Door, resource: FhirResource, cause?: unknown): Promise<Checked> {
-  const links = linksIn(resource, [door.backend.baseUrl])
+  const links = linksIn(resource, [door.backend.baseUrl], door.fhirBase)
   const records = recordsOf(links)
   const believed = [...records].filter(record => door.ownership.isKnown(placeOf(door), record))
   const owned = await ownedAmong(door, records)

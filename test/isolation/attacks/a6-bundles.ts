@@ -42,7 +42,7 @@ export const bundles = section([
   { row: 'A6 type', send: 'POST ', body: patient(), status: 400 },
   { row: 'A6 type', send: 'POST /', body: { resourceType: 'Bundle', entry: [entry('DELETE', 'Patient/{theirs}')] }, status: [400, 404] },
   { row: 'A6 entries', send: 'POST ', body: { resourceType: 'Bundle', type: 'batch', entry: entry('GET', 'Patient/{stranger}') }, status: 400 },
-  { row: 'A6 entries', send: 'POST ', body: bundle('batch', ...Array.from({ length: 1_001 }, () => entry('GET', 'Patient/{theirs}'))), status: 400 },
+  { row: 'A6 entries', send: 'POST ', body: bundle('batch', ...Array.from({ length: 1_001 }, () => entry('GET', 'Patient/{theirs}'))), status: 413 },
   { row: 'A6 fullUrl of another', send: 'POST ', body: bundle('transaction', entry('POST', 'Patient', { fullUrl: 'Patient/{stranger}', resource: patient() }), entry('POST', 'Observation', { resource: observation('Patient/{stranger}') })), status: 422 },
   { row: 'A6 fullUrl of another', send: 'POST ', body: bundle('transaction', entry('POST', 'Patient', { fullUrl: '{backend}/Patient/{stranger}', resource: patient() }), entry('POST', 'Observation', { resource: observation('{backend}/Patient/{stranger}') })), status: 422 },
   { row: 'A6 fullUrl of another', send: 'POST ', body: bundle('transaction', entry('POST', 'Patient', { fullUrl: 'urn:uuid:{stranger}', resource: patient() }), entry('POST', 'Observation', { resource: observation('urn:uuid:{own}') })), status: 422 },

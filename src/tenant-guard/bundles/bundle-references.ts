@@ -1,0 +1,65 @@
+import type { BundleEntry } from '../fhir-interaction.js'
+import { baseOf, recordIn } from '../full-url.js'
+
+/** An entry of a Bundle, by what other entries can refer to it. */
+export interface ReferableEntry {
+  readonly fullUrl?: string | undefined
+  /** The type and id in the resource's own content: `Patient/1102`. */
+  readonly sentAs?: string | undefined
+  /** Where the record is stored, if that is known before the write: `Patient/1`. */
+  readonly storedAs?: string | undefined
+}
+
+/**
+ * Which entry of its Bundle a reference leads to: the fullUrl comes first, of whatever form it is; a relative reference is
+ * resolved against the base of the fullUrl beside it: http://hl7.org/fhir/R4/bundle.html#references
+ */
+export class BundleReferences {
+  readonly #entries: readonly ReferableEntry[]
+  readonly #byUrl = new Map<string, number>()
+  /** Entries whose fullUrl ends with `Type/id`, whatever its base. */
+  readonly #byRecord = new Map<string, number[]>()
+  /** Entries that get another id than the one in their content. */
+  readonly #bySentId = new Set<string>()
+
+  /** @param backendUrl the datastore's base: a fullUrl below it names a stored record, which only its id may do */
+  constructor (entries: readonly ReferableEntry[], backendUrl: string) {
+    this.#entries = entries
+    for (const [at, { fullUrl, sentAs, storedAs }] of entries.entries()) {
+      if (fullUrl !== undefined && (fullUrl === recordIn(fullUrl) || fullUrl.startsWith(`${backendUrl}/`))) {
+        // No URL that a client can know an entry by; but the entry may be meant.
+        if (recordIn(fullUrl) !== storedAs) this.#bySentId.add(recordIn(fullUrl)!)
+      } else if (fullUrl !== undefined) {
+        this.#byUrl.set(fullUrl, at)
+        const record = recordIn(fullUrl)
+        if (record !== undefined) this.#byRecord.set(record, [...this.#byRecord.get(record) ?? [], at])
+      }
+      if (sentAs !== undefined && sentAs !== storedAs) this.#bySentId.add(sentAs)
+    }
+  }
+
+  /**
+   * @param from the position of the entry that holds the reference
+   * @returns the position of the entry that it leads to; `ambiguous` where another entry may be meant, so that looking among
+   * the stored records could file the record under another patient; undefined where it leads to none of them
+   */
+  find (reference: string, from: number): number | 'ambiguous' | undefined {
+    const text = reference.replace(/\/_history\/[^/]*$/, '')
+    const base = baseOf(this.#entries[from]?.fullUrl)
+    const exact = this.#byUrl.get(text) ?? (base === undefined ? undefined : this.#byUrl.get(`${base}/${text}`))
+    if (exact !== undefined) return exact
+    const alike = this.#byRecord.get(text) ?? []
+    if (alike.length === 1 && base === undefined) return alike[0]
+    return alike.length > 0 || this.#bySentId.has(text) ? 'ambiguous' : undefined
+  }
+
+  /** The position of the entry whose fullUrl is this placeholder: a URL of no server, such as `urn:uuid:…`. */
+  findPlaceholder (url: string): number | undefined {
+    return /^https?:/i.test(url) || recordIn(url) !== undefined ? undefined : this.#byUrl.get(url)
+  }
+}
+
+/** The id in the content of what an entry writes: `Patient/1102`; undefined where it has none. */
+export function sentAs ({ interaction }: BundleEntry): string | undefined {
+  return 'resource' in interaction && interaction.resource.id !== undefined ? `${interaction.type}/${interaction.resource.id}` : undefined
+}
