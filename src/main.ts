@@ -1,6 +1,7 @@
 /** The process: arguments, then the same start as that of the command line. */
 import { parseArgs } from 'node:util'
 import { requireOpenFiles } from './service/open-files.js'
+import { requireSupportedNode } from './service/supported-node.js'
 import { version } from './service/version.js'
 
 const usage = `Usage: npm start [-- options]
@@ -14,6 +15,7 @@ Messages for people are written to standard output. The log is written to standa
 `
 
 try {
+  requireSupportedNode()
   const { values: { help, version: isVersionAsked, ...options } } = parseArgs({
     options: { role: { type: 'string' }, config: { type: 'string' }, version: { type: 'boolean' }, help: { type: 'boolean' } }
   })

@@ -1,9 +1,10 @@
 /**
  * `npm test [-- files]`: every test, with a real FHIR server for those named `*.hapi.test.ts`.
- * `--fast` leaves out those, `*.postgres.test.ts`, `*.redis.test.ts`, `*.browser.test.ts` and `*.fuzz.test.ts`. The last line is `N passed, N failed`,
+ * `--fast` leaves out those, `*.postgres.test.ts`, `*.redis.test.ts`, `*.browser.test.ts` and `*.fuzz.test.ts`.
+ * `--also 22` runs what `--fast` leaves once more on Node 22, which npm fetches; it may be repeated. The last line counts all runs: `N passed, N failed`,
  * after what failed assertions say and the names of the tests that failed. What the FHIR server itself says goes to test/hapi/target/hapi.log.
  */
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
@@ -11,10 +12,14 @@ import { parseArgs } from 'node:util'
 import { countTests, troublesIn } from './harness/counts.js'
 import { findBackend } from './harness/find-backend.js'
 import { makeMemoryFolder } from './harness/memory-folder.js'
+import { installNode } from './harness/other-node.js'
 import { installPython } from './harness/python.js'
 
 const root = join(import.meta.dirname, '..')
-const { values: { fast }, positionals } = parseArgs({ options: { fast: { type: 'boolean', default: false } }, allowPositionals: true })
+const { values: { fast, also }, positionals } = parseArgs({
+  options: { fast: { type: 'boolean', default: false }, also: { type: 'string', multiple: true, default: [] } }, allowPositionals: true
+})
+const needsMore = /\.(hapi|postgres|redis|browser|fuzz)\.test\.ts$/
 
 const stopping = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort(name))
@@ -24,6 +29,11 @@ const counts = { passed: 0, failed: 0, skipped: 0, failures: [] }
 const troubles = []
 try {
   process.exitCode = await runAll()
+  for (const version of also) {
+    if (stopping.signal.aborted) break
+    const code = await runTap({ node: await installNode(version), files: files.filter(file => !needsMore.test(file)) })
+    process.exitCode ||= code
+  }
 } catch (error) {
   console.error(`The tests did not run: ${error.message}`)
   process.exitCode = 1
@@ -39,11 +49,11 @@ async function runAll () {
   if (missing.length > 0) throw new Error(`there is no ${missing.join(', ')}`)
   // Once, before two test files do it at a time.
   if (files.some(file => file.includes('.fuzz.') || file.includes('fhirpy'))) await installPython({ log: console.log })
-  if (!files.some(file => file.endsWith('.hapi.test.ts'))) return runTap()
+  if (!files.some(file => file.endsWith('.hapi.test.ts'))) return runTap({ files })
   const backend = await findBackend({ given: process.env.FHIR_TEST_URL, log: console.log, signal: stopping.signal })
   console.log(`Backend: ${backend.name}`)
   try {
-    return await runTap(backend)
+    return await runTap({ backend, files })
   } finally {
     await backend.stop()
   }
@@ -55,12 +65,12 @@ function chosenFiles () {
     .map(file => relative(root, join(import.meta.dirname, file)))
     .sort()
   const chosen = positionals.length > 0 ? positionals : all()
-  return fast ? chosen.filter(file => !/\.(hapi|postgres|redis|browser|fuzz)\.test\.ts$/.test(file)) : chosen
+  return fast ? chosen.filter(file => !needsMore.test(file)) : chosen
 }
 
 /** Runs the files and adds up what is written down. @returns the exit code; a run without any test is a failure */
-async function runTap (backend) {
-  console.log(`Running ${files.length} test files`)
+async function runTap ({ backend, files, node = process.execPath }) {
+  console.log(`Running ${files.length} test files on ${execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()}`)
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-test-'))
   const output = join(folder, 'run.tap')
   // Below the root, where the packages are found.
@@ -69,12 +79,14 @@ async function runTap (backend) {
   // Whoever names a place for temporary files has a reason.
   const memory = process.env.TMPDIR === undefined ? makeMemoryFolder() : undefined
   try {
-    const code = await tap(output, { ...testEnvironment(backend), TEST_BUILT: built, ...memory && { TMPDIR: memory } })
+    const code = await tap({ output, files, node }, { ...testEnvironment(backend), TEST_BUILT: built, ...memory && { TMPDIR: memory } })
     const said = readFileSync(output, 'utf8')
-    Object.assign(counts, countTests(said))
+    const counted = countTests(said)
+    for (const key of ['passed', 'failed', 'skipped']) counts[key] += counted[key]
+    counts.failures.push(...counted.failures.map(name => node === process.execPath ? name : `${name} (${node})`))
     troubles.push(...troublesIn(said))
-    if (counts.passed + counts.failed === 0) throw new Error('no file holds a test')
-    return code === 0 && counts.failed > 0 ? 1 : code
+    if (counted.passed + counted.failed === 0) throw new Error('no file holds a test')
+    return code === 0 && counted.failed > 0 ? 1 : code
   } finally {
     for (const made of [folder, built, ...memory ? [memory] : []]) rmSync(made, { recursive: true, force: true })
   }
@@ -86,10 +98,10 @@ function testEnvironment (backend) {
   return backend ? { ...environment, TEST_FHIR_URL: backend.url, TEST_FHIR_NAME: backend.name } : environment
 }
 
-function tap (output, env) {
+function tap ({ output, files, node }, env) {
   const file = openSync(output, 'w')
   // A process group of its own, since tap passes no signal on to the test files.
-  const child = spawn(process.execPath, [join(root, 'test', 'harness', 'run-files.js'), ...files], {
+  const child = spawn(node, [join(root, 'test', 'harness', 'run-files.js'), ...files], {
     cwd: root, stdio: ['ignore', file, 'inherit'], env, detached: true
   })
   closeSync(file)

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { userInfo } from 'node:os'
 import { requireOpenFiles } from '../service/open-files.js'
+import { requireSupportedNode } from '../service/supported-node.js'
 
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
   // Whoever reads the output may have seen enough of it.
@@ -10,6 +11,7 @@ process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
 })
 
 try {
+  requireSupportedNode()
   requireOpenFiles()
   const { run } = await import('./run.js')
   process.exitCode = await run(process.argv.slice(2), {

@@ -9,7 +9,6 @@ import { openService, type Service } from '../service.js'
 import { announcement } from './announcement.js'
 import { firstStart } from './first-start.js'
 import { explainTrouble } from './start-trouble.js'
-import { requireSupportedNode } from './supported-node.js'
 import { version } from './version.js'
 
 /** How long requests that are under way may still take when the process is asked to end. */
@@ -33,7 +32,6 @@ interface StartSurroundings {
  */
 export async function startProcess ({ config, role }: StartOptions, { environment, out }: StartSurroundings): Promise<void> {
   try {
-    requireSupportedNode()
     await run({ ...environment, ...(config === undefined ? {} : { CLINIGATE_CONFIG: config }), ...(role === undefined ? {} : { CLINIGATE_ROLE: role }) }, out)
   } catch (error) {
     throw new Error(explainTrouble(error), { cause: error })

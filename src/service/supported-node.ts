@@ -8,6 +8,6 @@ const oldest = [22, 12] as const
 export function requireSupportedNode (version: string = process.versions.node): void {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
-    throw new Error(`clinigate needs Node ${oldest.join('.')} or later, such as Node 24; this is Node ${version}`)
+    throw new Error(`Node ${oldest.join('.')} or later is needed, such as Node 24; this is Node ${version}`)
   }
 }
