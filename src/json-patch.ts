@@ -87,6 +87,7 @@ const apply = {
 }
 
 function put (draft: Draft, pointer: string, value: unknown): void {
+  startList(draft, pointer)
   const { holder, token } = placeOf(draft, pointer)
   if (Array.isArray(holder)) {
     const at = token === '-' ? holder.length : isIndex(token) ? Number(token) : Infinity
@@ -98,6 +99,14 @@ function put (draft: Draft, pointer: string, value: unknown): void {
     demand(token !== '__proto__')
     holder[token] = value
   }
+}
+
+/** FHIR has no empty lists, so what is appended to a list that is not there is the first of it. */
+function startList (draft: Draft, pointer: string): void {
+  const list = /^(.+)\/-$/.exec(pointer)?.[1]
+  if (list === undefined) return
+  const { holder, token } = placeOf(draft, list)
+  if (!Array.isArray(holder) && !holds(holder, token)) put(draft, list, [])
 }
 
 function take (draft: Draft, pointer: string): unknown {

@@ -32,6 +32,13 @@ t.test('what a patch adds stays as it was sent, whatever later operations do in 
   t.equal(JSON.stringify(patch), sent)
 })
 
+t.test('what is appended to a list that is not there is the first of it', async t => {
+  const append = (path: string) => [{ op: 'add', path, value: 1 }]
+  t.strictSame(patched(append('/telecom/-'), { a: 1 }), { a: 1, telecom: [1] })
+  t.strictSame(patched(append('/a/b/-'), { a: {} }), { a: { b: [1] } })
+  for (const path of ['/a/-', '/b/0', '/b/c/-', '/list/3/-']) t.throws(() => patched(append(path), { a: 1, list: [] }), { code: 'VALIDATION_ERROR' }, path)
+})
+
 t.test('a patch leaves no value that is nested deeper than a body may be', async t => {
   const deep = (levels: number): unknown => levels === 0 ? 1 : { a: deep(levels - 1) }
   const nest = (times: number) => Array.from({ length: times }, () => [{ op: 'add', path: '/next', value: deep(30) }, { op: 'move', from: '/deep', path: `/next${'/a'.repeat(29)}/b` }, { op: 'move', from: '/next', path: '/deep' }]).flat()

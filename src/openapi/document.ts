@@ -45,7 +45,7 @@ Every request needs a secret key in \`x-api-key\`. Every response is an envelope
 
 A body with any invalid or unknown field is rejected, and the error names every such field. Wherever \`GET\` is supported, \`HEAD\` is too.
 
-In a \`PATCH\` by merge, a field with its current value is not a change, so a record can be sent back as it was read, including read-only fields; a number that JavaScript rounded, such as 4.1 for 4.10, keeps its digits. With the \`versionId\` of an earlier version it is refused with 409. What names the old value goes with it: a new \`code\` takes the display, text and unit of the old code with it, a new \`unit\` its code. An object in which nothing is left is removed. A narrative that was stored by raw FHIR stays as it was; \`meta.warnings\` says so, since it may no longer say what the record does.
+In a \`PATCH\` by merge, a field with its current value is not a change, so a record can be sent back as it was read, including read-only fields; a number that JavaScript rounded, such as 4.1 for 4.10, keeps its digits. With the \`versionId\` of an earlier version it is refused with 409. What names the old value goes with it: a new \`code\` takes the display, text and unit of the old code with it, a new \`unit\` its code. An object in which nothing is left is removed. What the simple form does not show stays, in a list of the same length and order for each item too; what described only the old value is removed, and \`meta.warnings\` names it. A narrative that was stored by raw FHIR stays as it was; \`meta.warnings\` says so, since it may no longer say what the record does.
 
 The machine-readable version of this page is [openapi.json](/openapi.json).`
 

@@ -1,6 +1,7 @@
-import { Failure } from '../envelope/failures.js'
+import { Failure, type Issue } from '../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import type { Occasion } from '../mappings/kit/element.js'
+import { lossWarnings } from '../mappings/kit/losses.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { checkRules } from '../mappings/kit/validate.js'
 import type { GuardedStore } from '../tenant-guard/guard.js'
@@ -18,6 +19,8 @@ export interface Context {
   readonly mapping: Mapping
   readonly store: GuardedStore
   readonly occasion: Occasion
+  /** Takes what the client of a change is warned of. */
+  readonly warn?: (warnings: readonly Issue[]) => void
 }
 
 /** Stores a new resource from the simple form. @throws {Failure} VALIDATION_ERROR with every failing field */
@@ -78,7 +81,7 @@ export async function update (context: Context, { id, body, ifMatch }: Update, t
 /** How often a change is tried when other writers change the record at the same moment. */
 const mostAttempts = 8
 
-async function updateFrom ({ mapping, store }: Context, before: StoredResource, body: unknown, trace: Trace): Promise<StoredResource> {
+async function updateFrom ({ mapping, store, warn }: Context, before: StoredResource, body: unknown, trace: Trace): Promise<StoredResource> {
   const shown = mapping.present(before)
   const { changed, kept } = changedFields(mapping, withoutEmptied(changesOf(body, shown), body, shown), shown)
   const complete = await resolved(mapping, store, changed)
@@ -88,7 +91,9 @@ async function updateFrom ({ mapping, store }: Context, before: StoredResource, 
   const version = before.meta.versionId
   if (version === undefined) throw new Failure('BACKEND_ERROR', { cause: 'the datastore returned no version' })
   const write = (): Promise<StoredResource> => store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version })
-  return await namingFields(mapping, complete, () => trace.leave(resource, version, write))
+  const written = await namingFields(mapping, complete, () => trace.leave(resource, version, write))
+  warn?.(lossWarnings(mapping, before, resource))
+  return written
 }
 
 /** Deletes a resource. @throws {Failure} NOT_FOUND, PRECONDITION_FAILED, CONFLICT while others refer to it */

@@ -63,7 +63,7 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFo
   scope.patch(`/${path}/:id`, keyed, async (request: WithId, reply) => {
     demandPlainWrite(request)
     const change = { id: request.params.id, body: request.body, ifMatch: request.headers['if-match'] }
-    const written = await claimed(keyedRequests, { request, route: path, ...change }, claim => updateOnce(contextOf(request), change, claim))
+    const written = await claimed(keyedRequests, { request, route: path, ...change }, claim => updateOnce({ ...contextOf(request), warn: lost => { request.warnings = lost } }, change, claim))
     return presentWritten(mapping, written, reply)
   })
   scope.delete(`/${path}/:id`, async (request: WithId) => {
@@ -84,7 +84,7 @@ async function claimed (keyedRequests: KeyedRequests, { request, ...what }: Keye
 
 function presentWritten (mapping: Mapping, { stored, isReplayed }: Written, reply: FastifyReply) {
   if (isReplayed) reply.header(idempotencyKey.replayedHeader, 'true')
-  reply.request.warnings = warningsOf(mapping, stored)
+  reply.request.warnings = [...reply.request.warnings ?? [], ...warningsOf(mapping, stored)]
   return present(mapping, stored, reply)
 }
 

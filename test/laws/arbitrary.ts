@@ -98,7 +98,7 @@ function refuseUnknown (schema: Schema): void {
 function objectOf (schema: Schema, defs: Readonly<Record<string, Schema>>, references: number): Arbitrary<Simple> {
   const { properties = {}, required = [] } = schema
   const usable = Object.keys(properties).filter(name => required.includes(name) || references < deepestReference || !mentions(properties[name]!))
-  const needs = fc.constantFrom(...(schema.anyOf ?? [{}]).map(branch => [...required, ...branch.required ?? []]))
+  const needs = fc.constantFrom(...(schema.anyOf ?? [{}]).filter(({ required = [] }) => required.every(name => usable.includes(name))).map(branch => [...required, ...branch.required ?? []]))
   const names = fc.tuple(needs, fc.subarray(usable)).map(([least, more]) => closed(schema, apart(schema, [...new Set([...least, ...more])])))
     .map(chosen => chosen.length > 0 ? chosen : [usable[0]!])
   return names.chain(chosen => record(Object.fromEntries(chosen.map(name => [name, valueOf(narrowed(schema, chosen, name), defs, references)]))))

@@ -7,6 +7,7 @@ import t from 'tap'
 import { parseStored, plainNumbers, printJson } from '../../src/json.js'
 import type { FhirElement } from '../../src/mappings/fhir.js'
 import { same, type Element } from '../../src/mappings/kit/element.js'
+import { lostPaths } from '../../src/mappings/kit/losses.js'
 import type { Mapping } from '../../src/mappings/kit/mapping.js'
 import { isElement, itemsAt, withAt } from '../../src/mappings/kit/path.js'
 import { checkChange, checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
@@ -15,6 +16,7 @@ import { changedFields } from '../../src/records/changed-record.js'
 import { changesOf, fieldValues, simpleOf } from './arbitrary.js'
 import { faultsOf, searchParametersOf } from './definitions.js'
 import { r4Resource } from './r4-arbitrary.js'
+import { differences, pathsOfValues, withoutNamed, withPart } from './lossless.js'
 import { isList, strays } from './strays.js'
 import { occasion } from '../harness/occasion.js'
 
@@ -66,6 +68,12 @@ function isOfNextItem ({ fields }: Mapping, name: string, { changes, before, aft
   return itemsAt(after, list).length < itemsAt(before, list).length &&
     Object.keys(changes).some(other => changes[other] === null && root(fields[other]!) === list)
 }
+
+const rendered = ({ fields }: Mapping): string[] => Object.values(fields).filter(({ options }) => options.readOnly === true).map(({ path }) => path)
+
+/** Whether what is shown has every member that was sent. */
+const hasAll = (shown: unknown, sent: unknown): boolean =>
+  isElement(shown) && isElement(sent) ? Object.keys(sent).every(name => same(shown[name], sent[name])) : same(shown, sent)
 
 /** How many items of a field's list are the very same after a change. */
 function keptItems ({ path }: Element, before: FhirElement, after: FhirElement): number {
@@ -151,7 +159,23 @@ for (const mapping of mappings) {
       const values = fieldValues(mapping)
       const change = fc.constantFrom(...Object.keys(values)).chain(name => fc.record({ name: fc.constant(name), value: fc.option(values[name]!, { nil: null }) }))
       fc.assert(fc.property(resource, change, (resource, { name, value }) => {
-        refuse(strays(mapping.fields[name]!, resource, mapping.patch(resource, { [name]: value })))
+        const after = mapping.patch(resource, { [name]: value })
+        refuse(withoutNamed(strays(mapping.fields[name]!, resource, after), lostPaths(mapping, resource, after)))
+      }), parameters)
+    })
+
+    t.test('lossless: a part that is changed and changed back leaves the record as it was, except for what a warning named', async () => {
+      const values = fieldValues(mapping)
+      const change = fc.constantFrom(...Object.keys(values)).chain(name => fc.record({ name: fc.constant(name), value: values[name]!, place: fc.nat() }))
+      fc.assert(fc.property(resource, change, (resource, { name, value, place }) => {
+        const shown: Simple = mapping.toSimple(resource)
+        const changed = withPart(shown[name], value, place)
+        fc.pre(changed !== undefined && checkChange(mapping, { [name]: changed }, shown).length === 0)
+        const after = mapping.patch(resource, { [name]: changed })
+        const back = mapping.patch(after, { [name]: shown[name] })
+        // What other fields show of the same value, such as the name of a reference, goes with it in the client's sight.
+        const named = [...lostPaths(mapping, resource, after), ...pathsOfValues(mapping.toFhir(shown)), ...rendered(mapping)]
+        refuse(withoutNamed(differences(mapping.type, resource, back), named).map(path => `${path} is lost without a warning`))
       }), parameters)
     })
 
@@ -178,6 +202,22 @@ for (const mapping of mappings) {
         fc.pre(shown.length <= itemsAt(resource, element.path).length && checkChange(mapping, changes, mapping.toSimple(resource)).length === 0)
         const after = mapping.patch(resource, changes)
         refuse(keptItems(element, resource, after) >= kept.length ? [] : [`${name} lost what an item hides`])
+      }), parameters)
+    })
+
+    t.test('a shortcut and its full list never contradict in silence: what is accepted of both is shown by both', async () => {
+      const pairs = Object.entries(mapping.fields).flatMap(([name, { options: { shortcutOf } }]) => shortcutOf === undefined ? [] : [{ name, whole: shortcutOf }])
+      if (pairs.length === 0) return
+      const values = fieldValues(mapping)
+      const sent = fc.constantFrom(...pairs).chain(({ name, whole }) => fc.tuple(fc.constant({ name, whole }), values[name]!, values[whole]!))
+      fc.assert(fc.property(sent, ([{ name, whole }, part, all]) => {
+        const issues = checkChange(mapping, { [name]: part, [whole]: all })
+        if (issues.length > 0) return refuse([name, whole].filter(field => !issues.some(({ expression }) => expression?.[0] === field)).map(field => `${field} is not named`))
+        const shown: Simple = mapping.toSimple(mapping.patch<FhirElement>({}, { [name]: part, [whole]: all }))
+        const wholeAlone = [mapping.toSimple(mapping.patch<FhirElement>({}, { [whole]: all }))[whole] ?? []].flat()
+        const items = [shown[whole] ?? []].flat()
+        refuse(same(shown[name], accepted(mapping, name, part)) ? [] : [`${name} is not shown`])
+        refuse(wholeAlone.every(item => items.some(other => hasAll(other, item))) ? [] : [`${whole} is not shown`])
       }), parameters)
     })
 

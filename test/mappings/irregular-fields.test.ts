@@ -140,8 +140,8 @@ t.test('those who come to an appointment have accepted unless it is said', async
   t.same(appointments.toSimple(appointment).participants, ['Patient/1', 'Practitioner/2', 'Location/3'].map(actorId => ({ actorId, status: 'accepted' })))
   const participants = [{ actorId: 'Patient/1', status: 'tentative', required: 'required' }, { actorId: 'Practitioner/2' }]
   const whole = appointments.toSimple(appointments.toFhir({ participants, patientId: '9' }))
-  t.equal(whole.patientId, '1', 'the list says it')
-  t.same(whole.participants, [participants[0], { ...participants[1], status: 'accepted' }])
+  t.equal(whole.patientId, '9', 'who is not in the list comes too')
+  t.same(whole.participants, [{ actorId: 'Patient/9', status: 'accepted' }, participants[0], { ...participants[1], status: 'accepted' }])
 })
 
 t.test('members of a care team are shown with their type', async t => {

@@ -41,13 +41,14 @@ t.test('an item that only moves keeps what it hides', async t => {
   t.strictSame(types.write({ type: [a, b] }, [shown[1]!]), { type: [b] })
 })
 
-t.test('a revised backbone element keeps what it hides; another thing in its place does not inherit it', async t => {
+t.test('a revised backbone element keeps what it hides, also where all that is shown of it changes in a list of the same length and order', async t => {
   const contact = backbone({ role: concept('role'), name: text('name'), phone: text('phone') }).list('contact')
   const mother = { role: { text: 'mother' }, name: 'Ann', phone: '1', gender: 'female', extension: note }
   const father = { role: { text: 'father' }, name: 'Ben', phone: '2', gender: 'male' }
   t.strictSame(contact.write({ contact: [mother, father] }, [{ role: 'mother', name: 'Ann', phone: '9' }, { role: 'father', name: 'Ben', phone: '2' }]),
     { contact: [{ ...mother, phone: '9' }, father] })
-  t.strictSame(contact.write({ contact: [mother] }, [{ role: 'aunt', name: 'Eve', phone: '7' }]), { contact: [{ role: { text: 'aunt' }, name: 'Eve', phone: '7' }] })
+  t.strictSame(contact.write({ contact: [mother] }, [{ role: 'aunt', name: 'Eve', phone: '7' }]), { contact: [{ ...mother, role: { text: 'aunt' }, name: 'Eve', phone: '7' }] })
+  t.strictSame(contact.write({ contact: [mother, father] }, [{ role: 'aunt', name: 'Eve', phone: '7' }]), { contact: [{ role: { text: 'aunt' }, name: 'Eve', phone: '7' }] })
 })
 
 t.test('of several elements that could have been revised it is the one that shares most', async t => {
@@ -72,9 +73,12 @@ t.test('ids and extensions beside a list of primitives move with their items', a
   t.strictSame(given.write({ given: ['Ann', 'Bea'], _given: [null, { id: 'b' }] }, ['Ann']), { given: ['Ann'] }, 'a list of nulls alone is left out')
 })
 
-t.test('what stands beside a single primitive stays', async t => {
+t.test('what is said of a single primitive goes with its old value, and its id stays', async t => {
   const status = text('status')
-  t.strictSame(status.write({ status: 'a', _status: { extension: note } }, 'b'), { status: 'b', _status: { extension: note } })
+  const before = { status: 'a', _status: { id: 's', extension: note } }
+  t.strictSame(status.write(before, 'b'), { status: 'b', _status: { id: 's' } })
+  t.equal(status.write(before, 'a'), before)
+  t.strictSame(status.write(before, undefined), {})
 })
 
 t.test('a value of a choice element takes the place of every other form', async t => {
@@ -171,9 +175,11 @@ t.test('the fields of a name show the official one and keep the others', async t
   t.match(patients.toSimple(patients.patch({ resourceType: 'Patient' }, { lastName: 'Byron', firstName: 'Ada' })), { fullName: 'Ada Byron' })
 })
 
-t.test('a shortcut gives way to the whole field sent beside it', async t => {
+t.test('a shortcut adds to the whole field sent beside it', async t => {
   const participants = [{ practitionerId: '2' }]
-  t.strictSame(encounters.toFhir({ participants, practitionerId: '1' }).participant, [{ individual: { reference: 'Practitioner/2' } }])
+  const [one, two] = ['1', '2'].map(id => ({ individual: { reference: `Practitioner/${id}` } }))
+  t.strictSame(encounters.toFhir({ participants, practitionerId: '1' }).participant, [one, two])
+  t.strictSame(encounters.toFhir({ participants, practitionerId: '2' }).participant, [two])
   t.strictSame(encounters.toFhir({ practitionerId: '1' }).participant, [{ individual: { reference: 'Practitioner/1' } }])
 })
 

@@ -19,14 +19,15 @@ export function codingOf (known: KnownWords = {}): Datatype<CodingOrWords> {
       ...words.length > 0 && { 'x-aliases': known }
     },
     kind: 'token',
+    revises: true,
     accept,
     read (stored) {
       const shown = coding.codec.read(stored)
       return shown && asWords(shown)
     },
-    write (value) {
+    write (value, before) {
       const whole = accept(value)
-      return typeof whole === 'string' ? { display: whole } : coding.codec.write(whole, undefined)
+      return coding.codec.write(typeof whole === 'string' ? { display: whole } : whole, before)
     }
   })
 }

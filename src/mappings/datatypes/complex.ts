@@ -11,7 +11,7 @@ export const period = record({ start: dateTime('start'), end: dateTime('end') },
 /** att-1: data needs its contentType. */
 export const attachment = record({
   contentType: anyCode('contentType'), data: base64('data'), url: uri('url'), title: text('title')
-}, { schema: { title: 'Attachment', dependentRequired: { data: ['contentType'] } }, expects: 'an object with contentType, data, url and title; data needs contentType' })
+}, { schema: { title: 'Attachment', dependentRequired: { data: ['contentType'] } }, described: [{ of: ['data', 'url'], members: ['hash', 'size', 'creation'] }], expects: 'an object with contentType, data, url and title; data needs contentType' })
 
 export const address = record({
   line: text.list('line'),
@@ -20,7 +20,13 @@ export const address = record({
   postalCode: text('postalCode'),
   country: text('country'),
   use: code(['home', 'work', 'temp', 'old', 'billing'])('use')
-}, { kind: 'string', schema: { title: 'Address' } })
+}, {
+  kind: 'string',
+  schema: { title: 'Address' },
+  described: [
+    { of: ['line', 'city', 'state', 'postalCode', 'country'], members: ['text'], extensions: ['http://hl7.org/fhir/StructureDefinition/geolocation'] }
+  ]
+})
 
 const identifierParts = {
   system: uri('system'), value: text('value', { required: true }), use: code(['usual', 'official', 'temp', 'secondary', 'old'])('use')

@@ -1,8 +1,10 @@
 import type { FhirElement } from '../fhir.js'
-import type { Codec } from '../kit/codec.js'
+import { putList, type Codec } from '../kit/codec.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
+import { withPrimitive } from '../kit/outdated.js'
 import { isElement, itemsAt, withMember } from '../kit/path.js'
 import { record } from '../kit/structure.js'
+import { textOf } from '../kit/text-of.js'
 import { aliasesOf, codeSchema } from './code.js'
 import { anyCode, text, textUpTo, uri } from './primitives.js'
 
@@ -15,7 +17,7 @@ export type ConceptValue = string | CodingValue & { readonly text?: string, read
 const codingParts = { system: uri('system'), code: anyCode('code'), display: text('display') }
 const codeOrDisplay = { anyOf: [{ required: ['code'] }, { required: ['display'] }] } as const
 
-export const coding: Datatype<CodingValue> = record(codingParts, { schema: { title: 'Coding', ...codeOrDisplay }, expects: 'an object with system, code and display' })
+export const coding: Datatype<CodingValue> = record(codingParts, { schema: { title: 'Coding', ...codeOrDisplay }, meaning: ['system', 'code'], expects: 'an object with system, code and display' })
 
 /** Words that stand for a coding, for the sets whose codes clients send bare: `laboratory`. */
 export type KnownWords = Readonly<Record<string, CodingValue>>
@@ -31,7 +33,10 @@ interface ConceptOptions {
   readonly known?: KnownWords
 }
 
-/** A CodeableConcept: in, text or a coding; out, a string when it holds only text. A changed one is replaced whole. */
+/**
+ * A CodeableConcept: in, text or a coding; out, a string when it holds only text. What the simple form does not show of it
+ * stays as long as one of its codes does, or its only text: beside others it would tell of something else.
+ */
 export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue> {
   const { known = {}, max } = options
   const words = max === undefined ? text : textUpTo(max)
@@ -43,8 +48,10 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
     schema: { ...Object.keys(known).length === 0 && { title: `Code${max ?? ''}` }, anyOf: [words.codec.schema, object.codec.schema], 'x-expects': expects, ...Object.keys(known).length > 0 && { 'x-aliases': known } },
     kind: 'token',
     accept,
+    revises: true,
+    identityOf: value => isElement(value) && value.code !== undefined ? [textOf([value.system, value.code])] : [],
     read: readConcept,
-    write: value => writeConcept(typeof value === 'string' ? accept(value) : value)
+    write: (value, before) => writeConcept(typeof value === 'string' ? accept(value) : value, before)
   })
 }
 
@@ -94,8 +101,16 @@ function readConcept (stored: unknown): ConceptValue | undefined {
   return withMember(withMember(head as FhirElement, 'text', words), 'codings', others.length > 0 ? others : undefined)
 }
 
-function writeConcept (value: ConceptValue): FhirElement {
+function writeConcept (value: ConceptValue, before: unknown): FhirElement {
   if (typeof value === 'string') return { text: value }
   const { text: words, codings = [], ...head } = value
-  return withMember({ coding: [head, ...[codings].flat()].map(item => coding.codec.write(item, undefined)) }, 'text', words)
+  const stored = isElement(before) ? before : {}
+  const items = [head, ...[codings].flat()]
+  const known = itemsAt(stored, 'coding')
+  const stays = known.length === 0 ? words !== undefined && stored.text === words : items.some(item => known.some(old => isElement(old) && hasSameCode(item, old)))
+  const kept = stays ? stored : {}
+  return withPrimitive({ ...kept, coding: putList(coding.codec, items, itemsAt(kept, 'coding')).items }, 'text', words)
 }
+
+const hasSameCode = (item: CodingValue, old: FhirElement): boolean =>
+  item.system === old.system && item.code === old.code && (item.code !== undefined || item.display === old.display)

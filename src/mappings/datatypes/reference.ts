@@ -1,7 +1,8 @@
 import { hasIdForm, idForm, typeForm, withArticle } from '../../fhir-names.js'
 import type { FhirElement } from '../fhir.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
-import { isElement, withMember } from '../kit/path.js'
+import { withPrimitive } from '../kit/outdated.js'
+import { isElement } from '../kit/path.js'
 import type { Schema } from '../kit/schema.js'
 import { textUpTo } from './primitives.js'
 
@@ -81,9 +82,9 @@ export const display = (max?: number): Datatype<string> => {
     kind: 'string',
     revises: true,
     read: stored => isElement(stored) ? words.read(stored.display) : undefined,
-    write: (value, before) => ({ ...isElement(before) && before, display: value }),
+    write: (value, before) => withPrimitive(isElement(before) ? before : {}, 'display', value),
     without (before) {
-      const rest = withMember(before as FhirElement, 'display', undefined)
+      const rest = withPrimitive(before as FhirElement, 'display', undefined)
       return Object.keys(rest).length === 0 ? undefined : rest
     }
   })

@@ -1,7 +1,7 @@
 import { put, type Codec } from '../kit/codec.js'
 import type { Element, ElementOptions } from '../kit/element.js'
 import type { FhirElement } from '../fhir.js'
-import { withMember } from '../kit/path.js'
+import { withPrimitive } from '../kit/outdated.js'
 import { rivalsOf, without } from '../kit/place.js'
 
 /** One form that a choice element may take: the suffix of its name in FHIR, and its datatype. */
@@ -37,7 +37,7 @@ export function choice<T, const O extends ElementOptions = object> (base: string
       const isHeld = before !== undefined && put(before.codec, value, holder[before.name]) === holder[before.name]
       const form = value === undefined || isHeld ? before : formOf(value)
       if (form === undefined) return holder
-      const written = withMember(holder, form.name, put(form.codec, value, holder[form.name]))
+      const written = withPrimitive(holder, form.name, put(form.codec, value, holder[form.name]))
       return value === undefined ? written : without(written, form.isRival)
     }
   }

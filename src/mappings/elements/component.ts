@@ -6,6 +6,7 @@ import { boolean, dateTime, decimal, text, time } from '../datatypes/primitives.
 import { quantity, range, ratio } from '../datatypes/quantities.js'
 import { datatype } from '../kit/datatype.js'
 import type { Element } from '../kit/element.js'
+import { withPrimitive } from '../kit/outdated.js'
 import { isElement, withMember } from '../kit/path.js'
 import { backbone } from '../kit/structure.js'
 import { choice, has, isBoolean, isText } from './choice.js'
@@ -17,7 +18,7 @@ const plainQuantity = datatype<number>({
   kind: 'quantity',
   revises: true,
   read: stored => isPlain(stored) ? decimal.codec.read(stored.value) : undefined,
-  write: (value, before) => ({ ...isElement(before) && isPlain(before) && before, value })
+  write: (value, before) => withPrimitive(isElement(before) && isPlain(before) ? before : {}, 'value', value)
 })
 
 /** Any other Quantity, such as one with a comparator, is shown whole: a bare number would say something else. */
@@ -50,7 +51,7 @@ const unit: Element<string> = {
     const stored = component.valueQuantity
     if (!isPlain(stored) || stored.unit === wanted) return component
     const { system: _, code: __, ...rest } = stored
-    return withMember(component, 'valueQuantity', withMember(rest, 'unit', wanted))
+    return withMember(component, 'valueQuantity', withPrimitive(rest, 'unit', wanted))
   }
 }
 

@@ -1,4 +1,5 @@
 import { decimal } from '../datatypes/primitives.js'
+import { quantity } from '../datatypes/quantities.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
 import { isElement } from '../kit/path.js'
 
@@ -16,6 +17,7 @@ function durationIn (code: string, unit: string, factors: Readonly<Record<string
   return datatype<number>({
     schema: { type: 'number', minimum: 0, 'x-expects': `a number of ${unit}` },
     kind: 'quantity',
+    revises: true,
     read (stored) {
       const value = isElement(stored) ? decimal.codec.read(stored.value) : undefined
       if (!isElement(stored) || value === undefined || stored.comparator !== undefined) return undefined
@@ -23,7 +25,7 @@ function durationIn (code: string, unit: string, factors: Readonly<Record<string
       if (typeof unit !== 'string' || !Object.hasOwn(factors, unit)) return undefined
       return factors[unit] === 1 ? value : times(value, factors[unit]!)
     },
-    write: value => ({ value, unit, system: ucum, code })
+    write: (value, before) => quantity.codec.write({ value, unit, system: ucum, code }, before)
   })
 }
 

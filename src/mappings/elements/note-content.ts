@@ -54,8 +54,8 @@ const body = datatype<string | Attachment>({
   accept: value => isText(value) ? value : textOf(value) ?? attachment.codec.accept!(value as Attachment),
   read: stored => textOf(stored) ?? attachment.codec.read(stored),
   write (value, before) {
-    if (!isText(value)) return attachment.codec.write(value as Attachment, undefined)
-    return { ...besideText(before), data: Buffer.from(value as string).toString('base64') }
+    if (!isText(value)) return attachment.codec.write(value as Attachment, before)
+    return attachment.codec.write({ ...besideText(before), data: Buffer.from(value as string).toString('base64') }, before)
   }
 })
 

@@ -7,9 +7,10 @@ import { anyReference } from '../datatypes/reference.js'
 import type { FhirElement } from '../fhir.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
 import type { Element } from '../kit/element.js'
+import { itemsAt } from '../kit/path.js'
 import { backbone, recursiveBackbone } from '../kit/structure.js'
 import { isBoolean, isText } from './choice.js'
-import { exactlyOne } from './exclusive.js'
+import { atMostOne } from './exclusive.js'
 
 const values = {
   valueString: text('valueString', { choice: 'value' }),
@@ -54,14 +55,19 @@ interface ResponseItem {
   readonly items?: readonly ResponseItem[]
 }
 
-const isShown = (answer: FhirElement): boolean => Object.values<Element>(values).some(value => value.read(answer) !== undefined)
+/** An answer may have no value where the questions below it were asked all the same. */
+const isShown = (answer: FhirElement): boolean =>
+  itemsAt(answer, 'item').length > 0 || Object.values<Element>(values).some(value => value.read(answer) !== undefined)
+
+const names = Object.keys(values)
+const valueOrItems = { ...atMostOne(...names), anyOf: [...names, 'items'].map(name => ({ required: [name] })) }
 
 function answerWith (items: Datatype<ResponseItem>): Datatype<Answer> {
-  const { codec } = backbone({ ...values, items: items.list('item') }, { schema: exactlyOne(...Object.keys(values)), where: isShown })
+  const { codec } = backbone({ ...values, items: items.list('item') }, { schema: valueOrItems, where: isShown })
   const bare = [text.codec.schema, decimal.codec.schema, boolean.codec.schema]
   return datatype<Answer>({
     ...codec as unknown as Datatype<Answer>['codec'],
-    schema: { anyOf: [...bare, codec.schema], 'x-expects': 'text, a number, true or false, or an object with one value such as valueString or valueCoding' },
+    schema: { anyOf: [...bare, codec.schema], 'x-expects': 'text, a number, true or false, or an object with one value such as valueString or valueCoding, items or both' },
     accept: answer => codec.accept!(named(answer) as never) as Answer,
     write: (answer, before) => codec.write(named(answer) as never, before)
   })

@@ -1,6 +1,7 @@
 import { textUpTo } from '../datatypes/primitives.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
-import type { ElementOptions } from '../kit/element.js'
+import type { Element, ElementOptions } from '../kit/element.js'
+import { withoutExtensions } from '../kit/outdated.js'
 import { inUse } from './in-item.js'
 
 type Options = ElementOptions & { readonly max?: number }
@@ -25,6 +26,20 @@ function address (max?: number): Datatype<string> {
   return datatype({ ...codec, schema: { ...schema, pattern: addressForm, 'x-expects': `an e-mail address${max === undefined ? '' : ` of at most ${max} characters`}` } })
 }
 
+/** Extensions that give a number in parts. */
+const numberParts = ['area', 'country', 'extension', 'local'].map(part => `http://hl7.org/fhir/StructureDefinition/contactpoint-${part}`)
+
+/** The value of a ContactPoint, whose parts go with it. */
+function described<T, O extends ElementOptions> (value: Element<T, O>): Element<T, O> {
+  return {
+    ...value,
+    write (point, wanted) {
+      const after = value.write(point, wanted)
+      return after === point ? point : withoutExtensions(after, numberParts)
+    }
+  }
+}
+
 function contactPoint<const O extends ElementOptions = object> (system: 'phone' | 'email', path: string, value: Datatype<string>, options?: O) {
-  return inUse(path, system, value('value', options as O & ElementOptions))
+  return inUse(path, system, described(value('value', options as O & ElementOptions)))
 }

@@ -1,12 +1,12 @@
 import { same } from './element.js'
-import { findAlike, findEqual } from './match.js'
+import { findAlike, findEqual, findInPlace } from './match.js'
 import type { FilterKind, Schema } from './schema.js'
 import { textOf } from './text-of.js'
 
 /**
  * A datatype: how one simple value is represented in FHIR, at whatever path.
- * A codec with `revises` edits what was there (a backbone element with parts that the simple form does not show);
- * any other replaces the whole value, since an old display or hash beside the new one would be wrong.
+ * A codec with `revises` edits what was there, so that parts that the simple form does not show stay; any other replaces
+ * the whole value, which then means something else.
  */
 export interface Codec<T> {
   readonly schema: Schema
@@ -48,15 +48,16 @@ export interface Relisted { readonly items: readonly unknown[], readonly origins
 
 /**
  * Puts values in place of the items that the simple form shows. An item that it cannot show stays where it is; an item
- * that is still wanted is kept as it was, hidden parts and all; a revised backbone element keeps its hidden parts when
- * it is the same thing as the one it replaces.
+ * that is still wanted is kept as it was, hidden parts and all; a revised one keeps its hidden parts when it is the same thing
+ * as the one it replaces, or stands in its place in a list of the same length and order.
  */
 export function putList<T> (codec: Codec<T>, values: readonly T[], before: readonly unknown[]): Relisted {
   if (before.length === 0) return { items: values.map(value => codec.write(value, undefined)), origins: values.map(() => undefined) }
   const shown = before.map(item => codec.read(item))
   const wanted = wantedOf(codec, values, shown)
   const equal = findEqual(wanted, shown)
-  const alike = codec.identityOf ? findAlike({ values: wanted, shown }, equal, codec.identityOf) : equal
+  const identified = codec.identityOf ? findAlike({ values: wanted, shown }, equal, codec.identityOf) : equal
+  const alike = codec.revises ? findInPlace(identified, shown) : identified
   const written = values.map((value, i) => {
     const [kept, origin] = [equal[i], alike[i]]
     return { item: kept === undefined ? codec.write(value, origin === undefined ? undefined : before[origin]) : before[kept], origin }

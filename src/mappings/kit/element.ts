@@ -31,8 +31,10 @@ export interface ElementOptions {
   readonly choice?: string
   /** The field whose time this one's must not be before: that of the start, for an end. */
   readonly notBefore?: string
-  /** The field that shows the whole of what this one shows a part of; sent together, the whole one wins. */
+  /** The field that shows the whole of what this one shows a part of; sent together, both have to be true. */
   readonly shortcutOf?: string
+  /** Of a shortcut to a list: what it shows is no item of its own, so none is added for it. */
+  readonly partOfItem?: boolean
   /** For a reference: the types among which a bare id is looked for, in order, in place of the first type alone. */
   readonly resolveAmong?: readonly string[]
   /** For a canonical: the type of the records whose id may be sent in place of their `url`. */

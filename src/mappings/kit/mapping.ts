@@ -4,6 +4,7 @@ import type { Filter, Filters } from './filter.js'
 import { orderRules } from './ordered.js'
 import type { Rule } from './rule.js'
 import type { Schema } from './schema.js'
+import { withShortcuts } from './shortcuts.js'
 import { readElements } from './structure.js'
 
 /** What a resource file declares. */
@@ -84,23 +85,19 @@ export function mapping<const E extends Elements> (type: string, declaration: De
   }
 }
 
-/** The whole fields are written first, so that a shortcut sent beside the field it is a part of gives way to it. */
+/** The whole fields are written first; a shortcut sent beside the field it is a part of is joined to it. */
 function patcher (fields: Elements) {
   const entries = Object.entries(fields).filter(([, element]) => element.options.readOnly !== true)
   const inOrder = [...entries.filter(([, { options }]) => options.shortcutOf === undefined), ...entries.filter(([, { options }]) => options.shortcutOf !== undefined)]
   return <R extends FhirElement>(resource: R, changes: Readonly<Record<string, unknown>>): R =>
     inOrder.reduce<FhirElement>((changed, [name, element]) => {
-      if (!Object.hasOwn(changes, name) || givesWay(fields, element, changes)) return changed
+      if (!Object.hasOwn(changes, name)) return changed
+      const whole = element.options.shortcutOf
+      if (whole !== undefined && (changes[whole] ?? undefined) !== undefined) return withShortcuts(changed, fields, { whole, changes })
       const value = changes[name] ?? undefined
       // A value that is shown already is left alone, with any other forms of its choice that another system stored.
       return value !== undefined && same(element.read(changed), value) ? changed : element.write(changed, value)
     }, resource) as R
-}
-
-function givesWay (fields: Elements, element: Element, changes: Readonly<Record<string, unknown>>): boolean {
-  const whole = element.options.shortcutOf
-  if (whole === undefined || changes[whole] === undefined || changes[whole] === null) return false
-  return element.read(fields[whole]!.write({}, changes[whole])) !== undefined
 }
 
 function namer (fields: Elements): Mapping['named'] {

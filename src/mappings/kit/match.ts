@@ -22,6 +22,14 @@ export function findAlike ({ values, shown }: { readonly values: readonly unknow
   return claim(equal, { values, free: freeOf(shown, equal) }, identityOf)
 }
 
+/** Gives each value that is left the item in its own place, where the list has the same length and order as before. */
+export function findInPlace (sources: Sources, shown: readonly unknown[]): Sources {
+  if (!sources.includes(undefined)) return sources
+  const order = shown.flatMap((item, place) => item === undefined ? [] : [place])
+  const isInOrder = order.length === sources.length && sources.every((source, i) => source === undefined || source === order[i])
+  return isInOrder ? order : sources
+}
+
 /** The values, and the items shown before with their places that no value has claimed. */
 interface Lists { readonly values: readonly unknown[], readonly free: Map<number, unknown> }
 

@@ -1,7 +1,8 @@
 import type { FhirElement } from '../fhir.js'
 import { accepted, put, putList, type Codec, type Relisted } from './codec.js'
 import type { Element, ElementOptions } from './element.js'
-import { at, itemsAt, withAt, withMember } from './path.js'
+import { siblingOf, withPrimitive } from './outdated.js'
+import { at, isElement, itemsAt, withAt, withMember } from './path.js'
 import type { Schema } from './schema.js'
 
 /** Most items that a list may have where the contract says no number. */
@@ -25,7 +26,7 @@ export function one<T, const O extends ElementOptions> (codec: Codec<T>, path: s
     accept: value => accepted(codec, value),
     read: holder => codec.read(at(holder, path)),
     write (holder, value) {
-      const after = withAt(holder, path, put(codec, value, at(holder, path)))
+      const after = withPrimitive(holder, path, put(codec, value, at(holder, path)))
       if (isRival === undefined || value === undefined) return after
       return dot < 0 ? without(after, isRival) : withAt(after, path.slice(0, dot), without(at(after, path.slice(0, dot)) as FhirElement, isRival))
     }
@@ -80,7 +81,8 @@ export function first<T, const O extends ElementOptions> (codec: Codec<T>, path:
       const item = put(codec, value, items[place])
       if (item === items[place]) return holder
       const changed = item === undefined ? [] : [item]
-      const origins = items.map((_, origin) => origin)
+      // What stands beside a primitive tells of the old one.
+      const origins = items.map((_, origin) => origin === place && !isElement(item) ? undefined : origin)
       return withList(holder, { path, sibling }, {
         items: items.toSpliced(place, 1, ...changed),
         origins: item === undefined ? origins.toSpliced(place, 1) : origins
@@ -121,9 +123,6 @@ function withList (holder: FhirElement, { path, sibling }: { path: string, sibli
   const moved = items.map((_, i) => extras[origins[i] ?? -1] ?? null)
   return withAt(after, sibling, moved.every(extra => extra === null) ? undefined : moved)
 }
-
-/** `name.given` → `name._given`, where R4's JSON keeps ids and extensions of primitives. */
-const siblingOf = (path: string): string => path.replace(/[^.]+$/, '_$&')
 
 /** Whether a member is another form of a choice element: of `value[x]` written as valueString, `valueCode` and `_valueCode` are. */
 export function rivalsOf (choice: string, name: string): (key: string) => boolean {

@@ -1,8 +1,9 @@
 import type { FhirElement } from '../fhir.js'
 import type { Codec } from './codec.js'
 import { datatype, type Datatype } from './datatype.js'
-import type { Element, Elements, Simple } from './element.js'
+import { same, type Element, type Elements, type Simple } from './element.js'
 import { identityOf } from './identity.js'
+import { withoutOutdated, type Description } from './outdated.js'
 import { isElement } from './path.js'
 import type { FilterKind, Schema } from './schema.js'
 
@@ -16,23 +17,27 @@ interface StructureOptions {
   readonly identity?: readonly string[]
   /** Which stored items are of this structure; the others are not shown and are kept. */
   readonly where?: (stored: FhirElement) => boolean
+  /** What a change of some parts removes, since it tells of the old ones alone. */
+  readonly described?: readonly Description[]
+  /** The parts that say what the whole means: with another one of them nothing of the old stays. */
+  readonly meaning?: readonly string[]
 }
 
 /** A backbone element: a change edits it in place, and what the simple form does not show of it stays. */
 export function backbone<E extends Elements> (elements: E, options: StructureOptions = {}): Datatype<Simple<E>> {
-  return datatype(structureCodec(elements, options, true))
+  return datatype(structureCodec(elements, options))
 }
 
-/** A datatype of several parts, such as Quantity: changed, it is replaced whole. */
+/** A datatype of several parts, such as Quantity; it is edited in place too. */
 export function record<E extends Elements> (elements: E, options: StructureOptions = {}): Datatype<Simple<E>> {
-  return datatype(structureCodec(elements, options, false))
+  return datatype(structureCodec(elements, options))
 }
 
 /** A backbone element that holds itself, such as Consent.provision; `name` is unique among the definitions of its field. */
 export function recursiveBackbone<T> (name: string, build: (self: Datatype<T>) => Elements): Datatype<T> {
   const reference: Schema = { $ref: `#/$defs/${name}`, 'x-expects': 'an object of the same shape' }
   let own: Codec<T> | undefined
-  const codec = (): Codec<T> => (own ??= structureCodec(build(self), {}, true) as unknown as Codec<T>)
+  const codec = (): Codec<T> => (own ??= structureCodec(build(self), {}) as unknown as Codec<T>)
   const self = datatype<T>({
     schema: reference,
     kind: 'token',
@@ -58,7 +63,7 @@ function objectSchema (elements: Elements): Schema {
   }
 }
 
-function structureCodec<E extends Elements> (elements: E, options: StructureOptions, revises: boolean): Codec<Simple<E>> {
+function structureCodec<E extends Elements> (elements: E, options: StructureOptions): Codec<Simple<E>> {
   const entries = Object.entries(elements)
   // Without a part that R4 requires, what is left would not be valid.
   const needsAny = entries.some(([, element]) => element.options.required)
@@ -66,15 +71,18 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
   return {
     schema: { ...objectSchema(elements), 'x-expects': options.expects ?? `an object with ${Object.keys(elements).join(', ')}`, ...options.schema },
     kind: options.kind ?? 'token',
-    revises,
-    ...revises && { identityOf: identityOf(elements, options.identity) },
+    revises: true,
+    identityOf: identityOf(elements, options.identity),
     accept: value => mapValues(value, (item, name) => elements[name]?.accept(item) ?? item) as Simple<E>,
     read: stored => shows(stored) ? readElements(elements, stored) : undefined,
     write (value, before) {
       const sent = value as Record<string, unknown>
       const write = (stored: FhirElement, [name, element]: [string, Element]): FhirElement =>
         sent[name] !== undefined ? element.write(stored, sent[name]) : before === undefined ? stored : cleared(element, stored)
-      return entries.reduce(write, isElement(before) ? before : {})
+      if (!isElement(before)) return entries.reduce(write, {})
+      const after = entries.reduce(write, before)
+      if (options.meaning?.some(name => !same(before[name], after[name]))) return entries.reduce(write, {})
+      return withoutOutdated(before, after, options.described)
     },
     without (before) {
       if (needsAny) return undefined

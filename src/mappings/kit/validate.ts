@@ -11,13 +11,14 @@ import { identityFields, type Mapping } from './mapping.js'
 import { besideShown } from './match.js'
 import { isElement } from './path.js'
 import type { Rule } from './rule.js'
+import { contradictions } from './shortcuts.js'
 import { textOf } from './text-of.js'
 
 type SimpleForm = Readonly<Record<string, unknown>>
 
 /** Everything wrong with a body that should create a resource; `simple` has its defaults filled in. */
 export function checkCreate (mapping: Mapping, simple: SimpleForm): Issue[] {
-  return [...missing(mapping, simple), ...checkFields(mapping, simple), ...twoOfOneChoice(mapping, simple)]
+  return consistent(mapping, simple, [...missing(mapping, simple), ...checkFields(mapping, simple), ...twoOfOneChoice(mapping, simple)])
 }
 
 /**
@@ -29,12 +30,16 @@ export function checkChange (mapping: Mapping, changes: SimpleForm, shown: Simpl
   // A name that is no field is wrong also where it should be removed.
   const set = Object.fromEntries(Object.entries(changes).filter(([name, value]) => value !== null || fieldOf(mapping, name) === undefined))
   const removed = Object.keys(changes).filter(name => !Object.hasOwn(set, name))
-  return [
+  return consistent(mapping, changes, [
     ...removed.flatMap(name => checkRemoval(mapping, name, set)),
     ...checkFields(mapping, set, shown),
     ...twoOfOneChoice(mapping, set, shown)
-  ]
+  ])
 }
+
+/** The issues, or where there are none, those of fields that contradict each other. */
+const consistent = (mapping: Mapping, sent: SimpleForm, issues: Issue[]): Issue[] =>
+  issues.length > 0 ? issues : contradictions(mapping.fields, sent, changes => mapping.patch<FhirElement>({}, changes))
 
 /**
  * The R4 rules that a new resource breaks. For a changed one, only those that concern the fields just written, or that it

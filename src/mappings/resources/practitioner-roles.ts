@@ -12,7 +12,7 @@ import { byCode, byReference, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { daysOfWeek } from '../value-sets.js'
 
-const firstOfAvailableTime = { shortcutOf: 'availableTime', about: 'Of the first availableTime.' } as const
+const firstOfAvailableTime = { shortcutOf: 'availableTime', partOfItem: true, about: 'Of the first availableTime.' } as const
 
 /** http://hl7.org/fhir/R4/practitionerrole.html */
 export const practitionerRoles = mapping('PractitionerRole', {

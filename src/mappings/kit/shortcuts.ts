@@ -1,0 +1,66 @@
+/** Fields that show a part of what another field shows whole, where a client sends both. */
+import { fieldIssue, type Issue } from '../../envelope/failures.js'
+import type { FhirElement } from '../fhir.js'
+import { same, type Element, type Elements } from './element.js'
+import { at, isElement, itemsAt, withAt } from './path.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+interface Sent { readonly whole: string, readonly changes: Fields }
+
+/**
+ * The holder, in which a whole field is written already, with the shortcuts to it that were sent: where they show an item
+ * of the list, it becomes the first, and where they show none, one is added. What contradicts the whole field is left out.
+ */
+export function withShortcuts (holder: FhirElement, fields: Elements, { whole, changes }: Sent): FhirElement {
+  const sent = Object.entries(fields).filter(([name, { options }]) => options.shortcutOf === whole && (changes[name] ?? undefined) !== undefined)
+  const open = sent.filter(([name, element]) => !same(element.read(holder), element.accept(changes[name])))
+  if (open.length === 0) return holder
+  const { path } = fields[whole]!
+  if (!Array.isArray(at(holder, path))) {
+    return open.reduce((rest, [name, element]) => element.read(rest) === undefined ? element.write(rest, changes[name]) : rest, holder)
+  }
+  const added = itemsAt(sent.reduce((rest, [name, element]) => element.write(rest, changes[name]), {} as FhirElement), path)
+  return added.toReversed().reduce<FhirElement>((rest, item) => withItemFirst(rest, path, { item, shortcuts: sent.map(([, element]) => element) }), holder)
+}
+
+interface Added { readonly item: unknown, readonly shortcuts: readonly Element[] }
+
+function withItemFirst (holder: FhirElement, path: string, { item, shortcuts }: Added): FhirElement {
+  const showing = (element: Element, ...items: readonly unknown[]): unknown => element.read(withAt({}, path, items))
+  const concerned = shortcuts.filter(element => showing(element, item) !== undefined)
+  const items = itemsAt(holder, path)
+  const isShownBy = (...shown: readonly unknown[]): boolean => concerned.every(element => same(showing(element, ...shown), showing(element, item)))
+  if (isShownBy(...items)) return holder
+  const found = items.findIndex(other => isShownBy(other))
+  if (found >= 0) return withAt(holder, path, [items[found], ...items.toSpliced(found, 1)])
+  return concerned.some(({ options }) => options.partOfItem) ? holder : withAt(holder, path, [item, ...items])
+}
+
+/** An issue for each of two fields that were sent and that cannot both be shown as they were sent. */
+export function contradictions (fields: Elements, changes: Fields, patch: (changes: Fields) => FhirElement): Issue[] {
+  const pairs = Object.entries(fields).flatMap(([name, { options }]) => {
+    const whole = options.shortcutOf
+    return whole !== undefined && Object.hasOwn(changes, name) && (changes[whole] ?? undefined) !== undefined ? [{ name, whole }] : []
+  })
+  if (pairs.length === 0) return []
+  const resource = patch(Object.fromEntries(pairs.flatMap(({ name, whole }) => [[name, changes[name]], [whole, changes[whole]]])))
+  const isShown = (name: string): boolean => {
+    const value = changes[name] ?? undefined
+    return contains(fields[name]!.read(resource), value === undefined ? undefined : fields[name]!.accept(value))
+  }
+  return pairs.filter(({ name, whole }) => !isShown(name) || !isShown(whole)).flatMap(({ name, whole }) => [
+    fieldIssue(name, `contradicts ${whole}; send one of the two, or the same in both`),
+    fieldIssue(whole, `contradicts ${name}; send one of the two, or the same in both`)
+  ])
+}
+
+/** Whether a value has all that another has; a list may have more items, and an object more members. */
+function contains (shown: unknown, sent: unknown): boolean {
+  if (Array.isArray(shown) || Array.isArray(sent)) {
+    const items = [shown ?? []].flat()
+    return [sent ?? []].flat().every(item => items.some(other => contains(other, item)))
+  }
+  if (!isElement(shown) || !isElement(sent)) return same(shown, sent)
+  return Object.keys(sent).every(name => contains(shown[name], sent[name]))
+}
