@@ -5,6 +5,7 @@ import { version } from '../service/version.js'
 import { addAdopt } from './adopt.js'
 import { addAudit } from './audit.js'
 import { addAuditLog } from './audit-log.js'
+import { addBackup } from './backup.js'
 import { addBulk } from './bulk/command.js'
 import { addDoctor } from './doctor.js'
 import { addKeys } from './keys.js'
@@ -36,6 +37,7 @@ export async function run (args: readonly string[], surroundings: Surroundings):
   addAdopt(program, surroundings)
   addDoctor(program, surroundings)
   addValidate(program, surroundings)
+  addBackup(program, surroundings)
   addBulk(program, surroundings)
   try {
     await program.parseAsync(args, { from: 'user' })
