@@ -19,6 +19,10 @@ export interface Manners {
   readonly deletes: 'told' | 'silent'
   /** Whether `application/json` does for FHIR. */
   readonly json: 'any' | 'fhir'
+  /** Which parameters of a search by form count: those of the form and of the URL, or one of the two alone. */
+  readonly formSearches: 'form and url' | 'form alone' | 'url alone'
+  /** How responses write references to records of the server: as stored, or below its base URL, which R4 allows as well. */
+  readonly shownReferences: 'as stored' | 'absolute'
 }
 
 export const usualManners: Manners = {
@@ -29,5 +33,7 @@ export const usualManners: Manners = {
   unknownParameters: 'refused',
   references: 'checked',
   deletes: 'told',
-  json: 'any'
+  json: 'any',
+  formSearches: 'form and url',
+  shownReferences: 'as stored'
 }

@@ -6,6 +6,7 @@ import { runBundle } from './bundle.js'
 import { readUrl, understand, type Sandbox, type SandboxRequest } from './interaction.js'
 import { usualManners, type Manners } from './manners.js'
 import { invalid, outcome, Refused } from './outcome.js'
+import type { QueryParameter } from './paging.js'
 import { perform, type Reply } from './perform.js'
 import { Store } from './store.js'
 
@@ -102,9 +103,13 @@ function answer (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): Repl
   const isForm = body instanceof URLSearchParams
   if (body !== undefined && isForm !== (path[1] === '_search')) throw new Refused(415, 'not-supported', 'a search is a form, a resource is JSON')
   const ifNoneExist = headers['if-none-exist'] as string | undefined
-  // A search by form: what the URL asks counts as well.
   const isStrict = String(headers['prefer']).includes('handling=strict')
-  return run(sandbox, { method, path, query: isForm ? [...query, ...body] : query, ifMatch: headers['if-match'], ifNoneExist, isStrict, body })
+  return run(sandbox, { method, path, query: isForm ? formQuery(sandbox, query, body) : query, ifMatch: headers['if-match'], ifNoneExist, isStrict, body })
+}
+
+/** The parameters that count in a search by form. */
+function formQuery ({ manners }: Sandbox, url: readonly QueryParameter[], form: URLSearchParams): readonly QueryParameter[] {
+  return [...manners.formSearches === 'form alone' ? [] : url, ...manners.formSearches === 'url alone' ? [] : form]
 }
 
 function run (sandbox: Sandbox, request: SandboxRequest): Reply {
@@ -114,7 +119,11 @@ function run (sandbox: Sandbox, request: SandboxRequest): Reply {
 
 const fhirJson = 'application/fhir+json; charset=utf-8'
 
-function send ({ baseUrl, manners }: Sandbox, reply: FastifyReply, { status, text, version }: Reply): FastifyReply {
+/** The member names a record of R4, and no text of a resource can hold its unescaped quotes. */
+const relativeReference = /"reference":"(?=[A-Z][A-Za-z]+\/[A-Za-z0-9.-]{1,64}["/])/g
+
+function send ({ baseUrl, manners }: Sandbox, reply: FastifyReply, { status, text: own, version }: Reply): FastifyReply {
+  const text = manners.shownReferences === 'absolute' ? own.replace(relativeReference, `"reference":"${baseUrl}/`) : own
   reply.status(status).type(fhirJson)
   if (!version) return reply.send(text)
   const { method, headers } = reply.request

@@ -26,6 +26,8 @@ export interface OpenDatastores {
   readonly circuits: Circuits
   /** Those of test and live keys. */
   readonly shared: readonly Backend[]
+  /** Marks a datastore, by its name, that returned data of another tenant: its health is degraded until the process is restarted. */
+  readonly onIncident: (datastore: string) => void
   /** Names of those that are sandboxes. */
   readonly sandboxes: readonly string[]
 }
@@ -45,10 +47,12 @@ export async function openDatastores (config: Config, { log, isAcquainted = fals
   const circuits = openCircuits(Object.values(backends), log, closers)
   if (isAcquainted) closers.add(acquaintance(Object.values(backends).filter(({ name }) => !isSandbox(config, name)), log))
   const routed = routing({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated })
+  const incidents = new Set<string>()
   const ways = Object.fromEntries(Object.values(backends).map(backend => [backend.name, wayTo(backend, config, circuits)]))
   return {
     backendFor: owner => ways[routed(owner).name]!(owner.tenantId),
-    checks: { ...checksOf(backends, config.routing, circuits), ...showsCredentials(config) && { datastoreCredentials: credentialsCheck(authorizations) } },
+    onIncident: name => { incidents.add(name) },
+    checks: { ...checksOf(backends, config.routing, { circuits, incidents }), ...showsCredentials(config) && { datastoreCredentials: credentialsCheck(authorizations) } },
     circuits,
     shared: [...new Set([test, live])].map(name => backends[name]!),
     sandboxes
@@ -114,18 +118,22 @@ export async function openDatastore (config: Config, name: string, { closers, ..
   return closers.add(new HttpBackend({ name, baseUrl: sandbox.url }))
 }
 
+/** What is known of datastores by their names. */
+interface States { readonly circuits: Circuits, readonly incidents: ReadonlySet<string> }
+
 /** By what they serve, because the names of dedicated datastores may be those of customers, and anybody may ask for the health. */
-function checksOf (backends: Readonly<Record<string, Backend>>, { test, live, dedicated }: Config['routing'], circuits: Circuits): OpenDatastores['checks'] {
+function checksOf (backends: Readonly<Record<string, Backend>>, { test, live, dedicated }: Config['routing'], states: States): OpenDatastores['checks'] {
   const own = [...new Set(Object.values(dedicated))]
   return {
-    testDatastore: () => checkOf([backends[test]!], circuits),
-    liveDatastore: () => checkOf([backends[live]!], circuits),
-    ...(own.length > 0 ? { dedicatedDatastores: () => checkOf(own.map(name => backends[name]!), circuits) } : {})
+    testDatastore: () => checkOf([backends[test]!], states),
+    liveDatastore: () => checkOf([backends[live]!], states),
+    ...(own.length > 0 ? { dedicatedDatastores: () => checkOf(own.map(name => backends[name]!), states) } : {})
   }
 }
 
-async function checkOf (backends: readonly Backend[], circuits: Circuits): Promise<Check> {
+async function checkOf (backends: readonly Backend[], { circuits, incidents }: States): Promise<Check> {
   const answers = await Promise.all(backends.map(backend => backend.probe()))
   const circuit = backends.some(({ name }) => circuits[name]!.state === 'open') ? 'open' : 'closed'
-  return { status: answers.every(Boolean) && circuit === 'closed' ? 'ok' : 'degraded', circuit }
+  const isolation = backends.some(({ name }) => incidents.has(name)) ? 'incident' : 'ok'
+  return { status: answers.every(Boolean) && circuit === 'closed' && isolation === 'ok' ? 'ok' : 'degraded', circuit, isolation }
 }

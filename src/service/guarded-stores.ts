@@ -30,7 +30,7 @@ interface DoorParts {
 /** Opens the way to the part of a datastore that is one tenant's. */
 export type OpenDoor = (owner: JobOwner, errand: Errand) => Door
 
-export function doors (config: Config, { backendFor }: OpenDatastores, { url, now, ownership, onIncident }: DoorParts): OpenDoor {
+export function doors (config: Config, { backendFor, onIncident: noteIncident }: Pick<OpenDatastores, 'backendFor' | 'onIncident'>, { url, now, ownership, onIncident }: DoorParts): OpenDoor {
   const cursors = sealedCursors({ key: cursorSecret(config), now })
   return (owner, { id, log, waiting, accesses }) => ({
     backend: waiting?.for(backendFor(owner)) ?? backendFor(owner),
@@ -43,6 +43,7 @@ export function doors (config: Config, { backendFor }: OpenDatastores, { url, no
     ...accesses !== undefined && { onAccess: access => { accesses.push(access) } },
     onIncident: incident => {
       log.error({ incident }, 'isolation incident: a datastore returned data that is not the tenant\'s')
+      noteIncident(incident.datastore)
       onIncident?.(incident)
     },
     onTrouble: ({ code, title, cause }) => log.error({ code, err: cause }, title)

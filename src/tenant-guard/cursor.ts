@@ -19,8 +19,6 @@ export interface CursorContents {
   readonly filters: string
   readonly count: number
   readonly total?: number
-  /** Whether a page of this search had records that are not the tenant's. */
-  readonly hidesTotal?: boolean
   /** What comes along with the matches, as the search has it. */
   readonly ways?: readonly SearchParameter[]
   /** What the gateway itself leaves out of every page. */

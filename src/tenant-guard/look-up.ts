@@ -60,8 +60,8 @@ function chunksOf (ids: readonly string[]): string[][] {
 }
 
 async function storedOf (door: Door, { type, ids, isWhole }: AskedRecords): Promise<StoredResource[]> {
-  const search = restrict({ type, parameters: [['_id', ids.join(',')]], count: ids.length, total: 'none' }, door.tenant)
-  const answer = await ask(door, { ...search, path: `${search.path}${isWhole ? '' : identityOnly(type)}`, headers: { 'cache-control': onePage(ids.length) } })
+  const search = restrict({ type, parameters: [['_id', ids.join(',')]], count: ids.length, total: 'none', shape: isWhole ? [] : identityOnly(type) }, door.tenant)
+  const answer = await ask(door, { ...search, headers: { 'cache-control': onePage(ids.length) } })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
   if (found === undefined) throw unexpected(answer, 'a look-up of records was not answered')
   return found.matches.map(match => ownRecordIn(door, match, { type })).filter(record => record !== undefined)

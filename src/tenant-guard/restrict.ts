@@ -16,6 +16,8 @@ export interface Asked {
   readonly count: number
   /** How exact the number of all matches must be, which costs a second query in the datastore; if absent, the datastore decides. */
   readonly total?: 'accurate' | 'estimate' | 'none' | undefined
+  /** What the guard itself asks of the response, such as `_elements` and `_include`. */
+  readonly shape?: readonly SearchParameter[]
 }
 
 /** Longer request lines are refused by some servers; 8 KiB is the usual bound. */
@@ -24,18 +26,19 @@ const mostEntries = 1_000
 
 /**
  * The first page of a search among the tenant's own records. The tag is a condition of its own, and FHIR joins
- * conditions by AND, so no other parameter can widen the result.
+ * conditions by AND, so no other parameter can widen the result. In a search by form, all that the guard adds is in the URL and in
+ * the form.
  * @throws {Failure} UNKNOWN_FILTER or BAD_REQUEST for a parameter that reaches beyond the records themselves
  */
-export function restrict ({ type, parameters, count, total }: Asked, tenant: Tenant): BackendRequest {
+export function restrict ({ type, parameters, count, total, shape = [] }: Asked, tenant: Tenant): BackendRequest {
   if (!Number.isInteger(count) || count < 0 || count > mostEntries) throw refused(`count must be from 0 to ${mostEntries}.`)
   const asked = harmless(type, parameters, tenant)
   const page: SearchParameter[] = [['_count', String(count)], ...total === undefined ? [] : [['_total', total] as const]]
-  const own = encodeParameters([['_tag', tenantToken(tenant)], ...page])
+  const own = encodeParameters([['_tag', tenantToken(tenant)], ...page, ...shape])
   const path = `${type}?${asked === '' ? '' : `${asked}&`}${own}`
   if (path.length <= longestPath) return { method: 'GET', path }
-  // The tag stays in the URL, because HAPI ignores a form that it does not recognize as one.
-  return { method: 'POST', path: `${type}/_search?${own}`, form: asked }
+  // Some servers read only the form, others only the URL, and HAPI ignores a form that it does not recognize as one.
+  return { method: 'POST', path: `${type}/_search?${own}`, form: [asked, own].filter(part => part !== '').join('&') }
 }
 
 /**
@@ -48,10 +51,10 @@ export const onePage = (mostMatches: number): string => `no-cache, no-store, max
 export const strictly = { prefer: 'handling=strict' }
 
 /**
- * Added to the path of a search that needs only the identity of each match, and perhaps some elements. Bundles are returned whole,
+ * The shape of a search that needs only the identity of each match, and perhaps some elements. Bundles are returned whole,
  * because HAPI would apply `_elements` to its answer, which is a Bundle too.
  */
-export const identityOnly = (type: string, elements: readonly string[] = []): string => type === 'Bundle' ? '' : `&_elements=${['id', 'meta', ...elements].join(',')}`
+export const identityOnly = (type: string, elements: readonly string[] = []): readonly SearchParameter[] => type === 'Bundle' ? [] : [['_elements', ['id', 'meta', ...elements].join(',')]]
 
 /**
  * Conditions on the tenant's own records, encoded: what a conditional write is told, and what a client's criteria become.

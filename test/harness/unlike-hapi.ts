@@ -9,5 +9,7 @@ export const unlikeHapi: Manners = {
   unknownParameters: 'passed over',
   references: 'as given',
   deletes: 'silent',
-  json: 'fhir'
+  json: 'fhir',
+  formSearches: 'form alone',
+  shownReferences: 'as stored'
 }

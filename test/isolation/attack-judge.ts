@@ -40,12 +40,13 @@ function secretsFor ({ secrets, names }: AttackWorld, { as }: Attack, { sent }: 
 }
 
 /** What is wrong with a request to the datastore: every search has the sender's tag, and no header is the sender's own. */
-function wrongWith ({ names }: AttackWorld, { as }: Attack, { method, path, headers }: Call): string[] {
+function wrongWith ({ names }: AttackWorld, { as }: Attack, { method, path, headers, body }: Call): string[] {
   const tag = `_tag=${tenantSystem}|${as === 'victim' ? names.theirTenant : names.ownTenant}`
   const decoded = percentDecoded(path)
   const isSearch = /^\/fhir\/[A-Z][A-Za-z]+(?:\/_search)?(?:\?|$)/.test(path) && (method === 'GET' || path.includes('_search'))
   return [
     ...isSearch && !decoded.includes(tag) ? [`searches without the tag: ${method} ${decoded}`] : [],
+    ...isSearch && method === 'POST' && !percentDecoded(body).includes(tag) ? [`searches by form without the tag in the form: ${decoded}`] : [],
     ...headers['if-none-exist'] !== undefined && !percentDecoded(headers['if-none-exist']).includes(tag) ? ['creates on a condition without the tag'] : [],
     ...Object.entries(headers).filter(([name, value]) => !callHeaders.has(name) || value.includes('evil.example')).map(([name]) => `sends the datastore the header ${name}`),
     ...path.includes('evil.example') ? ['sends the datastore a foreign address'] : []

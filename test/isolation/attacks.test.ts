@@ -1,9 +1,15 @@
 import t from 'tap'
 import { attackAll } from './attacks.js'
+import { attacks } from './attacks/index.js'
 import { sandboxStores } from './sandbox-stores.js'
 
 t.setTimeout(300_000)
 t.test('attacks on the sandbox', async t => {
   t.setTimeout(300_000)
   await attackAll(t, await sandboxStores(t))
+})
+
+t.test('long searches on a sandbox that reads only the form of a search by form', async t => {
+  const { 'form searches': formSearches = [], joins = [] } = attacks
+  await attackAll(t, await sandboxStores(t, { formSearches: 'form alone' }), { formSearches, joins })
 })

@@ -13,9 +13,9 @@ export async function attackWorld (t: Pick<Test, 'after'>, stores: Stores): Prom
 }
 
 /** Sends every attack of the table and demands of each answer, of the log and of the datastore that nothing of another's shows or changes. */
-export async function attackAll (t: Test, stores: Stores): Promise<void> {
+export async function attackAll (t: Test, stores: Stores, sections = attacks): Promise<void> {
   const world = await attackWorld(t, stores)
-  for (const [name, section] of Object.entries(attacks)) {
+  for (const [name, section] of Object.entries(sections)) {
     await t.test(name, async t => {
       const [before, shared] = [await untouchableState(world), builtIns()]
       for (const attack of section) {

@@ -16,14 +16,17 @@ const guard = name => `tenant-guard/${name}.js`
 
 /** @type {Control[]} */
 export const controls = [
-  control('tag on a search', ['searches'], patch(guard('restrict'), "encodeParameters([['_tag', tenantToken(tenant)], ...page])", 'encodeParameters(page)'), { ci: true }),
+  control('tag on a search', ['searches'], patch(guard('restrict'), "encodeParameters([['_tag', tenantToken(tenant)], ...page, ...shape])", 'encodeParameters([...page, ...shape])'), { ci: true }),
+  control('tag in the form of a search', ['form searches'], patch(guard('restrict'), 'form: [asked, own].filter', 'form: [asked].filter'), { ci: true }),
+  control('tag in the URL of a search by form', ['form searches'], patch(guard('restrict'), 'path: `${type}/_search?${own}`', 'path: `${type}/_search`'), { ci: true }),
   control('tag on the condition of a create', ['conditions'], patch(guard('restrict'), "encodeParameters([['_tag', tenantToken(tenant)]])]", "'']"), { ci: true }),
   control('tags that a client may ask for', ['searches'], patch(guard('restrict'), "if (base === '_tag')", 'if (false)')),
   control('check of what is read', ['reads'], patch(guard('reads/read-record'), 'const record = ownRecordIn(door, json(answer), asked)', 'const record = json(answer)'), { ci: true }),
   control('check of an earlier version', ['reads'], patch(guard('reads/vread'), 'ownRecordIn(door, jsonOf(answer), { type, id })', 'jsonOf(answer)')),
   control('check of matches', ['searches'], patch(guard('reads/fhir-search'), 'return ownRecordIn(door, entry.resource, { type }) !== undefined', 'return true'), { ci: true }),
   control('check of what comes along', ['joins'], patch(guard('reads/fhir-search'), "return entry.search?.mode === 'include' &&", "return entry.search?.mode === 'include' ||"), { ci: true }),
-  control('total hidden when a match is not shown', ['searches'], patch(guard('reads/fhir-search'), 'const hidesTotal = foreign > 0 || before.hidesTotal === true', 'const hidesTotal = false')),
+  control('total without matches that are not shown', ['searches'], patch(guard('reads/fhir-search'), 'const counted = isOwn ? given.total : undefined', 'const counted = given.total')),
+  control('search among own matches', ['form searches'], patch(guard('reads/own-matches'), '|| isWhole(result)) return result', '|| true) return result')),
   control('check of versions in a history', ['reads'], patch(guard('reads/history'), 'ownRecordIn(door, resource, asked) !== undefined', 'true'), { ci: true }),
   control('check of the record of a history', ['reads'], patch(guard('reads/history'), 'await metaOf(door, type, id)', '')),
   control('check of the patient of $everything', ['operations'], patch(guard('operations/everything'), 'await metaOf(door, type, id)', '')),

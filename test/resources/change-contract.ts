@@ -85,8 +85,12 @@ async function hiddenParts (t: Test, gateway: TestGateway, server: FhirServer): 
   }
   await patch({ email: 'new@example.org' }, ({ telecom }) => { telecom[2] = { system: 'email', value: 'new@example.org', period: { start: '2021' } } })
   await patch({ firstName: 'Augusta Ada' }, ({ name }) => { name[1].given = ['Augusta Ada', 'Augusta'] })
-  await patch({ birthDate: '1990-03-15' }, resource => { resource.birthDate = '1990-03-15' })
-  await patch({ address: { city: 'Zug' } }, ({ address }) => { address[0] = { line: ['1 Main Street'], city: 'Zug' } })
+  await patch({ birthDate: '1990-03-15' }, resource => {
+    resource.birthDate = '1990-03-15'
+    // A time of birth is of the old day.
+    delete resource._birthDate
+  })
+  await patch({ address: { city: 'Zug' } }, ({ address }) => { address[0] = { ...address[0], city: 'Zug' } })
   await patch([{ op: 'remove', path: '/phone' }], ({ telecom }) => telecom.shift())
   await patch({ contact: [{ firstName: 'William', lastName: 'King', relationship: 'husband' }] }, ({ contact }) => {
     contact[0] = { ...contact[0], relationship: [{ text: 'husband' }], name: { ...contact[0].name, family: 'King' } }

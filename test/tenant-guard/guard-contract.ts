@@ -370,7 +370,7 @@ async function plants (t: Test, gateway: Gateway): Promise<void> {
       t.equal((await failureOf(update(store, planted))).code, 'NOT_FOUND')
       t.ok(await failureOf(createObservation(store, `Patient/${planted.id}`)) instanceof ReferenceFailure)
       gateway.incidents.length = 0
-      t.strictSame(await find(store), { resources: [own] })
+      t.strictSame(await find(store), { resources: [own], total: 1 })
       t.strictSame(gateway.incidents, [{ kind: 'foreign-match', interaction: 'search', type: 'Patient', records: 1, datastore: 'datastore', mode: 'test', tenantId: tenant }])
     }
   })

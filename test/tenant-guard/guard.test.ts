@@ -102,10 +102,10 @@ t.test('an answer is shown when it is the record that was asked for, with one te
   t.equal(ownRecord(patient('.'), { tenant: { id: 'tenant-a', system }, type: 'Patient' }), undefined)
 })
 
-t.test('a foreign match is dropped and reported, and the total with it; notes of the server and included records are no matches', async t => {
+t.test('a foreign match is dropped, not counted, and reported; notes of the server and included records are no matches', async t => {
   const { server, gateway, store } = await rig(t)
   server.behave(searchset([patient('1'), patient('2', [foreign]), { ...patient('3'), resourceType: 'Person' }, undefined]))
-  t.strictSame(await store.search(search), { resources: [patient('1')] })
+  t.strictSame(await store.search(search), { resources: [patient('1')], total: 1 })
   t.strictSame(gateway.incidents.map(({ kind, records }) => [kind, records]), [['foreign-match', 3]])
   t.notMatch(JSON.stringify(gateway.incidents), /"[123]"/)
   gateway.incidents.length = 0
@@ -184,15 +184,13 @@ t.test('a page link is followed to the configured datastore, kept from the clien
   const { cursor } = await store.search(search)
   t.notMatch(Buffer.from(cursor!, 'base64url').toString('latin1'), /TOKEN/)
   server.behave(searchset([patient('2'), patient('3', [foreign])], { total: undefined }))
-  t.strictSame(await store.search({ ...search, cursor }), { resources: [patient('2')] })
+  t.strictSame(await store.search({ ...search, cursor }), { resources: [patient('2')], total: 3 })
   t.equal(server.seen[0]!.url, '/fhir?_getpages=TOKEN&_getpagesoffset=1')
   t.equal(gateway.incidents.length, 1)
   server.behave(searchset([patient('2')], { total: undefined }))
   t.strictSame(await store.search({ ...search, cursor }), { resources: [patient('2')], total: 3 }, 'the total stays, though this server says it once')
-  server.behave(searchset([patient('1'), patient('3', [foreign])], next('?_getpages=TOKEN')))
-  const tainted = await store.search(search)
-  server.behave(searchset([patient('2')], { total: 3 }))
-  t.strictSame(await store.search({ ...search, cursor: tainted.cursor }), { resources: [patient('2')] }, 'a total that once counted another\'s record stays hidden')
+  server.behave(searchset([patient('1'), patient('3', [foreign])], next('?_getpages=TOKEN')), searchset([patient('1'), patient('3', [foreign])]), searchset([patient('1')], { total: 1 }))
+  t.strictSame(await store.search(search), { resources: [patient('1')], total: 1 }, 'the tenant\'s records are searched for again by their ids')
   for (const status of [404, 410]) {
     server.behave(json(status, outcome))
     t.strictSame(shown(await failureOf(store.search({ ...search, cursor }))), shown(await failureOf(store.search({ ...search, cursor: 'x' }))))

@@ -3,9 +3,8 @@ import { Failure } from '../../envelope/failures.js'
 import type { ExportRequest, Job, JobFile } from '../../jobs/job.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
 import type { GuardedExport } from '../../tenant-guard/export/export.js'
-import { ForeignRecord } from '../../tenant-guard/export/lines.js'
 import type { ExportPlace, Portion } from '../../tenant-guard/export/place.js'
-import { FinalFailure, isUnwanted, type DoJob, type Work } from '../work.js'
+import { isUnwanted, type DoJob, type Work } from '../work.js'
 import { checkpointOf, type ExportCheckpoint } from './checkpoint.js'
 import { Late } from './late.js'
 import { lineForms } from './line-form.js'
@@ -118,13 +117,8 @@ class Run {
 
   /** @returns what the work ends with */
   async leaving (error: unknown): Promise<unknown> {
-    const { signal, log, save } = this.#work
-    if (isUnwanted(signal) || error instanceof ForeignRecord) await this.#store.end(this.#place).catch(cause => log.warn({ err: cause }, 'the datastore\'s native export could not be cancelled'))
-    if (error instanceof ForeignRecord) {
-      await this.output.clear()
-      await save({ ...this.#place !== undefined && this.#state(), files: [], progress: { processed: 0, failed: 0 } })
-      return new FinalFailure(error.code, { message: error.message, cause: error.cause })
-    }
+    const { signal, log } = this.#work
+    if (isUnwanted(signal)) await this.#store.end(this.#place).catch(cause => log.warn({ err: cause }, 'the datastore\'s native export could not be cancelled'))
     if (error instanceof Failure && error.code === 'NOT_FOUND') return new Failure('BAD_REQUEST', { message: 'The group of this export no longer exists.' })
     return error
   }

@@ -1,6 +1,7 @@
+import type { BackendRequest } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { pageLink, searchPaths } from '../reads/page-link.js'
-import { encodeParameters, restrict, strictly, tenantToken } from '../restrict.js'
+import { identityOnly, restrict, strictly, type Asked } from '../restrict.js'
 import { fails, holds, seenAs, statusOf, type Check, type Seen } from './check.js'
 import { idsOf, searchsetIn, type Draft, type Trial } from './trial.js'
 import { observation, patient } from './write-checks.js'
@@ -9,11 +10,19 @@ import { observation, patient } from './write-checks.js'
 export const searchChecks: readonly Check[] = [
   {
     name: 'tag-search',
-    title: 'A search by tag finds only records with exactly that system and code',
+    title: 'A search by tag finds and counts only records with exactly that system and code',
     otherwise: 'blocks',
-    gateway: 'Each record is still checked before it is returned, so nothing leaks. But counts and pages are wrong, and the log fills with isolation incidents.',
+    gateway: 'Each record is still checked before it is returned. But counts include records of other organizations, and each search that returns one is an isolation incident.',
     change: 'Make the server index meta.tag, and compare systems and codes case-sensitively.',
-    examine: async trial => await foundByTag(trial)
+    examine: async trial => await foundByTag(trial, request => request)
+  },
+  {
+    name: 'tag-search-by-form',
+    title: 'A search by tag that is sent as a form finds and counts only records with exactly that system and code',
+    otherwise: 'blocks',
+    gateway: 'Each record is still checked before it is returned. But counts of long searches include records of other organizations, and each search that returns one is an isolation incident.',
+    change: 'Make the server read the form, or both the form and the URL, of POST <type>/_search.',
+    examine: async trial => (await trial.ask(byForm(restrict({ type: 'Patient', parameters: [], count: 0 }, trial.tenant)))).status === 200 ? await foundByTag(trial, byForm) : holds('the server has no search by form')
   },
   {
     name: 'search-after-write',
@@ -37,8 +46,8 @@ export const searchChecks: readonly Check[] = [
     change: 'Make the server support _id with several values, _tag together with it, and _elements.',
     examine: async trial => {
       const ids = [(await trial.store(patient)).id, (await trial.store(patient)).id]
-      const { path } = restrict({ type: 'Patient', parameters: [['_id', ids.join(',')]], count: 2 }, trial.tenant)
-      const found = searchsetIn(await trial.ask({ method: 'GET', path: `${path}&_elements=id,meta`, headers: { 'cache-control': 'no-cache' } }))
+      const { path } = restrict({ type: 'Patient', parameters: [['_id', ids.join(',')]], count: 2, shape: identityOnly('Patient') }, trial.tenant)
+      const found = searchsetIn(await trial.ask({ method: 'GET', path, headers: { 'cache-control': 'no-cache' } }))
       const tagged = ((found?.matches ?? []) as StoredResource[]).filter(({ meta }) => meta?.tag?.some(({ code }) => code === trial.tenant.id))
       return seenAs(ids.every(id => tagged.some(record => record.id === id)), 'not all were found with their tags')
     }
@@ -61,8 +70,8 @@ export const searchChecks: readonly Check[] = [
       await trial.store(observation())
       await trial.store(observation())
       if ((await trial.search('Observation', [], { count: 1, total: 'accurate' }))?.total !== undefined) return holds()
-      const { path } = restrict({ type: 'Observation', parameters: [], count: 1 }, trial.tenant)
-      const apart = searchsetIn(await trial.ask({ method: 'GET', path: `${path}&_summary=count`, headers: { 'cache-control': 'no-cache' } }))
+      const { path } = restrict({ type: 'Observation', parameters: [], count: 1, shape: [['_summary', 'count']] }, trial.tenant)
+      const apart = searchsetIn(await trial.ask({ method: 'GET', path, headers: { 'cache-control': 'no-cache' } }))
       return fails(apart?.total === undefined ? 'neither _total=accurate nor _summary=count is obeyed, so lists with several pages have no total' : '_total=accurate is ignored, _summary=count is not')
     }
   },
@@ -86,10 +95,13 @@ export const searchChecks: readonly Check[] = [
     change: 'Make the server support POST <type>/_search.',
     examine: async trial => {
       const { id } = await trial.store(patient)
-      const own = encodeParameters([['_tag', tenantToken(trial.tenant)], ['_count', '50']])
-      const answer = await trial.ask({ method: 'POST', path: `Patient/_search?${own}`, form: `_id=${id}`, headers: { 'cache-control': 'no-cache' } })
+      await trial.store(patient)
+      const { path, form, method } = byForm(restrict({ type: 'Patient', parameters: [['_id', id]], count: 50 }, trial.tenant))
+      // Of a long search, the client's part is in the form alone.
+      const answer = await trial.ask({ method, path: path.replace(/_id=[^&]*&/, ''), form: form!, headers: { 'cache-control': 'no-cache' } })
       const found = idsOf(searchsetIn(answer))
-      return seenAs(found.length === 1 && found[0] === id, answer.status === 200 ? 'the form or the URL was ignored' : `it was answered with ${statusOf(answer)}`)
+      if (answer.status === 200 && found.length > 1) return fails('the form is ignored, so a long search finds all records of the organization', 'blocks')
+      return seenAs(found.length === 1 && found[0] === id, answer.status === 200 ? 'it found nothing' : `it was answered with ${statusOf(answer)}`)
     }
   },
   {
@@ -124,16 +136,26 @@ export const searchChecks: readonly Check[] = [
   }
 ]
 
-async function foundByTag (trial: Trial): Promise<Seen> {
+/** The same search as a form, with everything in the form as well. */
+function byForm ({ path }: BackendRequest): BackendRequest {
+  const [type, query = ''] = path.split('?')
+  return { method: 'POST', path: `${type}/_search?${query}`, form: query }
+}
+
+async function foundByTag (trial: Trial, by: (request: BackendRequest) => BackendRequest): Promise<Seen> {
   const { system, id: code } = trial.tenant
   const { id } = await trial.store(patient)
   const tags = [{ system, code: code.toUpperCase() }, { system: `${system}:other`, code }, { system, code: `${code}-2` }, { system: system.toUpperCase(), code }]
   const others = await Promise.all(tags.map(async tag => (await trial.store({ ...patient, meta: { tag: [tag] } } as Draft)).id))
-  const found = await trial.search('Patient')
+  const own: Asked = { type: 'Patient', parameters: [['_id', [id, ...others].join(',')]], count: 50, total: 'accurate' }
+  const find = async (asked: Asked) => searchsetIn(await trial.ask({ ...by(restrict(asked, trial.tenant)), headers: { 'cache-control': 'no-cache' } }))
+  const found = await find(own)
   const ids = idsOf(found)
   if (!ids.includes(id)) return fails(found === undefined ? 'the search was refused' : 'a record with the tag was not found')
   const isForeign = others.some(other => ids.includes(other)) || ((found?.matches ?? []) as StoredResource[]).some(({ meta }) => !meta?.tag?.some(tag => tag.system === system && tag.code === code))
-  return seenAs(!isForeign, 'a record with another tag was found')
+  if (isForeign) return fails('a record with another tag was found')
+  const counts = [found?.total, (await find({ ...own, count: 0 }))?.total, (await find({ ...own, total: undefined, shape: [['_summary', 'count']] }))?.total]
+  return seenAs(counts.every(count => count === undefined || count === 1), 'records with another tag were counted')
 }
 
 async function paged (trial: Trial): Promise<Seen> {

@@ -5,15 +5,9 @@ import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { ownRecord } from '../answer.js'
 import { report, type Door } from '../door.js'
 import { withPublicUrls } from '../public-urls.js'
+import { isId } from '../resource-types.js'
 import type { Line } from './place.js'
 import type { TypeSearch } from './searches.js'
-
-/** A datastore gave a record that is not the tenant's. Nothing of the export may be shown. */
-export class ForeignRecord extends Failure {
-  constructor () {
-    super('BACKEND_ERROR', { message: 'The datastore exported records that it should not, so the export was stopped and the incident was logged.', cause: { reason: 'a record of an export is not the tenant\'s' } })
-  }
-}
 
 /** No larger record can be read one by one either. */
 const longestLine = 64 * 1024 * 1024
@@ -49,13 +43,15 @@ function unreadable (reason: string): Failure {
 }
 
 /**
- * The records of an export that are wanted, in the datastore's own text. Each is checked as every answer is.
- * @throws {ForeignRecord}
+ * The records of an export that are wanted, in the datastore's own text. Each is checked as every response is: records of others are
+ * reported and left out, so that the export is the one of a datastore without them.
+ * @throws {Failure} BACKEND_ERROR for a line that is no record of the type
  */
 export function linesOf (door: Door, { type, isWanted }: TypeSearch, texts: readonly string[]): Line[] {
   const records = texts.map(parsed)
-  demandOwn(door, type, records)
-  return texts.flatMap((text, at) => isWanted?.(records[at] as FhirResource) === false ? [] : [lineOf(door, text)])
+  if (!records.every(record => isRecord(record, type))) throw unreadable('a line of an export is no record of its type')
+  const own = new Set(ownAmong(door, type, records))
+  return texts.flatMap((text, at) => !own.has(records[at]) || isWanted?.(records[at] as FhirResource) === false ? [] : [lineOf(door, text)])
 }
 
 function parsed (text: string): unknown {
@@ -75,13 +71,16 @@ function lineOf (door: Door, text: string): Line {
 
 /** The same of records that were read already. */
 export function linesFrom (door: Door, { type, isWanted }: TypeSearch, records: readonly StoredResource[]): Line[] {
-  demandOwn(door, type, records)
-  return records.flatMap(record => isWanted?.(record) === false ? [] : [lineOf(door, printJson(record))])
+  return ownAmong(door, type, records).flatMap(record => isWanted?.(record) === false ? [] : [lineOf(door, printJson(record))])
 }
 
-function demandOwn ({ tenant, ...door }: Door, type: string, records: readonly unknown[]): void {
-  const foreign = records.filter(record => ownRecord(record, { type, tenant }) === undefined).length
-  if (foreign === 0) return
-  report({ tenant, ...door }, { kind: 'foreign-match', interaction: 'export', type, records: foreign })
-  throw new ForeignRecord()
+function isRecord (value: unknown, type: string): boolean {
+  const { resourceType, id } = (value ?? {}) as Partial<StoredResource>
+  return resourceType === type && isId(id)
+}
+
+function ownAmong<R> (door: Door, type: string, records: readonly R[]): readonly R[] {
+  const own = records.filter(record => ownRecord(record, { type, tenant: door.tenant }) !== undefined)
+  if (own.length < records.length) report(door, { kind: 'foreign-match', interaction: 'export', type, records: records.length - own.length })
+  return own
 }

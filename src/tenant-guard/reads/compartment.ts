@@ -24,8 +24,8 @@ export async function conditionsWithin (door: Door, { type, within }: Pick<FhirS
   const leading = conditions.filter((_, at) => counts[at]! > 0)
   if (leading.length < 2) return leading.length === 0 ? undefined : leading
   demandFew(counts.reduce((sum, count) => sum + count), tooMany(within))
-  const ids = await Promise.all(leading.map(condition => idsMatching(door, type, condition)))
-  return [['_id', [...new Set(ids.flat())].join(',')]]
+  const ids = [...new Set((await Promise.all(leading.map(condition => idsMatching(door, type, condition)))).flat())]
+  return ids.length === 0 ? undefined : [['_id', ids.join(',')]]
 }
 
 const tooMany = ({ parameters }: Compartment): string =>

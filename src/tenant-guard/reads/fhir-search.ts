@@ -3,18 +3,19 @@ import { Failure } from '../../envelope/failures.js'
 import type { CursorContents } from '../cursor.js'
 import { countApart } from './count-apart.js'
 import { conditionsWithin } from './compartment.js'
-import { ask, causeOf, cursorPlace, ownRecordIn, report, unexpected, type Door } from '../door.js'
+import { ask, causeOf, cursorPlace, ownRecordIn, unexpected, type Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
 import type { FhirSearch, Shape } from '../fhir-interaction.js'
 import { cutAlong } from './cut-along.js'
 import { elementsFollowed } from './followed-references.js'
 import { followingIn, followingText } from './following-text.js'
 import { bundleText, givenBundle, namesIn, type GivenBundle, type GivenEntry } from './given-bundle.js'
-import type { SearchParameter } from '../interaction.js'
+import type { Search, SearchParameter } from '../interaction.js'
 import { withoutJoins } from './joins.js'
+import { reportForeign, searchOwn } from './own-matches.js'
 import { searchPaths } from './page-link.js'
 import { isTenantType } from '../resource-types.js'
-import { encodeParameters, restrict, strictly } from '../restrict.js'
+import { restrict, strictly } from '../restrict.js'
 import { addressOf, continuedPage, pageLinks } from './sealed-link.js'
 
 const defaultCount = 20
@@ -23,20 +24,27 @@ const defaultCount = 20
 export async function fhirSearch (door: Door, asked: FhirSearch): Promise<FhirAnswer> {
   if (asked.cursor !== undefined) {
     const { answer, opened } = await continuedPage(door, asked.cursor, cursorPlace(door, { route, type: asked.type }))
-    return await shownPage(door, asked, { ...opened, answer })
+    const given = requireBundle(answer)
+    reportForeign(door, asked.type, matchesIn(given))
+    return await shownPage(door, asked, { ...opened, answer, given })
   }
   const count = asked.count ?? defaultCount
   const further = await furtherConditions(door, asked)
   if (further === undefined) return { status: 200, body: bundleText(door, nothing, { type: 'searchset', total: 0, links: [{ relation: 'self', url: selfUrl(door, asked) }], shown: [] }) }
   const conditions = [...asked.parameters, ...further]
-  const request = restrict({ type: asked.type, parameters: conditions, count, total: asked.total }, door.tenant)
-  const path = [request.path, encodeParameters([...asked.includes.map(followingText), ...shapeParameters(shapeOf(asked))])].filter(part => part !== '').join('&')
+  const run = (parameters: readonly SearchParameter[]) => firstPage(door, asked, { parameters, count })
+  return await shownPage(door, asked, await searchOwn(door, { type: asked.type, parameters: conditions, run, matchesIn: ({ given }) => matchesIn(given), isWhole: ({ given }) => given.next === undefined && asked.includes.length === 0 }))
+}
+
+async function firstPage (door: Door, asked: FhirSearch, { parameters, count }: Pick<Search, 'parameters'> & { readonly count: number }): Promise<GivenPage> {
+  const shape = [...asked.includes.map(followingText), ...shapeParameters(shapeOf(asked))]
+  const request = restrict({ type: asked.type, parameters, count, total: asked.total, shape }, door.tenant)
   // Without this, HAPI repeats an earlier result for a minute, without records stored since.
-  const answer = await ask(door, { ...request, path, headers: { 'cache-control': 'no-cache', ...strictly } })
-  if ([400, 405, 422].includes(answer.status)) throw rejectedSearch(answer, conditions)
+  const answer = await ask(door, { ...request, headers: { 'cache-control': 'no-cache', ...strictly } })
+  if ([400, 405, 422].includes(answer.status)) throw rejectedSearch(answer, parameters)
   const isCountWanted = asked.total === 'accurate' || count === 0
-  const countAll = async () => isCountWanted ? await countApart(door, asked.type, conditions.filter(([name]) => name !== '_sort')) : undefined
-  return await shownPage(door, asked, { answer, count, countAll })
+  const countAll = async () => isCountWanted ? await countApart(door, asked.type, parameters.filter(([name]) => name !== '_sort')) : undefined
+  return { answer, given: requireBundle(answer), count, countAll }
 }
 
 /** Why a datastore rejected a search. HAPI answers 405 for a modifier that its configuration turns off, which is `:contains` by default. */
@@ -47,6 +55,14 @@ function rejectedSearch (answer: BackendAnswer, parameters: readonly SearchParam
     : `${name}: the datastore's configuration turns :contains off. Search by the beginning of the text, without a modifier, or by :exact.`
   return new Failure('BAD_REQUEST', { message, ...name !== undefined && { issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }] }, cause: causeOf(answer) })
 }
+
+function requireBundle (answer: BackendAnswer): GivenBundle {
+  const given = givenBundle(answer, 'searchset')
+  if (given === undefined) throw unexpected(answer, 'a search was not answered')
+  return given
+}
+
+const matchesIn = ({ entries }: GivenBundle): readonly unknown[] => entries.filter(isMatch).map(({ resource }) => resource)
 
 /** What a compartment and joins come to; undefined when nothing can match. */
 async function furtherConditions (door: Door, asked: FhirSearch): Promise<SearchParameter[] | undefined> {
@@ -71,27 +87,27 @@ const nothing = { entries: [], total: 0, next: undefined, isCut: false, text: ''
 const route = 'fhir'
 
 /** An answer, and what is known of its search from the page before. */
-type PageAnswer = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
+type GivenPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
   readonly answer: BackendAnswer
+  readonly given: GivenBundle
   /** Of a first page, which need not hold all matches; undefined where nobody asked for their number. */
   readonly countAll?: () => Promise<number | undefined>
 }
 
-async function shownPage (door: Door, asked: FhirSearch, { answer, count, countAll, ...before }: PageAnswer): Promise<FhirAnswer> {
-  const given = givenBundle(answer, 'searchset')
-  if (given === undefined) throw unexpected(answer, 'a search was not answered')
-  const { shown, foreign } = ownEntries(door, asked.type, given.entries)
-  if (foreign > 0) report(door, { kind: 'foreign-match', interaction: 'search', type: asked.type, records: foreign })
-  // A total that counts another tenant's records would tell of them, on the pages after this one as well.
-  const hidesTotal = foreign > 0 || before.hidesTotal === true
+async function shownPage (door: Door, asked: FhirSearch, { answer, given, count, countAll, ...before }: GivenPage): Promise<FhirAnswer> {
+  const shown = ownEntries(door, asked.type, given.entries)
+  // A total that counts another tenant's records would reveal them.
+  const own = shown.filter(isMatch).length
+  const isOwn = own === given.entries.filter(isMatch).length
   const isAll = countAll !== undefined && count > 0 && given.next === undefined
-  const total = hidesTotal ? undefined : given.total ?? before.total ?? await (isAll ? shown.filter(isMatch).length : countAll?.())
+  const counted = isOwn ? given.total : undefined
+  const total = before.total ?? counted ?? (isAll ? own : isOwn ? await countAll?.() : undefined)
   const ways = before.ways ?? asked.includes.map(followingText)
   const links = pageLinks(door, answer, selfUrl(door, asked), {
     next: given.next,
     paths: searchPaths(asked.type),
     place: cursorPlace(door, { route, type: asked.type }),
-    contents: { count, ...total !== undefined && { total }, ...hidesTotal && { hidesTotal }, ...ways.length > 0 && { ways } },
+    contents: { count, ...total !== undefined && { total }, ...ways.length > 0 && { ways } },
     url: `${door.fhirBase}/${asked.type}`
   })
   return { status: 200, body: bundleText(door, given, { type: 'searchset', total, links, note: noteOf(given, ways), shown }), shown: () => namesIn(shown) }
@@ -111,13 +127,12 @@ const modeOf = ({ search }: GivenEntry): unknown => search?.mode ?? 'match'
 const isMatch = (entry: GivenEntry): boolean => modeOf(entry) === 'match'
 
 /** Matches must be the tenant's; included records of others are silently left out, and so are notes of the server. */
-function ownEntries (door: Door, type: string, entries: readonly GivenEntry[]): { shown: GivenEntry[], foreign: number } {
-  const shown = entries.filter(entry => {
+function ownEntries (door: Door, type: string, entries: readonly GivenEntry[]): GivenEntry[] {
+  return entries.filter(entry => {
     if (isMatch(entry)) return ownRecordIn(door, entry.resource, { type }) !== undefined
     const along = (entry.resource as { resourceType?: unknown } | undefined)?.resourceType
     return entry.search?.mode === 'include' && typeof along === 'string' && isTenantType(along) && ownRecordIn(door, entry.resource, { type: along }) !== undefined
   })
-  return { shown, foreign: entries.filter(isMatch).length - shown.filter(isMatch).length }
 }
 
 function selfUrl ({ fhirBase }: Door, { type, within, asked }: FhirSearch): string {

@@ -1,10 +1,11 @@
 import { Failure } from '../../envelope/failures.js'
-import { ask, causeOf, jsonOf, ownRecordIn, report, unexpected, type Door } from '../door.js'
+import { ask, causeOf, jsonOf, ownRecordIn, unexpected, type Door } from '../door.js'
 import type { Join } from '../fhir-interaction.js'
 import { inTurns } from '../in-turns.js'
 import type { SearchParameter } from '../interaction.js'
-import { encodeParameters, identityOnly, onePage, restrict, strictly } from '../restrict.js'
+import { identityOnly, onePage, restrict, strictly } from '../restrict.js'
 import { elementsFollowed, referencesTo } from './followed-references.js'
+import { searchOwn } from './own-matches.js'
 import { searchsetOf, type Searchset } from './searchset.js'
 
 /** A first phase that finds this many records or follows this many references is refused: the second could not name them all. */
@@ -35,25 +36,32 @@ async function chained (door: Door, { types, reference, condition }: Join): Prom
  * @throws {Failure} BAD_REQUEST when they are too many to be named
  */
 export async function idsMatching (door: Door, type: string, condition: SearchParameter): Promise<string[]> {
-  const search = restrict({ type, parameters: [condition], count: mostFound, total: 'none' }, door.tenant)
-  const { matches } = await answered(door, { ...search, path: `${search.path}${identityOnly(type)}` }, onePage(mostFound))
-  return idsAmong(door, matches, type)
+  const { matches } = await foundBy(door, { type, condition, shape: identityOnly(type), cacheControl: onePage(mostFound) })
+  return matches.map(match => ownRecordIn(door, match, { type })?.id).filter(id => id !== undefined)
 }
 
 /** `_has:Observation:patient:code=x` as `_id=1,2`: the datastore itself says where the references lead. */
 async function referring (door: Door, type: string, { types, reference, condition }: Join): Promise<SearchParameter | undefined> {
   const from = types[0]!
-  const search = restrict({ type: from, parameters: [condition], count: mostFound, total: 'none' }, door.tenant)
-  const include = encodeParameters([['_include', `${from}:${reference}:${type}`]])
   const elements = elementsFollowed(from, reference)
+  const shape: readonly SearchParameter[] = [['_include', `${from}:${reference}:${type}`], ...identityOnly(from, elements)]
   // With no-store, HAPI would leave out included records.
-  const { matches, included, isCut } = await answered(door, { ...search, path: `${search.path}&${include}${identityOnly(from, elements)}` }, 'no-cache')
+  const { matches, included, isCut } = await foundBy(door, { type: from, condition, shape, cacheControl: 'no-cache', isWithIncludes: true })
   // HAPI follows at most a thousand references, several of which may lead to one record, and does not say when there are more.
   const followed = matches.reduce<number>((sum, match) => sum + referencesTo(type, match, elements), 0)
   demandFew(isCut ? mostFound : Math.max(matches.length, included.length, followed))
-  idsAmong(door, matches, from)
   const ids = included.map(item => ownRecordIn(door, item, { type })?.id).filter(id => id !== undefined)
   return ids.length === 0 ? undefined : ['_id', ids.join(',')]
+}
+
+/** The first phase of a join. */
+interface FirstPhase { readonly type: string, readonly condition: SearchParameter, readonly shape: readonly SearchParameter[], readonly cacheControl: string, readonly isWithIncludes?: boolean }
+
+async function foundBy (door: Door, { type, condition, shape, cacheControl, isWithIncludes = false }: FirstPhase): Promise<Searchset> {
+  const run = (parameters: readonly SearchParameter[]) => answered(door, restrict({ type, parameters, count: mostFound, total: 'none', shape }, door.tenant), cacheControl)
+  const found = await searchOwn(door, { type, parameters: [condition], run, matchesIn: ({ matches }) => matches, isWhole: ({ matches }) => !isWithIncludes && matches.length < mostFound })
+  demandFew(found.next === undefined ? found.matches.filter(match => ownRecordIn(door, match, { type }) !== undefined).length : mostFound)
+  return found
 }
 
 async function answered (door: Door, search: ReturnType<typeof restrict>, cacheControl: string): Promise<Searchset> {
@@ -61,14 +69,7 @@ async function answered (door: Door, search: ReturnType<typeof restrict>, cacheC
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected the condition of a chain or _has.', cause: causeOf(answer) })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
   if (found === undefined) throw unexpected(answer, 'the first phase of a joined search was not answered')
-  demandFew(found.next === undefined ? found.matches.length : mostFound)
   return found
-}
-
-function idsAmong (door: Door, matches: readonly unknown[], type: string): string[] {
-  const own = matches.map(match => ownRecordIn(door, match, { type })).filter(record => record !== undefined)
-  if (own.length < matches.length) report(door, { kind: 'foreign-match', interaction: 'search', type, records: matches.length - own.length })
-  return own.map(({ id }) => id)
 }
 
 /** @throws {Failure} BAD_REQUEST, with what to do */

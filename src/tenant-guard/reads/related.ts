@@ -4,9 +4,10 @@ import { followedBy, parameterOf } from '../../mappings/r4/search-parameters.js'
 import { ask, causeOf, jsonOf, notFound, ownRecordIn, unexpected, type Door } from '../door.js'
 import type { Include, RelatedRead } from '../interaction.js'
 import { isTenantType } from '../resource-types.js'
-import { encodeParameters, restrict } from '../restrict.js'
+import { restrict } from '../restrict.js'
 import { cutAlong } from './cut-along.js'
 import { followingText } from './following-text.js'
+import { reportForeign } from './own-matches.js'
 import { searchsetOf, type Searchset } from './searchset.js'
 
 /** A record and those one reference away, the tenant's own only and each once. */
@@ -22,14 +23,14 @@ const mostIncludes = 60
 /** Reads a record and what is one reference away from it, in one search. */
 export async function readRelated (door: Door, { type, id, includes }: RelatedRead): Promise<Related> {
   demandKnown(type, includes)
-  const search = restrict({ type, parameters: [['_id', id]], count: 1, total: 'accurate' }, door.tenant)
-  const path = [search.path, ...includes.map(include => encodeParameters([followingText(include)]))].join('&')
+  const search = restrict({ type, parameters: [['_id', id]], count: 1, total: 'accurate', shape: includes.map(followingText) }, door.tenant)
   // With no-store, HAPI would leave out included records; without both, it repeats an earlier result for a minute.
-  const answer = await ask(door, { method: 'GET', path, headers: { 'cache-control': 'no-cache' } })
+  const answer = await ask(door, { ...search, headers: { 'cache-control': 'no-cache' } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not support following one of these references.', cause: causeOf(answer) })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
   if (found === undefined) throw unexpected(answer, 'a read with related records was not answered')
   const record = found.matches.map(match => ownRecordIn(door, match, { type, id })).find(match => match !== undefined)
+  reportForeign(door, type, found.matches)
   if (record === undefined) throw notFound()
   return { record, related: ownOnes(door, found.included, record), cutTypes: cutTypesOf(found, includes) }
 }

@@ -2,12 +2,13 @@ import type { BackendAnswer } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { filtersHash, invalidCursor, type CursorContents } from '../cursor.js'
 import { countApart } from './count-apart.js'
-import { ask, causeOf, cursorPlace, jsonOf, ownRecordIn, report, unexpected, type Door } from '../door.js'
+import { ask, causeOf, cursorPlace, jsonOf, ownRecordIn, unexpected, type Door } from '../door.js'
 import type { Search } from '../interaction.js'
 import type { Page } from './page.js'
 import { pageLink, searchPaths } from './page-link.js'
 import { restrict, strictly } from '../restrict.js'
-import { searchsetOf } from './searchset.js'
+import { reportForeign, searchOwn } from './own-matches.js'
+import { searchsetOf, type Searchset } from './searchset.js'
 
 const defaultCount = 20
 
@@ -15,12 +16,22 @@ const defaultCount = 20
 export async function search (door: Door, asked: Search): Promise<Page> {
   if (asked.cursor !== undefined) return continued(door, asked, asked.cursor)
   const count = asked.count ?? defaultCount
-  const request = restrict({ type: asked.type, parameters: asked.parameters, count, total: 'accurate' }, door.tenant)
+  const { type, parameters } = asked
+  return await pageOf(door, asked, await searchOwn(door, { type, parameters, run: all => firstPage(door, { type, parameters: all, count }), matchesIn: ({ found }) => found.matches, isWhole: ({ found }) => found.next === undefined }))
+}
+
+async function firstPage (door: Door, { type, parameters, count }: Pick<Search, 'type' | 'parameters'> & { readonly count: number }): Promise<FoundPage> {
+  const request = restrict({ type, parameters, count, total: 'accurate' }, door.tenant)
   // Without this, HAPI repeats an earlier result for a minute, without records stored since.
   const answer = await ask(door, { ...request, headers: { 'cache-control': 'no-cache', ...strictly } })
   if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected a filter or its value.', cause: causeOf(answer) })
-  const countAll = () => countApart(door, asked.type, asked.parameters.filter(([name]) => name !== '_sort'))
-  return await pageOf(door, asked, { answer, count, countAll })
+  return { answer, found: foundIn(answer), count, countAll: () => countApart(door, type, parameters.filter(([name]) => name !== '_sort')) }
+}
+
+function foundIn (answer: BackendAnswer): Searchset {
+  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
+  if (found === undefined) throw unexpected(answer, 'a search was not answered')
+  return found
 }
 
 async function continued (door: Door, asked: Search, cursor: string): Promise<Page> {
@@ -29,7 +40,9 @@ async function continued (door: Door, asked: Search, cursor: string): Promise<Pa
   const answer = await ask(door, { method: 'GET', path: opened.link })
   // The datastore keeps a search for a time of its own.
   if (answer.status === 404 || answer.status === 410) throw invalidCursor()
-  return await pageOf(door, asked, { ...opened, answer })
+  const found = foundIn(answer)
+  reportForeign(door, asked.type, found.matches)
+  return await pageOf(door, asked, { ...opened, answer, found })
 }
 
 function contradicts ({ parameters, count }: Search, opened: CursorContents): boolean {
@@ -37,24 +50,22 @@ function contradicts ({ parameters, count }: Search, opened: CursorContents): bo
 }
 
 /** An answer, and what is known of its search from the page before. */
-type PageAnswer = Partial<CursorContents> & Pick<CursorContents, 'count'> & {
+type FoundPage = Partial<CursorContents> & Pick<CursorContents, 'count'> & {
   readonly answer: BackendAnswer
+  readonly found: Searchset
   /** Of a first page, which need not hold all matches. */
   readonly countAll?: () => Promise<number | undefined>
 }
 
-async function pageOf (door: Door, asked: Search, { answer, count, countAll, ...before }: PageAnswer): Promise<Page> {
-  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpected(answer, 'a search was not answered')
+async function pageOf (door: Door, asked: Search, { answer, found, count, countAll, ...before }: FoundPage): Promise<Page> {
   const resources = found.matches.map(match => ownRecordIn(door, match, { type: asked.type })).filter(record => record !== undefined)
-  const foreign = found.matches.length - resources.length
-  if (foreign > 0) report(door, { kind: 'foreign-match', interaction: 'search', type: asked.type, records: foreign })
-  // A total that counts another tenant's records would tell of them, on the pages after this one as well.
-  const hidesTotal = foreign > 0 || before.hidesTotal
-  const total = hidesTotal ? undefined : found.total ?? before.total ?? await (found.next === undefined && countAll ? resources.length : countAll?.())
+  // A total that counts another tenant's records would reveal them.
+  const isOwn = resources.length === found.matches.length
+  const counted = isOwn ? found.total : undefined
+  const total = countAll === undefined ? before.total : counted ?? (found.next === undefined ? resources.length : isOwn ? await countAll() : undefined)
   if (found.next === undefined) return { resources, ...total !== undefined && { total } }
   const link = pageLink(found.next, door.backend.baseUrl, searchPaths(asked.type))
   if (link === undefined) throw unexpected(answer, 'the link to the next page does not begin with the base URL that is configured')
   const filters = before.filters ?? filtersHash(asked.parameters)
-  return { resources, ...total !== undefined && { total }, cursor: door.cursors.seal({ link, count, filters, total, hidesTotal }, cursorPlace(door, asked)) }
+  return { resources, ...total !== undefined && { total }, cursor: door.cursors.seal({ link, count, filters, total }, cursorPlace(door, asked)) }
 }

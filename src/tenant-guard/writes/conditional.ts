@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { BackendAnswer, BackendRequest } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { ask, notFound, type Door } from '../door.js'
+import { ask, jsonOf, notFound, ownRecordIn, report, unexpected, type Door } from '../door.js'
 import type { FhirAnswer } from '../fhir-answer.js'
-import type { ConditionalCreate, ConditionalDelete, ConditionalPatch, ConditionalUpdate } from '../fhir-interaction.js'
+import type { ConditionalCreate, ConditionalDelete, ConditionalPatch, ConditionalUpdate, Criteria } from '../fhir-interaction.js'
 import { shownRecord } from '../reads/fhir-read.js'
 import { withRecord } from './as-stored.js'
 import { fhirUpdate } from './fhir-writes.js'
@@ -12,8 +13,8 @@ import { fhirPatch } from './patch.js'
 import { demandChangeable } from '../policy.js'
 import { conditionsAmongOwn } from '../restrict.js'
 import { oneByOne } from './one-by-one.js'
-import { severalMatch, soleChangeable } from './sole-match.js'
-import { notCreated, remove, toCreate, update, wholeAnswer, written, type Written } from './writes.js'
+import { soleChangeable, soleMatch } from './sole-match.js'
+import { mayBeDone, notCreated, remove, toCreate, update, wholeAnswer, written, type Written } from './writes.js'
 
 /** How often a write is tried when another one with the same criteria interferes. */
 const mostTries = 6
@@ -32,12 +33,29 @@ async function makeOrFind (door: Door, { type, resource, criteria }: Omit<Condit
   const headers = { ...wholeAnswer, 'if-none-exist': conditionsAmongOwn(criteria, door.tenant) }
   for (let attempt = 1; ; attempt++) {
     const answer = await withRecord(door, await ask(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
+    if (answer.status === 412 || isForeign(door, answer, type)) return await findOrMake(door, { type, criteria, body: printJson(checked.resource) })
     if (answer.status === 201 || answer.status === 200) return { record: written(door, answer, { kind: 'conditional-create', type }), answer, isMade: answer.status === 201 }
-    if (answer.status === 412) throw severalMatch()
     // While the first is being stored, HAPI refuses the others instead of returning it.
     if (answer.status !== 409 || attempt === mostTries) throw await notCreated(door, answer, { ...checked, hasCriteria: true })
     await pause(tryAgainMs * attempt)
   }
+}
+
+/** Whether the datastore found a record that is not the tenant's. */
+function isForeign (door: Door, answer: BackendAnswer, type: string): boolean {
+  if (answer.status !== 200 || ownRecordIn(door, jsonOf(answer, mayBeDone), { type }) !== undefined) return false
+  report(door, { kind: 'foreign-match', interaction: 'conditional-create', type, records: 1 })
+  return true
+}
+
+/** The same for a datastore that finds several records, or one of another tenant: only the tenant's own count. */
+async function findOrMake (door: Door, { type, criteria, body }: { readonly type: string, readonly criteria: Criteria, readonly body: string }): Promise<Written & { readonly isMade: boolean }> {
+  const found = await soleMatch(door, criteria)
+  const request: BackendRequest = found === undefined ? { method: 'POST', path: type, headers: wholeAnswer, body } : { method: 'GET', path: `${type}/${found.id}` }
+  const answer = await withRecord(door, await ask(door, request), { type })
+  const isMade = answer.status === 201
+  if (!isMade && (found === undefined || answer.status !== 200)) throw unexpected(answer, 'a conditional create was not answered')
+  return { record: written(door, answer, { kind: 'conditional-create', type }), answer, isMade }
 }
 
 /**

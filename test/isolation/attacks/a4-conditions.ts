@@ -65,7 +65,7 @@ export const conditions = section([
   { row: 'A4 conditional create', send: 'POST /Patient', headers: ['if-none-exist: _id={stranger}'], body: patient(), status: [201, 422] },
   { row: 'A4 conditional create', send: 'POST /Patient', headers: ['if-none-exist: Patient?identifier=urn:mrn|{secret}&active=false'], body: known({ active: false }), status: 201 },
   { row: 'A4 conditional create', send: 'POST /Patient', headers: ['if-none-exist: http://evil.example/Patient?identifier=urn:mrn|{secret}&gender=male'], body: known({ gender: 'male' }), status: [201, 400], hides: ['evil.example'] },
-  { row: 'A4 conditional create of two owners', send: 'POST /Flag', headers: ['if-none-exist: _id={twoTags}'], body: { resourceType: 'Flag', status: 'active', code: { text: 'x' }, subject: { reference: 'Patient/{own}' } }, status: 500, incident: true },
+  { row: 'A4 conditional create of two owners', send: 'POST /Flag', headers: ['if-none-exist: _id={twoTags}'], body: { resourceType: 'Flag', status: 'active', code: { text: 'x' }, subject: { reference: 'Patient/{own}' } }, status: 201, incident: true },
   { row: 'A4 conditional create', send: 'POST /Patient', headers: ['if-none-exist: Observation?code=lab'], body: patient(), status: 400 },
   { row: 'A4 conditional create', send: 'POST /Patient', headers: ['if-none-exist: identifier=urn:mrn|{ownMark}&_id={own}'], body: patient(), status: 200, shows: ['{own}'] },
   { row: 'A4 conditional create', send: 'POST /Patient', headers: ['if-none-exist: _id={own},{ownEdit}'], body: patient(), status: 412 },

@@ -2,6 +2,7 @@ import type { Attack } from './attack.js'
 import { reads } from './a1-reads.js'
 import { paths } from './a2-paths.js'
 import { searches } from './a3-search.js'
+import { formSearches } from './a3-form.js'
 import { joins } from './a3-joins.js'
 import { writes } from './a4-writes.js'
 import { conditions } from './a4-conditions.js'
@@ -16,4 +17,4 @@ import { http } from './a12-http.js'
 import { cursors } from './e5-cursors.js'
 
 /** All attacks, section by section as the isolation rules have them. */
-export const attacks: Readonly<Record<string, readonly Attack[]>> = { reads, paths, searches, joins, cursors, references, operations, questions, shared, binaries, http, headers, conditions, bundles, writes }
+export const attacks: Readonly<Record<string, readonly Attack[]>> = { reads, paths, searches, 'form searches': formSearches, joins, cursors, references, operations, questions, shared, binaries, http, headers, conditions, bundles, writes }

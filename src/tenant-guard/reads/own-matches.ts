@@ -1,0 +1,64 @@
+import { Failure } from '../../envelope/failures.js'
+import { ask, jsonOf, ownRecordIn, report, unexpected, type Door } from '../door.js'
+import type { SearchParameter } from '../interaction.js'
+import { identityOnly, restrict, strictly } from '../restrict.js'
+import { pageLink, searchPaths } from './page-link.js'
+import { searchsetOf, type Searchset } from './searchset.js'
+
+/** Pages that are read at most to find the tenant's records among those of others. */
+const maxPages = 50
+const matchesPerPage = 1_000
+/** An id that no record has. */
+const noRecord = 'clinigate-none'
+
+/** A search and how it is sent. */
+interface OwnSearch<T> {
+  readonly type: string
+  readonly parameters: readonly SearchParameter[]
+  readonly run: (parameters: readonly SearchParameter[]) => Promise<T>
+  readonly matchesIn: (result: T) => readonly unknown[]
+  /** Whether the result has all matches and nothing that depends on those of others, so that it is enough to leave them out. */
+  readonly isWhole: (result: T) => boolean
+}
+
+/**
+ * The result of a search among the tenant's own records. A datastore that returns records of others all the same is asked again
+ * for the tenant's records by their ids, so that entries, pages and total are those of a datastore without the others. Of a whole
+ * result the caller leaves them out.
+ */
+export async function searchOwn<T> (door: Door, { type, parameters, run, matchesIn, isWhole }: OwnSearch<T>): Promise<T> {
+  const result = await run(parameters)
+  if (reportForeign(door, type, matchesIn(result)) === 0 || isWhole(result)) return result
+  const ids = await findOwnIds(door, type, parameters.filter(([name]) => name !== '_sort'))
+  return await run([...parameters, ['_id', ids.length === 0 ? noRecord : ids.join(',')]])
+}
+
+/** The number of matches that are not the tenant's; if there are any, they are reported. */
+export function reportForeign (door: Door, type: string, matches: readonly unknown[]): number {
+  const records = matches.filter(match => ownRecordIn(door, match, { type }) === undefined).length
+  if (records > 0) report(door, { kind: 'foreign-match', interaction: 'search', type, records })
+  return records
+}
+
+/** @throws {Failure} BACKEND_ERROR when the datastore returns so many records of others that the tenant's cannot be found */
+async function findOwnIds (door: Door, type: string, parameters: readonly SearchParameter[]): Promise<string[]> {
+  const ids = new Set<string>()
+  let page = await fetchPage(door, restrict({ type, parameters, count: matchesPerPage, total: 'none', shape: identityOnly(type) }, door.tenant))
+  for (let pages = 1; ; pages++) {
+    for (const match of page.matches) {
+      const id = ownRecordIn(door, match, { type })?.id
+      if (id !== undefined) ids.add(id)
+    }
+    if (page.next === undefined) return [...ids]
+    const link = pageLink(page.next, door.backend.baseUrl, searchPaths(type))
+    if (link === undefined || pages === maxPages) throw new Failure('BACKEND_ERROR', { cause: { reason: 'a search by tag returns records of other tenants; run clinigate doctor' } })
+    page = await fetchPage(door, { method: 'GET', path: link })
+  }
+}
+
+async function fetchPage (door: Door, request: ReturnType<typeof restrict>): Promise<Searchset> {
+  const answer = await ask(door, { ...request, headers: { 'cache-control': 'no-cache', ...strictly } })
+  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
+  if (found === undefined) throw unexpected(answer, 'a search was not answered')
+  return found
+}

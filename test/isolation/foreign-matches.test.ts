@@ -1,0 +1,7 @@
+import t from 'tap'
+import { startTestSandbox } from '../harness/sandbox.js'
+import { unlikeHapi } from '../harness/unlike-hapi.js'
+import { compareForeignMatches } from './foreign-matches.js'
+
+t.test('a page that held records of another organization is the same as one that held none', async t => compareForeignMatches(t, (await startTestSandbox(t)).url))
+t.test('the same on a server unlike HAPI', async t => compareForeignMatches(t, (await startTestSandbox(t, unlikeHapi)).url))
