@@ -28,9 +28,9 @@ export function backbone<E extends Elements> (elements: E, options: StructureOpt
   return datatype(structureCodec(elements, options))
 }
 
-/** A datatype of several parts, such as Quantity; it is edited in place too. */
+/** A datatype of several parts, such as Quantity: a change edits it in place too, and null removes all of it. */
 export function record<E extends Elements> (elements: E, options: StructureOptions = {}): Datatype<Simple<E>> {
-  return datatype(structureCodec(elements, options))
+  return datatype({ ...structureCodec(elements, options), without: () => undefined })
 }
 
 /** A backbone element that holds itself, such as Consent.provision; `name` is unique among the definitions of its field. */
