@@ -136,7 +136,7 @@ function readResource (type: string, body: unknown): FhirResource {
   if (resourceType !== type) throw invalid('the body must be a resource of the type in the URL')
   const isWellFormed = isElement(meta) && [meta.tag ?? [], meta['security'] ?? []].every(areElements)
   if (!isWellFormed) throw new Refused(400, 'structure', 'meta is not as R4 has it')
-  const [fault] = structureFaults(body as FhirResource, { forms: true })
+  const [fault] = structureFaults(body as FhirResource)
   if (fault !== undefined) throw new Refused(400, fault.code, fault.diagnostics)
   return body as FhirResource
 }

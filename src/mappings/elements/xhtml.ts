@@ -13,28 +13,57 @@ const comment = '<!--(?:(?!--)[^])*-->'
 const tag = '<(\\/?)([a-z][a-z0-9]*)((?:\\s+[A-Za-z:-]+\\s*=\\s*(?:"[^"<]*"|\'[^\'<]*\'))*)\\s*(\\/?)>'
 const entity = '&(?:amp|lt|gt|quot|apos|#\\d+|#x[0-9a-fA-F]+);'
 const token = new RegExp(`${comment}|${tag}|${entity}|[^<&]+`, 'y')
-const attribute = /([A-Za-z:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g
+const attribute = /([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g
 
-/** Whether a text is one div of what a Narrative may have, with something to read in it. */
+/** Whether a text is one div of what a Narrative may have, with something to read in it. Stricter than R4: links and styles load nothing. */
 export function isNarrative (xhtml: string): boolean {
+  return isDiv(xhtml, token, isHarmless)
+}
+
+/** The named characters of XHTML beside those of XML. */
+const characters = `nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para middot cedil
+  sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH
+  Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil
+  egrave eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml
+  OElig oelig Scaron scaron Yuml fnof circ tilde Alpha Beta Gamma Delta Epsilon Zeta Eta Theta Iota Kappa Lambda Mu Nu Xi Omicron Pi Rho Sigma Tau
+  Upsilon Phi Chi Psi Omega alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigmaf sigma tau upsilon phi chi psi
+  omega thetasym upsih piv ensp emsp thinsp zwnj zwj lrm rlm ndash mdash lsquo rsquo sbquo ldquo rdquo bdquo dagger Dagger bull hellip permil prime
+  Prime lsaquo rsaquo oline frasl euro image weierp real trade alefsym larr uarr rarr darr harr crarr lArr uArr rArr dArr hArr forall part exist empty
+  nabla isin notin ni prod sum minus lowast radic prop infin ang and or cap cup int there4 sim cong asymp ne equiv le ge sub sup nsub sube supe oplus
+  otimes perp sdot lceil rceil lfloor rfloor lang rang loz spades clubs hearts diams`.trim().split(/\s+/)
+
+const anyTag = '<(\\/?)((?:[A-Za-z_][\\w.-]*:)?[a-z][a-z0-9]*)((?:\\s+[\\w:.-]+\\s*=\\s*(?:"[^"<]*"|\'[^\'<]*\'))*)\\s*(\\/?)>'
+const anyToken = new RegExp(`${comment}|<!\\[CDATA\\[(?:(?!\\]\\]>)[^])*\\]\\]>|${anyTag}|${entity}|&(?:${characters.join('|')});|[^<&\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F]+`, 'y')
+
+/** Whether a text is a div of R4's elements that an XML parser reads, with something to read in it; without events, and with any link. */
+export function isXhtml (text: string): boolean {
+  return isDiv(text.replace(/^\s*<\?xml\s[^<>]*\?>/, '').trim(), anyToken, ({ name, value }) => !/^on/i.test(name) && !/^\s*javascript:/i.test(value))
+}
+
+interface Attribute { readonly name: string, readonly value: string }
+
+function isDiv (xhtml: string, tokens: RegExp, isAllowed: (attribute: Attribute) => boolean): boolean {
   const open: string[] = []
   let isSaying = false
-  for (let at = 0; at < xhtml.length; at = token.lastIndex) {
-    token.lastIndex = at
-    const match = token.exec(xhtml)
-    if (match === null || (open.length === 0 && (at > 0 || match[2] !== 'div'))) return false
+  for (let at = 0; at < xhtml.length; at = tokens.lastIndex) {
+    tokens.lastIndex = at
+    const match = tokens.exec(xhtml)
+    if (match === null || (open.length === 0 && (at > 0 || localName(match[2]) !== 'div'))) return false
     const [whole, slash, name, list = '', empty] = match
-    isSaying ||= name === 'img' || (name === undefined && !whole.startsWith('<!--') && whole.trim() !== '')
+    isSaying ||= localName(name) === 'img' || (name === undefined && !whole.startsWith('<!--') && whole.trim() !== '')
     if (name === undefined) continue
-    if (slash === '/' ? open.pop() !== name || list !== '' : !elements.has(name) || !areAllowed(list)) return false
+    if (slash === '/' ? open.pop() !== name || list !== '' : !elements.has(localName(name)!) || !areAllowed(list, isAllowed)) return false
     if (slash !== '/' && empty !== '/') open.push(name)
   }
   return open.length === 0 && isSaying
 }
 
-function areAllowed (list: string): boolean {
+const localName = (name: string | undefined): string | undefined => name?.slice(name.indexOf(':') + 1)
+
+function areAllowed (list: string, isAllowed: (attribute: Attribute) => boolean): boolean {
+  if (list === '') return true
   const found = [...list.matchAll(attribute)].map(([, name, double, single]) => ({ name: name!, value: double ?? single! }))
-  return new Set(found.map(({ name }) => name)).size === found.length && found.every(isHarmless)
+  return new Set(found.map(({ name }) => name)).size === found.length && found.every(isAllowed)
 }
 
 const links = new Set(['cite', 'href', 'longdesc', 'src'])
@@ -45,7 +74,7 @@ const harmlessLink = /^(?:https?:|mailto:|tel:|urn:|data:image\/(?:gif|jpeg|png)
 /** A style that loads something, or hides in escapes that it does. */
 const loadingStyle = /&#|\\|url\s*\(|expression\s*\(|@import/i
 
-function isHarmless ({ name, value }: { readonly name: string, readonly value: string }): boolean {
+function isHarmless ({ name, value }: Attribute): boolean {
   if (links.has(name)) return harmlessLink.test(value)
   return attributes.has(name) && !(name === 'style' && loadingStyle.test(value))
 }

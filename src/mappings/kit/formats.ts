@@ -4,7 +4,8 @@ import type { Format } from './schema.js'
 const year = '(?!0000)\\d{4}'
 const month = '(?:0[1-9]|1[0-2])'
 const day = '(?:0[1-9]|[12]\\d|3[01])'
-const clock = '(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?'
+// A minute has a leap second at times, and R4 bounds no fraction.
+const clock = '(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d+)?'
 const zone = '(?:Z|[+-](?:(?:0\\d|1[0-3]):[0-5]\\d|14:00))'
 
 const dateForm = new RegExp(`^${year}(?:-${month}(?:-${day})?)?$`)
@@ -12,21 +13,26 @@ const dateTimeForm = new RegExp(`^${year}(?:-${month}(?:-${day}(?:T${clock}${zon
 const instantForm = new RegExp(`^${year}-${month}-${day}T${clock}${zone}$`)
 const timeForm = new RegExp(`^${clock}$`)
 const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$/
+// Base64 in lines, as mail and PEM have it.
+const quad = '(?:[A-Za-z0-9+/]\\s*){4}'
+const lastQuad = '(?:[A-Za-z0-9+/]\\s*[AQgw]\\s*=\\s*=\\s*|(?:[A-Za-z0-9+/]\\s*){2}[AEIMQUYcgkosw048]\\s*=\\s*)'
 // R4 strings have no control characters but tab, line feed and carriage return.
 const controls = '\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F\\x7F'
 const spaceOrControl = '\\s\\x00-\\x1F\\x7F'
 const control = new RegExp(`[${controls}]`)
+// A no-break space is part of a word.
+const wordsForm = /^[^ \t\r\n\v\f]+(?: [^ \t\r\n\v\f]+)*$/
 const uriForm = new RegExp(`^[^"<>\\\\^\`{|}${spaceOrControl}]+$`)
 
 export const formats: Readonly<Record<Format, (text: string) => boolean>> = {
   text: text => /\S/.test(text) && text === text.trim() && !control.test(text),
-  words: text => /^\S+(?: \S+)*$/.test(text) && !control.test(text),
+  words: text => wordsForm.test(text) && text === text.trim() && !control.test(text),
   date: text => dateForm.test(text) && onCalendar(text),
   'fhir-dateTime': text => dateTimeForm.test(text) && onCalendar(text),
   'fhir-instant': text => instantForm.test(text) && onCalendar(text),
   'fhir-time': text => timeForm.test(text),
   'uri-reference': text => uriForm.test(text),
-  base64: text => base64Form.test(text),
+  base64: isBase64,
   npi: isNpi
 }
 
@@ -47,16 +53,20 @@ export const patterns: Readonly<Record<Format, string>> = {
   'fhir-instant': instantForm.source,
   'fhir-time': timeForm.source,
   'uri-reference': uriForm.source,
-  base64: base64Form.source,
+  base64: `^\\s*(?=\\S)(?:${quad})*${lastQuad}?$`,
   npi: '^\\d{10}$'
 }
 
 /** Whether the month has this day: 2026-02-30 has the right form but does not exist. */
 function onCalendar (text: string): boolean {
-  if (text.length < 10) return true
-  const day = text.slice(0, 10)
-  const date = new Date(`${day}T00:00:00Z`)
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day)
+  const day = Number(text.slice(8, 10))
+  if (text.length < 10 || day < 29) return true
+  return day <= new Date(Date.UTC(2000 + Number(text.slice(0, 4)) % 400, Number(text.slice(5, 7)), 0)).getUTCDate()
+}
+
+/** Canonical base64: one text for the same bytes, but for line breaks and spaces. */
+function isBase64 (text: string): boolean {
+  return base64Form.test(/\s/.test(text) ? text.replaceAll(/\s+/g, '') : text) && /\S/.test(text)
 }
 
 /** US National Provider Identifier: ten digits whose last is the Luhn digit over the prefix 80840. */

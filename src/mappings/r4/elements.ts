@@ -10,6 +10,12 @@ export interface Member {
   readonly type: string
   readonly isList: boolean
   readonly isMandatory: boolean
+  /** Whether it is an attribute in XML, which has neither id nor extensions. */
+  readonly isAttribute: boolean
+  /** The value set to which its codes are bound, where R4 lists it in full. */
+  readonly codes?: string
+  /** The types of records to which a reference may lead; absent for any. */
+  readonly targets?: readonly string[]
 }
 
 const known = new Map<string, ReadonlyMap<string, Member>>()
@@ -19,16 +25,22 @@ export function membersOf (type: string): ReadonlyMap<string, Member> | undefine
   const members = known.get(type)
   if (members !== undefined || !Object.hasOwn(rows, type)) return members
   const { is, ...own } = rows[type]!
-  const all = new Map([...is === undefined ? [] : membersOf(is)!, ...Object.entries(own).flatMap(([element, form]) => membersFor(element, form))])
+  const all = new Map([...is === undefined ? [] : membersOf(is)!, ...Object.entries(own).flatMap(([element, form]) => parseMembers(element, form))])
   known.set(type, all)
   return all
 }
 
-function membersFor (element: string, form: string): Array<[string, Member]> {
+function parseMembers (element: string, form: string): Array<[string, Member]> {
   const [, types, list, mandatory] = /^([^*!]+)(\*?)(!?)$/.exec(form)!
   const about = { element, isList: list !== '', isMandatory: mandatory !== '' }
   const nameOf = (type: string): string => element.endsWith('[x]') ? element.slice(0, -3) + type[0]!.toUpperCase() + type.slice(1) : element
-  return types!.split('|').map(type => [nameOf(type), { ...about, type }])
+  return types!.split('|').map(parseType).map(member => [nameOf(member.type), { ...about, ...member }])
+}
+
+/** A type with what is said of it: `code#narrative-status`, `Reference>Patient>Group`, `@uri`. */
+function parseType (text: string): Pick<Member, 'type' | 'isAttribute' | 'codes' | 'targets'> {
+  const [, attribute, type, codes, targets] = /^(@?)([^#>]+)(?:#([^#>]+))?((?:>[^#>]+)*)$/.exec(text)!
+  return { type: type!, isAttribute: attribute !== '', ...codes !== undefined && { codes }, ...targets !== '' && { targets: targets!.slice(1).split('>') } }
 }
 
 /** Whether objects of a type are resources, so that each says its type in `resourceType`; not for the abstract ones. */

@@ -1,52 +1,76 @@
 import { isNumber } from '../../json.js'
 import { formats, formatWords } from '../kit/formats.js'
+import { isXhtml } from '../elements/xhtml.js'
 
 /** A primitive type of R4. */
 interface Primitive {
   /** What is expected, in words. */
   readonly says: string
-  /** Whether a value is of the type that JSON has for it. */
-  readonly isKind: (value: unknown) => boolean
-  /** Whether one of that type has the form that R4 demands beside; absent where that is not looked at. */
-  readonly hasForm?: (value: unknown) => boolean
+  /** Whether a value has the JSON type and the form that R4 demands. */
+  readonly isValid: (value: unknown) => boolean
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string'
-const text: Primitive = { says: 'a string', isKind: isText }
 
-/** A text with spaces around it makes HAPI fail where it has a day. */
-function time (format: keyof typeof formatWords): Primitive {
-  return { says: formatWords[format], isKind: value => isText(value) && value === value.trim(), hasForm: value => value === '' || formats[format](value as string) }
+/** Longest text of R4: 1 MiB. */
+const maxTextLength = 1024 * 1024
+
+/** Control characters that R4 allows in no text. */
+// eslint-disable-next-line no-control-regex -- They are what is looked for.
+const control = /[\x00-\x08\x0B\x0C\x0E-\x1F]/
+
+/** What HAPI takes for nothing: texts of the spaces that Java knows. A no-break space is content. */
+// eslint-disable-next-line no-control-regex -- Java has these four among its spaces.
+const blank = /^[\s\u001C-\u001F]*$/
+const kept = /[\u00A0\u2007\u202F\uFEFF]/
+
+const isWords = (value: unknown): boolean => isText(value) && value.length <= maxTextLength && !control.test(value) && !isBlank(value)
+
+/** Whether a text is empty or nothing but space, which a datastore may drop. */
+export function isBlank (text: string): boolean {
+  const first = text.charCodeAt(0)
+  return !(first > 0x20 && first < 0x1680) && blank.test(text) && !kept.test(text)
 }
 
-/** The root of a narrative; another one makes HAPI fail, with all that comes in the same transaction. */
-const root = /^\s*(?:<\?[^>]*>\s*)?<((?:[\w-]+:)?[\w.-]+)/
-const hasDivAsRoot = (value: unknown): boolean => isText(value) && /^(?:[\w-]+:)?div$/.test(root.exec(value)?.[1] ?? 'div')
+function matching (form: RegExp, says: string): Primitive {
+  return { says, isValid: value => isText(value) && form.test(value) }
+}
+
+function formatted (format: keyof typeof formatWords): Primitive {
+  return { says: formatWords[format], isValid: value => isText(value) && formats[format](value) }
+}
 
 function whole (says: string, least: number): Primitive {
-  return { says, isKind: isNumber, hasForm: value => /^-?\d+$/.test(String(value)) && Number(value) >= least && Number(value) <= 2_147_483_647 }
+  const isWhole = (value: unknown): boolean => isNumber(value) && /^-?\d+$/.test(String(value))
+  return { says, isValid: value => isWhole(value) && Number(value) >= least && Number(value) <= 2_147_483_647 }
 }
+
+/** Neither space nor a control character. */
+const dark = '[^\\s\\x00-\\x1F]'
+
+const text: Primitive = { says: 'text that is not blank, without control characters, of at most 1 MiB', isValid: isWords }
+const uri = matching(new RegExp(`^${dark}+$`), 'a URI without spaces')
 
 /** http://hl7.org/fhir/R4/datatypes.html#primitive */
 export const primitives: ReadonlyMap<string, Primitive> = new Map(Object.entries({
-  base64Binary: text,
-  boolean: { says: 'true or false', isKind: value => typeof value === 'boolean' },
-  canonical: text,
-  code: text,
-  date: time('date'),
-  dateTime: time('fhir-dateTime'),
-  decimal: { says: 'a number', isKind: isNumber },
-  id: text,
-  instant: time('fhir-instant'),
+  base64Binary: { says: 'base64, complete and with = at its end where it needs it', isValid: value => isText(value) && formats.base64(value) },
+  boolean: { says: 'true or false', isValid: value => typeof value === 'boolean' },
+  canonical: uri,
+  code: matching(new RegExp(`^${dark}+(?: ${dark}+)*$`), 'a code, without leading, trailing or double spaces'),
+  date: formatted('date'),
+  dateTime: formatted('fhir-dateTime'),
+  decimal: { says: 'a number', isValid: isNumber },
+  id: matching(/^[A-Za-z0-9.-]{1,64}$/, 'an id of 1 to 64 letters, digits, - and .'),
+  instant: formatted('fhir-instant'),
   integer: whole('a whole number', -2_147_483_648),
   markdown: text,
-  oid: text,
+  oid: matching(/^urn:oid:[0-2](?:\.(?:0|[1-9]\d*))+$/, 'an OID such as urn:oid:1.2.3'),
   positiveInt: whole('a whole number of at least 1', 1),
   string: text,
-  time: time('fhir-time'),
+  time: formatted('fhir-time'),
   unsignedInt: whole('a whole number of at least 0', 0),
-  uri: text,
-  url: text,
-  uuid: text,
-  xhtml: { says: 'XHTML within <div>', isKind: hasDivAsRoot }
+  uri,
+  url: uri,
+  uuid: matching(/^urn:uuid:[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/, 'a UUID in lower case such as urn:uuid:c757873d-ec9a-4326-a141-556f43239520'),
+  xhtml: { says: 'well-formed XHTML within one <div>, with text or an image, without scripts', isValid: value => isText(value) && isXhtml(value) }
 } satisfies Record<string, Primitive>))

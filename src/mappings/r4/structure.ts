@@ -1,85 +1,223 @@
-import { fieldIssue, enoughIssues, type Issue } from '../../envelope/failures.js'
+import { enoughIssues, type Issue } from '../../envelope/failures.js'
 import { suggestion } from '../../envelope/nearest.js'
-import { printable } from '../../envelope/query.js'
 import { ExactNumber } from '../../json.js'
 import type { FhirElement, FhirResource } from '../fhir.js'
+import { checkContained, containedTypes } from './contained.js'
 import { isResourceType, membersOf, type Member } from './elements.js'
-import { primitives } from './primitives.js'
+import { checkOwnMeta } from './meta.js'
+import { isBlank, primitives } from './primitives.js'
+import { checkReference } from './reference-targets.js'
+import { requiredCode, requiredCoding } from './required-codes.js'
+import { isNothing, reportFault, type Walk } from './walk.js'
 
-/** Where the walk into a resource is. A path is put together of it only where something is wrong. */
-interface Walk {
-  /** The resource's type, then elements by their names and places in lists. */
-  readonly steps: Array<string | number>
-  readonly forms: boolean
-  readonly issues: Issue[]
+/** What is wrong with a resource, and what has to be done before a datastore keeps all of it. */
+interface Structure {
+  readonly faults: readonly Issue[]
+  /** Whether a list of `_x` is longer than that of `x`: {@link padLists} */
+  readonly hasLongExtras: boolean
 }
 
 /**
- * Where a resource has an element that R4 does not have there, or one in another JSON type than R4 has it. HAPI leaves such
- * content out, or takes it for something else, without a word: http://hl7.org/fhir/R4/json.html. What is missing or empty is no
- * fault here.
- * @param forms whether days, times and whole numbers must have the forms of R4, too
+ * Where a resource is not in the form of R4: elements that R4 does not have there or demands, JSON types, empty values, the forms
+ * of primitives, codes of required bindings, types to which references lead, ext-1, ele-1 and what contained resources have to
+ * be. Datastores drop or change much of it without a word: http://hl7.org/fhir/R4/json.html. An id of a primitive that has no
+ * extension is valid, and refused all the same: HAPI drops it.
  */
-export function structureFaults (resource: FhirResource, { forms = false } = {}): readonly Issue[] {
-  const walk: Walk = { steps: [resource.resourceType], forms, issues: [] }
+export function checkStructure (resource: FhirResource): Structure {
+  const walk: Walk = { type: resource.resourceType, steps: [], issues: [], contained: containedTypes(resource), hasLongExtras: false }
   checkResource(resource, walk)
-  return walk.issues
+  checkOwnMeta(resource, walk)
+  return { faults: walk.issues, hasLongExtras: walk.hasLongExtras }
+}
+
+/** The faults of {@link checkStructure} alone. */
+export function structureFaults (resource: FhirResource): readonly Issue[] {
+  return checkStructure(resource).faults
+}
+
+/** How the value of a member is checked; the walk is where it stands. */
+type Check = (value: unknown, walk: Walk) => void
+
+/** What is known of a member of objects of a type. */
+interface Slot {
+  readonly element: string
+  readonly isList: boolean
+  readonly isChoice: boolean
+  readonly isPrimitive: boolean
+  /** The name without the underscore, of the member that holds id and extensions of a primitive. */
+  readonly extends?: string
+  /** One bit for each element that must be there. */
+  readonly bit: number
+  readonly check: Check
+}
+
+/** All that is known of a type, made when one is first met. */
+interface Plan {
+  readonly slots: ReadonlyMap<string, Slot>
+  readonly mandatory: readonly string[]
+  readonly isResource: boolean
+  readonly isExtension: boolean
+}
+
+const plans = new Map<string, Plan>()
+
+function getPlan (type: string): Plan {
+  const known = plans.get(type)
+  if (known !== undefined) return known
+  const members = membersOf(type)!
+  const mandatory = [...new Set([...members.values()].filter(({ isMandatory }) => isMandatory).map(({ element }) => element))]
+  const slots = new Map<string, Slot>()
+  for (const [name, member] of members) {
+    const isPrimitive = primitives.has(member.type)
+    const slot = { element: member.element, isList: member.isList, isChoice: member.element.endsWith('[x]'), bit: member.isMandatory ? 1 << mandatory.indexOf(member.element) : 0 }
+    slots.set(name, { ...slot, isPrimitive, check: checkOf(member) })
+    if (isPrimitive && !member.isAttribute && member.type !== 'xhtml') slots.set(`_${name}`, { ...slot, isPrimitive: false, extends: name, check: checkExtra })
+  }
+  const plan = { slots, mandatory, isResource: isResourceType(type), isExtension: type === 'Extension' }
+  plans.set(type, plan)
+  return plan
+}
+
+function checkOf ({ type, codes, targets }: Member): Check {
+  if (primitives.has(type)) return checkPrimitive(type, codes === undefined ? undefined : requiredCode(codes))
+  if (type === 'Resource') return checkInnerResource
+  const isBound = codes === undefined ? undefined : requiredCoding(codes)
+  const allowed = targets && new Set(targets)
+  return (value, walk) => {
+    if (!isObject(value)) return reportFault(walk, 'expected an object')
+    checkObject(value, getPlan(type), walk)
+    if (type === 'Reference') checkReference(value, allowed, walk)
+    isBound?.(value, walk)
+  }
+}
+
+function checkPrimitive (type: string, isBound: Check | undefined): Check {
+  const { says, isValid } = primitives.get(type)!
+  return (value, walk) => {
+    if (isValid(value)) return isBound?.(value, walk)
+    const isEmpty = typeof value === 'string' && isBlank(value)
+    reportFault(walk, isEmpty ? 'must not be empty; leave it out where there is nothing to say' : `expected ${says}`)
+  }
+}
+
+const isObject = (value: unknown): value is FhirElement => typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
+
+/** What stands under `_x` for a primitive. */
+const checkExtra: Check = (value, walk) => {
+  if (!isObject(value)) return reportFault(walk, 'expected an object')
+  checkObject(value, getPlan('Element'), walk)
+  if (value.id !== undefined && value.extension === undefined) {
+    reportFault(walk, 'a datastore drops the id of a value that has no extension; leave the id out, or add an extension', 'structure', 'id')
+  }
+}
+
+const checkInnerResource: Check = (value, walk) => {
+  if (!isObject(value)) return reportFault(walk, 'expected an object')
+  const isContained = walk.steps.at(-2) === 'contained'
+  const { contained } = walk
+  if (!isContained) walk.contained = containedTypes(value)
+  checkResource(value, walk)
+  walk.contained = contained
 }
 
 function checkResource (resource: FhirElement, walk: Walk): void {
   const { resourceType: type } = resource
-  if (typeof type !== 'string' || !isResourceType(type)) return fault(walk, 'expected an R4 resource with resourceType')
-  checkObject(resource, type, walk)
+  if (typeof type !== 'string' || !isResourceType(type)) return reportFault(walk, 'expected an R4 resource with resourceType')
+  checkObject(resource, getPlan(type), walk)
+  checkContained(resource, walk)
 }
 
-function checkObject (object: FhirElement, type: string, walk: Walk): void {
-  const members = membersOf(type)!
+function checkObject (object: FhirElement, plan: Plan, walk: Walk): void {
+  let seen = 0
+  let hasContent = plan.isResource
   let choices: Map<string, string> | undefined
   for (const name in object) {
     if (walk.issues.length === enoughIssues) return
-    if (name === 'resourceType' && isResourceType(type)) continue
-    walk.steps.push(name)
-    const plain = name.startsWith('_') ? name.slice(1) : name
-    const member = members.get(plain)
-    if (member === undefined || (plain !== name && !primitives.has(member.type))) {
-      fault(walk, `FHIR R4 has no such element here${suggestion(plain, [...members.keys()])}`)
-    } else {
-      checkMember(object[name], plain === name ? member : { ...member, type: 'Element' }, walk)
-      if (member.element.endsWith('[x]')) {
-        const other = (choices ??= new Map()).get(member.element) ?? plain
-        if (other !== plain) fault(walk, `send either this or ${other}, not both`)
-        choices.set(member.element, other)
-      }
+    const slot = plan.slots.get(name)
+    if (slot === undefined) {
+      if (plan.isResource && name === 'resourceType') continue
+      reportFault(walk, `FHIR R4 has no such element here${suggestion(name.replace(/^_/, ''), namesOf(plan))}`, 'structure', name)
+      continue
     }
+    walk.steps.push(name)
+    checkMember(object, name, slot, walk)
+    if (slot.isChoice) checkChoice(choices ??= new Map(), slot.extends ?? name, slot, walk)
     walk.steps.pop()
+    seen |= slot.bit
+    hasContent ||= name !== 'id'
+  }
+  if (seen !== (1 << plan.mandatory.length) - 1) reportMissing(plan, seen, walk)
+  if (!hasContent) reportFault(walk, 'must not be empty; leave it out where there is nothing to say (ele-1)', 'invariant')
+  if (plan.isExtension) checkExtension(object, choices, walk)
+}
+
+const namesOf = ({ slots }: Plan): string[] => [...slots.keys()].filter(name => !name.startsWith('_'))
+
+function checkChoice (choices: Map<string, string>, name: string, { element }: Slot, walk: Walk): void {
+  const other = choices.get(element) ?? name
+  if (other !== name) reportFault(walk, `send either this or ${other}, not both`)
+  choices.set(element, other)
+}
+
+function reportMissing ({ mandatory }: Plan, seen: number, walk: Walk): void {
+  for (const [at, element] of mandatory.entries()) {
+    if ((seen & 1 << at) === 0) reportFault(walk, 'is required', 'required', element.replace('[x]', ''))
   }
 }
 
-function checkMember (value: unknown, { type, isList }: Member, walk: Walk): void {
-  if (value === null) return
-  if (isList !== Array.isArray(value)) return fault(walk, isList ? 'expected an array' : 'expected a single value, not an array')
-  if (!isList) return checkValue(value, type, walk)
-  const items = value as readonly unknown[]
+/** ext-1: http://hl7.org/fhir/R4/extensibility.html#Extension */
+function checkExtension (extension: FhirElement, choices: Map<string, string> | undefined, walk: Walk): void {
+  const hasValue = choices !== undefined
+  const hasExtensions = extension.extension !== undefined
+  if (hasValue && hasExtensions) reportFault(walk, 'an extension has either a value or extensions, not both (ext-1)', 'invariant')
+  if (!hasValue && !hasExtensions) reportFault(walk, 'an extension needs a value or extensions (ext-1)', 'invariant')
+}
+
+function checkMember (holder: FhirElement, name: string, slot: Slot, walk: Walk): void {
+  const value = holder[name]
+  if (value === null) return reportFault(walk, 'null is no value in FHIR; leave it out where there is nothing to say')
+  if (slot.isList !== Array.isArray(value)) return reportFault(walk, slot.isList ? 'expected an array' : 'expected a single value, not an array')
+  if (slot.isList) return checkItems(holder, name, slot, walk)
+  slot.check(value, walk)
+}
+
+function checkItems (holder: FhirElement, name: string, slot: Slot, walk: Walk): void {
+  const items = holder[name] as readonly unknown[]
+  if (items.length === 0) return reportFault(walk, 'must not be empty; leave it out where there is nothing to say')
   for (let at = 0; at < items.length; at++) {
+    if (walk.issues.length === enoughIssues) return
     walk.steps.push(at)
-    // Where an item has extensions alone, null keeps its place.
-    if (items[at] !== null) checkValue(items[at], type, walk)
+    if (items[at] !== null) slot.check(items[at], walk)
+    else if (!isStoodFor(holder, name, slot, at)) reportFault(walk, 'null is no item in FHIR; leave it out where there is nothing to say')
     walk.steps.pop()
   }
+  if (slot.extends !== undefined) walk.hasLongExtras ||= items.length > lengthOf(holder[slot.extends])
 }
 
-function checkValue (value: unknown, type: string, walk: Walk): void {
-  const primitive = primitives.get(type)
-  if (primitive !== undefined) {
-    const holds = primitive.isKind(value) && (!walk.forms || (primitive.hasForm?.(value) ?? true))
-    return holds ? undefined : fault(walk, `expected ${primitive.says}`)
+/** Whether null at a position is there for what the other of the two lists, `x` and `_x`, has at it. */
+function isStoodFor (holder: FhirElement, name: string, slot: Slot, at: number): boolean {
+  if (!slot.isPrimitive && slot.extends === undefined) return false
+  const other = holder[slot.extends ?? `_${name}`]
+  return Array.isArray(other) && !isNothing(other[at])
+}
+
+const lengthOf = (value: unknown): number => Array.isArray(value) ? value.length : 0
+
+/**
+ * A resource whose lists of primitives are as long as the lists of their extensions, with null in each place that has no value: HAPI
+ * drops extensions beyond the end of the list of values. Returns a new object.
+ */
+export function padLists<T> (value: T): T {
+  if (Array.isArray(value)) return value.map(padLists) as T
+  if (!isObject(value)) return value
+  const padded: Record<string, unknown> = {}
+  for (const name in value) padded[name] = padLists((value as FhirElement)[name])
+  for (const name of Object.keys(padded)) {
+    const extras = padded[name]
+    if (!name.startsWith('_') || !Array.isArray(extras)) continue
+    const values = padded[name.slice(1)]
+    const length = Math.max(extras.length, lengthOf(values))
+    padded[name.slice(1)] = Array.from({ length }, (_, at) => (Array.isArray(values) ? values[at] : undefined) ?? null)
   }
-  if (typeof value !== 'object' || Array.isArray(value) || value instanceof ExactNumber) return fault(walk, 'expected an object')
-  if (type === 'Resource') return checkResource(value as FhirElement, walk)
-  checkObject(value as FhirElement, type, walk)
-}
-
-function fault ({ steps: [type, ...steps], issues }: Walk, says: string): void {
-  const path = steps.map(step => typeof step === 'number' ? `[${step}]` : `.${printable(step)}`).join('')
-  if (issues.length < enoughIssues) issues.push(fieldIssue(`${type}${path}`, says, 'structure'))
+  return padded as T
 }

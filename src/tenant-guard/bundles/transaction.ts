@@ -16,7 +16,6 @@ import { withPublicUrls } from '../public-urls.js'
 import { resolveCriteriaPlaceholders } from './criteria-placeholders.js'
 import { resolveReferences } from './transaction-references.js'
 import { writeOf, type Write } from './transaction-writes.js'
-import { misformed } from '../writes/not-accepted.js'
 import { mayBeDone, wholeAnswer } from '../writes/writes.js'
 
 /**
@@ -132,13 +131,9 @@ function mergeConditionalCreates (writes: ReadonlyArray<Write | undefined>): Rea
   })
 }
 
-/** Of which entry the datastore speaks is known where it can be of one alone, or where one is seen to be out of form. */
+/** Of which entry the datastore speaks is known where it can be of one alone. */
 function refusalOf (answer: Parameters<typeof causeOf>[0], writes: Placed): unknown {
   const failure = wholeRefusalOf(answer, writes)
-  for (const [at, { resource }] of failure.code === 'VALIDATION_ERROR' ? writes : []) {
-    const explained = misformed(resource, failure.cause)
-    if (explained !== undefined) return inEntries(explained, [at])
-  }
   const meant = writes.filter(([, write]) => couldMean[failure.code]?.(write) ?? true)
   return meant.length === 1 ? inEntries(failure, meant.map(([at]) => at)) : failure
 }
@@ -155,7 +150,7 @@ function wholeRefusalOf (answer: Parameters<typeof causeOf>[0], writes: Placed):
     if (writes.some(([, { isVersioned }]) => isVersioned)) return new Failure('PRECONDITION_FAILED', { cause })
     return new Failure('CONFLICT', { message: 'Nothing was done: other records still refer to a record that would be deleted, a record was changed meanwhile, several records match the criteria of an entry, or a record that would be created does not match its own criteria.', cause })
   }
-  if ([400, 404, 410, 422].includes(answer.status)) return new Failure('VALIDATION_ERROR', { message: 'Nothing was done: the datastore rejected one of these resources as invalid FHIR R4.', cause })
+  if ([400, 404, 410, 422].includes(answer.status)) return new Failure('VALIDATION_ERROR', { message: 'Nothing was done: the datastore rejected one of these resources by rules of its own. $validate lists what it has against each.', cause })
   return unexpected(answer, 'a transaction was not answered')
 }
 

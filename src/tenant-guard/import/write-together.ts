@@ -1,6 +1,4 @@
 import { Failure } from '../../envelope/failures.js'
-import { parseStored } from '../../json.js'
-import type { FhirResource } from '../../mappings/fhir.js'
 import { entriesAsStored, type AnsweredEntry } from '../bundles/entries-as-stored.js'
 import { ask, causeOf, checkedJsonOf, ownRecordIn, placeOf, report, unexpected, type Door } from '../door.js'
 import { ownedAmong } from '../look-up.js'
@@ -47,7 +45,7 @@ export class TogetherWriter {
     if (answer.status !== 200) {
       // What was believed to be the tenant's may have been deleted through another gateway.
       for (const { record } of records.flatMap(({ links }) => links)) if (record !== undefined) door.ownership.forget(placeOf(door), record)
-      throw refusalOf(answer, records)
+      throw refusalOf(answer)
     }
     return { written: await this.#confirmed(entriesIn(checkedJsonOf(answer)), records) }
   }
@@ -97,10 +95,10 @@ function requestOf ({ name, version }: StampedRecord) {
   return { method: 'PUT', url: name, ...version !== undefined && { ifMatch: `W/"${version}"` } }
 }
 
-function refusalOf (answer: Parameters<typeof causeOf>[0], [record, ...others]: readonly StampedRecord[]): Failure {
+function refusalOf (answer: Parameters<typeof causeOf>[0]): Failure {
   const cause = causeOf(answer)
   if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { message: 'Another request changed the record at the same time. Send it again.', cause })
-  if ([400, 404, 410, 413, 422].includes(answer.status)) return notAccepted(others.length === 0 ? parseStored(record!.text) as FhirResource : undefined, cause)
+  if ([400, 404, 410, 413, 422].includes(answer.status)) return notAccepted(cause)
   return unexpected(answer, 'a transaction of an import was not answered')
 }
 

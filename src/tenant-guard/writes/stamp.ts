@@ -1,7 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import { ExactNumber, mapJson } from '../../json.js'
 import type { FhirElement, FhirResource, Meta } from '../../mappings/fhir.js'
-import { structureFaults } from '../../mappings/r4/structure.js'
+import { checkStructure, padLists } from '../../mappings/r4/structure.js'
 import { namesTenantSystem, type Tenant } from '../tenant.js'
 
 /**
@@ -11,9 +11,9 @@ import { namesTenantSystem, type Tenant } from '../tenant.js'
  * a label without a system
  */
 export function stamp (resource: FhirResource, tenant: Tenant): FhirResource {
-  const issues = structureFaults(resource)
-  if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
-  const { resourceType, id, meta, ...elements } = resource
+  const { faults, hasLongExtras } = checkStructure(resource)
+  if (faults.length > 0) throw new Failure('VALIDATION_ERROR', { issues: faults })
+  const { resourceType, id, meta, ...elements } = hasLongExtras ? padLists(resource) : resource
   return { resourceType, ...id !== undefined && { id }, meta: stampedMeta(meta ?? {}, tenant), ...withoutTag(elements, tenant) }
 }
 

@@ -118,7 +118,7 @@ function typeAt ({ sent, steps }: Walk): string | undefined {
   return type
 }
 
-/** Space, entities and self-closing tags make no difference; whether an XML printer keeps them is up to it. */
+/** Space, entities, self-closing tags and the prefix of a namespace make no difference; whether an XML printer keeps them is up to it. */
 function isSameNarrative (sent: string, stored: string): boolean {
   const [one, other] = [sent, stored].map(normalizeNarrative)
   return one === other
@@ -126,17 +126,21 @@ function isSameNarrative (sent: string, stored: string): boolean {
 
 function normalizeNarrative (text: string): string {
   return text
-    .replace(/<([\w:.-]+)([^<>]*?)\s*(?:\/>|><\/\1\s*>)/g, '<$1$2/>')
-    .replaceAll(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w+));/gi, (_, hex, decimal, name) => characterOf(hex, decimal, name))
+    .replace(/^\s*<\?xml[^<>]*\?>/, '')
+    .replaceAll(/\sxmlns(?::[\w.-]+)?\s*=\s*(?:"[^"<>]*"|'[^'<>]*')/g, '')
+    .replaceAll(/<(\/?)[\w.-]+:/g, '<$1')
+    .replaceAll(/<([\w.-]+)([^<>]*?)\s*(?:\/>|>\s*<\/\1\s*>)/g, '<$1$2/>')
+    .replaceAll(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|(\w+));/gi, (_, hex, decimal, name) => characterOf(hex, decimal, name))
     .replaceAll(/'/g, '"')
-    .replaceAll(/[\s\u00A0]+/g, '')
+    .replaceAll(/\s+|[\u0080-\uFFFF]/g, text => /\s/.test(text) ? '' : '*')
 }
 
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: '"', nbsp: ' ' }
 
 function characterOf (hex: string | undefined, decimal: string | undefined, name: string): string {
   const code = hex !== undefined ? Number.parseInt(hex, 16) : Number(decimal)
-  return Number.isNaN(code) ? entities[name.toLowerCase()] ?? `&${name};` : String.fromCodePoint(Math.min(code, 0x10FFFF))
+  // Other names stand for one character each, and the printer has any of them as it likes.
+  return Number.isNaN(code) ? entities[name] ?? '\u{FFFD}' : String.fromCodePoint(Math.min(code, 0x10FFFF))
 }
 
 function report ({ sent, steps, found }: Walk, ...below: readonly Step[]): void {

@@ -115,7 +115,7 @@ async function refusal (door: Door, answer: BackendAnswer, { resource, believed,
   for (const record of believed) door.ownership.forget(placeOf(door), record)
   await demandOwnReferences(door, resource, causeOf(answer))
   if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { cause: causeOf(answer) })
-  return notAccepted(resource, causeOf(answer), { hasCriteria })
+  return notAccepted(causeOf(answer), { hasCriteria })
 }
 
 /** The stored record in the answer to a write. The write is done, whatever the answer holds. */

@@ -1,0 +1,50 @@
+/** What R4 demands of contained resources: http://hl7.org/fhir/R4/references.html#contained */
+import type { FhirElement } from '../fhir.js'
+import { isPlainObject, reportFault, type Walk } from './walk.js'
+
+const none: ReadonlyMap<string, string> = new Map()
+
+/** The types of the resources that a resource contains, by their ids. */
+export function containedTypes ({ contained }: FhirElement): ReadonlyMap<string, string> {
+  if (!Array.isArray(contained)) return none
+  return new Map(contained.filter(isPlainObject).map(({ id, resourceType }) => [String(id), String(resourceType)]))
+}
+
+/** dom-2 to dom-5, and that each has an id of its own, by which alone it can be referred to. */
+export function checkContained (resource: FhirElement, walk: Walk): void {
+  const { contained } = resource
+  if (!Array.isArray(contained)) return
+  const referred = new Set<string>()
+  collectFragments(resource, referred)
+  const seen = new Set<unknown>()
+  for (const [at, item] of contained.entries()) {
+    if (!isPlainObject(item)) continue
+    const { id, meta, contained: nested } = item
+    const report = (says: string, ...below: readonly string[]): void => reportFault(walk, says, 'invariant', 'contained', at, ...below)
+    if (nested !== undefined) report('a contained resource contains no others; move them into the outer one (dom-2)', 'contained')
+    if (id === undefined) report('a contained resource needs an id by which the record refers to it (dom-3)', 'id')
+    else if (seen.has(id)) report('another contained resource has this id', 'id')
+    else if (typeof id === 'string' && !referred.has(`#${id}`) && !hasReferenceToContainer(item)) report('nothing in the record refers to it; refer to it by # and its id, or leave it out (dom-3)')
+    seen.add(id)
+    if (!isPlainObject(meta)) continue
+    for (const name of ['versionId', 'lastUpdated']) if (name in meta) report('a contained resource has no version; leave it out (dom-4)', 'meta', name)
+    if ('security' in meta) report('a contained resource has no security labels of its own; put them on the record (dom-5)', 'meta', 'security')
+  }
+}
+
+/** The texts in a value that may refer to a contained resource: references, canonicals, URIs. */
+function collectFragments (value: unknown, found: Set<string>): void {
+  if (typeof value === 'string') {
+    if (value.charCodeAt(0) === 0x23) found.add(value)
+  } else if (Array.isArray(value)) {
+    for (const item of value) collectFragments(item, found)
+  } else if (isPlainObject(value)) {
+    for (const name in value) collectFragments(value[name], found)
+  }
+}
+
+function hasReferenceToContainer (item: FhirElement): boolean {
+  const fragments = new Set<string>()
+  collectFragments(item, fragments)
+  return fragments.has('#')
+}
