@@ -90,7 +90,7 @@ async function updateFrom ({ mapping, store, warn }: Context, before: StoredReso
   demandNone(checkRules(mapping, resource, Object.keys(complete), before))
   const version = before.meta.versionId
   if (version === undefined) throw new Failure('BACKEND_ERROR', { cause: 'the datastore returned no version' })
-  const write = (): Promise<StoredResource> => store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version })
+  const write = (): Promise<StoredResource> => store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version, before })
   const written = await namingFields(mapping, complete, () => trace.leave(resource, version, write))
   warn?.(lossWarnings(mapping, before, resource))
   return written

@@ -130,13 +130,16 @@ function theOne ({ type, sandbox }: Reading, criteria: readonly QueryParameter[]
   return found
 }
 
+/** Servers store what R4 demands beyond the form of a resource; the gateway before them does not. */
+const refusedByServers: ReadonlySet<string> = new Set(['structure', 'code-invalid'])
+
 /** A body as a resource of the type that the URL names. */
 function readResource (type: string, body: unknown): FhirResource {
   const { resourceType, meta = {} } = Object(body) as FhirResource
   if (resourceType !== type) throw invalid('the body must be a resource of the type in the URL')
   const isWellFormed = isElement(meta) && [meta.tag ?? [], meta['security'] ?? []].every(areElements)
   if (!isWellFormed) throw new Refused(400, 'structure', 'meta is not as R4 has it')
-  const [fault] = structureFaults(body as FhirResource)
+  const fault = structureFaults(body as FhirResource).find(({ code }) => refusedByServers.has(code))
   if (fault !== undefined) throw new Refused(400, fault.code, fault.diagnostics)
   return body as FhirResource
 }

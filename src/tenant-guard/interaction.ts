@@ -64,7 +64,15 @@ export interface CreateOnce {
 }
 
 /** `version` is the stored version that the change was made on; another one stored meanwhile is `CONFLICT`. */
-export interface Update { readonly kind: 'update', readonly type: string, readonly id: string, readonly resource: FhirResource, readonly version: string }
+export interface Update {
+  readonly kind: 'update'
+  readonly type: string
+  readonly id: string
+  readonly resource: FhirResource
+  readonly version: string
+  /** The stored record, whose faults prevent no change of something else. */
+  readonly before?: FhirResource
+}
 
 /** What a change needs so that it is made only once. */
 export interface Trace {

@@ -43,6 +43,15 @@ const structures = new Map<string, any>(['profiles-types', 'profiles-resources']
 
 indexStructureDefinitionBundle({ resourceType: 'Bundle', type: 'collection', entry: [...structures.values()].map(resource => ({ resource })) })
 
+/** The package's structures have elements of later versions and of its own; its data elements have not. */
+const dataElements = new Map<string, ElementDefinition>(resourcesOf('dataelements').map(({ snapshot }) => snapshot.element[0]).filter(({ max }) => max !== '0').map(element => [element.path, element]))
+const dataPaths = [...dataElements.keys()]
+
+/** Whether R4 has an element; one that holds others is no data element, nor is one whose path makes too long an id. */
+function isOfR4 ({ path, contentReference }: ElementDefinition): boolean {
+  return dataElements.has(path) || contentReference !== undefined || path.length > 61 || dataPaths.some(one => one.startsWith(`${path}.`)) || !dataPaths.some(one => one.startsWith(`${path.split('.')[0]}.`))
+}
+
 const partsByPath = new Map<string, readonly Part[]>()
 
 /** The parts of a type (`Patient`, `HumanName`) or of a backbone element (`Patient.contact`), without id and extensions. */
@@ -53,7 +62,8 @@ export function partsOf (path: string): readonly Part[] {
   if (structure === undefined) throw new Error(`R4 has no type ${path}`)
   const depth = path.split('.').length
   const parts = (structure.snapshot.element as ElementDefinition[])
-    .filter(element => element.path.startsWith(`${path}.`) && element.path.split('.').length === depth + 1 && element.max !== '0')
+    .filter(element => element.path.startsWith(`${path}.`) && element.path.split('.').length === depth + 1 && element.max !== '0' && isOfR4(element))
+    .map(element => dataElements.get(element.path) ?? element)
     .map(element => partOf(element, element.path.slice(path.length + 1)))
     .filter(part => !['id', 'extension', 'modifierExtension', 'contained'].includes(part.name))
   partsByPath.set(path, parts)

@@ -1,6 +1,6 @@
 /** Resources as another system may have stored them: structurally valid R4 with everything that a simple form does not show. */
 import fc, { type Arbitrary } from 'fast-check'
-import { ExactNumber } from '../../src/json.js'
+import { ExactNumber, printJson } from '../../src/json.js'
 import type { FhirElement, FhirResource } from '../../src/mappings/fhir.js'
 import { choiceName, isPrimitive, partsOf, type Part, type PartType } from './definitions.js'
 
@@ -16,11 +16,15 @@ export function r4Resource (type: string): Arbitrary<FhirResource> {
     id: idText,
     meta: some(60, record({ versionId: fc.constantFrom('1', '7'), lastUpdated: instantText, tag: fc.constant([{ system: 'urn:clinigate:tenant', code: 't1' }]) })),
     text: some(30, fc.constant({ status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml"><p>as it was</p></div>' })),
-    contained: some(20, fc.constant([{ resourceType: 'Organization', id: 'inside', name: 'contained' }])),
     modifierExtension: some(10, extensions),
     body: element(type, 0)
-  }).map(({ id, meta, text, contained, modifierExtension, body: { id: _, ...body } }) =>
-    withoutAbsent({ resourceType: type, id, meta, text, contained, modifierExtension, ...body }) as FhirResource)
+  }).map(({ id, meta, text, modifierExtension, body: { id: _, ...body } }) =>
+    withoutAbsent({ resourceType: type, id, meta, text, contained: containedFor(body), modifierExtension, ...body }) as FhirResource)
+}
+
+/** The contained resource to which a body refers, if it does. */
+function containedFor (body: FhirElement): readonly FhirElement[] | undefined {
+  return printJson(body).includes('"#inside"') ? [{ resourceType: 'Organization', id: 'inside', name: 'contained' }] : undefined
 }
 
 const some = <T>(percent: number, arbitrary: Arbitrary<T>): Arbitrary<T | undefined> =>
@@ -84,7 +88,7 @@ function reference (targets: readonly string[]): Arbitrary<FhirElement> {
     { weight: 2, arbitrary: record({ reference: local, display: word, extension: extensions }) },
     { weight: 1, arbitrary: record({ reference: local.map(text => `${text}/_history/3`) }) },
     { weight: 1, arbitrary: record({ reference: local.map(text => `http://other.example/fhir/${text}`) }) },
-    { weight: 1, arbitrary: fc.constantFrom({ reference: '#inside' }, { reference: 'urn:uuid:c757873d-ec9a-4326-a141-556f43239520' }) },
+    { weight: 1, arbitrary: fc.constantFrom(...targets.length === 0 || targets.includes('Organization') ? [{ reference: '#inside' }] : [], { reference: 'urn:uuid:c757873d-ec9a-4326-a141-556f43239520' }) },
     { weight: 1, arbitrary: record({ identifier, display: word }) },
     { weight: 1, arbitrary: record({ display: word }) }
   )
@@ -101,7 +105,7 @@ function coding ({ codings, bound }: Part): Arbitrary<FhirElement> {
 
 function concept (part: Part): Arbitrary<FhirElement> {
   return fc.oneof(
-    record({ text: word }),
+    ...part.bound && part.codings.length > 0 ? [] : [record({ text: word })],
     record({ coding: fc.array(coding(part), { minLength: 1, maxLength: 3 }) }),
     record({ text: word, coding: fc.array(coding(part), { minLength: 1, maxLength: 2 }), extension: extensions }),
     record({ extension: extensions })
@@ -154,7 +158,7 @@ function element (path: string, depth: number): Arbitrary<FhirElement> {
     .map(part => part.required ? member(part, depth) : some(percent, member(part, depth)))
   const made = fc.tuple(some(15, idText), some(25, extensions), ...members)
     .map(([id, extension, ...parts]) => withoutAbsent(Object.assign({ id, extension }, ...parts)))
-    .map(whole => Object.keys(whole).length === 0 ? { extension: [{ url: 'http://example.org/empty', valueBoolean: true }] } : whole)
+    .map(whole => Object.keys(whole).every(name => name === 'id') ? { extension: [{ url: 'http://example.org/empty', valueBoolean: true }] } : whole)
   elements.set(key, made)
   return made
 }

@@ -38,7 +38,7 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
     const [a, b] = [newTenant(), newTenant()]
     const server = existing(baseUrl)
     const [own, foreign, nobodys] = [await server.plant(patient, [tenantSystem, a]), await server.plant(patient, [tenantSystem, b]), await server.plant(patient)]
-    const clean = await server.plant(observation(reference(own), { derivedFrom: [] }), [tenantSystem, a])
+    const clean = await server.plant(observation(reference(own), { derivedFrom: undefined }), [tenantSystem, a])
     const crossing = await server.plant(observation(reference(foreign)), [tenantSystem, a])
     const toNobodys = await server.plant(observation(reference(nobodys)), [tenantSystem, a])
     const inExtension = await server.plant(observation(reference(own), { extension: [{ url: 'http://x.example', valueReference: { reference: reference(foreign) } }] }), [tenantSystem, a])

@@ -379,7 +379,9 @@ async function plants (t: Test, gateway: Gateway): Promise<void> {
     const tenant = newTenant()
     const store = gateway.guard(tenant)
     for (const tag of [undefined, [{ system: 'http://other', code: tenant }], [{ system: ` ${system}`, code: tenant }], [{ system, code: tenant }, { system: system.toUpperCase(), code: tenant }]]) {
-      const { status, body: planted } = await straight(gateway, 'POST', 'Patient', { ...patient, meta: { tag } })
+      const { status, body: planted } = await straight(gateway, 'POST', 'Patient', { ...patient, ...tag !== undefined && { meta: { tag } } })
+      // Some servers store no such spelling.
+      if (status === 400) continue
       t.equal(status, 201)
       t.equal((await failureOf(read(store, planted))).code, 'NOT_FOUND')
     }

@@ -43,7 +43,7 @@ t.test('a guard sends what it built and nothing else', async t => {
   const store = gateway.guard('tenant-a', { requestId: 'request-7' })
   server.behave(json(200, patient('1')))
   await store.read(read)
-  await store.update({ ...update, resource: { resourceType: 'Patient', multipleBirthInteger: new ExactNumber('1.10'), meta: { tag: [foreign] } } })
+  await store.update({ ...update, resource: { resourceType: 'Patient', extension: [{ url: 'http://example.org/x', valueDecimal: new ExactNumber('1.10') }], meta: { tag: [foreign] } } })
   await store.delete({ ...remove, version: '1' })
   server.behave(json(201, patient('2')), searchset([patient('1')]))
   await store.create({ ...create, resource: { resourceType: 'Patient', id: 'chosen' } })
@@ -60,7 +60,7 @@ t.test('a guard sends what it built and nothing else', async t => {
     ['POST', 'Patient', { prefer: 'return=representation', 'x-request-id': 'request-7' }],
     ['GET', gateway.sent.at(-1)!.path, { 'cache-control': 'no-cache', prefer: 'handling=strict', 'x-request-id': 'request-7' }]
   ])
-  t.equal(gateway.sent[1]!.body, `{"resourceType":"Patient","id":"1","meta":{"tag":[{"system":"${system}","code":"tenant-a"}]},"multipleBirthInteger":1.10}`)
+  t.equal(gateway.sent[1]!.body, `{"resourceType":"Patient","id":"1","meta":{"tag":[{"system":"${system}","code":"tenant-a"}]},"extension":[{"url":"http://example.org/x","valueDecimal":1.10}]}`)
 })
 
 t.test('types and ids that no tenant can have are refused before anything is asked', async t => {

@@ -52,10 +52,10 @@ async function changed (errand: Errand, mapping: Mapping, { before, body, target
   // Resolved at once, since it may turn out to be what is stored already.
   const { type } = mapping
   const { id } = before
-  const { resource } = resolveLinks({ resource: patched, links: errand.store.checked({ type, id, resource: patched }).links }, targets)
+  const { resource } = resolveLinks({ resource: patched, links: errand.store.checked({ type, id, resource: patched, before }).links }, targets)
   if (same(resource, before)) return { record: undefined, fields }
   const version = before.meta.versionId
-  return { record: { type, id, resource, ...version !== undefined && { version } }, fields }
+  return { record: { type, id, resource, before, ...version !== undefined && { version } }, fields }
 }
 
 async function complete ({ store }: Errand, mapping: Mapping, fields: Fields): Promise<Fields> {

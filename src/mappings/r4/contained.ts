@@ -2,6 +2,9 @@
 import type { FhirElement } from '../fhir.js'
 import { isPlainObject, reportFault, type Walk } from './walk.js'
 
+/** What is said of a contained resource to which nothing refers. */
+export const orphaned = 'nothing in the record refers to it; refer to it by # and its id, or leave it out (dom-3)'
+
 const none: ReadonlyMap<string, string> = new Map()
 
 /** The types of the resources that a resource contains, by their ids. */
@@ -24,7 +27,7 @@ export function checkContained (resource: FhirElement, walk: Walk): void {
     if (nested !== undefined) report('a contained resource contains no others; move them into the outer one (dom-2)', 'contained')
     if (id === undefined) report('a contained resource needs an id by which the record refers to it (dom-3)', 'id')
     else if (seen.has(id)) report('another contained resource has this id', 'id')
-    else if (typeof id === 'string' && !referred.has(`#${id}`) && !hasReferenceToContainer(item)) report('nothing in the record refers to it; refer to it by # and its id, or leave it out (dom-3)')
+    else if (typeof id === 'string' && !referred.has(`#${id}`) && !hasReferenceToContainer(item)) report(orphaned)
     seen.add(id)
     if (!isPlainObject(meta)) continue
     for (const name of ['versionId', 'lastUpdated']) if (name in meta) report('a contained resource has no version; leave it out (dom-4)', 'meta', name)

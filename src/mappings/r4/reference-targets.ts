@@ -5,14 +5,13 @@ import { reportFault, type Walk } from './walk.js'
 
 const ofRecord = new RegExp(`^(?:https?://.+/)?(${typeForm})/${idForm}(?:/_history/${idForm})?$|^(${typeForm})\\?`)
 
-/** Whether a reference leads to something contained in the resource (ref-1), and to a record of one of the types that R4 allows there. */
+/** Whether a reference leads to one of the types that R4 allows there. That it leads to a record at all is for the tenant guard. */
 export function checkReference (value: FhirElement, targets: ReadonlySet<string> | undefined, walk: Walk): void {
   const { reference, type } = value
   if (typeof reference === 'string') {
     const isLocal = reference.length > 1 && reference.startsWith('#')
     const found = isLocal ? walk.contained.get(reference.slice(1)) : typeIn(reference)
-    if (isLocal && found === undefined) reportFault(walk, 'the resource contains nothing with this id (ref-1)', 'invariant', 'reference')
-    else if (found !== undefined && targets?.has(found) === false) reportFault(walk, leadsTo(targets), 'invalid', 'reference')
+    if (found !== undefined && targets?.has(found) === false) reportFault(walk, leadsTo(targets), 'invalid', 'reference')
   }
   if (typeof type === 'string' && targets?.has(type) === false && isResourceType(type)) reportFault(walk, leadsTo(targets), 'invalid', 'type')
 }

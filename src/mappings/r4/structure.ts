@@ -2,7 +2,7 @@ import { enoughIssues, type Issue } from '../../envelope/failures.js'
 import { suggestion } from '../../envelope/nearest.js'
 import { ExactNumber } from '../../json.js'
 import type { FhirElement, FhirResource } from '../fhir.js'
-import { checkContained, containedTypes } from './contained.js'
+import { checkContained, containedTypes, orphaned } from './contained.js'
 import { isResourceType, membersOf, type Member } from './elements.js'
 import { checkOwnMeta } from './meta.js'
 import { isBlank, primitives } from './primitives.js'
@@ -33,6 +33,16 @@ export function checkStructure (resource: FhirResource): Structure {
 /** The faults of {@link checkStructure} alone. */
 export function structureFaults (resource: FhirResource): readonly Issue[] {
   return checkStructure(resource).faults
+}
+
+/**
+ * The faults of a resource that a change made of a stored one brings in. What was wrong with the stored one already, and a contained
+ * resource to which the change leaves no reference, prevents no change of something else.
+ */
+export function newFaults (faults: readonly Issue[], { resource, before }: { readonly resource: FhirResource, readonly before: FhirResource }): readonly Issue[] {
+  const known = new Set(structureFaults(before).map(({ diagnostics }) => diagnostics))
+  const orphans = JSON.stringify(resource.contained) === JSON.stringify(before.contained)
+  return faults.filter(({ diagnostics }) => !known.has(diagnostics) && !(orphans && diagnostics.endsWith(orphaned)))
 }
 
 /** How the value of a member is checked; the walk is where it stands. */
@@ -105,10 +115,9 @@ const isObject = (value: unknown): value is FhirElement => typeof value === 'obj
 /** What stands under `_x` for a primitive. */
 const checkExtra: Check = (value, walk) => {
   if (!isObject(value)) return reportFault(walk, 'expected an object')
-  checkObject(value, getPlan('Element'), walk)
-  if (value.id !== undefined && value.extension === undefined) {
-    reportFault(walk, 'a datastore drops the id of a value that has no extension; leave the id out, or add an extension', 'structure', 'id')
-  }
+  const isAlone = value.id !== undefined && Object.keys(value).length === 1
+  if (!isAlone) return checkObject(value, getPlan('Element'), walk)
+  reportFault(walk, 'a datastore drops the id of a value that has no extension; leave the id out, or add an extension', 'structure', 'id')
 }
 
 const checkInnerResource: Check = (value, walk) => {
@@ -137,6 +146,7 @@ function checkObject (object: FhirElement, plan: Plan, walk: Walk): void {
     if (slot === undefined) {
       if (plan.isResource && name === 'resourceType') continue
       reportFault(walk, `FHIR R4 has no such element here${suggestion(name.replace(/^_/, ''), namesOf(plan))}`, 'structure', name)
+      hasContent = true
       continue
     }
     walk.steps.push(name)
@@ -196,9 +206,10 @@ function checkItems (holder: FhirElement, name: string, slot: Slot, walk: Walk):
 
 /** Whether null at a position is there for what the other of the two lists, `x` and `_x`, has at it. */
 function isStoodFor (holder: FhirElement, name: string, slot: Slot, at: number): boolean {
-  if (!slot.isPrimitive && slot.extends === undefined) return false
-  const other = holder[slot.extends ?? `_${name}`]
-  return Array.isArray(other) && !isNothing(other[at])
+  // Where both are null, the list of values is at fault.
+  if (slot.extends !== undefined) return at < lengthOf(holder[slot.extends])
+  const extras = slot.isPrimitive ? holder[`_${name}`] : undefined
+  return Array.isArray(extras) && !isNothing(extras[at])
 }
 
 const lengthOf = (value: unknown): number => Array.isArray(value) ? value.length : 0

@@ -52,11 +52,11 @@ function toCreate (door: Door, type: string, { id: _, ...content }: FhirResource
   return { type, resource, request: { method: 'POST', url: type, ...ifNoneExist !== undefined && { ifNoneExist } }, ...criteria && { criteria }, isVersioned: false }
 }
 
-interface Updating { readonly type: string, readonly id: string, readonly resource: FhirResource, readonly version?: string | undefined }
+interface Updating { readonly type: string, readonly id: string, readonly resource: FhirResource, readonly before?: FhirResource, readonly version?: string | undefined }
 
-function toUpdate (door: Door, { type, id, resource, version }: Updating): Write {
+function toUpdate (door: Door, { type, id, resource, before, version }: Updating): Write {
   const request = { method: 'PUT', url: `${type}/${id}`, ...version !== undefined && { ifMatch: `W/"${version}"` } } as const
-  return { type, id, resource: stamp({ ...resource, id }, door.tenant), request, isVersioned: version !== undefined }
+  return { type, id, resource: stamp({ ...resource, id }, door.tenant, before), request, isVersioned: version !== undefined }
 }
 
 async function toUpdateOrCreate (door: Door, { type, resource, criteria, version }: ConditionalUpdate): Promise<Write> {
@@ -72,8 +72,8 @@ async function toUpdateOrCreate (door: Door, { type, resource, criteria, version
 }
 
 async function toPatch (door: Door, asked: { readonly type: string, readonly id: string, readonly patch: readonly unknown[], readonly version?: string }): Promise<Write> {
-  const resource = await patchedResource(door, asked)
-  return { ...toUpdate(door, { ...asked, resource, version: resource.meta.versionId }), isVersioned: asked.version !== undefined }
+  const { resource, before } = await patchedResource(door, asked)
+  return { ...toUpdate(door, { ...asked, resource, before, version: resource.meta.versionId }), isVersioned: asked.version !== undefined }
 }
 
 /** HAPI passes over If-Match on a delete, so the version is looked at just before. */

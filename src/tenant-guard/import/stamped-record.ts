@@ -14,6 +14,8 @@ export interface ImportedRecord {
   readonly resource: FhirResource
   /** The stored version that the record was made of; another one stored meanwhile is a conflict. */
   readonly version?: string
+  /** The stored record that it is a change of, whose faults prevent no change of something else. */
+  readonly before?: FhirResource
   /** Where others of the import are stored that the resource refers to; absent where it refers to none, or as they are stored. */
   readonly targets?: Targets
 }
@@ -29,12 +31,12 @@ export class CheckedRecord {
   readonly links: readonly Link[]
 
   /** @throws {Failure} for what no tenant may store */
-  constructor (door: Door, { type, id, resource, version }: Omit<ImportedRecord, 'targets'>) {
+  constructor (door: Door, { type, id, resource, version, before }: Omit<ImportedRecord, 'targets'>) {
     decide({ kind: 'import', type: resource.resourceType, id })
     this.type = type
     this.id = id
     this.version = version
-    this.resource = marked(stamp({ ...resource, id }, door.tenant), door.tenant)
+    this.resource = marked(stamp({ ...resource, id }, door.tenant, before), door.tenant)
     this.links = linksIn(this.resource, [door.backend.baseUrl], door.fhirBase)
   }
 

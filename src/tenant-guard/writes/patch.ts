@@ -23,18 +23,19 @@ export async function fhirPatch (door: Door, asked: Patch): Promise<FhirAnswer> 
   if (made !== undefined) return await fhirVersionRead(door, { kind: 'vread', type, id, version: made.meta.versionId! })
   const resource = patchedFrom(door, stored, asked)
   const read = resource.meta.versionId!
-  const { record, answer } = await trace.leave(resource, read, () => preconditioned(version, () => update(door, { type, id, resource, version: read })))
+  const { record, answer } = await trace.leave(resource, read, () => preconditioned(version, () => update(door, { type, id, resource, version: read, before: stored })))
   return shownRecord(door, answer, record)
 }
 
 const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => write() }
 
 /**
- * The stored record as the patch leaves it, with the version that was read in its `meta`.
+ * The stored record before the patch and as the patch leaves it, with the version that was read in its `meta`.
  * @throws {Failure} PRECONDITION_FAILED for another version than the client's, VALIDATION_ERROR for a patch that does not apply
  */
-export async function patchedResource (door: Door, asked: Omit<Patch, 'kind'>): Promise<StoredResource> {
-  return patchedFrom(door, await storedFor(door, asked), asked)
+export async function patchedResource (door: Door, asked: Omit<Patch, 'kind'>): Promise<{ readonly resource: StoredResource, readonly before: StoredResource }> {
+  const before = await storedFor(door, asked)
+  return { resource: patchedFrom(door, before, asked), before }
 }
 
 async function storedFor (door: Door, { type, id }: Pick<Patch, 'type' | 'id'>): Promise<StoredResource> {

@@ -1,7 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import { ExactNumber, mapJson } from '../../json.js'
 import type { FhirElement, FhirResource, Meta } from '../../mappings/fhir.js'
-import { checkStructure, padLists } from '../../mappings/r4/structure.js'
+import { checkStructure, newFaults, padLists } from '../../mappings/r4/structure.js'
 import { namesTenantSystem, type Tenant } from '../tenant.js'
 
 /**
@@ -9,10 +9,12 @@ import { namesTenantSystem, type Tenant } from '../tenant.js'
  * nothing in `meta` that the datastore decides. Returns a new object.
  * @throws {Failure} VALIDATION_ERROR for what is not in the form of R4, which a lenient server could read in two ways, and for
  * a label without a system
+ * @param before the stored record that the resource is a change of, where it is known
  */
-export function stamp (resource: FhirResource, tenant: Tenant): FhirResource {
+export function stamp (resource: FhirResource, tenant: Tenant, before?: FhirResource): FhirResource {
   const { faults, hasLongExtras } = checkStructure(resource)
-  if (faults.length > 0) throw new Failure('VALIDATION_ERROR', { issues: faults })
+  const issues = faults.length === 0 || before === undefined ? faults : newFaults(faults, { resource, before })
+  if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
   const { resourceType, id, meta, ...elements } = hasLongExtras ? padLists(resource) : resource
   return { resourceType, ...id !== undefined && { id }, meta: stampedMeta(meta ?? {}, tenant), ...withoutTag(elements, tenant) }
 }

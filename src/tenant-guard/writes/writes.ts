@@ -3,7 +3,7 @@ import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { ask, causeOf, jsonOf, notFound, ownRecordIn, placeOf, report, unexpected, type Door, type Incident } from '../door.js'
-import type { Create, Delete } from '../interaction.js'
+import type { Create, Delete, Update } from '../interaction.js'
 import type { FhirUpdate } from '../fhir-interaction.js'
 import { ownedAmong } from '../look-up.js'
 import { gone, metaOf } from '../reads/read-record.js'
@@ -40,18 +40,18 @@ export async function notCreated (door: Door, answer: BackendAnswer, checked: Ch
 }
 
 /** What is replaced. Only `version`, if given, may be: the one that was read, or the client's If-Match. */
-type Replacement = Omit<FhirUpdate, 'kind'>
+type Replacement = Omit<FhirUpdate, 'kind'> & Pick<Update, 'before'>
 
 /**
  * Replaces a record of the tenant's. HAPI would create one that does not exist, hence the look-up, which costs nothing after a
  * read. A deleted record has another version, so with a version it cannot come back.
  * @throws {Failure} CONFLICT when another version is stored
  */
-export async function update (door: Door, { type, id, resource, version }: Replacement): Promise<Written> {
+export async function update (door: Door, { type, id, resource, version, before }: Replacement): Promise<Written> {
   const record = `${type}/${id}`
   if (!(await ownedAmong(door, [record])).has(record)) throw notFound()
   if (version !== undefined && !isId(version)) throw new Failure('CONFLICT')
-  const body = stamped(door, type, { ...resource, id })
+  const body = stamped(door, type, { ...resource, id }, before)
   const checked = await demandOwnReferences(door, body)
   const headers = { ...wholeAnswer, ...version !== undefined && { 'if-match': `W/"${version}"` } }
   const answer = await withRecord(door, await ask(door, { method: 'PUT', path: record, headers, body: printJson(body) }), { type, id })
@@ -86,9 +86,9 @@ export async function remove (door: Door, { type, id, version }: Delete): Promis
   if (answer.status >= 300) throw unexpected(answer, 'a delete was not answered')
 }
 
-function stamped (door: Door, type: string, resource: FhirResource): FhirResource {
+function stamped (door: Door, type: string, ...[resource, before]: readonly [FhirResource, FhirResource?]): FhirResource {
   if (resource.resourceType !== type) throw new Error('a resource is written where another type belongs')
-  return stamp(resource, door.tenant)
+  return stamp(resource, door.tenant, before)
 }
 
 /** A resource whose references were checked. */
