@@ -93,9 +93,10 @@ function checkOf ({ type, codes, targets }: Member): Check {
   if (type === 'Resource') return checkInnerResource
   const isBound = codes === undefined ? undefined : requiredCoding(codes)
   const allowed = targets && new Set(targets)
+  let plan: Plan | undefined
   return (value, walk) => {
     if (!isObject(value)) return reportFault(walk, 'expected an object')
-    checkObject(value, getPlan(type), walk)
+    checkObject(value, plan ??= getPlan(type), walk)
     if (type === 'Reference') checkReference(value, allowed, walk)
     isBound?.(value, walk)
   }

@@ -1,0 +1,8 @@
+import t from 'tap'
+import { realBackend } from '../harness/backend.js'
+import { losslessContract } from './lossless-contract.js'
+import { openWorld } from './world.js'
+
+// The whole file, which the runner would else end after two minutes.
+t.setTimeout(900_000)
+await t.test('on the real FHIR server', async t => losslessContract(t, await openWorld(t, { url: realBackend().url, server: 'hapi' }), 4))

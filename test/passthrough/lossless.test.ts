@@ -1,0 +1,9 @@
+import t from 'tap'
+import { startTestSandbox } from '../harness/sandbox.js'
+import { losslessContract } from './lossless-contract.js'
+import { openWorld } from './world.js'
+
+await t.test('on the sandbox', async t => {
+  const sandbox = await startTestSandbox(t)
+  await losslessContract(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }), 4)
+})
