@@ -127,7 +127,7 @@ async function elements (t: Test, { join }: ExportWorld): Promise<void> {
 async function asStored (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
   const [ada] = await stored(own, patient())
-  const sent = `{"resourceType":"Observation","status":"final","code":{"text":"größe 😀 \\u0001"},"subject":{"reference":"Patient/${ada}"},"valueQuantity":{"value":1.10},"note":[{"text":"see ${fhirBase}/Patient/${ada}"}]}`
+  const sent = `{"resourceType":"Observation","status":"final","code":{"text":"größe 😀 \\u0009x"},"subject":{"reference":"Patient/${ada}"},"valueQuantity":{"value":1.10},"note":[{"text":"see ${fhirBase}/Patient/${ada}"}]}`
   t.equal((await own.send('POST', '/Observation', sent)).status, 201)
   const { texts, lines } = await own.exported('/$export?_type=Observation')
   t.match(texts.Observation, /"value":1\.10\b/)

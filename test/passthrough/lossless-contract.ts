@@ -39,7 +39,7 @@ async function countStored (t: Test, fhir: Fhir, resources: readonly FhirResourc
         if (differences.length > 0) lost.push({ when, differences, sent: printJson(sent) })
       }
     } else if (status !== 422 || !resource.issue.every(({ expression }: any) => expression?.[0]?.startsWith(sent.resourceType))) {
-      lost.push({ status, text, sent: printJson(sent) })
+      lost.push({ status, text, type: sent.resourceType, sent: printJson(sent) })
     }
   }
   t.strictSame(lost.slice(0, 5), [], `${lost.length} of ${resources.length}`)
@@ -48,7 +48,7 @@ async function countStored (t: Test, fhir: Fhir, resources: readonly FhirResourc
 
 /** A generated resource that refers to no other record: those would have to be there. */
 function storable (type: string): Arbitrary<FhirResource> {
-  return r4Resource(type).map(({ id: _, meta: __, ...resource }) => mapJson(resource, item => isElement(item) && isOutward(item.reference) ? { display: 'elsewhere' } : item) as FhirResource)
+  return r4Resource(type).map(({ id: _, meta: __, ...resource }) => mapJson(resource, item => isElement(item) && item.resourceType === undefined && isOutward(item.reference) ? { display: 'elsewhere' } : item) as FhirResource)
 }
 
 const isOutward = (reference: unknown): boolean => typeof reference === 'string' && !reference.startsWith('#')

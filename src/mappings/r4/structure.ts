@@ -118,7 +118,7 @@ const checkExtra: Check = (value, walk) => {
   if (!isObject(value)) return reportFault(walk, 'expected an object')
   const isAlone = value.id !== undefined && Object.keys(value).length === 1
   if (!isAlone) return checkObject(value, getPlan('Element'), walk)
-  reportFault(walk, 'a datastore drops the id of a value that has no extension; leave the id out, or add an extension', 'structure', 'id')
+  reportFault(walk, 'a datastore drops the id of a value that has no extension; leave the id out, or add an extension', 'not-supported', 'id')
 }
 
 const checkInnerResource: Check = (value, walk) => {
