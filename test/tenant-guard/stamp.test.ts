@@ -39,8 +39,9 @@ t.test('what the datastore decides about a record is not sent', async t => {
 t.test('contained resources and resources held in a bundle carry no tag of any tenant', async t => {
   const inner = { resourceType: 'Patient', id: 'p', meta: { tag: [foreign], profile: ['http://x'] } }
   const clean = { resourceType: 'Patient', id: 'p', meta: { profile: ['http://x'] } }
-  t.strictSame(stamp({ resourceType: 'Observation', contained: [inner] }, tenant).contained, [clean])
-  t.strictSame(stamp({ resourceType: 'Bundle', entry: [{ resource: { ...inner, contained: [inner] } }] }, tenant).entry, [{ resource: { ...clean, contained: [clean] } }])
+  t.strictSame(stamp({ resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: '#p' }, contained: [inner] }, tenant).contained, [clean])
+  const link = [{ other: { reference: '#p' }, type: 'seealso' }]
+  t.strictSame(stamp({ resourceType: 'Bundle', type: 'collection', entry: [{ resource: { ...inner, link, contained: [inner] } }] }, tenant).entry, [{ resource: { ...clean, link, contained: [clean] } }])
 })
 
 t.test('a meta that a lenient server could read in two ways is refused', async t => {
@@ -62,21 +63,28 @@ t.test('an extension of the datastore\'s own is refused wherever it is', async t
     const places = [{ extension: extension(url) }, { _language: { extension: extension(url) } }, { meta: { extension: extension(url) } }, { contained: [{ resourceType: 'Basic', meta: { extension: extension(url) } }] }, { meta: { tag: [{ system: 'urn:x', code: 'y', extension: extension(url) }] } }]
     for (const place of places) t.throws(() => stamp({ resourceType: 'Basic', ...place } as FhirResource, tenant), { code: 'VALIDATION_ERROR' }, JSON.stringify(place))
   }
-  t.strictSame(stamp({ resourceType: 'Basic', extension: extension('http://nothapifhir.io/x') }, tenant).extension, extension('http://nothapifhir.io/x'))
+  t.strictSame(stamp({ resourceType: 'Basic', code: { text: 'x' }, extension: extension('http://nothapifhir.io/x') }, tenant).extension, extension('http://nothapifhir.io/x'))
 })
 
-const anySystem = fc.oneof(fc.constantFrom(tenant.system, ' URN:clinigate:tenant ', 'http://other', ''), fc.string())
-const anyTags = fc.array(fc.record({ system: anySystem, code: fc.string() }, { requiredKeys: [] }), { minLength: 1 })
-const anyLabels = fc.array(fc.record({ system: fc.constantFrom(tenant.system, ' URN:clinigate:tenant ', 'http://other'), code: fc.string() }), { minLength: 1 })
-const anyMeta = fc.record({ tag: anyTags, security: anyLabels, profile: fc.array(fc.string()) }, { requiredKeys: [] })
-const anyExtension = fc.oneof(fc.record({ url: fc.string(), valueString: fc.string() }), fc.record({ url: fc.string(), valueDecimal: fc.integer().map(number => new ExactNumber(`${number}.10`)) }))
-const anyElements = { meta: anyMeta, extension: fc.array(anyExtension, { maxLength: 3 }), language: fc.string() }
-const { resource: anyResource } = fc.letrec<{ resource: Record<string, unknown> }>(tie => ({
-  resource: fc.oneof({ depthSize: 'small' },
-    fc.record({ resourceType: fc.constant('Basic'), ...anyElements }, { requiredKeys: ['resourceType'] }),
-    fc.record({ resourceType: fc.constant('Patient'), ...anyElements, contained: fc.array(tie('resource'), { maxLength: 2 }) }, { requiredKeys: ['resourceType'] }),
-    fc.record({ resourceType: fc.constant('Bundle'), meta: anyMeta, entry: fc.array(fc.record({ fullUrl: fc.string(), resource: tie('resource') }), { maxLength: 2 }) }, { requiredKeys: ['resourceType'] }))
-}))
+const spelledSystem = fc.constantFrom(tenant.system, 'URN:clinigate:tenant', 'http://other', 'urn:x')
+const anySystem = fc.oneof(spelledSystem, fc.constantFrom(' URN:clinigate:tenant ', ''))
+const anyCode = fc.constantFrom('tenant-a', 'tenant-b', '1')
+const labelsOf = (system: fc.Arbitrary<string>) => fc.array(fc.record({ system, code: anyCode }, { noNullPrototype: true }), { minLength: 1 })
+const profile = fc.array(fc.constantFrom('http://x', 'urn:y'), { minLength: 1 })
+const anyMeta = fc.record({ tag: labelsOf(anySystem), security: labelsOf(spelledSystem), profile }, { requiredKeys: [], noNullPrototype: true })
+const innerMeta = fc.record({ tag: labelsOf(spelledSystem), security: labelsOf(spelledSystem), profile }, { requiredKeys: ['profile'], noNullPrototype: true })
+const containedMeta = fc.record({ tag: labelsOf(spelledSystem), profile }, { requiredKeys: ['profile'], noNullPrototype: true })
+const url = fc.constantFrom('http://x', 'y')
+const anyExtension = fc.oneof(fc.record({ url, valueString: fc.constantFrom('x', tenant.system) }, { noNullPrototype: true }), fc.record({ url, valueDecimal: fc.integer().map(number => new ExactNumber(`${number}.10`)) }, { noNullPrototype: true }))
+const elementsWith = (meta: fc.Arbitrary<object>) => ({ meta, extension: fc.array(anyExtension, { minLength: 1, maxLength: 3 }), language: fc.constantFrom('de', 'en-GB') })
+const contained = fc.array(fc.record({ meta: containedMeta, name: fc.constantFrom('x', tenant.system) }, { noNullPrototype: true }), { minLength: 1, maxLength: 2 })
+  .map(items => items.map((item, at) => ({ resourceType: 'Organization', id: `o${at}`, ...item, partOf: { reference: '#' } })))
+const inner = fc.oneof(
+  fc.record({ resourceType: fc.constant('Basic'), code: fc.constant({ text: 'x' }), ...elementsWith(innerMeta) }, { requiredKeys: ['resourceType', 'code'], noNullPrototype: true }),
+  fc.record({ resourceType: fc.constant('Patient'), ...elementsWith(innerMeta), contained }, { requiredKeys: ['resourceType'], noNullPrototype: true }))
+const anyResource = fc.oneof(
+  fc.record({ resourceType: fc.constant('Patient'), ...elementsWith(anyMeta), contained }, { requiredKeys: ['resourceType'], noNullPrototype: true }),
+  fc.record({ resourceType: fc.constant('Bundle'), type: fc.constant('collection'), meta: anyMeta, entry: fc.array(fc.record({ fullUrl: url, resource: inner }, { noNullPrototype: true }), { minLength: 1, maxLength: 2 }) }, { requiredKeys: ['resourceType', 'type'], noNullPrototype: true }))
 
 function isTenantTag (value: unknown): boolean {
   const { system } = (value ?? {}) as { system?: unknown }
@@ -127,6 +135,6 @@ t.test('of every resource: exactly one tenant tag comes out, the own one, and no
     equal(printJson(resource), before, 'the argument is left alone')
     deepEqual(tenantTagsIn(after), [own])
     deepEqual(stamp(after, tenant), after, 'twice is as good as once')
-    deepEqual(withoutTenantTags(after), withoutTenantTags({ ...resource, meta: keptMeta(resource.meta as object) }))
+    deepEqual(withoutTenantTags(after), withoutTenantTags({ ...resource, meta: keptMeta(resource.meta) }))
   }), { numRuns: 300 })
 })

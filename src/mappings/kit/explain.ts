@@ -7,13 +7,44 @@ import type { Schema } from './schema.js'
 /** What is wrong, where below the field, and which R4 issue type that is. */
 interface Explanation { readonly path: string, readonly says: string, readonly code: string }
 
-/** One error in the words of the schema: of a failed choice that of the branch that got furthest, else what the choice expects. */
-export function explain (errors: readonly ErrorObject[]): Explanation {
-  const top = errors.at(-1)
+/** Every error in the words of the schema, one for each place: of a failed choice those of the branch that got furthest, else what the choice expects. */
+export function explain (errors: readonly ErrorObject[]): Explanation[] {
+  const found = new Map<string, Explanation>()
+  for (const error of meantBy(errors)) {
+    const path = expressionOf(error)
+    if (!found.has(path)) found.set(path, { path, says: reasonOf(error), code: issueTypes[error.keyword] ?? 'invalid' })
+  }
+  return found.size > 0 ? [...found.values()] : [{ path: '', says: 'is not valid', code: 'invalid' }]
+}
+
+/** The errors that tell a client what to do; the validator reports those of each branch of a choice before the choice itself. */
+function meantBy (errors: readonly ErrorObject[]): ErrorObject[] {
+  const meant: ErrorObject[][] = []
+  for (let end = errors.length; end > 0;) {
+    const top = errors[end - 1]!
+    let from = end - 1
+    while (top.keyword === 'anyOf' && from > 0 && isWithin(errors[from - 1]!, top)) from--
+    meant.unshift(top.keyword === 'anyOf' ? meantByChoice(top, errors.slice(from, end - 1)) : [top])
+    end = from
+  }
+  return meant.flat()
+}
+
+function isWithin ({ instancePath, schemaPath }: ErrorObject, choice: ErrorObject): boolean {
+  const isBelow = instancePath === choice.instancePath || instancePath.startsWith(`${choice.instancePath}/`)
+  return isBelow && (schemaPath.startsWith(`${choice.schemaPath}/`) || schemaPath.startsWith('#/$defs/'))
+}
+
+function meantByChoice (choice: ErrorObject, errors: readonly ErrorObject[]): ErrorObject[] {
   const [furthest] = errors.toSorted((a, b) => reach(b) - reach(a))
-  const chosen = top?.keyword === 'anyOf' && furthest !== undefined && reach(furthest) <= reach(top) ? top : furthest
-  if (chosen === undefined) return { path: '', says: 'is not valid', code: 'invalid' }
-  return { path: expressionOf(chosen), says: reasonOf(chosen), code: issueTypes[chosen.keyword] ?? 'invalid' }
+  if (furthest === undefined || reach(furthest) <= reach(choice) || isOfOneForm(furthest, choice)) return [choice]
+  const branchOf = ({ schemaPath }: ErrorObject): string => schemaPath.slice(choice.schemaPath.length + 1).split('/')[0]!
+  return meantBy(errors.filter(error => branchOf(error) === branchOf(furthest)))
+}
+
+/** Whether a value that is of no form of a choice is taken for one of them by its type alone: `yes` where true, false and a time are expected. */
+function isOfOneForm ({ instancePath, keyword }: ErrorObject, { instancePath: path, parentSchema }: ErrorObject): boolean {
+  return instancePath === path && ['enum', 'format', 'pattern'].includes(keyword) && (parentSchema as Schema | undefined)?.['x-expects'] !== undefined
 }
 
 const issueTypes: Readonly<Record<string, string>> = { required: 'required', enum: 'code-invalid', 'x-ordered': 'invariant' }

@@ -129,14 +129,33 @@ function checkValue (element: Element, { name, value, shown }: FieldChange): Iss
   if (validate(plainNumbers(value)) || same(value, shown)) return []
   const trimmed = plainNumbers(besideShown(value, shown, withoutShownSpace))
   if (validate(trimmed)) return []
-  const issue = (pathOf = (path: string): string => path): Issue[] => {
-    const { path, says, code } = explain(validate.errors ?? [])
-    return [fieldIssue(name + pathOf(path), says, code)]
+  if (!Array.isArray(value) || !Array.isArray(shown) || value.length === 0) {
+    return errorsOf(element, trimmed).map(({ path, says, code }) => fieldIssue(name + path, says, code))
   }
-  if (!Array.isArray(value) || !Array.isArray(shown) || value.length === 0) return issue()
   const places = placesOfNew(value, shown)
-  if (places.length === 0 || validate(places.map(place => (trimmed as readonly unknown[])[place]))) return []
-  return issue(path => path.replace(/^\[(\d+)\]/, (_, place) => `[${places[Number(place)]}]`))
+  const added = places.map(place => (trimmed as readonly unknown[])[place])
+  if (places.length === 0 || validate(added)) return []
+  const pathOf = (path: string): string => path.replace(/^\[(\d+)\]/, (_, place) => `[${places[Number(place)]}]`)
+  return errorsOf(element, added).map(({ path, says, code }) => fieldIssue(name + pathOf(path), says, code))
+}
+
+/** What is wrong with a value that is not valid: everything, unless it is so large that to collect it all would take too much. */
+function errorsOf (element: Element, value: unknown): ReturnType<typeof explain> {
+  const validate = hasAtMost(maxExplained, value) ? thoroughValidatorOf(element) : validatorOf(element)
+  validate(value)
+  return explain(validate.errors ?? []).slice(0, enoughIssues)
+}
+
+/** Values in a field whose errors are all looked for. */
+const maxExplained = 2_000
+
+function hasAtMost (limit: number, value: unknown): boolean {
+  let left = limit
+  const count = (part: unknown): boolean => {
+    if (--left < 0) return false
+    return part === null || typeof part !== 'object' || Object.values(part).every(count)
+  }
+  return count(value)
 }
 
 /** R4 allows spaces and line breaks around a text, so a client may send a stored text back with them. */
@@ -154,16 +173,22 @@ function placesOfNew (items: readonly unknown[], shown: readonly unknown[]): num
 }
 
 // Ajv takes longer to optimize its code than to generate it, and the checks are no faster for it.
-const ajv = new Ajv2020({
-  strictSchema: false, strictTypes: false, verbose: true, removeAdditional: false, coerceTypes: false, useDefaults: false, validateFormats: true, formats, code: { optimize: false }
-})
-ajv.addKeyword({ keyword: 'x-ordered', type: 'object', validate: (_: true, value: FhirElement) => isOrdered(value.start, value.end) })
+const ajvOf = (allErrors: boolean): Ajv2020 => new Ajv2020({
+  allErrors, strictSchema: false, strictTypes: false, verbose: true, removeAdditional: false, coerceTypes: false, useDefaults: false, validateFormats: true, formats, code: { optimize: false }
+}).addKeyword({ keyword: 'x-ordered', type: 'object', validate: (_: true, value: FhirElement) => isOrdered(value.start, value.end) })
+const ajv = ajvOf(false)
+/** Stops at no error. */
+const thorough = ajvOf(true)
 
 // One validator per field, made when the field is first sent: compiling a thousand schemas at startup takes seconds.
 const validators = new WeakMap<Element, ValidateFunction>()
+const thoroughValidators = new WeakMap<Element, ValidateFunction>()
 
-function validatorOf (element: Element): ValidateFunction {
-  const made = validators.get(element) ?? ajv.compile(element.schema)
-  validators.set(element, made)
+const validatorOf = (element: Element): ValidateFunction => compiled(element, validators, ajv)
+const thoroughValidatorOf = (element: Element): ValidateFunction => compiled(element, thoroughValidators, thorough)
+
+function compiled (element: Element, known: WeakMap<Element, ValidateFunction>, by: Ajv2020): ValidateFunction {
+  const made = known.get(element) ?? by.compile(element.schema)
+  known.set(element, made)
   return made
 }

@@ -143,6 +143,7 @@ function checkObject (object: FhirElement, plan: Plan, walk: Walk): void {
   let choices: Map<string, string> | undefined
   for (const name in object) {
     if (walk.issues.length === enoughIssues) return
+    if (object[name] === undefined) continue
     const slot = plan.slots.get(name)
     if (slot === undefined) {
       if (plan.isResource && name === 'resourceType') continue

@@ -12,11 +12,13 @@ import { namesTenantSystem, type Tenant } from '../tenant.js'
  * @param before the stored record that the resource is a change of, where it is known
  */
 export function stamp (resource: FhirResource, tenant: Tenant, before?: FhirResource): FhirResource {
-  const { faults, hasLongExtras } = checkStructure(resource)
+  const { resourceType, id, meta = {}, ...elements } = resource
+  // Tags go first: what is removed needs no form.
+  const stamped = { resourceType, ...id !== undefined && { id }, meta: stampedMeta(meta, tenant), ...withoutTag(elements, tenant) }
+  const { faults, hasLongExtras } = checkStructure(stamped)
   const issues = faults.length === 0 || before === undefined ? faults : newFaults(faults, { resource, before })
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
-  const { resourceType, id, meta, ...elements } = hasLongExtras ? padLists(resource) : resource
-  return { resourceType, ...id !== undefined && { id }, meta: stampedMeta(meta ?? {}, tenant), ...withoutTag(elements, tenant) }
+  return hasLongExtras ? padLists(stamped) : stamped
 }
 
 function stampedMeta (given: unknown, tenant: Tenant): Meta {
@@ -68,10 +70,15 @@ export function marked (resource: FhirResource, tenant: Tenant, mark?: { readonl
 /** Any part of a resource, with each `meta` in it cleaned; the same object when there was nothing to clean. */
 function withoutTag<T> (value: T, tenant: Tenant): T {
   return mapJson(value, (item, name) => {
-    if (name === 'meta') return metaWithoutTag(item, tenant)
+    if (name === 'meta') return withoutEmptied(metaWithoutTag(item, tenant), item)
     if (isObject(item)) refuseServerExtension(item.url)
     return item
   })
+}
+
+/** Nothing in place of a meta that had nothing but tags of tenants: R4 has no empty objects. */
+function withoutEmptied (meta: Meta, before: unknown): Meta | undefined {
+  return meta !== before && Object.keys(meta).length === 0 ? undefined : meta
 }
 
 /** Extensions by which HAPI and Smile CDR tell themselves where content lies and to which partition a record belongs. */
