@@ -43,7 +43,7 @@ t.test('--json prints each faulty record as one line of JSON, and nothing else o
 
 t.test('one document may stand on many lines, and its faults are named by their own', async t => {
   const document = '\n{\n  "firstName": "Ada",\n  "lastName": "Byron",\n  "identifiers": [\n    { "value": "7" },\n    { "valu": "8" }\n  ]\n}\n'
-  t.strictSame((await validate(['patients', '-'], [document])).out.split('\n'), ['line 7: identifiers[1].value: is required here', '1 record checked, 1 invalid.', ''])
+  t.strictSame((await validate(['patients', '-'], [document])).out.split('\n'), ['line 7: identifiers[1].value: is required here', 'line 7: identifiers[1].valu: no such field; did you mean value?', '1 record checked, 1 invalid.', ''])
   t.match((await validate(['patients', '-'], ['{ "firstName": "Ada"\n, "lastName": "Byron" }'])), { code: 0, out: '1 record checked, none invalid.\n' })
   t.match((await validate(['patients', '-'], ['{\n"firstName": "Ada",\n"lastName" "Byron"\n}'])), { code: 1, out: /^line 3: Invalid JSON\..*\n1 record/ })
   t.match((await validate(['patients', '-'], ['{\n"firstName":\n"\xE1"}'].map(text => Buffer.from(text, 'latin1')))), { code: 1, out: /^line 3: .*not valid UTF-8/ })

@@ -123,8 +123,8 @@ t.test('a bare answer is stored by what it is', async t => {
   t.same(intakes.toSimple(intakes.toFhir(intake)).items, [{
     linkId: '1', answer: [{ valueString: 'yes' }, { valueBoolean: true }, { valueInteger: 3 }, { valueDecimal: 2.5 }, { valueDate: '2026-03' }]
   }])
-  for (const answer of [{}, { valueString: 'a', valueInteger: 1 }, { value: 'a' }]) {
-    t.equal(checkCreate(intakes, intakes.withDefaults({ patientId: '1', items: [{ linkId: '1', answer: [answer] }] }, occasion)).length, 1)
+  for (const [answer, faults] of [[{}, 1], [{ valueString: 'a', valueInteger: 1 }, 2], [{ value: 'a' }, 2]] as const) {
+    t.equal(checkCreate(intakes, intakes.withDefaults({ patientId: '1', items: [{ linkId: '1', answer: [answer] }] }, occasion)).length, faults)
   }
 })
 

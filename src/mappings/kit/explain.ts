@@ -10,7 +10,10 @@ interface Explanation { readonly path: string, readonly says: string, readonly c
 /** Every error in the words of the schema, one for each place: of a failed choice those of the branch that got furthest, else what the choice expects. */
 export function explain (errors: readonly ErrorObject[]): Explanation[] {
   const found = new Map<string, Explanation>()
-  for (const error of meantBy(errors)) {
+  const meant = meantBy(errors)
+  for (const error of meant) {
+    // A choice that failed for what is named below it.
+    if (error.keyword === 'anyOf' && meant.some(other => other !== error && isBelow(other, error))) continue
     const path = expressionOf(error)
     if (!found.has(path)) found.set(path, { path, says: reasonOf(error), code: issueTypes[error.keyword] ?? 'invalid' })
   }
@@ -30,21 +33,27 @@ function meantBy (errors: readonly ErrorObject[]): ErrorObject[] {
   return meant.flat()
 }
 
+function isBelow (error: ErrorObject, choice: ErrorObject): boolean {
+  return error.instancePath.startsWith(`${choice.instancePath}/`) || (error.instancePath === choice.instancePath && isAboutNames(error))
+}
+
 function isWithin ({ instancePath, schemaPath }: ErrorObject, choice: ErrorObject): boolean {
-  const isBelow = instancePath === choice.instancePath || instancePath.startsWith(`${choice.instancePath}/`)
-  return isBelow && (schemaPath.startsWith(`${choice.schemaPath}/`) || schemaPath.startsWith('#/$defs/'))
+  const isInside = instancePath === choice.instancePath || instancePath.startsWith(`${choice.instancePath}/`)
+  return isInside && (schemaPath.startsWith(`${choice.schemaPath}/`) || schemaPath.startsWith('#/$defs/'))
 }
 
 function meantByChoice (choice: ErrorObject, errors: readonly ErrorObject[]): ErrorObject[] {
   const [furthest] = errors.toSorted((a, b) => reach(b) - reach(a))
-  if (furthest === undefined || reach(furthest) <= reach(choice) || isOfOneForm(furthest, choice)) return [choice]
+  if (furthest === undefined || reach(furthest) <= reach(choice) || isOfOneForm(furthest, choice, errors)) return [choice]
   const branchOf = ({ schemaPath }: ErrorObject): string => schemaPath.slice(choice.schemaPath.length + 1).split('/')[0]!
   return meantBy(errors.filter(error => branchOf(error) === branchOf(furthest)))
 }
 
 /** Whether a value that is of no form of a choice is taken for one of them by its type alone: `yes` where true, false and a time are expected. */
-function isOfOneForm ({ instancePath, keyword }: ErrorObject, { instancePath: path, parentSchema }: ErrorObject): boolean {
-  return instancePath === path && ['enum', 'format', 'pattern'].includes(keyword) && (parentSchema as Schema | undefined)?.['x-expects'] !== undefined
+function isOfOneForm ({ instancePath, keyword }: ErrorObject, { instancePath: path, parentSchema }: ErrorObject, errors: readonly ErrorObject[]): boolean {
+  const isHere = instancePath === path && ['enum', 'format', 'pattern'].includes(keyword)
+  const hasOtherForm = errors.some(error => error.instancePath === path && error.keyword === 'type' && error.params.type !== 'object')
+  return isHere && hasOtherForm && (parentSchema as Schema | undefined)?.['x-expects'] !== undefined
 }
 
 const issueTypes: Readonly<Record<string, string>> = { required: 'required', enum: 'code-invalid', 'x-ordered': 'invariant' }
