@@ -12,8 +12,8 @@ export function explain (errors: readonly ErrorObject[]): Explanation[] {
   const found = new Map<string, Explanation>()
   const meant = meantBy(errors)
   for (const error of meant) {
-    // A choice that failed for what is named below it.
-    if (error.keyword === 'anyOf' && meant.some(other => other !== error && isBelow(other, error))) continue
+    // It failed for what is named below it.
+    if (!isOfItsOwn(error) && meant.some(other => other !== error && isBelow(other, error))) continue
     const path = expressionOf(error)
     if (!found.has(path)) found.set(path, { path, says: reasonOf(error), code: issueTypes[error.keyword] ?? 'invalid' })
   }
@@ -32,6 +32,9 @@ function meantBy (errors: readonly ErrorObject[]): ErrorObject[] {
   }
   return meant.flat()
 }
+
+/** Whether an error says something of a list or object that no error of what is in it says. */
+const isOfItsOwn = (error: ErrorObject): boolean => isAboutNames(error) || ['maxItems', 'minItems', 'x-ordered'].includes(error.keyword)
 
 function isBelow (error: ErrorObject, choice: ErrorObject): boolean {
   return error.instancePath.startsWith(`${choice.instancePath}/`) || (error.instancePath === choice.instancePath && isAboutNames(error))
