@@ -32,6 +32,7 @@ const exactNumberMet = new Error('exact number')
  */
 export function parseStrict (body: Uint8Array, budget = new JsonBudget()): unknown {
   const text = decode(body)
+  if (text.startsWith('\uFEFF')) throw new JsonRefused('the body begins with a byte order mark (EF BB BF); send it without')
   const { depth, members, numbers } = scan(text, budget)
   if (depth > maxDepth) throw new JsonRefused(`nested deeper than ${maxDepth} levels`)
   const value = parseOrRefuse(text, numbers)

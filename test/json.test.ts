@@ -110,7 +110,7 @@ t.test('bytes that are not UTF-8 and a byte order mark are refused', async t => 
   refused(t, new Uint8Array([0x22, 0xff, 0x22]), /UTF-8/, 'no character')
   refused(t, new Uint8Array([0x22, 0xed, 0xa0, 0x80, 0x22]), /UTF-8/, 'half of a surrogate pair')
   refused(t, new Uint8Array([0x22, 0xc0, 0xaf, 0x22]), /UTF-8/, 'an overlong form')
-  refused(t, '\ufeff{}', /not JSON/)
+  refused(t, '\ufeff{}', /byte order mark/)
 })
 
 t.test('what other parsers forgive is refused', async t => {

@@ -44,7 +44,7 @@ export function readSearch (type: string, { query, isLenient, fhirBase }: Asking
       readParameter(parts, type, pair, fhirBase)
       parts.asked.push(pair)
     } catch (error) {
-      if (!(isLenient && error instanceof Failure && error.code === 'UNKNOWN_FILTER')) throw error
+      if (!(isLenient && isName(pair[0]) && error instanceof Failure && error.code === 'UNKNOWN_FILTER')) throw error
     }
     demandFew(parts)
   }
@@ -52,6 +52,12 @@ export function readSearch (type: string, { query, isLenient, fhirBase }: Asking
   demandBounded(parts)
   return searchOf(type, parts)
 }
+
+/**
+ * Whether a text can be the name of a parameter at all. Another one, such as a name behind a byte order mark, is a mistake and no
+ * parameter of another server that could be left out: without its filter a search shows everything.
+ */
+const isName = (name: string): boolean => /^[\w.:-]+$/.test(name)
 
 function searchOf (type: string, { parameters, joins, includes, single, asked }: Parts): FhirSearch {
   const [count, total, cursor, summary] = ['_count', '_total', '_cursor', '_summary'].map(name => single.get(name))

@@ -89,10 +89,28 @@ function demandHarmless (type: string, [name, value]: SearchParameter, tenant: T
   if (modifier !== undefined && !takesModifier(type, base, modifier)) throw unknownFilter()
   // A server may ignore an empty value, and without the filter it shows too much.
   if (/^[\s,]*$/.test(value) || value.includes('\0') || !value.isWellFormed()) throw refused('A filter has no value, or a value that is not text.')
+  const { kind } = parameterOf(type, base) ?? {}
+  if (splitUnescaped(value, ',').some(alternative => isEmpty(alternative, kind))) throw refused('A filter has a value that says nothing, such as | alone or nothing beside a comma. Some servers ignore it and find every record.')
   // HAPI takes any other value for false.
   if (modifier === 'missing' && value !== 'true' && value !== 'false') throw refused('The modifier :missing takes true or false.')
   if (base === '_sort' && !/^-?\w[\w-]*(,-?\w[\w-]*)*$/.test(value)) throw refused('_sort takes comma-separated names of filters.')
   if (base === '_tag') demandOtherTag(value, tenant)
+}
+
+const prefixed: ReadonlySet<string | undefined> = new Set(['date', 'number', 'quantity'])
+
+/**
+ * Whether an alternative of a value says nothing: it has no more than what separates its parts, or a prefix. HAPI ignores `|` in a
+ * token, and with it the condition, so that a delete by criteria would find any record.
+ */
+function isEmpty (alternative: string, kind: string | undefined): boolean {
+  if (kind === 'string') return alternative.trim() === ''
+  const parts = kind === 'composite' ? splitUnescaped(alternative, '$') : [alternative]
+  return parts.some(part => {
+    const [first = '', ...more] = splitUnescaped(part, '|').map(text => text.replace(/[\s/#]/g, ''))
+    if (prefixed.has(kind)) return /^(?:eq|ne|gt|lt|ge|le|sa|eb|ap)?$/.test(first)
+    return [first, ...more].every(text => text === '')
+  })
 }
 
 const numeric: ReadonlySet<string | undefined> = new Set(['composite', 'number', 'quantity'])

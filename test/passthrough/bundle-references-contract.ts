@@ -178,6 +178,12 @@ async function storedBundles (t: Test, { fhir: join }: World): Promise<void> {
     if (!t.equal(answer.status, 201, `${fullUrl} ${reference}: ${answer.text}`)) continue
     t.strictSame((await read(fhir, `Bundle/${idIn(answer.headers.location!)}`)).entry, entries, 'it comes back as it was sent')
   }
+  const uuid = '0c3151bd-1cbf-4d64-b04d-cd9187a4c6e0'
+  const twice = { resourceType: 'Bundle', type: 'document', entry: [{ fullUrl: `urn:uuid:${uuid}`, resource: patient({ id: uuid }) }] }
+  isRefused(t, await fhir.send('POST', '/Bundle', twice), { status: 422, diagnostics: /leave out the id/, expression: ['Bundle.entry[0].resource.id'] }, 'an id that HAPI would drop')
+  for (const type of ['transaction', 'batch', 'searchset']) {
+    isRefused(t, await fhir.send('POST', '/Bundle', bundle(type, entry('POST', 'Patient', patient()))), { status: 422, diagnostics: /POST \/v1\/fhir/, expression: ['Bundle.type'] }, type)
+  }
   const elsewhere = { resourceType: 'Bundle', type: 'collection', entry: [{ fullUrl: `${ehr}/Observation/1`, resource: observation('Patient/1103') }] }
   isRefused(t, await fhir.send('POST', '/Bundle', elsewhere), 422, 'a record that is neither in the Bundle nor here')
   const altered = { resourceType: 'Bundle', type: 'collection', entry: [{ fullUrl: 'resource:0', resource: patient() }, { resource: observation('resource:0') }] }

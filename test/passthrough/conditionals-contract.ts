@@ -123,7 +123,7 @@ async function badCriteria (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   await fhir.send('POST', '/Patient', patient(mrn('1')))
   const prefer = { prefer: 'handling=lenient' }
-  const refused = ['', '_count=1', '_sort=name', 'nothing=1', `${criteria('1')}&nothing=1`, `${criteria('1')}&_include=Patient:organization`, 'organization.name=x', '_has:Observation:patient:code=x', 'identifier=', '_tag=urn:clinigate:tenant%7Cx', `${criteria('1')}&_elements=id`]
+  const refused = ['', '_count=1', '_sort=name', 'nothing=1', `${criteria('1')}&nothing=1`, `${criteria('1')}&_include=Patient:organization`, 'organization.name=x', '_has:Observation:patient:code=x', 'identifier=', 'identifier=%7C', 'identifier=%20%7C', 'identifier=x,%7C', '_id=%7C', '_source=%23', '_tag=urn:clinigate:tenant%7Cx', `${criteria('1')}&_elements=id`]
   for (const query of refused) {
     isRefused(t, await fhir.send('POST', '/Patient', patient(), { ...prefer, 'if-none-exist': query }), 400, `create ${query}`)
     isRefused(t, await fhir.send('PUT', `/Patient?${query}`, patient(), prefer), 400, `update ${query}`)

@@ -63,7 +63,8 @@ async function strict (t: Test, { fhir: join }: World): Promise<void> {
     t.match(lenient, { status: 200, resource: { total: 1 } }, query)
     t.equal(linkTo(lenient, 'self'), `${fhirBase}/Patient${query.includes('&') ? '?family=Byron' : ''}`, 'the link says what was searched')
   }
-  const neverLeftOut = [`_tag=urn:clinigate:tenant%7C${tenantId}`, '_tag=x', '_tag:not=http://a%7Cb', 'birthdate:not=1990', 'family:text=x', 'gender:contains=x', 'active:missing=1', 'family=', 'family=%00', '_include=*', '_include=Patient:*', '_revinclude=*', '_has:Observation=1', '_count=-1', '_total=some', '_elements=*', '_summary=all', 'birthdate=yesterday', 'organization=https://elsewhere.example/Organization/1']
+  const neverLeftOut = [`_tag=urn:clinigate:tenant%7C${tenantId}`, '_tag=x', '_tag:not=http://a%7Cb', 'birthdate:not=1990', 'family:text=x', 'gender:contains=x', 'active:missing=1', 'identifier=%7C', 'identifier=x,', '_security=%7C', '_source=%23', '%EF%BB%BFfamily=Nobody', 'family=', 'family=%00', '_include=*', '_include=Patient:*', '_revinclude=*', '_has:Observation=1', '_count=-1', '_total=some', '_elements=*', '_summary=all', 'birthdate=yesterday', 'organization=https://elsewhere.example/Organization/1']
+  isRefused(t, await send('POST', '/Patient/_search', Buffer.from('\ufefffamily=Nobody'), { ...formType, prefer: 'handling=lenient' }), 400, 'a byte order mark before a form')
   for (const query of neverLeftOut) isRefused(t, await send('GET', `/Patient?${query}`, undefined, { prefer: 'handling=lenient' }), 400, query)
 }
 

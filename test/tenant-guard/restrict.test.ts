@@ -111,3 +111,39 @@ t.test('years and months after ge and le are told by their days, and nothing els
   const same = [['date', '2024'], ['date', 'gt2024'], ['date', 'le2024-13'], ['date', 'ge2024-01-01T10:00:00Z'], ['code', 'ge2024'], ['value-quantity', 'ge2024'], ['code-value-quantity', 'a$ge2024'], ['date:missing', 'true']] as const
   for (const [name, value] of same) t.equal(told(name, value), value)
 })
+
+/** A value of each kind that says nothing, and one that does. */
+const kinds: ReadonlyArray<readonly [type: string, name: string, empty: readonly string[], full: readonly string[]]> = [
+  ['Flag', 'identifier', ['|', ' | ', '||', 'a,|', '|,a', 'a,', ',a', 'a,,b', '\t|'], ['|a', 'http://x|', 'http://x|a', 'a', '\\|']],
+  ['Patient', '_id', ['|', '1,'], ['1', '1,2']],
+  ['Patient', 'identifier:of-type', ['|', '||'], ['http://x|MR|1']],
+  ['Patient', 'identifier:not', ['|'], ['|a']],
+  ['Patient', '_security', ['|'], ['http://x|R']],
+  ['Patient', '_source', ['#'], ['http://x#1']],
+  ['Patient', 'birthdate', ['ge', 'ge|', 'eq,2020'], ['ge2020', '2020']],
+  ['Observation', 'value-quantity', ['|', 'ge||kg', '|http://unitsofmeasure.org|kg'], ['5', 'gt5||kg']],
+  ['Observation', 'code-value-quantity', ['$', '|$5', 'http://loinc.org|1-8$', '$5'], ['http://loinc.org|1-8$5']],
+  ['Observation', 'subject', ['/', '#', '|'], ['Patient/1']],
+  ['Patient', 'name', [' ', 'a, '], ['|', 'a']]
+]
+
+t.test('a criterion that says nothing is refused before the datastore is asked, since HAPI ignores it and finds every record', async t => {
+  for (const [type, name, empty, full] of kinds) {
+    const search = (value: string) => () => restrict({ type, parameters: [[name, value]], count: 1 }, tenant)
+    for (const value of empty) t.throws(search(value), { code: 'BAD_REQUEST' }, `${name}=${value}`)
+    for (const value of full) t.doesNotThrow(search(value), `${name}=${value}`)
+  }
+})
+
+t.test('no token, date, number, quantity, reference or composite made of separators alone is passed on', async () => {
+  const separators = fc.array(fc.constantFrom('|', ',', ' ', '\t', '/', '#'), { minLength: 1, maxLength: 6 }).map(parts => parts.join(''))
+  const names = fc.constantFrom(['Flag', 'identifier'], ['Patient', 'birthdate'], ['Observation', 'value-quantity'], ['Observation', 'subject'], ['Observation', 'code-value-quantity'])
+  fc.assert(fc.property(names, separators, ([type, name], value) => {
+    try {
+      restrict({ type: type!, parameters: [[name!, value]], count: 1 }, tenant)
+    } catch (error) {
+      return (error as Failure).code === 'BAD_REQUEST'
+    }
+    return false
+  }), { numRuns: 300 })
+})

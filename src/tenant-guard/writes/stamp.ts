@@ -3,6 +3,7 @@ import { ExactNumber, mapJson } from '../../json.js'
 import type { FhirElement, FhirResource, Meta } from '../../mappings/fhir.js'
 import { checkStructure, newFaults, padLists } from '../../mappings/r4/structure.js'
 import { namesTenantSystem, type Tenant } from '../tenant.js'
+import { requireStorableBundle } from './stored-bundle.js'
 
 /**
  * The resource as it is stored for a tenant: exactly one tag of the tenant system on it and none in what it holds, and
@@ -12,6 +13,7 @@ import { namesTenantSystem, type Tenant } from '../tenant.js'
  * @param before the stored record that the resource is a change of, where it is known
  */
 export function stamp (resource: FhirResource, tenant: Tenant, before?: FhirResource): FhirResource {
+  requireStorableBundle(resource)
   const { resourceType, id, meta = {}, ...elements } = resource
   // Tags go first: what is removed needs no form.
   const stamped = { resourceType, ...id !== undefined && { id }, meta: stampedMeta(meta, tenant), ...withoutTag(elements, tenant) }
