@@ -1,8 +1,8 @@
 /**
  * `npm test [-- files]`: every test, with a real FHIR server for those named `*.hapi.test.ts`.
  * `--fast` leaves out those, `*.postgres.test.ts`, `*.redis.test.ts`, `*.browser.test.ts` and `*.fuzz.test.ts`.
- * `--also 22` runs what `--fast` leaves once more on Node 22, which npm fetches; it may be repeated. The last line counts all runs: `N passed, N failed`,
- * after what failed assertions say and the names of the tests that failed. What the FHIR server itself says goes to test/hapi/target/hapi.log.
+ * `--also 22` runs fast tests once more on Node 22, which npm fetches: all of them after `--fast`, otherwise those of the folders that
+ * depend most on Node and its SQLite driver. It may be repeated. The last line counts all runs: `N passed, N failed`, after what failed assertions say and the names of the tests that failed. What the FHIR server itself says goes to test/hapi/target/hapi.log.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -20,6 +20,7 @@ const { values: { fast, also }, positionals } = parseArgs({
   options: { fast: { type: 'boolean', default: false }, also: { type: 'string', multiple: true, default: [] } }, allowPositionals: true
 })
 const needsMore = /\.(hapi|postgres|redis|browser|fuzz)\.test\.ts$/
+const dependsOnNode = /^test\/(backends|client|control|envelope|idempotency|keys|limits|sandbox|service)\//
 
 const stopping = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort(name))
@@ -31,7 +32,8 @@ try {
   process.exitCode = await runAll()
   for (const version of also) {
     if (stopping.signal.aborted) break
-    const code = await runTap({ node: await installNode(version), files: files.filter(file => !needsMore.test(file)) })
+    const again = files.filter(file => !needsMore.test(file) && (fast || positionals.length > 0 || dependsOnNode.test(file)))
+    const code = await runTap({ node: await installNode(version), files: again })
     process.exitCode ||= code
   }
 } catch (error) {
