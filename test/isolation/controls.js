@@ -26,7 +26,6 @@ export const controls = [
   control('check of matches', ['searches'], patch(guard('reads/fhir-search'), 'return ownRecordIn(door, entry.resource, { type }) !== undefined', 'return true'), { ci: true }),
   control('check of what comes along', ['joins'], patch(guard('reads/fhir-search'), "return entry.search?.mode === 'include' &&", "return entry.search?.mode === 'include' ||"), { ci: true }),
   control('total without matches that are not shown', ['searches'], patch(guard('reads/fhir-search'), 'const counted = isOwn ? given.total : undefined', 'const counted = given.total')),
-  control('search among own matches', ['form searches'], patch(guard('reads/own-matches'), '|| isWhole(result)) return result', '|| true) return result')),
   control('check of versions in a history', ['reads'], patch(guard('reads/history'), 'ownRecordIn(door, resource, asked) !== undefined', 'true'), { ci: true }),
   control('check of the record of a history', ['reads'], patch(guard('reads/history'), 'await metaOf(door, type, id)', '')),
   control('check of the patient of $everything', ['operations'], patch(guard('operations/everything'), 'await metaOf(door, type, id)', '')),
