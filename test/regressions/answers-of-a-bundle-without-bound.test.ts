@@ -11,7 +11,7 @@ const reads = (length: number) => Array.from({ length }, () => entry('GET', 'Pat
 /** A datastore with one patient of 4 MiB, which says how often it was read. */
 function large () {
   const tenantId = newTenant()
-  const patient = { resourceType: 'Patient', id: '1', meta: { versionId: '1', lastUpdated: '2026-03-14T09:30:00Z', tag: [{ system, code: tenantId }] }, name: [{ family: 'x'.repeat(4 * megabytes) }] }
+  const patient = { resourceType: 'Patient', id: '1', meta: { versionId: '1', lastUpdated: '2026-03-14T09:30:00Z', tag: [{ system, code: tenantId }] }, name: [{ given: Array.from({ length: 4 }, () => 'x'.repeat(megabytes)) }] }
   const { backend: real, guard } = gatewayTo('http://datastore.test/fhir')
   let count = 0
   const send = async () => {
