@@ -35,7 +35,7 @@ t.test('the entries of a batch show together as much as one answer may have, and
 t.test('a write that finds no room is done, and answered without its record', async t => {
   const { store, patient } = large()
   const { meta: _, ...content } = patient
-  const { body = '' } = await store.perform(interactionOf({ ...plain, body: bundle('batch', ...reads(40), entry('PUT', 'Patient/1', { ...content, name: [] })) }))
+  const { body = '' } = await store.perform(interactionOf({ ...plain, body: bundle('batch', ...reads(40), entry('PUT', 'Patient/1', { ...content, name: [{ family: 'Byron' }] })) }))
   const last = (JSON.parse(body) as { entry: unknown[] }).entry.at(-1)
   t.match(last, { response: { status: '200 OK', etag: 'W/"1"' } })
   t.notOk(Object.hasOwn(last as object, 'resource'))
