@@ -1,4 +1,5 @@
 import { same } from './element.js'
+import { areDifferent } from './identity.js'
 import { findAlike, findEqual, findInPlace } from './match.js'
 import type { FilterKind, Schema } from './schema.js'
 import { textOf } from './text-of.js'
@@ -57,7 +58,7 @@ export function putList<T> (codec: Codec<T>, values: readonly T[], before: reado
   const wanted = wantedOf(codec, values, shown)
   const equal = findEqual(wanted, shown)
   const identified = codec.identityOf ? findAlike({ values: wanted, shown }, equal, codec.identityOf) : equal
-  const alike = codec.revises ? findInPlace(identified, shown) : identified
+  const alike = codec.revises ? findInPlace(identified, shown, (value, place) => areDifferent(codec.identityOf?.(wanted[value]) ?? [], codec.identityOf?.(shown[place]) ?? [])) : identified
   const written = values.map((value, i) => {
     const [kept, origin] = [equal[i], alike[i]]
     return { item: kept === undefined ? codec.write(value, origin === undefined ? undefined : before[origin]) : before[kept], origin }

@@ -15,8 +15,16 @@ export function identityOf (elements: Elements, named?: readonly string[]): (val
   return value => {
     if (!isElement(value)) return []
     const parts = names.filter(name => value[name] !== undefined).map(name => `${name} ${textOf(value[name])}`)
-    return whole.length > 0 && parts.length > 0 ? [parts.join()] : parts
+    return whole.length > 0 && parts.length > 0 ? [`${named === undefined ? '' : namedMark}${parts.join()}`] : parts
   }
+}
+
+const namedMark = '= '
+
+/** Whether two items, by what identifies each, are certainly different things: both have what a declaration names as their identity, and not alike. */
+export function areDifferent (one: readonly string[], other: readonly string[]): boolean {
+  const [first = '', second = ''] = [one[0], other[0]]
+  return first.startsWith(namedMark) && second.startsWith(namedMark) && first !== second
 }
 
 /** Whether values come from a small set, so that different things have them in common. */

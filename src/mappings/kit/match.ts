@@ -22,12 +22,12 @@ export function findAlike ({ values, shown }: { readonly values: readonly unknow
   return claim(equal, { values, free: freeOf(shown, equal) }, identityOf)
 }
 
-/** Gives each value that is left the item in its own place, where the list has the same length and order as before. */
-export function findInPlace (sources: Sources, shown: readonly unknown[]): Sources {
+/** Gives each value that is left the item in its own place, where the list has the same length and order as before and the value is not another thing. */
+export function findInPlace (sources: Sources, shown: readonly unknown[], isOther: (value: number, place: number) => boolean): Sources {
   if (!sources.includes(undefined)) return sources
   const order = shown.flatMap((item, place) => item === undefined ? [] : [place])
   const isInOrder = order.length === sources.length && sources.every((source, i) => source === undefined || source === order[i])
-  return isInOrder ? order : sources
+  return isInOrder ? sources.map((source, i) => source ?? (isOther(i, order[i]!) ? undefined : order[i])) : sources
 }
 
 /** The values, and the items shown before with their places that no value has claimed. */
