@@ -18,7 +18,9 @@ export function withShortcuts (holder: FhirElement, fields: Elements, { whole, c
   if (open.length === 0) return holder
   const { path } = fields[whole]!
   if (!Array.isArray(at(holder, path))) {
-    return open.reduce((rest, [name, element]) => element.read(rest) === undefined ? element.write(rest, changes[name]) : rest, holder)
+    // What a stored value leaves in the whole field is not what the client sent in it.
+    const alone = fields[whole]!.write({}, changes[whole])
+    return open.reduce((rest, [name, element]) => element.read(alone) === undefined ? element.write(rest, changes[name]) : rest, holder)
   }
   const added = itemsAt(sent.reduce((rest, [name, element]) => element.write(rest, changes[name]), {} as FhirElement), path)
   return added.toReversed().reduce<FhirElement>((rest, item) => withItemFirst(rest, path, { item, shortcuts: sent.map(([, element]) => element) }), holder)
