@@ -3,6 +3,7 @@ import t from 'tap'
 import { concept } from '../../src/mappings/datatypes/concept.js'
 import { decimal, text } from '../../src/mappings/datatypes/primitives.js'
 import { reference } from '../../src/mappings/datatypes/reference.js'
+import { lostPaths } from '../../src/mappings/kit/losses.js'
 import { backbone } from '../../src/mappings/kit/structure.js'
 import { patients } from '../../src/mappings/resources/patients.js'
 
@@ -19,9 +20,12 @@ t.test('removing the first item leaves the order of those that cannot be shown',
   t.strictSame(type.write({ type: [{ text: 'a' }, { extension: hidden }, { text: 'b' }] }, undefined), { type: [{ extension: hidden }, { text: 'b' }] })
 })
 
-t.test('the first item keeps its id and extensions when its value changes', async t => {
+// An extension of a primitive tells of its value (decision 001); the response to the change names what went.
+t.test('a changed first item loses its own extensions, and the others keep theirs', async t => {
   const given = text.first('given')
-  t.strictSame(given.write({ given: ['Ann', 'Bea'], _given: [{ extension: hidden }, null] }, 'Amy'), { given: ['Amy', 'Bea'], _given: [{ extension: hidden }, null] })
+  t.strictSame(given.write({ given: ['Ann', 'Bea'], _given: [{ extension: hidden }, { extension: hidden }] }, 'Amy'), { given: ['Amy', 'Bea'], _given: [null, { extension: hidden }] })
+  const before = { resourceType: 'Patient', name: [{ given: ['Ann'], _given: [{ extension: hidden }] }] }
+  t.strictSame(lostPaths(patients, before, patients.patch(before, { firstName: 'Amy' })), ['name.given.extension'])
 })
 
 t.test('extensions of primitives that have no values at all stay when a value comes', async t => {
