@@ -8,13 +8,16 @@ interface Window { readonly count: number, readonly endsAt: number }
 
 type Answer = Parameters<FastifyRateLimitStore['incr']>[1]
 
+/** In whole milliseconds: with fractions a window of a minute could seem to be longer by a rounding error, which is told as 61 seconds. */
+const wholeMs = (): number => Math.floor(performance.now())
+
 /** Counts in fixed time windows, within this process. It uses the monotonic clock, since a window would last too long if the wall clock were set back. */
 export class Windows implements FastifyRateLimitStore {
   readonly #windows = new LRUCache<string, Window>({ max: most })
 
   /** Adds one to a count. */
   incr (key: string, answer: Answer, windowMs: number): void {
-    const now = performance.now()
+    const now = wholeMs()
     const { count, endsAt } = this.#open(key, now) ?? { count: 0, endsAt: now + windowMs }
     this.#windows.set(key, { count: count + 1, endsAt })
     answer(null, { current: count + 1, ttl: endsAt - now })
@@ -22,7 +25,7 @@ export class Windows implements FastifyRateLimitStore {
 
   /** Reads a count. */
   read (key: string, answer: Answer): void {
-    const now = performance.now()
+    const now = wholeMs()
     const { count, endsAt } = this.#open(key, now) ?? { count: 0, endsAt: now }
     answer(null, { current: count, ttl: endsAt - now })
   }

@@ -28,12 +28,13 @@ t.test('and so it is in a search by a number, a quantity or a composite', async 
 
 // HAPI takes a text, or a list of one, for the number.
 t.test('a text in place of a number is no way around it', async t => {
-  const stored = (more: object) => () => stamp({ resourceType: 'Observation', status: 'final', ...more }, tenant)
+  const code = { text: 'x' }
+  const stored = (more: object) => () => stamp({ resourceType: 'Observation', status: 'final', code, ...more }, tenant)
   const refused = { code: 'VALIDATION_ERROR', issues: [{ diagnostics: /: expected (?:a number|a single value, not an array)$/ }] }
   for (const value of ['1E-20000000', ' 1e-1000000000 ', ['1e1000000000'], [['0e99999']], '0.'.padEnd(500, '0')]) {
     t.throws(stored({ valueQuantity: { value } }), refused)
     t.throws(stored({ extension: [{ url: 'http://example.org', valueDecimal: value }] }), refused)
-    t.throws(stored({ contained: [{ resourceType: 'Observation', component: [{ valueRange: { low: { value } } }] }] }), refused)
+    t.throws(stored({ hasMember: [{ reference: '#c' }], contained: [{ resourceType: 'Observation', id: 'c', status: 'final', code, component: [{ code, valueRange: { low: { value } } }] }] }), refused)
     t.throws(stored({ meta: { extension: [{ url: 'http://example.org', valueDecimal: value }] } }), refused)
   }
   t.ok(stored({ identifier: [{ system: 'urn:x', value: '12e4567' }], note: [{ text: '1e1000000000' }] })(), 'texts of R4 stay as they are')
