@@ -50,7 +50,7 @@ t.test('what leads to a record becomes relative and is checked, wherever it stan
   const document = (id: string) => ({ resourceType: 'DocumentReference', status: 'current', content: [{ attachment: { url: `${fhirBase}/Binary/${id}` } }] })
   const care = (id: string) => ({ resourceType: 'CarePlan', status: 'active', intent: 'plan', subject: { reference: `${fhirBase}/Patient/${ada}/_history/1` }, instantiatesCanonical: [`${fhirBase}/PlanDefinition/${id}|1`, `${fhirBase}/plans/7`] })
   const extended = (id: string) => patient({ _birthDate: { extension: [{ url: 'http://x', valueReference: { reference: `${fhirBase}/Patient/${id}` } }] } })
-  const contained = (id: string) => patient({ contained: [observation(`${fhirBase}/Patient/${id}`, { id: 'o' })] })
+  const contained = (id: string) => patient({ extension: [{ url: 'http://x', valueReference: { reference: '#o' } }], contained: [observation(`${fhirBase}/Patient/${id}`, { id: 'o' })] })
   t.match(await own.send('POST', '/DocumentReference', document(binary!)), { status: 201, resource: { content: [{ attachment: { url: `Binary/${binary}` } }] } })
   t.match(await own.send('POST', '/CarePlan', care(plan!)), { status: 201, resource: { subject: { reference: `Patient/${ada}/_history/1` }, instantiatesCanonical: [`PlanDefinition/${plan}|1`, `${fhirBase}/plans/7`] } })
   t.match(await own.send('POST', '/Patient', extended(ada!)), { status: 201, resource: { _birthDate: { extension: [{ valueReference: { reference: `Patient/${ada}` } }] } } })
