@@ -7,8 +7,8 @@ import { isElement } from '../../src/mappings/kit/path.js'
  */
 export function comparable (value: unknown): unknown {
   if (value instanceof ExactNumber || typeof value === 'number') return digitsOf(String(value))
-  // A list of nulls stands beside extensions of values that are not there, and says no more than no list.
-  if (Array.isArray(value)) return value.every(item => item === null) ? [] : value.map(comparable).filter(isFilled)
+  // Nulls at the end of a list, or in all of it, stand beside extensions of values that are not there: what the list of these says.
+  if (Array.isArray(value)) return value.slice(0, value.findLastIndex(item => item !== null) + 1).map(comparable).filter(isFilled)
   return isElement(value) ? Object.fromEntries(Object.entries(value).map(([name, item]) => [name, comparable(item)]).filter(([, item]) => isFilled(item))) : value
 }
 
