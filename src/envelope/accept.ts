@@ -30,6 +30,15 @@ export function toMediaType (header: string): string {
 const toForms = (type: string): readonly string[] =>
   [type, ...otherNames[type] ?? []].flatMap(name => fhirVersions.map(version => `${name}; charset=utf-8; fhirVersion=${version}`))
 
+/** Made once for each list of types: every response asks for those of its route. */
+const known = new WeakMap<readonly string[], ReadonlyMap<string, string>>()
+
+function formsOfTypes (types: readonly string[]): ReadonlyMap<string, string> {
+  const forms = known.get(types) ?? new Map(types.flatMap(type => toForms(type).map(form => [form, type] as const)))
+  known.set(types, forms)
+  return forms
+}
+
 /**
  * The media type of the route that the client prefers.
  * @throws {Failure} NOT_ACCEPTABLE
@@ -44,8 +53,8 @@ export function preferredType (request: FastifyRequest): string {
 /** The same, or undefined if the client accepts none of them. */
 export function acceptableType<T extends string = typeof mediaTypes[number]> (request: FastifyRequest, types: readonly T[] = mediaTypes as readonly string[] as readonly T[]): T | undefined {
   if (request.headers.accept === undefined) return types[0]
-  const forms = new Map(types.flatMap(type => toForms(type).map(form => [form, type] as const)))
-  return forms.get(String(request.accepts().type([...forms.keys()])))
+  const forms = formsOfTypes(types)
+  return forms.get(String(request.accepts().type([...forms.keys()]))) as T | undefined
 }
 
 declare module 'fastify' {

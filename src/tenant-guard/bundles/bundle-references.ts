@@ -1,5 +1,5 @@
 import type { BundleEntry } from '../fhir-interaction.js'
-import { baseOf, recordIn } from '../full-url.js'
+import { baseOf, recordIn, withoutVersion } from '../full-url.js'
 
 /** An entry of a Bundle, by what other entries can refer to it. */
 export interface ReferableEntry {
@@ -44,13 +44,18 @@ export class BundleReferences {
    * the stored records could file the record under another patient; undefined where it leads to none of them
    */
   find (reference: string, from: number): number | 'ambiguous' | undefined {
-    const text = reference.replace(/\/_history\/[^/]*$/, '')
+    const text = withoutVersion(reference)
     const base = baseOf(this.#entries[from]?.fullUrl)
     const exact = this.#byUrl.get(text) ?? (base === undefined ? undefined : this.#byUrl.get(`${base}/${text}`))
     if (exact !== undefined) return exact
     const alike = this.#byRecord.get(text) ?? []
     if (alike.length === 1 && base === undefined) return alike[0]
     return alike.length > 0 || this.#bySentId.has(text) ? 'ambiguous' : undefined
+  }
+
+  /** Whether any fullUrl is a placeholder. */
+  get hasPlaceholders (): boolean {
+    return [...this.#byUrl.keys()].some(url => this.findPlaceholder(url) !== undefined)
   }
 
   /** The position of the entry whose fullUrl is this placeholder: a URL of no server, such as `urn:uuid:…`. */

@@ -72,6 +72,8 @@ interface PlannedLink extends LinkOfEntry { readonly target: number | CriteriaTa
 /** The entries as what other entries refer to. */
 class Targets {
   readonly #bundle: BundleReferences
+  /** Most Bundles have none, and their resources need not be walked for them. */
+  readonly #hasPlaceholders: boolean
   readonly #entries: readonly BundleEntry[]
   readonly #writes: Array<Write | undefined>
   /** Links that cannot be resolved, whatever is stored. */
@@ -81,6 +83,7 @@ class Targets {
     this.#entries = entries
     this.#writes = [...writes]
     this.#bundle = new BundleReferences(entries.map((entry, at) => ({ fullUrl: entry.fullUrl, sentAs: sentAs(entry), storedAs: this.#storedAs(at) })), backendUrl)
+    this.#hasPlaceholders = this.#bundle.hasPlaceholders
   }
 
   find ({ reference, at }: LinkOfEntry, found: ReadonlyMap<string, CriteriaTarget>): number | CriteriaTarget | undefined {
@@ -92,7 +95,7 @@ class Targets {
 
   /** Chooses the ids of entries that placeholders outside of References lead to: in uris and in the narrative. */
   choosePlaceholderIds (resource: FhirResource | undefined, at: number): void {
-    if (resource === undefined || resource.resourceType === 'Bundle') return
+    if (resource === undefined || resource.resourceType === 'Bundle' || !this.#hasPlaceholders) return
     const refused = new Set<string>()
     const look = (url: string): string => {
       const target = this.#bundle.findPlaceholder(url)
@@ -127,6 +130,7 @@ class Targets {
         return target === undefined ? url : this.#toReference(target) ?? url
       }
       const own = texts[at]!
+      if (own.size === 0 && !this.#hasPlaceholders) continue
       mapLinks(write.resource, (text, kind) => own.get(text) ?? (kind === 'reference' ? text : kind === 'xhtml' ? mapNarrativeLinks(text, replace) : replace(text)))
     }
     return this.#writes

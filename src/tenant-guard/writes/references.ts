@@ -3,7 +3,7 @@ import { ExactNumber } from '../../json.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/kit/path.js'
 import { linkElements, uriReferenceParents } from './link-elements.js'
-import { baseOf } from '../full-url.js'
+import { baseOf, withoutVersion } from '../full-url.js'
 import { isId, isTenantType, resourceTypes } from '../resource-types.js'
 
 /** A place in a resource that leads to a record, or might. */
@@ -211,8 +211,6 @@ function isInner (reference: string, { own, around, base }: Inner): boolean {
   if (own.has(reference) || own.has(withoutVersion(reference))) return true
   return around !== undefined && (isInner(reference, around) || (base !== undefined && isInner(`${base}/${reference}`, around)))
 }
-
-const withoutVersion = (reference: string): string => reference.replace(/\/_history\/[^/]*$/, '')
 
 /** An entry of a stored Bundle: http://hl7.org/fhir/R4/bundle.html#references */
 function innerOfEntry ({ fullUrl }: FhirElement, { inner, steps }: Walk): Inner {
