@@ -1,13 +1,13 @@
 /** R4's logical id, as an expression; ids of versions are of the same form: http://hl7.org/fhir/R4/datatypes.html#id */
-export const idForm = '[A-Za-z0-9.-]{1,64}'
+export const idPattern = '[A-Za-z0-9.-]{1,64}'
 
 /** The name of a resource type, as an expression; it knows no list of them. */
-export const typeForm = '[A-Z][A-Za-z]{1,63}'
+export const typePattern = '[A-Z][A-Za-z]{1,63}'
 
-const wholeId = new RegExp(`^${idForm}$`)
+const wholeId = new RegExp(`^${idPattern}$`)
 
 /** Whether a text is of the form of an id. `.` and `..` are, and would be steps in a path; the tenant guard's `isId` refuses them. */
-export const hasIdForm = (text: string): boolean => wholeId.test(text)
+export const isValidId = (text: string): boolean => wholeId.test(text)
 
 /** The name of a resource type with its article, for messages: `a Patient`, `an Encounter`. */
 export const withArticle = (type: string): string => `${/^[AEIO]/.test(type) ? 'an' : 'a'} ${type}`

@@ -9,35 +9,35 @@ import { refuseMethodOverride } from './envelope/method-override.js'
 import { envelope } from './envelope/reply.js'
 import { accessLog } from './gateway/access-log.js'
 import { auditAccesses, type AuditAccessesOptions } from './gateway/audit-accesses.js'
-import { boundBodyTime, drainAfterAnswer } from './gateway/body-time.js'
-import { countUsage, type CountUsage } from './gateway/count-usage.js'
+import { limitBodyTime, drainRequestBody } from './gateway/body-time.js'
+import { usageMetering, type CountUsage } from './gateway/count-usage.js'
 import { health, type HealthOptions } from './gateway/health.js'
-import { requireOneHost } from './gateway/host.js'
-import { KnownPaths } from './gateway/known-paths.js'
-import { letGo } from './gateway/let-go.js'
+import { requireSingleHostHeader } from './gateway/host.js'
+import { RouteTable } from './gateway/known-paths.js'
+import { drainConnections } from './gateway/let-go.js'
 import { measureRequests, type MeasureRequestsOptions } from './gateway/measure-requests.js'
 import { metadata, type MetadataOptions } from './gateway/metadata.js'
 import { overload, type OverloadOptions } from './gateway/overload.js'
-import { boundPipelining } from './gateway/pipelining.js'
-import { serverOptions, type ServerParts } from './gateway/settings.js'
+import { limitPipelining } from './gateway/pipelining.js'
+import { serverOptions, type ServerDependencies } from './gateway/settings.js'
 import { refuseIdempotencyKey } from './idempotency/header.js'
 import { authenticate, type Authenticate } from './keys/authenticate.js'
-import { requireScopeOf } from './keys/scopes.js'
+import { requireScopeForType } from './keys/scopes.js'
 import { failedAttempts } from './limits/failed-attempts.js'
 import { inFlight } from './limits/in-flight.js'
 import { limitHeaders } from './limits/limit-headers.js'
-import type { MonthCounts } from './limits/ledger/month-counts.js'
+import type { MonthlyUsage } from './limits/ledger/month-counts.js'
 import { monthlyQuota } from './limits/monthly-quota.js'
-import { perMinute } from './limits/per-minute.js'
-import type { Places } from './limits/places.js'
-import type { SharedCounts } from './limits/shared-counts.js'
+import { rateLimit } from './limits/per-minute.js'
+import type { FairConcurrencyLimiter } from './limits/places.js'
+import type { SharedRateLimitStore } from './limits/shared-counts.js'
 import { documentation, type DocumentationOptions } from './openapi/routes.js'
 
 /** The plugin that traces each request; absent if tracing is off. */
 interface TraceOptions { readonly trace?: FastifyPluginCallback }
 
 /** What needs no API key: health, and the control plane's routes if this process has one. */
-interface ControlPlaneOptions extends ServerParts, HealthOptions, MeasureRequestsOptions, TraceOptions {
+interface ControlPlaneOptions extends ServerDependencies, HealthOptions, MeasureRequestsOptions, TraceOptions {
   /** Each below one of the paths of {@link apart}, with its own parsers, error handlers and authentication. */
   readonly control?: readonly FastifyPluginAsync[]
 }
@@ -49,11 +49,11 @@ export interface GatewayOptions extends ControlPlaneOptions, MetadataOptions, Do
   readonly failedAttemptsPerMinute: number
   readonly plans: Plans
   /** Limits how many requests are processed concurrently. */
-  readonly places: Places
+  readonly places: FairConcurrencyLimiter
   /** How much of its month each organization has used. */
-  readonly months: MonthCounts
+  readonly months: MonthlyUsage
   /** Counts that several gateways share; absent if each counts alone. */
-  readonly shared?: SharedCounts
+  readonly shared?: SharedRateLimitStore
   readonly countUsage: CountUsage
   /** The largest body of a request to one of the `routes`, in bytes. */
   readonly bodyBytes: number
@@ -75,50 +75,50 @@ const apart = ['/control', '/dashboard']
 
 /** THE PIPELINE: every step of a request, in order. */
 export async function buildGateway (options: GatewayOptions): Promise<FastifyInstance> {
-  const { app, paths } = await firstSteps(options)
-  await app.register(openToAll, options)
+  const { app, paths } = await commonHooks(options)
+  await app.register(publicRoutes, options)
   await app.register(documentation, options)
   for (const scope of options.control ?? []) await app.register(scope)
   await app.register(preflights, { ...options, prefix: `${closed}/fhir` })
-  await app.register(withKey, { ...options, paths, prefix: closed })
+  await app.register(authenticatedRoutes, { ...options, paths, prefix: closed })
   return app
 }
 
 /** The pipeline of a control plane without a gateway: the same first steps, and nothing that takes an API key. */
 export async function buildControlPlane (options: ControlPlaneOptions): Promise<FastifyInstance> {
-  const { app } = await firstSteps(options)
+  const { app } = await commonHooks(options)
   await app.register(healthAlone, options)
   for (const scope of options.control ?? []) await app.register(scope)
   return app
 }
 
 /** The first steps of every request, whatever the process serves. */
-async function firstSteps (options: ServerParts & MeasureRequestsOptions & TraceOptions & Pick<HealthOptions, 'readiness'>): Promise<{ readonly app: FastifyInstance, readonly paths: KnownPaths }> {
+async function commonHooks (options: ServerDependencies & MeasureRequestsOptions & TraceOptions & Pick<HealthOptions, 'readiness'>): Promise<{ readonly app: FastifyInstance, readonly paths: RouteTable }> {
   const app = fastify(serverOptions(options))
   app.server.maxConnections = options.connections ?? Infinity
   // Node itself would answer an Expect header that it does not know, without authentication, log or envelope. Such a header may be ignored instead.
   app.server.on('checkExpectation', (request, reply) => app.server.emit('request', request, reply))
-  const paths = new KnownPaths(app, { closed, apart })
+  const paths = new RouteTable(app, { closed, apart })
   app.removeAllContentTypeParsers()
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
-  await app.register(letGo, options)
+  await app.register(drainConnections, options)
   if (options.trace !== undefined) await app.register(options.trace)
   await app.register(measureRequests, options)
   await app.register(accessLog)
-  await app.register(boundPipelining)
+  await app.register(limitPipelining)
   await app.register(identity, { now: options.now })
   await app.register(accepts)
-  app.addHook('onRequest', async request => boundBodyTime(request))
-  app.addHook('onRequest', async (request, reply) => drainAfterAnswer(request, reply))
-  app.addHook('onRequest', async request => requireOneHost(request))
+  app.addHook('onRequest', async request => limitBodyTime(request))
+  app.addHook('onRequest', async (request, reply) => drainRequestBody(request, reply))
+  app.addHook('onRequest', async request => requireSingleHostHeader(request))
   app.addHook('onRequest', async request => refuseMethodOverride(request))
   app.addHook('onRequest', async request => { if (request.is404 && paths.isOpen(request)) paths.refuse(request) })
   return { app, paths }
 }
 
 /** What needs no key. */
-async function openToAll (scope: FastifyInstance, options: GatewayOptions): Promise<void> {
+async function publicRoutes (scope: FastifyInstance, options: GatewayOptions): Promise<void> {
   await scope.register(envelope)
   await scope.register(health, options)
   await scope.register(metadata, options)
@@ -130,37 +130,37 @@ async function healthAlone (scope: FastifyInstance, options: HealthOptions): Pro
   await scope.register(health, options)
 }
 
-/** OPTIONS of raw FHIR, in a scope of its own, which does not get the hooks of {@link withKey}. */
+/** OPTIONS of raw FHIR, in a scope of its own, which does not get the hooks of {@link authenticatedRoutes}. */
 async function preflights (scope: FastifyInstance, { fhirOptions }: GatewayOptions & { readonly prefix: string }): Promise<void> {
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
   await scope.register(fhirOptions)
 }
 
-interface WithKeyOptions extends GatewayOptions { readonly paths: KnownPaths }
+interface WithKeyOptions extends GatewayOptions { readonly paths: RouteTable }
 
 /** `/v1`: a request reaches a route only if no step before it refused it. */
-async function withKey (scope: FastifyInstance, { prefix: _, paths, ...rest }: WithKeyOptions & { readonly prefix: string }): Promise<void> {
+async function authenticatedRoutes (scope: FastifyInstance, { prefix: _, paths, ...rest }: WithKeyOptions & { readonly prefix: string }): Promise<void> {
   const options = { ...rest, paths }
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
   await scope.register(overload, options)
   // A browser's preflight carries no key. It learns the methods of a path, and gets no CORS headers.
   scope.addHook('onRequest', async request => { if (request.method === 'OPTIONS' && request.is404) paths.refuse(request) })
   await scope.register(authenticate, { ...options, onRefused: await failedAttempts(scope, options) })
-  await scope.register(countUsage, options)
+  await scope.register(usageMetering, options)
   await scope.register(auditAccesses, options)
   await scope.register(inFlight, options)
-  await scope.register(perMinute, options)
+  await scope.register(rateLimit, options)
   await scope.register(monthlyQuota, options)
   await scope.register(limitHeaders)
-  await scope.register(simple, options)
+  await scope.register(envelopeRoutes, options)
   await scope.register(options.fhir, { prefix: '/fhir' })
 }
 
 /** The simple resources, and everything else that answers in the envelope. */
-async function simple (scope: FastifyInstance, { bodyBytes, routes, paths }: WithKeyOptions): Promise<void> {
+async function envelopeRoutes (scope: FastifyInstance, { bodyBytes, routes, paths }: WithKeyOptions): Promise<void> {
   scope.setErrorHandler(errorHandler)
   scope.setNotFoundHandler(notFoundHandler)
-  scope.addHook('onRequest', async request => requireScopeOf(request))
+  scope.addHook('onRequest', async request => requireScopeForType(request))
   scope.addHook('onRequest', async request => paths.requireRoute(request))
   scope.addHook('onRequest', async request => { preferredType(request) })
   scope.addHook('onRequest', async request => refuseIdempotencyKey(request))

@@ -7,7 +7,7 @@ export function isDay (text: string): boolean {
 }
 
 /** Whether a text is a time in ISO 8601 with a time zone, such as `2030-01-31T00:00:00Z`, on a day of the calendar. */
-export function isMoment (text: string): boolean {
+export function isDateTime (text: string): boolean {
   const { day, time } = form.exec(text)?.groups ?? {}
   return day !== undefined && time !== undefined && exists(day) && !Number.isNaN(Date.parse(text))
 }

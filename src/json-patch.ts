@@ -28,7 +28,7 @@ interface Place { readonly holder: Holder, readonly token: string }
  * A JSON value as a JSON Patch leaves it, RFC 6902; the value itself stays as it is.
  * @throws {Failure} BAD_REQUEST for what is no patch, VALIDATION_ERROR for one that cannot be applied to this value
  */
-export function patched (body: readonly unknown[], value: unknown): unknown {
+export function applyPatch (body: readonly unknown[], value: unknown): unknown {
   if (body.length > mostOperations || !body.every(isOperation)) {
     throw new Failure('BAD_REQUEST', { message: `Each JSON Patch operation needs op (${Object.keys(apply).join(', ')}) and path, and value or from where RFC 6902 requires them. At most ${mostOperations} operations are allowed, and at most ${longestPointer} characters in a path or from.` })
   }

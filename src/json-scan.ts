@@ -16,7 +16,7 @@ export class JsonBudget {
 }
 
 /** Thrown for a body that is refused; `reason` is fit to be shown and never repeats what was sent. */
-export class JsonRefused extends Error {
+export class JsonSyntaxError extends Error {
   constructor (readonly reason: string) {
     super(reason)
     this.name = 'JsonRefused'
@@ -24,7 +24,7 @@ export class JsonRefused extends Error {
 }
 
 /** Thrown for what would take too much memory and time to be read. */
-export class JsonTooLarge extends JsonRefused {
+export class JsonTooLarge extends JsonSyntaxError {
   constructor () {
     super(`at most ${mostValues} values, of which ${mostExactNumbers} may be numbers such as 1.10, 1e2 or with more than 15 digits, in objects with at most ${mostShapes} different names or orders of names`)
   }

@@ -3,9 +3,9 @@
  * The engine's own parser reads all of it; a number that it would change goes through it as a marked text.
  */
 import { randomUUID } from 'node:crypto'
-import { endOfText, JsonBudget, JsonRefused, scan, type ExactText } from './json-scan.js'
+import { endOfText, JsonBudget, JsonSyntaxError, scan, type ExactText } from './json-scan.js'
 
-export { JsonBudget, JsonRefused, JsonTooLarge } from './json-scan.js'
+export { JsonBudget, JsonSyntaxError as JsonRefused, JsonTooLarge } from './json-scan.js'
 
 /** Nesting that a client's body may have; FHIR R4 resources rarely pass 15. */
 export const maxDepth = 64
@@ -28,16 +28,16 @@ const exactNumberMet = new Error('exact number')
  * Reads what a client sent: RFC 8259 strictly, no name twice in one object, no `__proto__`, no NUL or lone surrogate in
  * text, at most {@link maxDepth} deep.
  * @param budget what it may hold; what it holds is taken off
- * @throws {JsonRefused}
+ * @throws {JsonSyntaxError}
  */
 export function parseStrict (body: Uint8Array, budget = new JsonBudget()): unknown {
   const text = decode(body)
-  if (text.startsWith('\uFEFF')) throw new JsonRefused('the body begins with a byte order mark (EF BB BF); send it without')
+  if (text.startsWith('\uFEFF')) throw new JsonSyntaxError('the body begins with a byte order mark (EF BB BF); send it without')
   const { depth, members, numbers } = scan(text, budget)
-  if (depth > maxDepth) throw new JsonRefused(`nested deeper than ${maxDepth} levels`)
+  if (depth > maxDepth) throw new JsonSyntaxError(`nested deeper than ${maxDepth} levels`)
   const value = parseOrRefuse(text, numbers)
-  if (numbers.some(number => isOutOfRange(number.text))) throw new JsonRefused('a number is too large, too small or too long')
-  if (countMembers(value) < members) throw new JsonRefused('an object has the same name twice')
+  if (numbers.some(number => isOutOfRange(number.text))) throw new JsonSyntaxError('a number is too large, too small or too long')
+  if (countMembers(value) < members) throw new JsonSyntaxError('an object has the same name twice')
   return value
 }
 
@@ -108,7 +108,7 @@ function decode (body: Uint8Array): string {
   try {
     return utf8.decode(body)
   } catch {
-    throw new JsonRefused('the body is not valid UTF-8')
+    throw new JsonSyntaxError('the body is not valid UTF-8')
   }
 }
 
@@ -116,7 +116,7 @@ function parseOrRefuse (text: string, numbers: readonly ExactText[]): unknown {
   try {
     return parseMarked(text, numbers)
   } catch {
-    throw new JsonRefused('the body is not JSON')
+    throw new JsonSyntaxError('the body is not JSON')
   }
 }
 
@@ -179,7 +179,7 @@ function unmarked (value: unknown): unknown {
   return value
 }
 
-/** How many members all objects of a value have together. @throws {JsonRefused} for names and texts that no one should send */
+/** How many members all objects of a value have together. @throws {JsonSyntaxError} for names and texts that no one should send */
 function countMembers (value: unknown): number {
   if (typeof value === 'string') refusePoison(value)
   if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return 0
@@ -189,7 +189,7 @@ function countMembers (value: unknown): number {
     return count
   }
   for (const name in value) {
-    if (name === '__proto__') throw new JsonRefused('the name __proto__ is not allowed')
+    if (name === '__proto__') throw new JsonSyntaxError('the name __proto__ is not allowed')
     refusePoison(name)
     count += 1 + countMembers((value as Record<string, unknown>)[name])
   }
@@ -197,8 +197,8 @@ function countMembers (value: unknown): number {
 }
 
 function refusePoison (text: string): void {
-  if (text.includes('\0')) throw new JsonRefused('text must not contain the character U+0000')
-  if (!text.isWellFormed()) throw new JsonRefused('text contains half of a surrogate pair')
+  if (text.includes('\0')) throw new JsonSyntaxError('text must not contain the character U+0000')
+  if (!text.isWellFormed()) throw new JsonSyntaxError('text contains half of a surrogate pair')
 }
 
 /** One level printed here, what is below it by the engine wherever it holds no such number. */

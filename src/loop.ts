@@ -2,7 +2,7 @@
  * Takes turn after turn until it is stopped. A turn says how long to wait afterwards, in milliseconds, and does not throw; the
  * wait can be cut short.
  */
-export class Loop {
+export class BackgroundTask {
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
   #isWoken = false

@@ -5,13 +5,13 @@ import { dirname } from 'node:path'
  * Makes a directory and those above it where they are missing, for this user alone. Node's own way never comes back where a file
  * system has the directory above but takes none below, as /proc does.
  */
-export function madeDirectory (path: string): void {
+export function ensureDirectory (path: string): void {
   try {
     makeOne(path)
   } catch (error) {
     const above = dirname(path)
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || above === path) throw error
-    madeDirectory(above)
+    ensureDirectory(above)
     makeOne(path)
   }
 }

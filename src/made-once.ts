@@ -6,7 +6,7 @@ import { existsSync, linkSync, rmSync, writeFileSync } from 'node:fs'
  * disk is full. Of those who make it at the same time, one does.
  * @returns its path
  */
-export function madeOnce (file: string, text: () => string): string {
+export function ensureFile (file: string, text: () => string): string {
   if (existsSync(file)) return file
   const mine = `${file}.${randomUUID()}`
   try {

@@ -11,7 +11,7 @@ export function unescaped (text: string): string {
 }
 
 /** How many parts {@link splitUnescaped} would make. */
-export function countUnescaped (text: string, separator: ',' | '|'): number {
+export function countAlternatives (text: string, separator: ',' | '|'): number {
   let parts = 1
   for (let at = 0; at < text.length; at++) {
     if (text[at] === '\\') at++

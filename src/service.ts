@@ -3,11 +3,11 @@ import type { Config } from './config.js'
 import type { ControlStore } from './control/store.js'
 import { buildControlPlane, buildGateway } from './gateway.js'
 import { Readiness } from './gateway/readiness.js'
-import { madeDirectory } from './made-directory.js'
-import { Closers } from './service/closers.js'
+import { ensureDirectory } from './made-directory.js'
+import { Disposables } from './service/closers.js'
 import type { ControlSide } from './service/control-side.js'
-import type { GatewaySide } from './service/gateway-side.js'
-import { openMetrics, readingOf } from './service/metrics.js'
+import type { GatewayServices } from './service/gateway-side.js'
+import { openMetrics, gaugeSource } from './service/metrics.js'
 import type { ServiceParts } from './service/parts.js'
 import { openTraces } from './service/traces.js'
 
@@ -28,8 +28,8 @@ export interface Service {
 
 /** Opens what the role of the process needs, and nothing else. Neither a datastore nor a control plane elsewhere need answer. */
 export async function openService (config: Config, parts: ServiceParts): Promise<Service> {
-  const closers = new Closers()
-  madeDirectory(config.dataDirectory)
+  const closers = new Disposables()
+  ensureDirectory(config.dataDirectory)
   try {
     const metrics = await openMetrics(config, parts, closers)
     const traces = await openTraces(parts, closers)
@@ -42,28 +42,28 @@ export async function openService (config: Config, parts: ServiceParts): Promise
 
 type Opened = Omit<Service, 'close'>
 
-const roles: Readonly<Record<Config['role'], (config: Config, parts: ServiceParts, closers: Closers) => Promise<Opened>>> = {
+const roles: Readonly<Record<Config['role'], (config: Config, parts: ServiceParts, closers: Disposables) => Promise<Opened>>> = {
   all: async (config, parts, closers) => {
     const control = await openControl(config, parts, closers)
     const { options, keys, sandboxes } = await openGateway(config, { ...parts, link: control.link }, closers)
     const app = closers.add(await buildGateway({ ...options, control: control.scopes, pages: control.pages }))
-    return { app, control: control.store, sandboxes, leave: () => options.readiness.leave(), catchUp: () => keys.catchUp(control.store) }
+    return { app, control: control.store, sandboxes, leave: () => options.readiness.beginShutdown(), catchUp: () => keys.catchUp(control.store) }
   },
 
   gateway: async (config, parts, closers) => {
     const { openRemoteControl } = await import('./service/remote-control.js')
     const link = closers.add(openRemoteControl(config, parts))
     const { options, sandboxes } = await openGateway(config, { ...parts, link }, closers)
-    return { app: closers.add(await buildGateway(options)), sandboxes, leave: () => options.readiness.leave(), catchUp: async () => {} }
+    return { app: closers.add(await buildGateway(options)), sandboxes, leave: () => options.readiness.beginShutdown(), catchUp: async () => {} }
   },
 
   control: async (config, parts, closers) => {
     const { store, checks, scopes, pages } = await openControl(config, parts, closers)
     const { log: logger, now, version, metrics } = parts
     const readiness = new Readiness()
-    metrics?.watch({ checks: readingOf(checks, now) })
+    metrics?.watch({ checks: gaugeSource(checks, now) })
     const app = closers.add(await buildControlPlane({ logger, trustedProxies: config.trustedProxies, connections: config.limits.connections, now, version, checks, readiness, onAnswered: metrics?.answered, control: scopes, pages }))
-    return { app, control: store, sandboxes: [], leave: () => readiness.leave(), catchUp: async () => {} }
+    return { app, control: store, sandboxes: [], leave: () => readiness.beginShutdown(), catchUp: async () => {} }
   }
 }
 
@@ -71,5 +71,5 @@ const roles: Readonly<Record<Config['role'], (config: Config, parts: ServicePart
 const openControl = async (...args: Parameters<typeof import('./service/control-side.js').openControlSide>): Promise<ControlSide> =>
   await (await import('./service/control-side.js')).openControlSide(...args)
 
-const openGateway = async (...args: Parameters<typeof import('./service/gateway-side.js').openGatewaySide>): Promise<GatewaySide> =>
+const openGateway = async (...args: Parameters<typeof import('./service/gateway-side.js').openGatewaySide>): Promise<GatewayServices> =>
   await (await import('./service/gateway-side.js')).openGatewaySide(...args)

@@ -10,7 +10,7 @@ import { defaultFile, editorSchema, environmentExample, errorTable, referencePag
 import { policyTable } from '../src/tenant-guard/policy-table.js'
 import { ConfigError, loadConfig } from '../src/config/load.js'
 import { readText } from '../src/config/secret.js'
-import { warnOfSettings } from '../src/service/warnings.js'
+import { warnAboutConfig } from '../src/service/warnings.js'
 
 const root = (path: string) => new URL(`../${path}`, import.meta.url).pathname
 
@@ -222,7 +222,7 @@ t.test('a start warns of test keys on the server of live records, and of datasto
   const one = 'http://fhir.example.org/fhir'
   const warningsOf = (settings: object) => {
     const said: Array<Record<string, unknown>> = []
-    warnOfSettings(loadConfig({ CLINIGATE_CONFIG: file(t, settings) }), { warn: (fields: object, message: string) => { said.push({ ...fields, message }) } })
+    warnAboutConfig(loadConfig({ CLINIGATE_CONFIG: file(t, settings) }), { warn: (fields: object, message: string) => { said.push({ ...fields, message }) } })
     t.notMatch(JSON.stringify(said), 'example.org')
     return said
   }

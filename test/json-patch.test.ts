@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import t from 'tap'
-import { patched } from '../src/json-patch.js'
+import { applyPatch } from '../src/json-patch.js'
 
 interface Case { readonly comment?: string, readonly doc: unknown, readonly patch: ReadonlyArray<Readonly<Record<string, unknown>>>, readonly expected?: unknown, readonly error?: string, readonly disabled?: boolean }
 
@@ -17,7 +17,7 @@ for (const [name, cases] of suites) {
     for (const { comment, doc, patch, expected, error } of cases.filter(one => one.disabled !== true)) {
       const before = JSON.stringify(doc)
       const says = `${comment ?? error ?? ''} ${JSON.stringify(patch)}`
-      const apply = () => patched(patch.map(lowered), { doc })
+      const apply = () => applyPatch(patch.map(lowered), { doc })
       if (error !== undefined) t.throws(apply, { name: 'Failure', status: /^4/ }, says)
       else t.strictSame(apply(), { doc: expected ?? doc }, says)
       t.equal(JSON.stringify(doc), before, 'the document itself stays as it is')
@@ -28,29 +28,29 @@ for (const [name, cases] of suites) {
 t.test('what a patch adds stays as it was sent, whatever later operations do in it', async t => {
   const patch = [{ op: 'add', path: '/a', value: { list: [1] } }, { op: 'add', path: '/a/list/-', value: 2 }, { op: 'copy', from: '/a', path: '/b' }, { op: 'remove', path: '/b/list/0' }, { op: 'test', path: '/a/list', value: [1, 2] }]
   const sent = JSON.stringify(patch)
-  t.strictSame(patched(patch, {}), { a: { list: [1, 2] }, b: { list: [2] } })
+  t.strictSame(applyPatch(patch, {}), { a: { list: [1, 2] }, b: { list: [2] } })
   t.equal(JSON.stringify(patch), sent)
 })
 
 t.test('what is appended to a list that is not there is the first of it', async t => {
   const append = (path: string) => [{ op: 'add', path, value: 1 }]
-  t.strictSame(patched(append('/telecom/-'), { a: 1 }), { a: 1, telecom: [1] })
-  t.strictSame(patched(append('/a/b/-'), { a: {} }), { a: { b: [1] } })
-  for (const path of ['/a/-', '/b/0', '/b/c/-', '/list/3/-']) t.throws(() => patched(append(path), { a: 1, list: [] }), { code: 'VALIDATION_ERROR' }, path)
+  t.strictSame(applyPatch(append('/telecom/-'), { a: 1 }), { a: 1, telecom: [1] })
+  t.strictSame(applyPatch(append('/a/b/-'), { a: {} }), { a: { b: [1] } })
+  for (const path of ['/a/-', '/b/0', '/b/c/-', '/list/3/-']) t.throws(() => applyPatch(append(path), { a: 1, list: [] }), { code: 'VALIDATION_ERROR' }, path)
 })
 
 t.test('a patch leaves no value that is nested deeper than a body may be', async t => {
   const deep = (levels: number): unknown => levels === 0 ? 1 : { a: deep(levels - 1) }
   const nest = (times: number) => Array.from({ length: times }, () => [{ op: 'add', path: '/next', value: deep(30) }, { op: 'move', from: '/deep', path: `/next${'/a'.repeat(29)}/b` }, { op: 'move', from: '/next', path: '/deep' }]).flat()
-  t.ok(patched(nest(1), { deep: 1 }))
-  t.throws(() => patched(nest(3), { deep: 1 }), { code: 'VALIDATION_ERROR' })
-  t.throws(() => patched(nest(300), { deep: 1 }), { code: 'VALIDATION_ERROR' })
-  t.throws(() => patched([...nest(300), { op: 'copy', from: '/deep', path: '/other' }], { deep: 1 }), { code: 'VALIDATION_ERROR' })
+  t.ok(applyPatch(nest(1), { deep: 1 }))
+  t.throws(() => applyPatch(nest(3), { deep: 1 }), { code: 'VALIDATION_ERROR' })
+  t.throws(() => applyPatch(nest(300), { deep: 1 }), { code: 'VALIDATION_ERROR' })
+  t.throws(() => applyPatch([...nest(300), { op: 'copy', from: '/deep', path: '/other' }], { deep: 1 }), { code: 'VALIDATION_ERROR' })
 })
 
 t.test('what stands in long lists is moved a bounded number of times', async t => {
   const inserts = Array.from({ length: 1000 }, () => ({ op: 'add', path: '/list/0', value: 1 }))
   const listOf = (length: number) => ({ list: new Array(length).fill(0) })
-  t.equal((patched(inserts, listOf(100_000)) as { list: number[] }).list.length, 101_000)
-  t.throws(() => patched(inserts, listOf(300_000)), { code: 'VALIDATION_ERROR' })
+  t.equal((applyPatch(inserts, listOf(100_000)) as { list: number[] }).list.length, 101_000)
+  t.throws(() => applyPatch(inserts, listOf(300_000)), { code: 'VALIDATION_ERROR' })
 })

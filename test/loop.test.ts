@@ -1,21 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { backoff, scatteredBackoff } from '../src/backoff.js'
-import { Loop } from '../src/loop.js'
+import { backoff, jitteredBackoff } from '../src/backoff.js'
+import { BackgroundTask } from '../src/loop.js'
 import { until } from './harness/until.js'
 
 t.test('what has failed is left alone for twice as long each time, up to a bound; many processes do not come back in step', async t => {
   const bounds = { firstMs: 100, longestMs: 5_000 }
   t.strictSame([0, 1, 2, 5, 6, 5_000].map(failures => backoff(bounds, failures)), [100, 200, 400, 3_200, 5_000, 5_000])
-  t.strictSame([0, 0.5, 1].map(random => scatteredBackoff(bounds, 1, () => random)), [200, 150, 100])
-  const pauses = new Set(Array.from({ length: 100 }, () => scatteredBackoff(bounds, 9)))
+  t.strictSame([0, 0.5, 1].map(random => jitteredBackoff(bounds, 1, () => random)), [200, 150, 100])
+  const pauses = new Set(Array.from({ length: 100 }, () => jitteredBackoff(bounds, 9)))
   t.ok(pauses.size > 90)
   t.ok([...pauses].every(ms => ms >= 2_500 && ms <= 5_000))
 })
 
 t.test('turns follow each other with the pause that each asks for, one at a time', async t => {
   let [turns, atOnce, most] = [0, 0, 0]
-  const loop = new Loop(async () => {
+  const loop = new BackgroundTask(async () => {
     most = Math.max(most, ++atOnce)
     await pause(2)
     atOnce--
@@ -29,7 +29,7 @@ t.test('turns follow each other with the pause that each asks for, one at a time
 
 t.test('a wake cuts the pause short; one that comes during a turn is not lost', async t => {
   let turns = 0
-  const loop: Loop = new Loop(async () => {
+  const loop: BackgroundTask = new BackgroundTask(async () => {
     turns++
     await pause(20)
     return 3_600_000
@@ -45,7 +45,7 @@ t.test('a wake cuts the pause short; one that comes during a turn is not lost', 
 
 t.test('stopping tells the turn to leave, waits for it, and lets none follow, at whatever moment', async t => {
   let [turns, hasLeft] = [0, false]
-  const inTurn = new Loop(async stopping => {
+  const inTurn = new BackgroundTask(async stopping => {
     turns++
     await pause(3_600_000, undefined, { signal: stopping }).catch(() => {})
     await pause(20)
@@ -54,7 +54,7 @@ t.test('stopping tells the turn to leave, waits for it, and lets none follow, at
   })
   await inTurn.stop()
   t.strictSame([turns, hasLeft], [1, true])
-  const inPause = new Loop(async () => {
+  const inPause = new BackgroundTask(async () => {
     turns++
     return 3_600_000
   })

@@ -1,7 +1,7 @@
 import type { JobOwner } from '../jobs/job.js'
 import { accessEventId } from '../tenant-guard/access-event-id.js'
 import type { AccessEvent } from '../tenant-guard/access-events.js'
-import { kindsInR4 } from '../tenant-guard/kinds-in-r4.js'
+import { interactionCodes } from '../tenant-guard/kinds-in-r4.js'
 import { isId, resourceTypes } from '../tenant-guard/resource-types.js'
 import type { AuditEntry } from './entry.js'
 
@@ -26,7 +26,7 @@ export function auditEventOf ({ entry, owner: { keyName }, hash }: Written, { te
     resourceType: 'AuditEvent',
     id: accessEventId(hash),
     type: { system: 'http://terminology.hl7.org/CodeSystem/audit-event-type', code: 'rest', display: 'RESTful Operation' },
-    ...interaction !== undefined && { subtype: [{ system: 'http://hl7.org/fhir/restful-interaction', code: kindsInR4[interaction].restful }] },
+    ...interaction !== undefined && { subtype: [{ system: 'http://hl7.org/fhir/restful-interaction', code: interactionCodes[interaction].restful }] },
     action,
     recorded: time,
     outcome,

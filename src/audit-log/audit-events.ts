@@ -1,6 +1,6 @@
 import type { JobOwner } from '../jobs/job.js'
 import type { AccessEvent } from '../tenant-guard/access-events.js'
-import type { AuditUnsent } from './entry.js'
+import type { AuditBacklogEntry } from './entry.js'
 import { EventQueue, type EventQueueParts } from './event-queue.js'
 
 /** What the AuditEvents of all datastores need. */
@@ -8,7 +8,7 @@ export interface AuditEventsParts extends Pick<EventQueueParts, 'store' | 'log'>
   /** The name of an organization's datastore; undefined where it has none. */
   readonly datastoreOf: (owner: JobOwner) => string | undefined
   /** Writes a line that says how many were given up. */
-  readonly tell: (unsent: AuditUnsent) => Promise<void>
+  readonly tell: (unsent: AuditBacklogEntry) => Promise<void>
   readonly now: () => Date
 }
 

@@ -1,7 +1,7 @@
 import { open, readFile, rename, stat, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { beginning, nextLine, readLine, type Link } from './chain.js'
-import type { AuditEntry, AuditGap, AuditUnsent } from './entry.js'
+import { genesis, nextLine, readLine, type ChainEntry } from './chain.js'
+import type { AuditEntry, AuditGap, AuditBacklogEntry } from './entry.js'
 import { filesOf } from './verify.js'
 
 /** Where lines are, and how large a file may become before a new one begins. */
@@ -13,7 +13,7 @@ export class AuditFile {
   #handle: FileHandle
   /** The number of what is open, whatever its name leads to later. */
   #inode: number
-  #link: Link
+  #link: ChainEntry
   #bytes: number
   /** Of the last line; undefined in an empty file. */
   #day: string | undefined
@@ -47,7 +47,7 @@ export class AuditFile {
    * Adds lines; they are on the disk when it resolves, and none of them is there when it throws.
    * @returns the link of each
    */
-  async add (entries: ReadonlyArray<AuditEntry | AuditGap | AuditUnsent>): Promise<readonly Link[]> {
+  async add (entries: ReadonlyArray<AuditEntry | AuditGap | AuditBacklogEntry>): Promise<readonly ChainEntry[]> {
     await this.#demandAlone()
     const day = entries[0]!.time.slice(0, 10)
     if (this.#bytes > 0 && (this.#bytes >= this.#options.fileBytes || day > this.#day!)) await this.#beginAnother()
@@ -105,7 +105,7 @@ async function openedFile (file: string): Promise<Opened> {
   return { handle, inode: (await handle.stat()).ino }
 }
 
-interface Found { readonly link: Link, readonly bytes: number, readonly day: string | undefined }
+interface Found { readonly link: ChainEntry, readonly bytes: number, readonly day: string | undefined }
 
 /** Where the log stands, by the last whole line of its newest file that has one. */
 async function foundIn (file: string): Promise<Found> {
@@ -113,7 +113,7 @@ async function foundIn (file: string): Promise<Found> {
   if (own.text !== undefined) return { link: linkOf(own.text), bytes: own.bytes, day: dayOf(own.text) }
   const before = filesOf(file).at(-2)
   const { text } = before === undefined ? { text: undefined } : await lastLineOf(before)
-  return { link: text === undefined ? beginning : linkOf(text), bytes: 0, day: undefined }
+  return { link: text === undefined ? genesis : linkOf(text), bytes: 0, day: undefined }
 }
 
 async function lastLineOf (file: string): Promise<{ readonly text?: string, readonly bytes: number }> {
@@ -123,7 +123,7 @@ async function lastLineOf (file: string): Promise<{ readonly text?: string, read
   return { text: content.subarray(content.lastIndexOf(10, end - 2) + 1, end - 1).toString(), bytes: end }
 }
 
-function linkOf (text: string): Link {
+function linkOf (text: string): ChainEntry {
   const read = readLine(text)
   if (read === undefined) throw new Error('the last line of the access audit log was changed after it was written; check the file with `clinigate audit-log verify`, and move it away to start a new one')
   return read.link

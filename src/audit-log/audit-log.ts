@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { AuditFile, type AuditFileOptions } from './audit-file.js'
-import type { Link } from './chain.js'
-import type { AuditEntry, AuditGap, AuditUnsent } from './entry.js'
+import type { ChainEntry } from './chain.js'
+import type { AuditEntry, AuditGap, AuditBacklogEntry } from './entry.js'
 
 /** What a log is opened with. */
 interface AuditLogOptions extends AuditFileOptions {
@@ -12,7 +12,7 @@ interface AuditLogOptions extends AuditFileOptions {
   readonly retryMs?: number
 }
 
-interface Waiting { readonly entry: AuditEntry | AuditUnsent, readonly written: (link: Link) => void, readonly failed: (error: unknown) => void }
+interface Waiting { readonly entry: AuditEntry | AuditBacklogEntry, readonly written: (link: ChainEntry) => void, readonly failed: (error: unknown) => void }
 
 /** Lines that are written together: those that came while others were being written. */
 const mostAtOnce = 1_000
@@ -56,14 +56,14 @@ export class AuditLog {
    * Resolves when the line is on the disk. Where it throws, the line may still come there later.
    * @param onWritten told when the line is on the disk, then or later
    */
-  add (entry: AuditEntry | AuditUnsent, onWritten: (link: Link) => void = () => {}): Promise<void> {
+  add (entry: AuditEntry | AuditBacklogEntry, onWritten: (link: ChainEntry) => void = () => {}): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#waiting.length >= this.#options.mostWaiting) {
         this.#lost++
         this.#untold++
         return reject(new Error('too many lines are waiting for the disk'))
       }
-      const written = (link: Link) => {
+      const written = (link: ChainEntry) => {
         resolve()
         onWritten(link)
       }
@@ -113,7 +113,7 @@ export class AuditLog {
     return this.#untold === 0 ? [] : [{ time, action: 'gap', records: this.#untold }]
   }
 
-  #succeed (batch: readonly Waiting[], links: readonly Link[]): void {
+  #succeed (batch: readonly Waiting[], links: readonly ChainEntry[]): void {
     if (this.#isFailing) this.#options.log.info('the access audit log can be written again')
     this.#isFailing = false
     this.#lines += batch.length

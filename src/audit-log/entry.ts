@@ -1,6 +1,6 @@
 import type { Mode } from '../mode.js'
 import type { InteractionKind } from '../tenant-guard/fhir-interaction.js'
-import type { KindInR4 } from '../tenant-guard/kinds-in-r4.js'
+import type { InteractionCode } from '../tenant-guard/kinds-in-r4.js'
 
 /** What the access audit log says of one access: who did what to which record, when, and with what outcome. Nothing of a record's content. */
 export interface AuditEntry {
@@ -13,7 +13,7 @@ export interface AuditEntry {
   readonly mode: Mode
   /** The pattern of the route; absent where there is none. */
   readonly route?: string
-  readonly action: KindInR4['action']
+  readonly action: InteractionCode['action']
   /** What was asked; absent for what never got as far. */
   readonly interaction?: InteractionKind
   /** The resource type, where the access has one. */
@@ -33,4 +33,4 @@ export interface AuditEntry {
 export interface AuditGap { readonly time: string, readonly action: 'gap', readonly records: number }
 
 /** Accesses before this line of which the organization's datastore did not take the AuditEvent. The log itself lacks none of them. */
-export interface AuditUnsent extends Pick<AuditEntry, 'time' | 'tenantId' | 'mode'> { readonly action: 'unsent', readonly records: number }
+export interface AuditBacklogEntry extends Pick<AuditEntry, 'time' | 'tenantId' | 'mode'> { readonly action: 'unsent', readonly records: number }

@@ -1,18 +1,18 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { FastifyBaseLogger } from 'fastify'
-import { scatteredBackoff } from '../backoff.js'
+import { jitteredBackoff } from '../backoff.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import type { JobOwner } from '../jobs/job.js'
-import { Loop } from '../loop.js'
-import type { AccessEvent, AccessEventFate } from '../tenant-guard/access-events.js'
+import { BackgroundTask } from '../loop.js'
+import type { AccessEvent, AccessEventOutcome } from '../tenant-guard/access-events.js'
 
 /** What AuditEvents on their way to one datastore need; times are in milliseconds. */
 export interface EventQueueParts {
   /** The name of the datastore. */
   readonly datastore: string
   /** Stores some of one tenant. @returns what became of each @throws for trouble, after which they are sent again */
-  readonly store: (owner: JobOwner, events: readonly AccessEvent[]) => Promise<readonly AccessEventFate[]>
+  readonly store: (owner: JobOwner, events: readonly AccessEvent[]) => Promise<readonly AccessEventOutcome[]>
   /** Told of how many were stored, or given up. */
   readonly onEnded: (fate: 'stored' | 'unsent', owner: JobOwner, events: number) => void
   /** Told when all that could be sent was. */
@@ -38,14 +38,14 @@ const longestPauseMs = 60_000
 export class EventQueue {
   readonly #parts: EventQueueParts
   readonly #limit = pLimit(mostAtOnce)
-  readonly #loop: Loop
+  readonly #loop: BackgroundTask
   #waiting = new Set<Waiting>()
   #failures = 0
 
   /** Starts at once. */
   constructor (parts: EventQueueParts) {
     this.#parts = parts
-    this.#loop = new Loop(stopping => this.#turn(stopping))
+    this.#loop = new BackgroundTask(stopping => this.#turn(stopping))
   }
 
   get waiting (): number {
@@ -78,7 +78,7 @@ export class EventQueue {
     if (!hasFailed && this.#failures > 0) this.#parts.log.info({ datastore: this.#parts.datastore }, 'AuditEvents can be stored again')
     this.#failures = hasFailed ? this.#failures + 1 : 0
     onTurn()
-    return hasFailed ? scatteredBackoff({ firstMs: pauseMs, longestMs: longestPauseMs }, this.#failures) : pauseMs
+    return hasFailed ? jitteredBackoff({ firstMs: pauseMs, longestMs: longestPauseMs }, this.#failures) : pauseMs
   }
 
   /** @returns whether the datastore took any of them, or will never */

@@ -1,15 +1,15 @@
 import { createReadStream, readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { beginning, readLine, type Link } from './chain.js'
+import { genesis, readLine, type ChainEntry } from './chain.js'
 
 /** What a look at a log came to. */
-export interface Verdict {
+export interface VerificationResult {
   readonly lines: number
   /** The number of the first line that is there; more than 1 where older files are kept elsewhere. */
   readonly first: number
   /** The last line: a later look, or a copy kept elsewhere, can be compared with it. */
-  readonly last: Link
+  readonly last: ChainEntry
   /** Whether a line that is known from elsewhere is not there. */
   readonly isKnownMissing: boolean
   /** The first line that is not what was written, or not in its place. */
@@ -24,8 +24,8 @@ export function filesOf (file: string): string[] {
 }
 
 /** Reads the files in order and follows the chain of their lines through all of them; `known` is a line, as `number:hash`, that they must hold. */
-export async function verify (files: readonly string[], known?: string): Promise<Verdict> {
-  let last: Link | undefined
+export async function verify (files: readonly string[], known?: string): Promise<VerificationResult> {
+  let last: ChainEntry | undefined
   let first = 0
   let lines = 0
   let isKnownMissing = known !== undefined
@@ -35,19 +35,19 @@ export async function verify (files: readonly string[], known?: string): Promise
       line++
       const read = readLine(text)
       const reason = read === undefined ? 'the line was changed after it was written' : misplaced(read.before, last)
-      if (reason !== undefined) return { lines, first, last: last ?? beginning, isKnownMissing, broken: { file, line, reason } }
+      if (reason !== undefined) return { lines, first, last: last ?? genesis, isKnownMissing, broken: { file, line, reason } }
       last = read!.link
       first ||= last.n
       if (known === `${last.n}:${last.hash}`) isKnownMissing = false
       lines++
     }
   }
-  return { lines, first, last: last ?? beginning, isKnownMissing }
+  return { lines, first, last: last ?? genesis, isKnownMissing }
 }
 
 /** Older files may have been put elsewhere; within what is there nothing may be missing. */
-function misplaced (before: Link, last: Link | undefined): string | undefined {
-  if (last === undefined) return before.n === 0 && before.hash !== beginning.hash ? 'the line is not the first line of a log' : undefined
+function misplaced (before: ChainEntry, last: ChainEntry | undefined): string | undefined {
+  if (last === undefined) return before.n === 0 && before.hash !== genesis.hash ? 'the line is not the first line of a log' : undefined
   if (before.n === last.n && before.hash === last.hash) return undefined
   return before.n === last.n ? 'the line before it was replaced' : `the line is number ${before.n + 1} but follows number ${last.n}`
 }

@@ -1,7 +1,7 @@
 import type { Backend } from './backend.js'
 
 /** The same datastore with some methods replaced. */
-export function backendWith (backend: Backend, ways: Partial<Backend>): Backend {
+export function decorateBackend (backend: Backend, ways: Partial<Backend>): Backend {
   return {
     name: backend.name,
     baseUrl: backend.baseUrl,

@@ -15,7 +15,7 @@ export interface BackendRequest {
   readonly isSafe?: true
 }
 
-export interface BackendAnswer {
+export interface BackendResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The text as received; empty if there was none. */
@@ -23,7 +23,7 @@ export interface BackendAnswer {
 }
 
 /** A response whose body is too large for memory. The caller starts to read it, and may stop at any time. */
-export interface BackendStream extends Pick<BackendAnswer, 'status' | 'headers'> {
+export interface BackendStream extends Pick<BackendResponse, 'status' | 'headers'> {
   /** Empty unless the status is 200. Iteration throws the same failures as `send`. */
   readonly body: AsyncIterable<Buffer>
 }
@@ -49,7 +49,7 @@ export interface Backend {
   readonly baseUrl: string
   /** The same server for a proxy. Only the guard opens a route to it. */
   readonly upstream: Upstream
-  send (request: BackendRequest): Promise<BackendAnswer>
+  send (request: BackendRequest): Promise<BackendResponse>
   /** Sends a GET once, and resolves before the body has arrived. A 200 has one of the accepted media types. Otherwise like `send`. */
   stream (request: StreamRequest): Promise<BackendStream>
   /** Whether the server answers at all, for /health. Never throws. */

@@ -1,10 +1,10 @@
 import { Failure } from '../envelope/failures.js'
-import { Loop } from '../loop.js'
+import { BackgroundTask } from '../loop.js'
 import type { Backend, BackendRequest, BackendStream } from './backend.js'
-import { backendWith } from './backend-with.js'
-import { ExchangeBroken } from './exchange.js'
-import { brokenFailure } from './trouble.js'
-import type { Answered, Upstream } from './upstream.js'
+import { decorateBackend } from './backend-with.js'
+import { TransportError } from './exchange.js'
+import { transportFailure } from './trouble.js'
+import type { UpstreamResponse, Upstream } from './upstream.js'
 
 /** `closed` lets requests through; `open` refuses them at once, since the datastore does not answer. */
 type CircuitState = 'closed' | 'open'
@@ -27,7 +27,7 @@ interface BreakerParts {
 export class Breaker {
   readonly #parts: Required<BreakerParts>
   #state: CircuitState = 'closed'
-  #looking: Loop | undefined
+  #looking: BackgroundTask | undefined
   #lookedAt = -Infinity
   #waiting = 0
   #heardAt = 0
@@ -43,7 +43,7 @@ export class Breaker {
 
   /** Puts this breaker in front of the datastore, or of an organization's share of it. */
   guard (backend: Backend): Backend {
-    return backendWith(backend, {
+    return decorateBackend(backend, {
       upstream: this.#guarded(backend.upstream),
       send: request => this.#through(() => backend.send(request)),
       stream: request => this.#through(async () => this.#listened(await backend.stream(request)))
@@ -57,7 +57,7 @@ export class Breaker {
   }
 
   async #through<T> (work: () => Promise<T>): Promise<T> {
-    if (this.#state === 'open') throw brokenFailure(unsent, new ExchangeBroken('reset', false, new CircuitOpen()))
+    if (this.#state === 'open') throw transportFailure(unsent, new TransportError('reset', false, new CircuitOpen()))
     this.#begin()
     try {
       const answer = await work()
@@ -70,7 +70,7 @@ export class Breaker {
   }
 
   #guarded (upstream: Upstream): Upstream {
-    const request = (options: Parameters<Upstream['request']>[0], answered: Answered) => {
+    const request = (options: Parameters<Upstream['request']>[0], answered: UpstreamResponse) => {
       if (this.#state === 'open') return queueMicrotask(() => answered(new CircuitOpen(), undefined as never))
       this.#begin()
       upstream.request(options, (error, answer) => {
@@ -117,7 +117,7 @@ export class Breaker {
   /** Probes, unless a probe is in progress or was made within the interval. */
   #look (): void {
     if (this.#looking !== undefined || performance.now() - this.#lookedAt < this.#parts.pauseMs) return
-    this.#looking = new Loop(async stopping => {
+    this.#looking = new BackgroundTask(async stopping => {
       const isThere = await this.#parts.probe()
       this.#lookedAt = performance.now()
       if (!stopping.aborted) this.#turn(isThere ? 'closed' : 'open')

@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Pool, type Dispatcher } from 'undici'
 import { fixedAuthorization, type Authorization } from './authentication/authorization.js'
 import { Failure } from '../envelope/failures.js'
-import type { Backend, BackendAnswer, BackendRequest, BackendStream, StreamRequest } from './backend.js'
-import { exchange, ExchangeBroken } from './exchange.js'
-import { streamed } from './stream.js'
-import { answerFailure, brokenFailure, retryAfterSeconds } from './trouble.js'
+import type { Backend, BackendResponse, BackendRequest, BackendStream, StreamRequest } from './backend.js'
+import { exchange, TransportError } from './exchange.js'
+import { sendStream } from './stream.js'
+import { responseFailure, transportFailure, retryAfterSeconds } from './trouble.js'
 import type { Upstream } from './upstream.js'
 import type { ClientCertificate } from '../config/datastore-connection.js'
 
@@ -81,7 +81,7 @@ export class HttpBackend implements Backend {
     }
   }
 
-  async send (request: BackendRequest): Promise<BackendAnswer> {
+  async send (request: BackendRequest): Promise<BackendResponse> {
     const due = performance.now() + this.#options.totalTimeoutMs
     const header = this.#options.authorization.header()
     // Awaited only if it is not available at once.
@@ -90,7 +90,7 @@ export class HttpBackend implements Backend {
     if (answer.status === 401 && this.#options.authorization.refused(authorization)) {
       answer = await this.#answered({ request, authorization: await this.#options.authorization.header(), due })
     }
-    const failure = answerFailure(request, answer)
+    const failure = responseFailure(request, answer)
     if (failure !== undefined) throw failure
     return answer
   }
@@ -99,7 +99,7 @@ export class HttpBackend implements Backend {
     const request: BackendRequest = { method: 'GET', path, ...headers !== undefined && { headers } }
     return await this.#authorized(authorization => {
       const rebuilt = this.#rebuilt(request, authorization)
-      return streamed(this.#files, { request, accept, signal, rebuilt: { ...rebuilt, headers: { ...rebuilt.headers as Record<string, string>, accept: accept.join(', ') } } })
+      return sendStream(this.#files, { request, accept, signal, rebuilt: { ...rebuilt, headers: { ...rebuilt.headers as Record<string, string>, accept: accept.join(', ') } } })
     }, { ofError: error => error instanceof Failure && (error.cause as { status?: unknown } | undefined)?.status === 401 })
   }
 
@@ -108,7 +108,7 @@ export class HttpBackend implements Backend {
     try {
       const budgetMs = Math.min(this.#options.connectTimeoutMs, longestProbeMs)
       const answer = await this.#authorized(authorization => exchange(this.#probes, this.#rebuilt(request, authorization), budgetMs), { ofAnswer: answer => answer.status === 401 })
-      return answerFailure(request, answer) === undefined
+      return responseFailure(request, answer) === undefined
     } catch {
       return false
     }
@@ -142,16 +142,16 @@ export class HttpBackend implements Backend {
     return await ask(await authorization.header())
   }
 
-  async #answered (attempt: Attempt): Promise<BackendAnswer> {
+  async #answered (attempt: Attempt): Promise<BackendResponse> {
     try {
       return await this.#triedTwice(attempt)
     } catch (error) {
-      throw brokenFailure(attempt.request, error)
+      throw transportFailure(attempt.request, error)
     }
   }
 
   /** The only place that repeats a request which the server may have received: a GET, once, if the connection broke or an intermediary failed. */
-  async #triedTwice ({ request, authorization, due }: Attempt): Promise<BackendAnswer> {
+  async #triedTwice ({ request, authorization, due }: Attempt): Promise<BackendResponse> {
     const first = exchange(this.#pool, this.#rebuilt(request, authorization), Math.max(due - performance.now(), 1))
     if (request.method !== 'GET' || !await isWorthRepeating(first)) return first
     await pause(this.#options.retryPauseMs)
@@ -198,13 +198,13 @@ interface Refusal<T> {
 
 const mayBeSent = new Set(['if-match', 'if-none-exist', 'prefer', 'cache-control', 'x-request-id', 'traceparent'])
 
-async function isWorthRepeating (first: Promise<BackendAnswer>): Promise<boolean> {
+async function isWorthRepeating (first: Promise<BackendResponse>): Promise<boolean> {
   try {
     const answer = await first
     // A server that sends Retry-After is not asked again before that time.
     return [502, 503, 504].includes(answer.status) && retryAfterSeconds(answer) === undefined
   } catch (error) {
-    return error instanceof ExchangeBroken && error.sent && error.why === 'reset'
+    return error instanceof TransportError && error.sent && error.why === 'reset'
   }
 }
 

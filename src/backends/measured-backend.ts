@@ -1,8 +1,8 @@
 import { Failure } from '../envelope/failures.js'
 import type { Backend } from './backend.js'
-import { backendWith } from './backend-with.js'
-import { brokenExchange } from './exchange.js'
-import { brokenFailure } from './trouble.js'
+import { decorateBackend } from './backend-with.js'
+import { toTransportError } from './exchange.js'
+import { transportFailure } from './trouble.js'
 import type { Upstream } from './upstream.js'
 
 /** The measurement of one exchange with a datastore. It contains nothing of path, headers or body. */
@@ -21,7 +21,7 @@ type Tell = (exchange: Exchange) => void
 /** The same datastore with a callback after each exchange. */
 export function measuredBackend (backend: Backend, tell: Tell): Backend {
   const { name: datastore } = backend
-  return backendWith(backend, {
+  return decorateBackend(backend, {
     send: request => timed({ datastore, way: 'sent', method: request.method, began: performance.now(), tell }, backend.send(request)),
     stream: request => timed({ datastore, way: 'streamed', method: 'GET', began: performance.now(), tell }, backend.stream(request)),
     upstream: measuredUpstream(backend, tell)
@@ -43,7 +43,7 @@ function measuredUpstream ({ name: datastore, upstream }: Backend, tell: Tell): 
     request: (options, answered) => {
       const began = performance.now()
       upstream.request(options, (error, answer) => {
-        const outcome = error === null ? outcomeOf(answer.statusCode) : troubleOf(brokenFailure({ method: 'GET', path: '' }, brokenExchange(error)))
+        const outcome = error === null ? outcomeOf(answer.statusCode) : troubleOf(transportFailure({ method: 'GET', path: '' }, toTransportError(error)))
         tell({ datastore, way: 'carried', method: String(options.method), outcome, ms: performance.now() - began })
         answered(error, answer)
       })

@@ -17,7 +17,7 @@ interface Routes {
 }
 
 /** The part of a caller that determines where its data is. `datastore` is the one that the control plane has for its organization. */
-export interface Owner { readonly mode: Mode, readonly plan: string, readonly tenantId: string, readonly datastore?: string }
+export interface RoutingKey { readonly mode: Mode, readonly plan: string, readonly tenantId: string, readonly datastore?: string }
 
 /** The plan with a separate live datastore for each organization. */
 const dedicatedPlan = 'enterprise'
@@ -26,7 +26,7 @@ const dedicatedPlan = 'enterprise'
  * Finds the datastore of a caller. Live data of an enterprise organization is in its own datastore or nowhere: if there is none, the
  * result is BACKEND_UNAVAILABLE, never another datastore. An unknown name in the routes prevents the start.
  */
-export function routing (routes: Routes): (owner: Owner) => Backend {
+export function routing (routes: Routes): (owner: RoutingKey) => Backend {
   const datastores = new Map(Object.entries(routes.datastores))
   const dedicated = new Map(Object.entries(routes.dedicated ?? {}))
   const missing = [routes.test, routes.live, ...dedicated.values()].filter(name => !datastores.has(name))
@@ -38,7 +38,7 @@ export function routing (routes: Routes): (owner: Owner) => Backend {
   }
 }
 
-function nameFor ({ mode, plan, tenantId, datastore }: Owner, { test, live, plans }: Routes, dedicated: ReadonlyMap<string, string>): string | undefined {
+function nameFor ({ mode, plan, tenantId, datastore }: RoutingKey, { test, live, plans }: Routes, dedicated: ReadonlyMap<string, string>): string | undefined {
   if (mode === 'test') return test
   if (mode !== 'live') return undefined
   // Whatever the control plane says, it is never a shared datastore or that of another organization.

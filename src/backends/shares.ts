@@ -1,17 +1,17 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { Backend } from './backend.js'
-import { backendWith } from './backend-with.js'
+import { decorateBackend } from './backend-with.js'
 
 /**
  * Limits each organization's concurrent exchanges with a shared datastore, across all its requests and jobs. Excess exchanges wait
  * for the organization's own to finish. Only organizations with exchanges in progress take memory.
  */
-export class Shares {
+export class TenantConcurrency {
   readonly #parts = new Map<string, { readonly limit: LimitFunction, users: number }>()
 
   /** The datastore with an organization's limit of `most` concurrent exchanges. */
   of (backend: Backend, tenantId: string, most: number): Backend {
-    return backendWith(backend, { send: request => this.#within(`${backend.name} ${tenantId}`, most, () => backend.send(request)) })
+    return decorateBackend(backend, { send: request => this.#within(`${backend.name} ${tenantId}`, most, () => backend.send(request)) })
   }
 
   /** The number of pairs of datastore and organization with exchanges in progress. */

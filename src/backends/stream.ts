@@ -1,8 +1,8 @@
 import type { Dispatcher } from 'undici'
 import { Failure } from '../envelope/failures.js'
 import type { BackendRequest, BackendStream, StreamRequest } from './backend.js'
-import { brokenExchange } from './exchange.js'
-import { brokenFailure, statusFailure } from './trouble.js'
+import { toTransportError } from './exchange.js'
+import { transportFailure, statusFailure } from './trouble.js'
 
 /** A streaming request in both forms: as the caller made it, and as it is sent. */
 interface Streaming extends Pick<StreamRequest, 'accept' | 'signal'> {
@@ -11,7 +11,7 @@ interface Streaming extends Pick<StreamRequest, 'accept' | 'signal'> {
 }
 
 /** One request and its response before the body has arrived. The body of an error is read and discarded, if it is short. */
-export async function streamed (dispatcher: Dispatcher, { request, rebuilt, accept, signal }: Streaming): Promise<BackendStream> {
+export async function sendStream (dispatcher: Dispatcher, { request, rebuilt, accept, signal }: Streaming): Promise<BackendStream> {
   const { statusCode: status, headers, body } = await dispatcher.request({ ...rebuilt, signal } as Dispatcher.RequestOptions).catch(error => { throw troubleOf(request, error, signal) })
   const failure = statusFailure(request, { status, headers }) ?? formFailure({ status, headers }, accept)
   if (failure === undefined && status === 200) return { status, headers, body: withTrouble(body, request, signal) }
@@ -42,5 +42,5 @@ async function * withTrouble (body: AsyncIterable<Buffer>, request: BackendReque
 }
 
 function troubleOf (request: BackendRequest, error: Error, signal: AbortSignal): unknown {
-  return signal.aborted ? signal.reason : brokenFailure(request, brokenExchange(error))
+  return signal.aborted ? signal.reason : transportFailure(request, toTransportError(error))
 }

@@ -1,6 +1,6 @@
 import { Failure } from '../envelope/failures.js'
 import type { Backend } from './backend.js'
-import { backendWith } from './backend-with.js'
+import { decorateBackend } from './backend-with.js'
 
 /** One exchange within a trace that continues in the datastore. */
 interface TracedExchange {
@@ -27,7 +27,7 @@ export function tracedBackend (backend: Backend, begin: BeginExchange): Backend 
       throw error
     }
   }
-  return backendWith(backend, {
+  return decorateBackend(backend, {
     send: request => traced(request.method, headers => backend.send({ ...request, headers: { ...request.headers, ...headers } })),
     stream: request => traced('GET', headers => backend.stream({ ...request, headers: { ...request.headers, ...headers } })),
     upstream: {

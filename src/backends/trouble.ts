@@ -1,6 +1,6 @@
 import { Failure, type FailureCode } from '../envelope/failures.js'
-import type { BackendAnswer, BackendRequest } from './backend.js'
-import { ExchangeBroken } from './exchange.js'
+import type { BackendResponse, BackendRequest } from './backend.js'
+import { TransportError } from './exchange.js'
 
 /** The seconds in Retry-After if the datastore sent no reasonable value. */
 export const defaultRetryAfterSeconds = 5
@@ -12,21 +12,21 @@ function isRead ({ method, form, isSafe }: BackendRequest): boolean {
 }
 
 /** The failure of a broken exchange. Other errors are bugs and are returned unchanged. */
-export function brokenFailure (request: BackendRequest, error: unknown): unknown {
-  if (!(error instanceof ExchangeBroken)) return error
+export function transportFailure (request: BackendRequest, error: unknown): unknown {
+  if (!(error instanceof TransportError)) return error
   if (!error.sent) return unavailable(defaultRetryAfterSeconds, error.cause)
   return uncertain(request, error.why === 'timeout' ? 'BACKEND_TIMEOUT' : 'BACKEND_ERROR', error.cause)
 }
 
 /** The failure of a response that is a problem of the gateway with its datastore. Undefined for a response that the guard can read. */
-export function answerFailure (request: BackendRequest, answer: BackendAnswer): Failure | undefined {
+export function responseFailure (request: BackendRequest, answer: BackendResponse): Failure | undefined {
   const failure = statusFailure(request, answer)
   if (failure !== undefined || answer.status === 501 || isReadable(answer)) return failure
   return uncertain(request, 'BACKEND_ERROR', { status: answer.status, reason: 'the response is not plain JSON' })
 }
 
 /** The same for a response whose body is not read. */
-export function statusFailure (request: BackendRequest, answer: Omit<BackendAnswer, 'body'>): Failure | undefined {
+export function statusFailure (request: BackendRequest, answer: Omit<BackendResponse, 'body'>): Failure | undefined {
   const { status } = answer
   const cause = { status }
   if (status === 503 || status === 429) return unavailable(retryAfterSeconds(answer) ?? defaultRetryAfterSeconds, cause)
@@ -39,7 +39,7 @@ export function statusFailure (request: BackendRequest, answer: Omit<BackendAnsw
 }
 
 /** The seconds in Retry-After, if it is a whole number from one second to an hour. */
-export function retryAfterSeconds (answer: Pick<BackendAnswer, 'headers'>): number | undefined {
+export function retryAfterSeconds (answer: Pick<BackendResponse, 'headers'>): number | undefined {
   const header = answer.headers['retry-after']
   if (typeof header !== 'string' || !/^\d{1,4}$/.test(header)) return undefined
   const seconds = Number(header)
@@ -47,7 +47,7 @@ export function retryAfterSeconds (answer: Pick<BackendAnswer, 'headers'>): numb
 }
 
 // HAPI sends the status of native imports in the media type that FHIR had before STU3.
-function isReadable ({ headers, body }: BackendAnswer): boolean {
+function isReadable ({ headers, body }: BackendResponse): boolean {
   const encoding = headers['content-encoding'] ?? 'identity'
   return body === '' || (encoding === 'identity' && /^application\/(?:[\w.-]+\+)?json(?:\+fhir)?\s*(?:;|$)/i.test(String(headers['content-type'])))
 }

@@ -3,10 +3,10 @@ import { pipeline, type Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import type {} from '@fastify/accepts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isKnown } from '../envelope/conditions.js'
+import { etagMatches } from '../envelope/conditions.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
-import { queryOf } from '../envelope/query.js'
+import { rawQuery } from '../envelope/query.js'
 import type { Job, JobFile, Jobs } from '../jobs/job.js'
 import type { Spool } from './spool/files.js'
 import { jobOf } from './job-routes.js'
@@ -32,18 +32,18 @@ export async function downloads (scope: FastifyInstance, { jobs, spool }: Downlo
     exposeHeadRoute: false,
     config: { mediaTypes: ndjsonTypes, staysOpen: true },
     handler: async (request: WithName, reply) => {
-      if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+      if (rawQuery(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
       const job = await jobOf(jobs, request)
       const file = filesOf(job).find(({ name }) => name === request.params.name)
       if (file === undefined) throw new Failure('NOT_FOUND')
-      requireHere(job, spool)
+      requireLocalFile(job, spool)
       return sendFile(reply, { job, file, read: range => spool.of(job).read(file.name, { ...range, state: { bytes: file.bytes, mark: file.mark ?? '' } }) })
     }
   })
 }
 
 /** @throws {Failure} BACKEND_UNAVAILABLE where the files are at another gateway */
-export function requireHere ({ storeId }: Pick<Job, 'storeId'>, spool: Pick<Spool, 'storeId'>): void {
+export function requireLocalFile ({ storeId }: Pick<Job, 'storeId'>, spool: Pick<Spool, 'storeId'>): void {
   if (storeId === spool.storeId) return
   throw new Failure('BACKEND_UNAVAILABLE', {
     message: 'The files of this job are on another gateway, and this one cannot reach them. Try again, or ask the operator to give all gateways the same bulk.directory.',
@@ -72,7 +72,7 @@ function sendFile (reply: FastifyReply, { job, file, read }: Sending): FastifyRe
     'x-content-type-options': 'nosniff',
     'content-disposition': `attachment; filename="${name}${isZipped ? '.gz' : ''}"`
   })
-  if (isKnown(request.headers['if-none-match'], version)) return reply.code(304).send()
+  if (etagMatches(request.headers['if-none-match'], version)) return reply.code(304).send()
   reply.type(typeFor(job, request))
   if (isZipped) return request.method === 'HEAD' ? reply.header('content-encoding', 'gzip').send() : sendZipped(reply, fileFor(reply, read({ start: 0, end: bytes })))
   const range = rangeOf(request, { bytes, version })

@@ -10,7 +10,7 @@ interface GivingUp {
 }
 
 /** What stays of a job that failed or was cancelled: files whose names begin so hold the results of an import. */
-export const keptName = indexFile
+export const importResultsPrefix = indexFile
 
 /**
  * Deletes what a job leaves that failed or was cancelled: what its client sent, and the half of an export, hold room on the disk for
@@ -18,5 +18,5 @@ export const keptName = indexFile
  */
 export async function deleteLeftovers ({ id }: Pick<Job, 'id'>, { spool, log }: GivingUp): Promise<void> {
   // What can't be deleted now goes with the job.
-  await spool.deleteBut(id, keptName).catch(error => log.warn({ err: error }, 'files of a bulk job that ended could not be deleted'))
+  await spool.deleteBut(id, importResultsPrefix).catch(error => log.warn({ err: error }, 'files of a bulk job that ended could not be deleted'))
 }

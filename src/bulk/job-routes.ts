@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { pairsIn, printable, queryOf, refused } from '../envelope/query.js'
+import { parseQuery, safeName, rawQuery, invalidParameter } from '../envelope/query.js'
 import { isJobId, type Job, type JobKind, type Jobs } from '../jobs/job.js'
 import { requireScope, type Effect } from '../keys/scopes.js'
-import { cancelling, stillOpen } from '../limits/monthly-quota.js'
+import { cancelRouteOptions, quotaExempt } from '../limits/monthly-quota.js'
 import { presentJob } from './present-job.js'
 
 /** What the routes of the jobs need. */
@@ -25,18 +25,18 @@ const effectOfJob: Readonly<Record<JobKind, Effect>> = { export: 'read', import:
 /** `/v1/bulk/jobs`: the caller's own jobs of its mode. Another one's is one that never was. */
 export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: JobRoutesOptions): Promise<void> {
   const present = (job: Job) => presentJob(job, { url, now: now() })
-  scope.get('/bulk/jobs', stillOpen, async request => {
+  scope.get('/bulk/jobs', quotaExempt, async request => {
     const { count, before } = readPart(request)
     const { jobs: found, total } = await jobs.list(request.caller, { count: count + 1, ...before !== undefined && { before } })
     const shown = found.slice(0, count)
     const hasMore = found.length > count
     return { data: shown.map(present), total, ...hasMore && { cursor: cursorOf(shown.at(-1)!) }, hasMore }
   })
-  scope.get('/bulk/jobs/:id', stillOpen, async (request: WithId) => {
+  scope.get('/bulk/jobs/:id', quotaExempt, async (request: WithId) => {
     refuseQuery(request)
     return present(await jobOf(jobs, request))
   })
-  scope.delete('/bulk/jobs/:id', { config: { ...cancelling.config, effect: 'of the record' } }, async (request: WithId) => {
+  scope.delete('/bulk/jobs/:id', { config: { ...cancelRouteOptions.config, effect: 'of the record' } }, async (request: WithId) => {
     refuseQuery(request)
     const job = await jobOf(jobs, request)
     requireScope(request.caller, effectOfJob[job.request.kind])
@@ -54,14 +54,14 @@ function missing (): never {
 }
 
 function refuseQuery ({ raw }: FastifyRequest): void {
-  if (queryOf(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+  if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
 }
 
 function readPart ({ raw }: FastifyRequest): { readonly count: number, readonly before?: Pick<Job, 'id' | 'createdAt'> } {
   const given = new Map<string, string>()
-  for (const [name, value] of pairsIn(queryOf(raw.url))) {
-    if (name !== 'count' && name !== 'cursor') throw refused(printable(name), 'no such parameter; the list of jobs takes count and cursor')
-    if (given.has(name)) throw refused(name, 'is given twice')
+  for (const [name, value] of parseQuery(rawQuery(raw.url))) {
+    if (name !== 'count' && name !== 'cursor') throw invalidParameter(safeName(name), 'no such parameter; the list of jobs takes count and cursor')
+    if (given.has(name)) throw invalidParameter(name, 'is given twice')
     given.set(name, value)
   }
   const cursor = given.get('cursor')
@@ -70,7 +70,7 @@ function readPart ({ raw }: FastifyRequest): { readonly count: number, readonly 
 
 function readCount (text = String(defaultCount)): number {
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (count < 1 || count > mostCount) throw refused('count', `expected a number from 1 to ${mostCount}`)
+  if (count < 1 || count > mostCount) throw invalidParameter('count', `expected a number from 1 to ${mostCount}`)
   return count
 }
 

@@ -1,12 +1,12 @@
 import { failureOf } from '../envelope/error-handlers.js'
 import type { JobKind, Progress } from '../jobs/job.js'
 import type { Measurements } from '../metrics/measurements.js'
-import { FinalFailure, type DoJob } from './work.js'
+import { PermanentFailure, type JobHandler } from './work.js'
 
 type Told = Pick<Measurements, 'workEnded' | 'recordsDone'>
 
 /** The same work with metrics of its outcome and its records. A record is counted once, also if another run takes the work up again. */
-export function measuredJob (kind: JobKind, doJob: DoJob, { workEnded, recordsDone }: Told): DoJob {
+export function measuredJob (kind: JobKind, doJob: JobHandler, { workEnded, recordsDone }: Told): JobHandler {
   return async work => {
     let before: Progress = work.job.progress
     const save: typeof work.save = async change => {
@@ -29,5 +29,5 @@ export function measuredJob (kind: JobKind, doJob: DoJob, { workEnded, recordsDo
 const since = (before: number, now: number): number => Math.max(0, now - before)
 
 function isForGood (error: unknown): boolean {
-  return error instanceof FinalFailure || failureOf(error).status < 500
+  return error instanceof PermanentFailure || failureOf(error).status < 500
 }

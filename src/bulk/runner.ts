@@ -1,17 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { scatteredBackoff } from '../backoff.js'
+import { jitteredBackoff } from '../backoff.js'
 import type { JobKind, Jobs } from '../jobs/job.js'
-import { Loop } from '../loop.js'
+import { BackgroundTask } from '../loop.js'
 import { RunningJob, type RunningJobParts } from './running-job.js'
 import type { Spool } from './spool/files.js'
-import type { DoJob } from './work.js'
+import type { JobHandler } from './work.js'
 
 /** What a runner joins together. */
 export interface RunnerParts extends Omit<RunningJobParts, 'jobs' | 'spool' | 'doJob' | 'leaseMs'> {
   readonly jobs: Pick<Jobs, 'claim' | 'save' | 'release'>
   readonly spool: Pick<Spool, 'of' | 'deleteBut' | 'storeId'>
   /** Who does the jobs of each kind. */
-  readonly doJob: Readonly<Record<JobKind, DoJob>>
+  readonly doJob: Readonly<Record<JobKind, JobHandler>>
   /** The name of this gateway, for people to read. */
   readonly gateway: string
   readonly jobsAtOnce: number
@@ -31,13 +31,13 @@ const leavingMs = 10_000
 export class JobRunner {
   readonly #parts: Required<RunnerParts>
   readonly #running = new Map<string, RunningJob>()
-  readonly #loop: Loop
+  readonly #loop: BackgroundTask
   #failures = 0
 
   /** Starts at once. */
   constructor (parts: RunnerParts) {
     this.#parts = { leaseMs: 30_000, lookMs: 2_000, ...parts }
-    this.#loop = new Loop(stopping => this.#turn(stopping))
+    this.#loop = new BackgroundTask(stopping => this.#turn(stopping))
   }
 
   /** How many jobs are worked on now. */
@@ -82,7 +82,7 @@ export class JobRunner {
       return isTaken ? 0 : lookMs
     } catch (error) {
       if (this.#failures === 0) log.warn({ err: error }, 'the job queue cannot be reached')
-      return scatteredBackoff({ firstMs: lookMs, longestMs: longestPauseMs }, this.#failures++)
+      return jitteredBackoff({ firstMs: lookMs, longestMs: longestPauseMs }, this.#failures++)
     }
   }
 

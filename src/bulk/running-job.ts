@@ -3,17 +3,17 @@ import type { FastifyBaseLogger } from 'fastify'
 import { backoff } from '../backoff.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
-import type { Claimed, JobChange, Jobs } from '../jobs/job.js'
-import { Loop } from '../loop.js'
+import type { ClaimedJob, JobChange, Jobs } from '../jobs/job.js'
+import { BackgroundTask } from '../loop.js'
 import type { Spool } from './spool/files.js'
 import { deleteLeftovers } from './given-up.js'
-import { FinalFailure, isUnwanted, WorkLeft, type DoJob } from './work.js'
+import { PermanentFailure, isCancelled, JobInterrupted, type JobHandler } from './work.js'
 
 /** What the work on one job needs. */
 export interface RunningJobParts {
   readonly jobs: Pick<Jobs, 'save' | 'release'>
   readonly spool: Pick<Spool, 'of' | 'deleteBut'>
-  readonly doJob: DoJob
+  readonly doJob: JobHandler
   /** Whether a key was revoked since. */
   readonly isRevoked: (keyId: string) => boolean
   readonly leaseMs: number
@@ -32,12 +32,12 @@ const mostTries = 60
 
 /** Works on one job: renews its lease meanwhile, and notes in the job how it ended. */
 export class RunningJob {
-  readonly #claimed: Claimed
+  readonly #claimed: ClaimedJob
   readonly #parts: RunningJobParts
   readonly #log: FastifyBaseLogger
   readonly #leaving = new AbortController()
-  readonly #renewal: Loop
-  #left: WorkLeft['why'] | undefined
+  readonly #renewal: BackgroundTask
+  #left: JobInterrupted['why'] | undefined
   #failures: number
   #heldUntil: number
   #deadline: NodeJS.Timeout
@@ -46,7 +46,7 @@ export class RunningJob {
   readonly done: Promise<void>
 
   /** Starts at once. `claimedAt` is when it was asked for, by the engine's clock. */
-  constructor (claimed: Claimed, parts: RunningJobParts, claimedAt: number) {
+  constructor (claimed: ClaimedJob, parts: RunningJobParts, claimedAt: number) {
     this.#claimed = claimed
     this.#parts = parts
     this.#log = parts.log.child({ job: claimed.job.id })
@@ -55,7 +55,7 @@ export class RunningJob {
     this.#deadline = setTimeout(() => {})
     this.#hold(claimedAt)
     // First, since it looks at once whether the key is still good.
-    this.#renewal = new Loop(() => this.#renew())
+    this.#renewal = new BackgroundTask(() => this.#renew())
     this.done = this.#run()
     this.done.then(() => this.#renewal.stop())
   }
@@ -104,7 +104,7 @@ export class RunningJob {
     const { signal } = this.#leaving
     const { jobs, leaseMs } = this.#parts
     // How far it came is told of a job all the same, once its work is left.
-    if (isUnwanted(signal)) await jobs.save(this.#claimed.lease, change, leaseMs)
+    if (isCancelled(signal)) await jobs.save(this.#claimed.lease, change, leaseMs)
     for (let tries = 1; ; tries++) {
       signal.throwIfAborted()
       try {
@@ -148,9 +148,9 @@ export class RunningJob {
     this.#leaving.signal.throwIfAborted()
   }
 
-  #leave (why: WorkLeft['why']): void {
+  #leave (why: JobInterrupted['why']): void {
     this.#left ??= why
-    this.#leaving.abort(new WorkLeft(this.#left))
+    this.#leaving.abort(new JobInterrupted(this.#left))
     // Work that does not leave keeps no job; not at once, for the first look comes before there is a renewal to stop.
     queueMicrotask(() => { this.#renewal.stop().catch(() => {}) })
   }
@@ -164,7 +164,7 @@ export class RunningJob {
     if (this.#left === 'cancelled') await this.#deleteLeftovers()
     if (this.#left !== undefined) return await jobs.release(lease)
     const failure = failureOf(error)
-    if (failure.status < 500 || failure instanceof FinalFailure || this.#failures + 1 >= mostFailures) return await this.#fail(failure)
+    if (failure.status < 500 || failure instanceof PermanentFailure || this.#failures + 1 >= mostFailures) return await this.#fail(failure)
     const afterMs = backoff(pauses, this.#failures)
     this.#log.warn({ code: failure.code, err: failure.cause ?? failure, afterMs }, 'a bulk job had a temporary failure and will be retried')
     await jobs.release(lease, { afterMs })

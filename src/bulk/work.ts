@@ -51,11 +51,11 @@ export interface FileWriter extends FileState {
 }
 
 /** What whoever does a job's work is given. */
-export interface Work {
+export interface JobContext {
   /** As it stood when it was taken: with the checkpoint that an earlier run left. */
   readonly job: Job
   readonly files: JobFiles
-  /** Leave at once, and leave everything in a state to go on from. The reason is a {@link WorkLeft}. */
+  /** Leave at once, and leave everything in a state to go on from. The reason is a {@link JobInterrupted}. */
   readonly signal: AbortSignal
   /** Notes what was done; of work that nobody wants any more how far it came. @throws when the work is to be left */
   readonly save: (change: Omit<JobChange, 'end'>) => Promise<void>
@@ -63,7 +63,7 @@ export interface Work {
 }
 
 /** Work is left before its end: nobody wants it any more, somebody else has it, or the gateway stops. */
-export class WorkLeft extends Error {
+export class JobInterrupted extends Error {
   constructor (readonly why: 'cancelled' | 'revoked' | 'lost' | 'stopping') {
     super(`work on the job stopped: ${why}`)
     this.name = 'WorkLeft'
@@ -71,15 +71,15 @@ export class WorkLeft extends Error {
 }
 
 /** Whether work is left because nobody wants it any more. */
-export function isUnwanted ({ aborted, reason }: AbortSignal): boolean {
-  return aborted && reason instanceof WorkLeft && ['cancelled', 'revoked'].includes(reason.why)
+export function isCancelled ({ aborted, reason }: AbortSignal): boolean {
+  return aborted && reason instanceof JobInterrupted && ['cancelled', 'revoked'].includes(reason.why)
 }
 
 /** A failure that no retry mends: it ends the job, whoever is to blame. */
-export class FinalFailure extends Failure {}
+export class PermanentFailure extends Failure {}
 
 /**
  * Does a job from where it stands to its end. It may be begun any number of times. A Failure of the client's (4xx) ends the job as failed;
- * trouble of a datastore (5xx) lets it be taken up again later, unless it is a {@link FinalFailure}.
+ * trouble of a datastore (5xx) lets it be taken up again later, unless it is a {@link PermanentFailure}.
  */
-export type DoJob = (work: Work) => Promise<void>
+export type JobHandler = (work: JobContext) => Promise<void>

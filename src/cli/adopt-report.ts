@@ -1,11 +1,11 @@
-import type { Ledger } from '../tenant-guard/walk/walk-ledger.js'
-import { table, thousands } from './table.js'
+import type { ScanIndex } from '../tenant-guard/walk/walk-ledger.js'
+import { table, formatInteger } from './table.js'
 
 const failed = 'failed: '
 const isFailed = (state: string): boolean => state.startsWith(failed)
 
 /** Whether a record could not be adopted. */
-export function hasFailed (ledger: Ledger): boolean {
+export function hasFailed (ledger: ScanIndex): boolean {
   return ledger.recordCounts().some(({ state }) => isFailed(state))
 }
 
@@ -13,13 +13,13 @@ export function hasFailed (ledger: Ledger): boolean {
 interface AdoptionRun { readonly tenantId: string, readonly datastore: string, readonly isDryRun: boolean, readonly isComplete: boolean }
 
 /** The summary for programs: one line of JSON. */
-export function adoptionJson (ledger: Ledger, about: AdoptionRun): string {
+export function adoptionJson (ledger: ScanIndex, about: AdoptionRun): string {
   const types: Record<string, Record<string, number>> = {}
   for (const [type, states] of statesByType(ledger)) types[type] = Object.fromEntries(states)
   return `${JSON.stringify({ ...about, types, failures: failuresOf(ledger), references: referencesOf(ledger) })}\n`
 }
 
-function statesByType (ledger: Ledger): Map<string, Map<string, number>> {
+function statesByType (ledger: ScanIndex): Map<string, Map<string, number>> {
   const types = new Map<string, Map<string, number>>()
   for (const { type, state: full, count } of ledger.recordCounts()) {
     const states = types.get(type) ?? new Map<string, number>()
@@ -29,11 +29,11 @@ function statesByType (ledger: Ledger): Map<string, Map<string, number>> {
   return types
 }
 
-function failuresOf (ledger: Ledger): Record<string, number> {
+function failuresOf (ledger: ScanIndex): Record<string, number> {
   return sums(ledger.recordCounts().filter(({ state }) => isFailed(state)).map(({ state, count }) => [state.slice(failed.length), count]))
 }
 
-function referencesOf (ledger: Ledger): Record<string, number> {
+function referencesOf (ledger: ScanIndex): Record<string, number> {
   return sums(ledger.faultCounts().map(({ state, count }) => [state, count]))
 }
 
@@ -55,18 +55,18 @@ const columns: Readonly<Record<string, string>> = {
 }
 
 /** The summary for people. */
-export function adoptionForPeople (ledger: Ledger, { tenantId, datastore, isDryRun, isComplete }: AdoptionRun): string {
+export function adoptionText (ledger: ScanIndex, { tenantId, datastore, isDryRun, isComplete }: AdoptionRun): string {
   const types = statesByType(ledger)
   const shown = Object.keys(columns).filter(state => state === 'adopted' || [...types.values()].some(states => states.has(state)))
   const rows = [...types].map(([type, states]): [string, ...number[]] => [type, ...shown.map(state => states.get(state) ?? 0)])
   const adopted = rows.reduce((sum, [, count = 0]) => sum + count, 0)
-  const what = `${thousands(adopted)} records ${isDryRun ? 'would be' : 'were'} adopted for ${tenantId}${isComplete ? '' : ', then the run ended early; run the same command again to continue'}.\n`
-  const failures = Object.entries(failuresOf(ledger)).map(([reason, count]) => `  ${thousands(count)}  ${reason}\n`)
+  const what = `${formatInteger(adopted)} records ${isDryRun ? 'would be' : 'were'} adopted for ${tenantId}${isComplete ? '' : ', then the run ended early; run the same command again to continue'}.\n`
+  const failures = Object.entries(failuresOf(ledger)).map(([reason, count]) => `  ${formatInteger(count)}  ${reason}\n`)
   const references = Object.values(referencesOf(ledger)).reduce((sum, count) => sum + count, 0)
   return [
     what,
     rows.length === 0 ? '' : `\n${table(['type', ...shown.map(state => columns[state]!)], rows)}`,
     failures.length === 0 ? '' : `\nNot adopted:\n${failures.join('')}`,
-    references === 0 ? '' : `\n${thousands(references)} of their references point outside this tenant, so updates of these records are refused. clinigate audit ${datastore} lists them${isDryRun ? ' after the adoption' : ''}.\n`
+    references === 0 ? '' : `\n${formatInteger(references)} of their references point outside this tenant, so updates of these records are refused. clinigate audit ${datastore} lists them${isDryRun ? ' after the adoption' : ''}.\n`
   ].join('')
 }

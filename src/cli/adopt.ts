@@ -1,17 +1,17 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { Backend } from '../backends/backend.js'
 import { adopt } from '../tenant-guard/walk/adopt.js'
-import { CriteriaRefused, readCriteria, type Wanted } from '../tenant-guard/walk/adopt-criteria.js'
-import { adoptionForPeople, adoptionJson, hasFailed } from './adopt-report.js'
-import { servedAmong, typesOf, withDatastore, type OpenedDatastore } from './datastore.js'
-import { FaultsFound, withControlStore, type Surroundings } from './surroundings.js'
+import { CriteriaRefused, readCriteria, type AdoptionCriteria } from '../tenant-guard/walk/adopt-criteria.js'
+import { adoptionText, adoptionJson, hasFailed } from './adopt-report.js'
+import { fetchSupportedTypes, typesOf, openForDatastore, type OpenedDatastore } from './datastore.js'
+import { ExitWithFindings, withControlStore, type CliContext } from './surroundings.js'
 import { walkProgress } from './walk-progress.js'
 
 interface Options {
   readonly tenant: string
   readonly type?: readonly string[]
   readonly allTypes?: true
-  readonly search?: Wanted
+  readonly search?: AdoptionCriteria
   readonly dryRun?: true
   readonly parallel: number
   readonly json?: true
@@ -26,7 +26,7 @@ Exit codes: 0 all adopted, 1 some records could not be adopted, 2 invalid comman
   clinigate adopt live --tenant <tenantId> --search 'Patient?organization=Organization/7'`
 
 /** Adds the command that gives existing records to a tenant. */
-export function addAdopt (program: Command, surroundings: Surroundings): void {
+export function addAdopt (program: Command, surroundings: CliContext): void {
   const command = program.command('adopt').description('assign records without an owner to a tenant')
     .argument('<datastore>', 'name in the configuration, such as test or live')
     .requiredOption('--tenant <tenantId>', 'tenant that gets the records')
@@ -40,17 +40,17 @@ export function addAdopt (program: Command, surroundings: Surroundings): void {
   command.action(async (name: string, options: Options) => {
     const ways = [options.type, options.allTypes, options.search].filter(way => way !== undefined)
     if (ways.length !== 1) command.error('error: select records with one of --type, --all-types and --search', { exitCode: 2 })
-    await withDatastore(command, { name }, surroundings, opened => run(opened, options, surroundings))
+    await openForDatastore(command, { name }, surroundings, opened => run(opened, options, surroundings))
   })
 }
 
-async function run (opened: OpenedDatastore, options: Options, surroundings: Surroundings): Promise<void> {
+async function run (opened: OpenedDatastore, options: Options, surroundings: CliContext): Promise<void> {
   const { out, streams } = surroundings
   const { config, backend, ledger } = opened
   await withControlStore(config, surroundings, store => store.organizations.find(options.tenant))
   const { tenant: id, parallel, dryRun: isDryRun = false } = options
   const progress = walkProgress({ stderr: streams.stderr })
-  const show = (isComplete: boolean): void => out((options.json ? adoptionJson : adoptionForPeople)(ledger, { tenantId: id, datastore: backend.name, isDryRun, isComplete }))
+  const show = (isComplete: boolean): void => out((options.json ? adoptionJson : adoptionText)(ledger, { tenantId: id, datastore: backend.name, isDryRun, isComplete }))
   try {
     const wanted = await wantedOf(options, backend)
     await adopt({ backend, tenant: { id, system: config.tenantSystem }, wanted, isDryRun, parallel, ledger, onProgress: progress.show })
@@ -61,15 +61,15 @@ async function run (opened: OpenedDatastore, options: Options, surroundings: Sur
   }
   progress.end()
   show(true)
-  if (hasFailed(ledger)) throw new FaultsFound()
+  if (hasFailed(ledger)) throw new ExitWithFindings()
 }
 
-async function wantedOf ({ type: types, search }: Options, backend: Backend): Promise<Wanted[]> {
+async function wantedOf ({ type: types, search }: Options, backend: Backend): Promise<AdoptionCriteria[]> {
   if (search !== undefined) return [search]
-  return (await servedAmong(backend, types)).map(type => ({ type, criteria: [] }))
+  return (await fetchSupportedTypes(backend, types)).map(type => ({ type, criteria: [] }))
 }
 
-function searchOf (text: string): Wanted {
+function searchOf (text: string): AdoptionCriteria {
   try {
     return readCriteria(text)
   } catch (error) {

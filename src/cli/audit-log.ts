@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { InvalidArgumentError, type Command } from 'commander'
-import { filesOf, verify, type Verdict } from '../audit-log/verify.js'
-import { FaultsFound, type Surroundings } from './surroundings.js'
+import { filesOf, verify, type VerificationResult } from '../audit-log/verify.js'
+import { ExitWithFindings, type CliContext } from './surroundings.js'
 
 const help = `
 Reads the file and its rotated predecessors, oldest first, and reports the first line that was changed or is out of place.
@@ -14,7 +14,7 @@ pass them as --known to a later check: it fails if the log no longer contains th
   clinigate audit-log verify /var/log/clinigate/access.log --known 41893:9f2c…`
 
 /** Adds the command that looks whether an access audit log is whole. */
-export function addAuditLog (program: Command, { out }: Surroundings): void {
+export function addAuditLog (program: Command, { out }: CliContext): void {
   const command = program.command('audit-log').description('check the access audit log')
   command.command('verify').description('find the first line of an access audit log that was changed, removed or added')
     .argument('<file>', 'path of the log, as in auditLog.file')
@@ -23,7 +23,7 @@ export function addAuditLog (program: Command, { out }: Surroundings): void {
     .action(async (file: string, { known }: { readonly known?: string }) => {
       const verdict = await verify(demandFiles(file), known)
       out(`${JSON.stringify(shownOf(verdict))}\n`)
-      if (verdict.broken !== undefined || verdict.isKnownMissing) throw new FaultsFound()
+      if (verdict.broken !== undefined || verdict.isKnownMissing) throw new ExitWithFindings()
     })
 }
 
@@ -40,7 +40,7 @@ function demandFiles (file: string): string[] {
   return files
 }
 
-function shownOf ({ lines, first, last, broken, isKnownMissing }: Verdict) {
+function shownOf ({ lines, first, last, broken, isKnownMissing }: VerificationResult) {
   return {
     status: broken !== undefined ? 'broken' : isKnownMissing ? 'shortened' : 'whole',
     lines,

@@ -1,8 +1,8 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { audit } from '../tenant-guard/walk/audit.js'
-import { auditForPeople, auditJson, hasFindings } from './audit-report.js'
-import { servedAmong, typesOf, withDatastore, type Named } from './datastore.js'
-import { FaultsFound, type Surroundings } from './surroundings.js'
+import { auditText, auditJson, hasFindings } from './audit-report.js'
+import { fetchSupportedTypes, typesOf, openForDatastore, type DatastoreOption } from './datastore.js'
+import { ExitWithFindings, type CliContext } from './surroundings.js'
 import { walkProgress } from './walk-progress.js'
 
 interface Options { readonly url?: string, readonly type?: readonly string[], readonly json?: true, readonly limit: number }
@@ -24,7 +24,7 @@ Exit codes: 0 no findings, 1 findings, 2 invalid command or datastore failure.
   clinigate audit live --json | jq -r 'select(.finding == "no-tag") | .type + "/" + .id'`
 
 /** Adds the command that looks for records which the gateway shows nobody, and for references across tenants. */
-export function addAudit (program: Command, surroundings: Surroundings): void {
+export function addAudit (program: Command, surroundings: CliContext): void {
   const command = program.command('audit').description('find records without exactly one tenant, and references across tenants')
     .argument('[datastore]', 'name in the configuration, such as test or live')
     .option('--url <url>', 'base URL of a FHIR server that needs no authentication, instead of a name')
@@ -34,13 +34,13 @@ export function addAudit (program: Command, surroundings: Surroundings): void {
     .addHelpText('after', help)
   command.action(async (name: string | undefined, options: Options) => {
     if ((name === undefined) === (options.url === undefined)) command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
-    const named: Named = name === undefined ? { url: options.url! } : { name }
-    await withDatastore(command, named, surroundings, async ({ config: { tenantSystem }, backend, ledger }) => {
+    const named: DatastoreOption = name === undefined ? { url: options.url! } : { name }
+    await openForDatastore(command, named, surroundings, async ({ config: { tenantSystem }, backend, ledger }) => {
       const progress = walkProgress(surroundings.streams)
-      const types = options.type && await servedAmong(backend, options.type)
+      const types = options.type && await fetchSupportedTypes(backend, options.type)
       const audited = await audit({ backend, tenantSystem, types, ledger, onProgress: progress.show }).finally(progress.end)
-      for (const text of options.json ? auditJson(ledger, audited, backend.name) : auditForPeople(ledger, audited, options.limit)) surroundings.out(text)
-      if (hasFindings(ledger)) throw new FaultsFound()
+      for (const text of options.json ? auditJson(ledger, audited, backend.name) : auditText(ledger, audited, options.limit)) surroundings.out(text)
+      if (hasFindings(ledger)) throw new ExitWithFindings()
     })
   })
 }

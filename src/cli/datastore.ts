@@ -5,40 +5,40 @@ import { HttpBackend } from '../backends/http-backend.js'
 import { loadConfig } from '../config/load.js'
 import type { Config } from '../config.js'
 import { DatabaseUnavailable } from '../control/database-unavailable.js'
-import { ControlRefused } from '../control/refused.js'
+import { ControlError } from '../control/refused.js'
 import { Failure } from '../envelope/failures.js'
 import { suggestion } from '../envelope/nearest.js'
-import { Closers } from '../service/closers.js'
+import { Disposables } from '../service/closers.js'
 import { datastoreNames, isSandbox, openDatastore, sandboxFile } from '../service/datastores.js'
 import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
-import { Ledger } from '../tenant-guard/walk/walk-ledger.js'
-import { servedTypes } from '../tenant-guard/served-types.js'
-import { patiently } from '../tenant-guard/patience.js'
-import { FaultsFound, Interrupted, type Surroundings } from './surroundings.js'
+import { ScanIndex } from '../tenant-guard/walk/walk-ledger.js'
+import { supportedTypes } from '../tenant-guard/served-types.js'
+import { withRetry } from '../tenant-guard/patience.js'
+import { ExitWithFindings, Interrupted, type CliContext } from './surroundings.js'
 
 /** What a command that walks over a datastore works with. */
 export interface OpenedDatastore {
   readonly config: Config
   readonly backend: Backend
   /** Empty. */
-  readonly ledger: Ledger
+  readonly ledger: ScanIndex
 }
 
 /** Which datastore: one of the configuration, or one at a URL that needs no authentication. */
-export type Named = { readonly name: string } | { readonly url: string }
+export type DatastoreOption = { readonly name: string } | { readonly url: string }
 
 /**
  * Opens a datastore for the work and closes it after it. Whatever keeps the work from being done ends the command with 2,
  * because 1 tells what the work found.
  */
-export async function withDatastore (command: Command, named: Named, { environment, now }: Surroundings, work: (opened: OpenedDatastore) => Promise<void>): Promise<void> {
-  const closers = new Closers()
+export async function openForDatastore (command: Command, named: DatastoreOption, { environment, now }: CliContext, work: (opened: OpenedDatastore) => Promise<void>): Promise<void> {
+  const closers = new Disposables()
   try {
     const config = loadConfig(environment)
     const backend = 'url' in named ? closers.add(atUrl(command, named.url)) : await openDatastore(config, knownName(command, config, named.name), { environment, now, closers })
-    await work({ config, backend, ledger: closers.add(new Ledger()) })
+    await work({ config, backend, ledger: closers.add(new ScanIndex()) })
   } catch (error) {
-    if (error instanceof FaultsFound || error instanceof Interrupted || error instanceof CommanderError) throw error
+    if (error instanceof ExitWithFindings || error instanceof Interrupted || error instanceof CommanderError) throw error
     command.error(`error: ${explain(error)}`, { exitCode: 2 })
   } finally {
     await closers.close()
@@ -66,7 +66,7 @@ function knownName (command: Command, config: Config, name: string): string {
 
 /** What keeps a command from its work, for an operator. Names no record. */
 function explain (error: unknown): string {
-  if (error instanceof ControlRefused && error.reason === 'missing') return `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?`
+  if (error instanceof ControlError && error.reason === 'missing') return `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?`
   if (error instanceof DatabaseUnavailable) return error.remedy
   if (!(error instanceof Failure)) return (error as Error).message
   const { status, reason, code } = (error.cause ?? {}) as { status?: number, reason?: string, code?: string }
@@ -91,8 +91,8 @@ export function typesOf (text: string): string[] {
 }
 
 /** The types that a datastore serves; of the named ones, each must be among them. Absent: all that tenants can have records of. */
-export async function servedAmong (backend: Backend, types: readonly string[] | undefined): Promise<string[]> {
-  const { tenant } = await servedTypes(patiently(backend))
+export async function fetchSupportedTypes (backend: Backend, types: readonly string[] | undefined): Promise<string[]> {
+  const { tenant } = await supportedTypes(withRetry(backend))
   const missing = types?.find(type => !tenant.includes(type))
   if (missing !== undefined) throw new Error(`the datastore does not support the type ${missing}`)
   return tenant.filter(type => types?.includes(type) ?? true)

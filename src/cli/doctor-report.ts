@@ -1,5 +1,5 @@
 import type { Examination, Finding, State } from '../tenant-guard/doctor/examine.js'
-import { leftText } from '../tenant-guard/doctor/examine.js'
+import { leftoverText } from '../tenant-guard/doctor/examine.js'
 
 /** A finding as one stands before the server's name is known. */
 interface Examined extends Examination {
@@ -22,13 +22,13 @@ function countsOf (findings: readonly Finding[]): Partial<Record<State, number>>
 }
 
 /** The report for people: what is wrong with what to do, after what works. */
-export function * doctorForPeople ({ datastore, capabilities, findings, stored, left }: Examined): Generator<string> {
+export function * doctorText ({ datastore, capabilities, findings, stored, left }: Examined): Generator<string> {
   const { software, fhirVersion } = capabilities ?? {}
   yield `${[`Datastore ${datastore}`, software, fhirVersion && `FHIR ${fhirVersion}`].filter(part => part !== undefined).join(', ')}\n\n`
   for (const finding of [...findings].sort((one, other) => states.indexOf(other.state) - states.indexOf(one.state))) yield * lines(finding)
   yield `\n${summary(findings)}\n`
   if (stored > 0 && left.length === 0) yield `The ${stored} test records were deleted.\n`
-  if (left.length > 0) yield `${leftText(left)}\n`
+  if (left.length > 0) yield `${leftoverText(left)}\n`
 }
 
 function * lines ({ state, name, title, detail, gateway, change }: Finding): Generator<string> {

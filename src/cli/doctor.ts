@@ -4,11 +4,11 @@ import type { Command } from 'commander'
 import type { Backend } from '../backends/backend.js'
 import { HttpBackend } from '../backends/http-backend.js'
 import type { Config } from '../config.js'
-import { examine } from '../tenant-guard/doctor/examine.js'
-import { untilInterrupted } from './bulk/trouble.js'
-import { withDatastore, type Named } from './datastore.js'
-import { doctorForPeople, doctorJson, isBlocked } from './doctor-report.js'
-import { FaultsFound, Interrupted, type Surroundings } from './surroundings.js'
+import { runChecks } from '../tenant-guard/doctor/examine.js'
+import { untilSigint } from './bulk/trouble.js'
+import { openForDatastore, type DatastoreOption } from './datastore.js'
+import { doctorText, doctorJson, isBlocked } from './doctor-report.js'
+import { ExitWithFindings, Interrupted, type CliContext } from './surroundings.js'
 
 interface Options { readonly url?: string, readonly json?: true }
 
@@ -27,7 +27,7 @@ Exit codes: 0 nothing blocks, 1 something blocks or a record could not be delete
   clinigate doctor live --json | jq '.findings[] | select(.state != "works")'`
 
 /** Adds the command that tries out whether a datastore does what the gateway relies on. */
-export function addDoctor (program: Command, surroundings: Surroundings): void {
+export function addDoctor (program: Command, surroundings: CliContext): void {
   const command = program.command('doctor').description('test whether a datastore supports what the gateway relies on')
     .argument('[datastore]', 'name in the configuration, such as test or live')
     .option('--url <url>', 'base URL of a FHIR server that needs no authentication, instead of a name')
@@ -35,14 +35,14 @@ export function addDoctor (program: Command, surroundings: Surroundings): void {
     .addHelpText('after', help)
   command.action(async (name: string | undefined, options: Options) => {
     if ((name === undefined) === (options.url === undefined)) command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
-    const named: Named = name === undefined ? { url: options.url! } : { name }
-    await withDatastore(command, named, surroundings, ({ config, backend }) => untilInterrupted(async signal => {
+    const named: DatastoreOption = name === undefined ? { url: options.url! } : { name }
+    await openForDatastore(command, named, surroundings, ({ config, backend }) => untilSigint(async signal => {
       const anonymous = withoutCredential(config, backend)
-      const examined = await examine({ backend, anonymous, tenantSystem: config.tenantSystem, newId: randomUUID, signal }).finally(() => anonymous.close())
+      const examined = await runChecks({ backend, anonymous, tenantSystem: config.tenantSystem, newId: randomUUID, signal }).finally(() => anonymous.close())
       const told = { ...examined, datastore: backend.name }
-      for (const text of options.json ? [doctorJson(told)] : doctorForPeople(told)) surroundings.out(text)
+      for (const text of options.json ? [doctorJson(told)] : doctorText(told)) surroundings.out(text)
       if (signal.aborted) throw new Interrupted()
-      if (isBlocked(examined) || examined.left.length > 0) throw new FaultsFound()
+      if (isBlocked(examined) || examined.left.length > 0) throw new ExitWithFindings()
     }))
   })
 }

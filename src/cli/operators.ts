@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { ControlRefused } from '../control/refused.js'
+import { ControlError } from '../control/refused.js'
 import type { Control } from './surroundings.js'
 
 /** Adds the commands on operators, for whoever has lost the way into the dashboard. */
@@ -11,7 +11,7 @@ export function addOperators (program: Command, { print }: Control): void {
     .requiredOption('--email <email>', 'the operator\'s email address')
     .action(({ email }: { email: string }) => print(async desk => {
       const found = (await desk.listMembers()).find(member => member.email === email.trim().toLowerCase() && !member.isFromProvider)
-      if (found === undefined) throw new ControlRefused('missing', 'No operator with this address has a local password. clinigate operators list prints all operators.')
+      if (found === undefined) throw new ControlError('missing', 'No operator with this address has a local password. clinigate operators list prints all operators.')
       return await desk.resetPassword(found.memberId)
     }))
 }

@@ -1,19 +1,19 @@
 import { request } from 'undici'
-import type { Desk } from '../control/desk.js'
-import { ControlRefused } from '../control/refused.js'
+import type { ControlService } from '../control/desk.js'
+import { ControlError } from '../control/refused.js'
 
 /** What commands do at a desk, here or at a control plane elsewhere. */
-export type CommandDesk = Pick<Desk, 'listOrganizations' | 'createOrganization' | 'changeOrganization' |
+export type AdminClient = Pick<ControlService, 'listOrganizations' | 'createOrganization' | 'changeOrganization' |
   'listKeys' | 'createKey' | 'rollKey' | 'revokeKey' | 'changeKey' |
   'listTokens' | 'createToken' | 'revokeToken' | 'listGateways' | 'listMembers' | 'resetPassword' | 'bill'>
 
 /** Where a control plane elsewhere is, and who asks. */
-export interface RemotePlace { readonly url: string, readonly token: string }
+export interface AdminApiOptions { readonly url: string, readonly token: string }
 
 const timeoutMs = 30_000
 
 /** The desk of a token at the management API of a control plane elsewhere. */
-export function remoteDesk (place: RemotePlace): CommandDesk {
+export function adminClient (place: AdminApiOptions): AdminClient {
   const get = <T>(path: string) => send<T>(place, 'GET', path)
   const post = <T>(path: string, body?: object) => send<T>(place, 'POST', path, body)
   const patch = <T>(path: string, body: object) => send<T>(place, 'PATCH', path, body)
@@ -39,7 +39,7 @@ export function remoteDesk (place: RemotePlace): CommandDesk {
 
 const id = encodeURIComponent
 
-async function send<T> ({ url, token }: RemotePlace, method: 'GET' | 'POST' | 'PATCH', path: string, body?: object): Promise<T> {
+async function send<T> ({ url, token }: AdminApiOptions, method: 'GET' | 'POST' | 'PATCH', path: string, body?: object): Promise<T> {
   const answer = await ask(`${url}/control/v1/${path}`, {
     method,
     headers: { authorization: `Bearer ${token}`, accept: 'application/json', ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
@@ -49,7 +49,7 @@ async function send<T> ({ url, token }: RemotePlace, method: 'GET' | 'POST' | 'P
   if (answer.statusCode < 300 && read?.data !== undefined) return read.data
   if (typeof read?.message !== 'string') throw new Error(`the server at the control plane's URL is not a control plane (status ${answer.statusCode}); check CONTROL_URL`)
   const says = read.message + (answer.statusCode === 401 ? ' Commands take it from the variable CONTROL_TOKEN.' : '')
-  throw new ControlRefused('invalid', [says, ...(read.issues ?? []).map(issue => `  - ${issue.diagnostics}`)].join('\n'))
+  throw new ControlError('invalid', [says, ...(read.issues ?? []).map(issue => `  - ${issue.diagnostics}`)].join('\n'))
 }
 
 async function ask (url: string, options: Parameters<typeof request>[1]) {

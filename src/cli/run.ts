@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
-import { ControlRefused } from '../control/refused.js'
-import { explainTrouble } from '../service/start-trouble.js'
+import { ControlError } from '../control/refused.js'
+import { explainStartupError } from '../service/start-trouble.js'
 import { version } from '../service/version.js'
 import { addAdopt } from './adopt.js'
 import { addAudit } from './audit.js'
@@ -12,13 +12,13 @@ import { addKeys } from './keys.js'
 import { addOperators } from './operators.js'
 import { addOrgs } from './orgs.js'
 import { addStart } from './start.js'
-import { controlIn, FaultsFound, Interrupted, type Surroundings } from './surroundings.js'
+import { controlIn, ExitWithFindings, Interrupted, type CliContext } from './surroundings.js'
 import { addTokens } from './tokens.js'
 import { addUsage } from './usage.js'
 import { addValidate } from './validate/command.js'
 
 /** Runs one command and says how it ended: 0 done, 1 not possible, 2 not understood, 130 interrupted. Results go to `out`, most of them as JSON, all else to `err`. */
-export async function run (args: readonly string[], surroundings: Surroundings): Promise<number> {
+export async function run (args: readonly string[], surroundings: CliContext): Promise<number> {
   const program = new Command('clinigate')
     .version(version)
     .description('Runs and manages clinigate. A running gateway applies changes within a second.')
@@ -45,7 +45,7 @@ export async function run (args: readonly string[], surroundings: Surroundings):
   } catch (error) {
     // Commander has said by itself what it did not understand.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-    if (error instanceof FaultsFound) return 1
+    if (error instanceof ExitWithFindings) return 1
     if (error instanceof Interrupted) return 130
     surroundings.err(`clinigate: ${explain(error)}\n`)
     return 1
@@ -53,6 +53,6 @@ export async function run (args: readonly string[], surroundings: Surroundings):
 }
 
 function explain (error: unknown): string {
-  if (!(error instanceof ControlRefused)) return explainTrouble(error)
+  if (!(error instanceof ControlError)) return explainStartupError(error)
   return error.reason === 'missing' ? `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?` : error.message
 }

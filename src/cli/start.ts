@@ -1,9 +1,9 @@
 import { Option, type Command } from 'commander'
 import type { StartOptions } from '../service/process.js'
-import type { Surroundings } from './surroundings.js'
+import type { CliContext } from './surroundings.js'
 
 /** Adds the command that runs the service, as `npm start` does. */
-export function addStart (program: Command, { environment, out }: Surroundings): void {
+export function addStart (program: Command, { environment, out }: CliContext): void {
   program.command('start').description('run the gateway, the control plane or both until the process is stopped')
     .addOption(new Option('--role <role>', 'role of the process; overrides CLINIGATE_ROLE').choices(['all', 'gateway', 'control']))
     .option('--config <file>', 'configuration file; overrides CLINIGATE_CONFIG')

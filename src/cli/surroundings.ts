@@ -2,15 +2,15 @@ import { join } from 'node:path'
 import type { Config } from '../config.js'
 import { controlDatabaseUrl } from '../config/secrets.js'
 import { loadConfig } from '../config/load.js'
-import { deskFor } from '../control/desk.js'
+import { controlServiceFor } from '../control/desk.js'
 import { knownPlans } from '../control/organizations.js'
-import { ControlRefused } from '../control/refused.js'
+import { ControlError } from '../control/refused.js'
 import { openControlStore, type ControlStore } from '../control/store.js'
 import { openedFile } from '../service/start-trouble.js'
-import { remoteDesk, type CommandDesk, type RemotePlace } from './remote-desk.js'
+import { adminClient, type AdminClient, type AdminApiOptions } from './remote-desk.js'
 
 /** Where a command runs: what the process knows of its surroundings. */
-export interface Surroundings {
+export interface CliContext {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** The name of the person, for the audit trail. */
   readonly user: string
@@ -25,7 +25,7 @@ export interface Surroundings {
 export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
 
 /** A command did its work and found faults, which it has told; the process ends with 1. */
-export class FaultsFound extends Error {}
+export class ExitWithFindings extends Error {}
 
 /** The person ended a command and was told how to go on; the process ends with 130, as one that the signal had killed. */
 export class Interrupted extends Error {}
@@ -33,21 +33,21 @@ export class Interrupted extends Error {}
 /** What a command works with. */
 export interface Control {
   /** Does the work at a desk and prints what it gives as JSON: one thing on one line, a list for people to read. */
-  readonly print: (work: (desk: CommandDesk) => Promise<object>) => Promise<void>
+  readonly print: (work: (desk: AdminClient) => Promise<object>) => Promise<void>
   /** Does the work at a desk and leaves what is to be printed to it. */
-  readonly work: <T>(work: (desk: CommandDesk) => Promise<T>) => Promise<T>
+  readonly work: <T>(work: (desk: AdminClient) => Promise<T>) => Promise<T>
 }
 
 /**
  * The control plane: an operator's desk at the store that the configuration names or, where a URL is given, the desk of the
  * token in CONTROL_TOKEN at the management API there.
  */
-export function controlIn (surroundings: Surroundings, urlOption: () => string | undefined): Control {
+export function controlIn (surroundings: CliContext, urlOption: () => string | undefined): Control {
   const { environment, user, out } = surroundings
   const atDesk: Control['work'] = async work => {
     const url = urlOption() ?? environment.CONTROL_URL
-    if (url) return await work(remoteDesk(placeOf(url, environment)))
-    return await withControlStore(loadConfig(environment), surroundings, store => work(deskFor(store, { name: `cli:${user}`, role: 'operator' })))
+    if (url) return await work(adminClient(placeOf(url, environment)))
+    return await withControlStore(loadConfig(environment), surroundings, store => work(controlServiceFor(store, { name: `cli:${user}`, role: 'operator' })))
   }
   return {
     work: atDesk,
@@ -58,18 +58,18 @@ export function controlIn (surroundings: Surroundings, urlOption: () => string |
   }
 }
 
-function placeOf (url: string, { CONTROL_TOKEN: token }: Surroundings['environment']): RemotePlace {
-  if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) throw new ControlRefused('invalid', 'The URL of the control plane must have the form https://control.example.org.')
+function placeOf (url: string, { CONTROL_TOKEN: token }: CliContext['environment']): AdminApiOptions {
+  if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) throw new ControlError('invalid', 'The URL of the control plane must have the form https://control.example.org.')
   const { protocol, hostname } = new URL(url)
-  if (protocol === 'http:' && !loopback.has(hostname)) throw new ControlRefused('invalid', 'The token would travel unencrypted. Use https.')
-  if (!token) throw new ControlRefused('invalid', 'Set the variable CONTROL_TOKEN to a management token. An operator creates one in the dashboard or with clinigate tokens create.')
+  if (protocol === 'http:' && !loopback.has(hostname)) throw new ControlError('invalid', 'The token would travel unencrypted. Use https.')
+  if (!token) throw new ControlError('invalid', 'Set the variable CONTROL_TOKEN to a management token. An operator creates one in the dashboard or with clinigate tokens create.')
   return { url: url.replace(/\/+$/, ''), token }
 }
 
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** Opens the control store that the configuration names, for the work. */
-export async function withControlStore<T> (config: Config, { environment, now }: Surroundings, work: (store: ControlStore) => Promise<T>): Promise<T> {
+export async function withControlStore<T> (config: Config, { environment, now }: CliContext, work: (store: ControlStore) => Promise<T>): Promise<T> {
   const url = controlDatabaseUrl(config, environment)
   const store = await openedFile(join(config.dataDirectory, 'control.db'), file => openControlStore({ file, url, ...knownPlans(config.plans), now }))
   try {

@@ -1,10 +1,10 @@
 import { InvalidArgumentError } from 'commander'
-import { isDay, isMoment } from '../iso-time.js'
+import { isDay, isDateTime } from '../iso-time.js'
 import { isMonth } from '../limits/month.js'
 
 /** A moment in ISO 8601; a day alone begins in UTC. */
 export function parseTime (text: string): Date {
-  if (!isDay(text) && !isMoment(text)) throw new InvalidArgumentError('Use the form 2030-01-31T00:00:00Z for a time.')
+  if (!isDay(text) && !isDateTime(text)) throw new InvalidArgumentError('Use the form 2030-01-31T00:00:00Z for a time.')
   return new Date(text)
 }
 

@@ -5,14 +5,14 @@ import { loadConfig } from '../config/load.js'
 import { ledgerLines } from '../limits/ledger/file.js'
 import { monthOf } from '../limits/month.js'
 import type { UsageLine } from '../limits/usage.js'
-import { FaultsFound, type Control, type Surroundings } from './surroundings.js'
+import { ExitWithFindings, type Control, type CliContext } from './surroundings.js'
 import { parseMonth } from './times.js'
 
 interface BillOptions { readonly tenant: string, readonly month: string, readonly csv?: true }
 interface RecomputeOptions { readonly month: string, readonly ledger?: readonly string[] }
 
 /** Adds the commands on what was used and what it costs. */
-export function addUsage (program: Command, control: Control, surroundings: Surroundings): void {
+export function addUsage (program: Command, control: Control, surroundings: CliContext): void {
   const usage = program.command('usage').description('show what organizations used and what it costs')
   usage.command('bill').description('print the bill of a month, by hour')
     .requiredOption('--tenant <tenantId>', 'the organization')
@@ -33,7 +33,7 @@ export function addUsage (program: Command, control: Control, surroundings: Surr
         for (const { tenantId } of await desk.listOrganizations()) found.push(compare(tenantId, { own, unsent, told: await desk.bill(tenantId, month) }))
         return found
       })
-      if (found.some(({ agrees }) => !agrees)) throw new FaultsFound()
+      if (found.some(({ agrees }) => !agrees)) throw new ExitWithFindings()
     })
 }
 

@@ -4,12 +4,12 @@ import type { paths } from './openapi.js'
 import { printQuery, type Query } from './query.js'
 import { ResourceClient, type ResourceName } from './resource-client.js'
 import { resourcePaths } from './resource-paths.js'
-import { retrying, type RetryOptions } from './retry.js'
-import { sender } from './send.js'
+import { withRetry, type RetryOptions } from './retry.js'
+import { createSender } from './send.js'
 
 export { ClinigateError, type ErrorCode, type Issue } from './errors.js'
 export type * from './openapi.js'
-export type { ChangesOf, CreateOf, IncludeOf, Page, ReadOptions, RecordOf, RequestOptions, ResourceName, SearchOf, VersionOptions, WithIncluded, WriteOptions } from './resource-client.js'
+export type { UpdateOf as ChangesOf, CreateOf, IncludeOf, Page, ReadOptions, RecordOf, RequestOptions, ResourceName, SearchOf, VersionOptions, WithIncludes as WithIncluded, WriteOptions } from './resource-client.js'
 export type { ResourceClient } from './resource-client.js'
 export type { RetryOptions } from './retry.js'
 
@@ -39,12 +39,12 @@ export function createClient ({ url, key, retry, fetch = globalThis.fetch }: Cli
   const http = createFetchClient<paths>({
     baseUrl: url,
     headers: { 'x-api-key': key },
-    fetch: retrying(fetch, retry),
+    fetch: withRetry(fetch, retry),
     querySerializer: query => printQuery(query as Query),
     // The key would go along to wherever an answer leads.
     redirect: 'error'
   })
-  const send = sender(http)
+  const send = createSender(http)
   const resources = Object.entries(resourcePaths).map(([name, path]) => [name, new ResourceClient(send, path)])
   return { ...Object.fromEntries(resources), http }
 }

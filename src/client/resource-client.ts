@@ -19,7 +19,7 @@ export type RecordOf<N extends ResourceName> = Group<N>['post'] extends { respon
 /** What creates a record. */
 export type CreateOf<N extends ResourceName> = Group<N>['post'] extends { requestBody: Json<infer T> } ? T : never
 /** A merge (RFC 7396) on a record, or a JSON Patch (RFC 6902) on its simple form. */
-export type ChangesOf<N extends ResourceName> = One<N> extends { patch: { requestBody: Json<infer T> } } ? T : never
+export type UpdateOf<N extends ResourceName> = One<N> extends { patch: { requestBody: Json<infer T> } } ? T : never
 
 /** One value or several where a filter takes several. */
 type Loose<Q> = { readonly [K in keyof Q]: Q[K] extends ReadonlyArray<infer I> | undefined ? I | readonly I[] : Q[K] }
@@ -31,7 +31,7 @@ type ReadQuery<N extends ResourceName> = One<N> extends { get: Searching<infer Q
 /** The resources whose records can come along with one. */
 export type IncludeOf<N extends ResourceName> = ReadQuery<N> extends { include?: Array<infer I> } ? I & keyof ReadAnswer<N> & string : never
 /** A record with the lists that were asked for; `incomplete` names those that do not hold everything. */
-export type WithIncluded<N extends ResourceName, I extends IncludeOf<N>> = [I] extends [never] ? RecordOf<N> : RecordOf<N> & Required<Pick<ReadAnswer<N>, I>> & { incomplete?: string[] }
+export type WithIncludes<N extends ResourceName, I extends IncludeOf<N>> = [I] extends [never] ? RecordOf<N> : RecordOf<N> & Required<Pick<ReadAnswer<N>, I>> & { incomplete?: string[] }
 
 /** The records of a search that fit on one page. */
 export interface Page<T> {
@@ -77,7 +77,7 @@ export class ResourceClient<N extends ResourceName> {
   }
 
   /** One record, and those that refer to it where `include` asks for them. */
-  read<const I extends IncludeOf<N> = never> (id: string, { signal, include }: ReadOptions<I> = {}): Promise<WithIncluded<N, I>> {
+  read<const I extends IncludeOf<N> = never> (id: string, { signal, include }: ReadOptions<I> = {}): Promise<WithIncludes<N, I>> {
     return this.#send({ method: 'GET', path: `${this.#path}/{id}`, id, query: { include }, signal })
   }
 
@@ -97,7 +97,7 @@ export class ResourceClient<N extends ResourceName> {
   }
 
   /** Changes the fields that are named, and resolves with the whole changed record; what the simple form does not show stays. */
-  update (id: string, changes: ChangesOf<N>, { signal, ifMatch, idempotencyKey = crypto.randomUUID() }: WriteOptions & VersionOptions = {}): Promise<RecordOf<N>> {
+  update (id: string, changes: UpdateOf<N>, { signal, ifMatch, idempotencyKey = crypto.randomUUID() }: WriteOptions & VersionOptions = {}): Promise<RecordOf<N>> {
     const headers = { 'idempotency-key': idempotencyKey, ...versionHeader(ifMatch) }
     return this.#send({ method: 'PATCH', path: `${this.#path}/{id}`, id, body: changes, headers, signal })
   }

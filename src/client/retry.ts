@@ -21,7 +21,7 @@ const postponing = new Set([409, 429])
  * Sends a request until it is answered for good. After a failure without an answer, and after a passing one, only those
  * requests are sent again that do nothing, or that do it once for their Idempotency-Key.
  */
-export function retrying (fetch: typeof globalThis.fetch, options: RetryOptions = {}, random: () => number = Math.random): (request: Request) => Promise<Response> {
+export function withRetry (fetch: typeof globalThis.fetch, options: RetryOptions = {}, random: () => number = Math.random): (request: Request) => Promise<Response> {
   const { attempts = 4, firstPauseMs = 250, longestPauseMs = 20_000, timeoutMs = 90_000 } = options
   // The whole range from nothing on, so that clients which failed together do not come again together.
   const jitter = (attempt: number): number => random() * Math.min(longestPauseMs, firstPauseMs * 2 ** (attempt - 1))

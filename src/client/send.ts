@@ -18,7 +18,7 @@ export interface Sent {
 export type Send = <T>(sent: Sent) => Promise<T>
 
 /** The transport of the thin layer over the typed one: answers are unwrapped, and whatever goes wrong is a ClinigateError. */
-export function sender (http: FetchClient<paths>): Send {
+export function createSender (http: FetchClient<paths>): Send {
   // Which path it is, and so what it takes, only the resource knows.
   const request = http.request as unknown as (method: string, path: string, init: object) => Promise<{ data?: { data: unknown }, error?: unknown, response: Response }>
   return async <T>({ method, path, id, query = {}, headers = {}, body, signal }: Sent): Promise<T> => {

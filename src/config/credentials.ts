@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto'
 import type { DatastoreConfig } from '../config.js'
 import type { Environment } from './environment.js'
-import { isMistake, readAuthorities, readSecret, readText, type Mistake, type Secret } from './secret.js'
+import { isError, readAuthorities, readSecret, readText, type Mistake, type Secret } from './secret.js'
 
 /** How the gateway authenticates itself at a datastore, secrets included: pass it on, never log it. */
 export type Credentials =
@@ -66,12 +66,12 @@ const readers: Readonly<Record<Credentials['kind'], (datastore: Authenticated, e
     if (auth.username === undefined) return { mistake: 'basic needs username' }
     if (auth.username.includes(':')) return { mistake: 'username must not contain a colon' }
     const password = readSecret('password', { variable: auth.passwordEnv, file: auth.passwordFile }, environment)
-    return isMistake(password) ? password : { kind: 'basic', user: auth.username, password }
+    return isError(password) ? password : { kind: 'basic', user: auth.username, password }
   },
 
   bearer: ({ auth }, environment) => {
     const token = readSecret('token', { variable: auth.tokenEnv, file: auth.tokenFile }, environment)
-    return isMistake(token) ? token : { kind: 'bearer', token }
+    return isError(token) ? token : { kind: 'bearer', token }
   },
 
   oauth2: (datastore, environment) => {
@@ -80,17 +80,17 @@ const readers: Readonly<Record<Credentials['kind'], (datastore: Authenticated, e
     if (!isProtected(tokenUrl)) return { mistake: 'tokenUrl must begin with https; otherwise the secret would travel unencrypted' }
     const proof = readProof(datastore, environment)
     const ca = readAuthorities(datastore.auth)
-    if (isMistake(proof)) return proof
-    return isMistake(ca) ? ca : { kind: 'oauth2', tokenUrl, clientId, proof, parameters: definedOf({ scope, resource, audience }), ...ca }
+    if (isError(proof)) return proof
+    return isError(ca) ? ca : { kind: 'oauth2', tokenUrl, clientId, proof, parameters: definedOf({ scope, resource, audience }), ...ca }
   },
 
   azure: ({ auth, url }, environment) => {
     const identity = readIdentity(auth, environment)
     const ca = readAuthorities(auth)
-    if (isMistake(identity)) return identity
+    if (isError(identity)) return identity
     if (auth.authorityHost !== undefined && !auth.authorityHost.startsWith('https:')) return { mistake: 'authorityHost must begin with https' }
     const { scope = `${new URL(url).origin}/.default`, authorityHost } = auth
-    return isMistake(ca) ? ca : { kind: 'azure', identity, scope, authorityHost, ...ca }
+    return isError(ca) ? ca : { kind: 'azure', identity, scope, authorityHost, ...ca }
   }
 }
 
@@ -119,7 +119,7 @@ function readProof ({ auth, clientCertFile }: Authenticated, environment: Enviro
     return clientCertFile !== undefined && !hasSecret ? { method } : { mistake: 'tls_client_auth needs the datastore\'s clientCertFile and does not use a client secret' }
   }
   const secret = readSecret('clientSecret', { variable: clientSecretEnv, file: clientSecretFile }, environment)
-  return isMistake(secret) ? secret : { method: method as 'client_secret_basic', secret }
+  return isError(secret) ? secret : { method: method as 'client_secret_basic', secret }
 }
 
 function readIdentity (auth: Auth, environment: Environment): EntraIdentity | Mistake {
@@ -136,7 +136,7 @@ function readIdentity (auth: Auth, environment: Environment): EntraIdentity | Mi
     return isReadable ? { credential, tenantId, clientId, certificateFile } : { mistake: 'certificate needs certificateFile with the certificate and its private key in PEM' }
   }
   const secret = readSecret('clientSecret', { variable: clientSecretEnv, file: clientSecretFile }, environment)
-  return isMistake(secret) ? secret : { credential: 'client-secret', tenantId, clientId, secret }
+  return isError(secret) ? secret : { credential: 'client-secret', tenantId, clientId, secret }
 }
 
 function isPrivateKey (file: string): boolean {

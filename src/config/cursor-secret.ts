@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.js'
-import { madeDirectory } from '../made-directory.js'
-import { madeOnce } from '../made-once.js'
+import { ensureDirectory } from '../made-directory.js'
+import { ensureFile } from '../made-once.js'
 import { readText } from './secret.js'
 
 /** The 32 bytes in a file of base64 text; undefined when the file has no such content. */
@@ -28,6 +28,6 @@ export function cursorSecret ({ cursor, dataDirectory }: Config): Buffer {
 }
 
 function generated (dataDirectory: string): string {
-  madeDirectory(dataDirectory)
-  return madeOnce(join(dataDirectory, 'cursor.secret'), () => randomBytes(32).toString('base64'))
+  ensureDirectory(dataDirectory)
+  return ensureFile(join(dataDirectory, 'cursor.secret'), () => randomBytes(32).toString('base64'))
 }

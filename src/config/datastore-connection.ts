@@ -2,7 +2,7 @@ import { createSecureContext } from 'node:tls'
 import type { DatastoreConfig } from '../config.js'
 import { readCredentials, type Credentials } from './credentials.js'
 import type { Environment } from './environment.js'
-import { isMistake, readAuthorities, readSecret, readText } from './secret.js'
+import { isError, readAuthorities, readSecret, readText } from './secret.js'
 
 /** A client's certificate with its key, both in PEM. */
 export interface ClientCertificate {
@@ -23,17 +23,17 @@ export interface DatastoreConnection {
 export function readConnection (datastore: DatastoreConfig, environment: Environment): DatastoreConnection | { readonly mistakes: readonly string[] } {
   const mistakes: string[] = []
   const credentials = readCredentials(datastore, environment)
-  if (isMistake(credentials)) mistakes.push(`auth: ${credentials.mistake}`)
+  if (isError(credentials)) mistakes.push(`auth: ${credentials.mistake}`)
   const tls = readTls(datastore, mistakes)
   const headers = readHeaders(datastore, environment, mistakes)
-  return mistakes.length > 0 || isMistake(credentials) ? { mistakes } : { credentials, ...tls, headers }
+  return mistakes.length > 0 || isError(credentials) ? { mistakes } : { credentials, ...tls, headers }
 }
 
 function readTls (datastore: DatastoreConfig, mistakes: string[]): Pick<DatastoreConnection, 'ca' | 'certificate'> {
   const { url, clientCertFile, clientKeyFile } = datastore
   const authorities = readAuthorities(datastore)
-  if (isMistake(authorities)) mistakes.push(authorities.mistake)
-  const ca = isMistake(authorities) ? undefined : authorities.ca
+  if (isError(authorities)) mistakes.push(authorities.mistake)
+  const ca = isError(authorities) ? undefined : authorities.ca
   const read = (setting: string, file: string | undefined) => {
     const text = file === undefined ? undefined : readText(file)
     if (file !== undefined && text === undefined) mistakes.push(`${setting}: the file cannot be read`)
@@ -68,7 +68,7 @@ function readHeaders ({ headers }: DatastoreConfig, environment: Environment, mi
     else if (isReserved(lower)) mistakes.push(`${setting}: cannot be configured, because the gateway or the connection sets this header`)
     else if (Object.hasOwn(read, lower)) mistakes.push(`${setting}: is set twice`)
     else if (value !== undefined && (valueEnv ?? valueFile) !== undefined) mistakes.push(`${setting}: needs exactly one of value, valueEnv and valueFile`)
-    else if (isMistake(secret)) mistakes.push(`${setting}: ${secret.mistake}`)
+    else if (isError(secret)) mistakes.push(`${setting}: ${secret.mistake}`)
     else read[lower] = secret.text
   }
   return read

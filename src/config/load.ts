@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { configSchema, plansSchema, type Config, type Plans } from '../config.js'
 import { didYouMean, nearest } from '../envelope/nearest.js'
 import { applyEnvironment, knownVariables, type Environment } from './environment.js'
-import { mistakesOf } from './mistakes.js'
-import { ruleMistakes } from './rules.js'
+import { schemaErrors } from './mistakes.js'
+import { crossFieldErrors } from './rules.js'
 
 /** A configuration that can't be used, with every mistake found; no sentence repeats a configured value. */
 export class ConfigError extends Error {
@@ -22,9 +22,9 @@ export function loadConfig (environment: Environment): Config {
   const mistakes: string[] = [...misnamedVariables(environment), ...unverifiedTls(environment)]
   const settings = environment.CLINIGATE_CONFIG ? readSettings(environment.CLINIGATE_CONFIG, mistakes) : {}
   const variables = applyEnvironment(settings, environment)
-  const found = mistakesOf(configSchema, settings, variables)
+  const found = schemaErrors(configSchema, settings, variables)
   const config = settings as unknown as Config
-  mistakes.push(...found.map(({ sentence }) => sentence), ...ruleMistakes(config, environment, found))
+  mistakes.push(...found.map(({ sentence }) => sentence), ...crossFieldErrors(config, environment, found))
   const plans = readPlans(typeof settings.plansFile === 'string' ? settings.plansFile : shippedPlans, mistakes)
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return deepFreeze({ ...config, plans })
@@ -44,7 +44,7 @@ function readSettings (file: string, mistakes: string[]): Settings {
 
 function readPlans (file: string, mistakes: string[]): Plans {
   const plans = readJson(file, 'plansFile', mistakes)
-  if (plans !== undefined) mistakes.push(...mistakesOf(plansSchema, plans).map(({ sentence }) => `plans: ${sentence}`))
+  if (plans !== undefined) mistakes.push(...schemaErrors(plansSchema, plans).map(({ sentence }) => `plans: ${sentence}`))
   return plans as Plans
 }
 

@@ -10,7 +10,7 @@ export interface FormMistake { readonly path: string, readonly sentence: string 
  * Fills in the defaults and lists what is wrong, a sentence each that begins with the setting, or with the variable that set it.
  * No sentence repeats a value.
  */
-export function mistakesOf (schema: TSchema, settings: unknown, variables: ReadonlyMap<string, string> = new Map()): FormMistake[] {
+export function schemaErrors (schema: TSchema, settings: unknown, variables: ReadonlyMap<string, string> = new Map()): FormMistake[] {
   const validate = compiled(schema)
   if (validate(settings)) return []
   return validate.errors!.map(error => {

@@ -31,7 +31,7 @@ const rules: readonly Rule[] = [
  * What breaks a rule among the settings that have their form: a mistake of one setting hides none of others.
  * @param found the settings that have not
  */
-export function ruleMistakes (config: Config, environment: Environment, found: readonly FormMistake[]): string[] {
+export function crossFieldErrors (config: Config, environment: Environment, found: readonly FormMistake[]): string[] {
   const hasForm = (setting: string) => !found.some(({ path }) => isWithin(path, setting) || isWithin(setting, path))
   const hasDatastores = !found.some(({ path }) => path === 'datastores')
   return [

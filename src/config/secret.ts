@@ -47,6 +47,6 @@ function holdsCertificate (pem: string): boolean {
   }
 }
 
-export function isMistake (value: object): value is Mistake {
+export function isError (value: object): value is Mistake {
   return 'mistake' in value
 }

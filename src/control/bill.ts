@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import { isMonth } from '../limits/month.js'
-import { amountOf } from '../limits/overage.js'
-import { ControlRefused } from './refused.js'
+import { overageAmount } from '../limits/overage.js'
+import { ControlError } from './refused.js'
 import type { Tables } from './tables.js'
 
 /** Usage and its cost. Amounts are exact decimals in USD, such as `12.345`. */
@@ -22,9 +22,9 @@ export interface Bill extends Charge {
   readonly hours: ReadonlyArray<Charge & { readonly hour: string }>
 }
 
-/** The bill of a month. It never contains test requests. @throws {ControlRefused} if `month` is not a month */
-export async function billOf (db: Kysely<Tables>, tenantId: string, month: string): Promise<Bill> {
-  if (!isMonth(month)) throw new ControlRefused('invalid', 'Use the form 2030-01 for a month.')
+/** The bill of a month. It never contains test requests. @throws {ControlError} if `month` is not a month */
+export async function buildBill (db: Kysely<Tables>, tenantId: string, month: string): Promise<Bill> {
+  if (!isMonth(month)) throw new ControlError('invalid', 'Use the form 2030-01 for a month.')
   const rows = await db.selectFrom('usageHours')
     .where('tenantId', '=', tenantId).where('mode', '=', 'live').where('isCounted', '=', 1)
     .where('hour', '>=', month).where('hour', '<', `${month}-99`)
@@ -42,5 +42,5 @@ export function billCsv ({ month, hours, ...whole }: Bill): string {
 }
 
 function charge (counted: number, overage: number): Charge {
-  return { counted, overage, amount: amountOf(overage) }
+  return { counted, overage, amount: overageAmount(overage) }
 }

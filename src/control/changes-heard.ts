@@ -1,5 +1,5 @@
 /** A listener for changes to the control database, by this process or another. */
-export interface ChangesHeard {
+export interface ChangeSubscription {
   /**
    * Resolves when there may be changes since it last resolved, or since listening started, and after this time at
    * the latest. A caller that starts listening before it reads misses nothing. Rejects when the signal is aborted.
@@ -18,9 +18,9 @@ export interface ChangeSource {
 }
 
 /** Passes notifications of changes to all listeners in the process. The source is started with the first listener. */
-export class ChangeBell {
+export class ChangeNotifier {
   readonly #source: ChangeSource
-  readonly #ears = new Set<Ear>()
+  readonly #ears = new Set<Subscriber>()
   #isStarted = false
 
   constructor (source: ChangeSource) {
@@ -28,8 +28,8 @@ export class ChangeBell {
   }
 
   /** Starts listening. */
-  listen (): ChangesHeard {
-    const ear = new Ear(() => this.#ears.delete(ear))
+  listen (): ChangeSubscription {
+    const ear = new Subscriber(() => this.#ears.delete(ear))
     this.#ears.add(ear)
     if (!this.#isStarted) this.#source.start(() => { for (const each of this.#ears) each.hear() })
     this.#isStarted = true
@@ -43,7 +43,7 @@ export class ChangeBell {
 }
 
 /** Remembers a notification that arrives while nobody waits. */
-class Ear implements ChangesHeard {
+class Subscriber implements ChangeSubscription {
   readonly close: () => void
   #hasHeard = false
   #wake = (): void => {}

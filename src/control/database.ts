@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely'
-import { ChangeBell, type ChangesHeard } from './changes-heard.js'
+import { ChangeNotifier, type ChangeSubscription } from './changes-heard.js'
 import type { Engine } from './database/engine.js'
 import { openSqlite } from './database/sqlite.js'
 import type { Tables } from './tables.js'
 
 /** Where the control database is. */
-export interface DatabasePlace {
+export interface DatabaseLocation {
   /** The SQLite file, used if there is no URL. It and its directory are created if missing. */
   readonly file: string
   /** The URL of an existing PostgreSQL database. It contains a password: never log it. */
@@ -16,7 +16,7 @@ export interface DatabasePlace {
 export interface ControlDatabase {
   readonly db: Kysely<Tables>
   /** Starts listening for changes. */
-  readonly hearChanges: () => ChangesHeard
+  readonly hearChanges: () => ChangeSubscription
   readonly close: () => Promise<void>
 }
 
@@ -24,9 +24,9 @@ export interface ControlDatabase {
  * Opens the control database and migrates its tables. Another process may be doing the same.
  * @throws {DatabaseUnavailable} if PostgreSQL is down or refuses the connection
  */
-export async function openDatabase ({ file, url }: DatabasePlace): Promise<ControlDatabase> {
+export async function openDatabase ({ file, url }: DatabaseLocation): Promise<ControlDatabase> {
   const { db, changes } = await (url === undefined ? openSqlite(file) : openLoadedPostgres(url))
-  const bell = new ChangeBell(changes)
+  const bell = new ChangeNotifier(changes)
   return {
     db,
     hearChanges: () => bell.listen(),

@@ -1,14 +1,14 @@
 import type { Actor, Role } from '../actor.js'
 import type { Bill } from './bill.js'
-import { missingThing, requireAdmin, requireOperator, requireSees } from './permissions.js'
-import type { Gateway, Reach } from './gateway-store.js'
+import { notFound, requireAdmin, requireOperator, requireReadAccess } from './permissions.js'
+import type { Gateway, KeyPropagation } from './gateway-store.js'
 import type { Key, KeyChanges, KeyDraft, NewKey } from './keys.js'
 import type { Invitation, InvitationDraft, Member } from './members.js'
 import type { Organization, OrganizationChanges, OrganizationDraft } from './organizations.js'
-import type { AuditEntry, AuditQuestion } from './records.js'
+import type { AuditEntry, AuditQuery } from './records.js'
 import type { ControlStore } from './store.js'
 import type { Token, TokenDraft } from './token-store.js'
-import type { UsageAnswer, UsageQuestion } from './usage-totals.js'
+import type { UsageReport, UsageQuery } from './usage-totals.js'
 
 /**
  * The control plane with the permissions of one person or program: the only entrance for the dashboard, the management API and the
@@ -16,7 +16,7 @@ import type { UsageAnswer, UsageQuestion } from './usage-totals.js'
  * role does not allow is forbidden. Where `tenantId` is optional, its absence means what belongs to no organization, for operators only.
  * All methods throw ControlRefused.
  */
-export class Desk {
+export class ControlService {
   readonly #store: ControlStore
 
   constructor (store: ControlStore, readonly actor: Actor) {
@@ -30,7 +30,7 @@ export class Desk {
   }
 
   async findOrganization (tenantId: string): Promise<Organization> {
-    requireSees(this.actor, tenantId, 'organization')
+    requireReadAccess(this.actor, tenantId, 'organization')
     return this.#store.organizations.find(tenantId)
   }
 
@@ -41,7 +41,7 @@ export class Desk {
 
   /** An organization's admin may change overage only; an operator may change everything. */
   async changeOrganization (tenantId: string, changes: OrganizationChanges): Promise<Organization> {
-    requireSees(this.actor, tenantId, 'organization')
+    requireReadAccess(this.actor, tenantId, 'organization')
     requireAdmin(this.actor)
     const { overage, ...others } = changes
     if (Object.values(others).some(value => value !== undefined)) requireOperator(this.actor)
@@ -49,7 +49,7 @@ export class Desk {
   }
 
   async listKeys (tenantId: string): Promise<Key[]> {
-    requireSees(this.actor, tenantId, 'organization')
+    requireReadAccess(this.actor, tenantId, 'organization')
     return this.#store.keys.list(tenantId)
   }
 
@@ -61,12 +61,12 @@ export class Desk {
 
   async findKey (keyId: string): Promise<Key> {
     const key = await this.#store.keys.find(keyId)
-    requireSees(this.actor, key.tenantId, 'key')
+    requireReadAccess(this.actor, key.tenantId, 'key')
     return key
   }
 
   async createKey (draft: KeyDraft): Promise<NewKey> {
-    requireSees(this.actor, draft.tenantId, 'organization')
+    requireReadAccess(this.actor, draft.tenantId, 'organization')
     requireAdmin(this.actor)
     return this.#store.keys.create(draft, this.actor.name)
   }
@@ -88,20 +88,20 @@ export class Desk {
   }
 
   /** Which gateways have applied the latest change to a key. */
-  async reachOfKey (keyId: string): Promise<Reach> {
+  async reachOfKey (keyId: string): Promise<KeyPropagation> {
     await this.findKey(keyId)
     return (await this.#store.gateways.reach(keyId))!
   }
 
   async listMembers (tenantId?: string): Promise<Member[]> {
-    requireSees(this.actor, tenantId, 'organization')
+    requireReadAccess(this.actor, tenantId, 'organization')
     return this.#store.members.list(tenantId)
   }
 
   async findMember (memberId: string): Promise<Member> {
     const member = await this.#store.members.find(memberId)
-    if (member === undefined) throw missingThing('member')
-    requireSees(this.actor, member.tenantId, 'member')
+    if (member === undefined) throw notFound('member')
+    requireReadAccess(this.actor, member.tenantId, 'member')
     return member
   }
 
@@ -123,40 +123,40 @@ export class Desk {
 
   /** @returns the invitation with the token of its link, which can't be read again later */
   async invite (draft: InvitationDraft): Promise<Invitation & { readonly token: string }> {
-    requireSees(this.actor, draft.tenantId, 'organization')
+    requireReadAccess(this.actor, draft.tenantId, 'organization')
     requireAdmin(this.actor)
     return this.#store.invitations.create(draft, this.actor.name)
   }
 
   async listInvitations (tenantId?: string): Promise<Invitation[]> {
-    requireSees(this.actor, tenantId, 'organization')
+    requireReadAccess(this.actor, tenantId, 'organization')
     return this.#store.invitations.list(tenantId)
   }
 
   async withdrawInvitation (invitationId: string): Promise<Invitation> {
     const invitation = await this.#store.invitations.find(invitationId)
-    if (invitation === undefined) throw missingThing('invitation')
-    requireSees(this.actor, invitation.tenantId, 'invitation')
+    if (invitation === undefined) throw notFound('invitation')
+    requireReadAccess(this.actor, invitation.tenantId, 'invitation')
     requireAdmin(this.actor)
     return this.#store.invitations.withdraw(invitationId, this.actor.name)
   }
 
   async listTokens (tenantId?: string): Promise<Token[]> {
-    requireSees(this.actor, tenantId, 'organization')
+    requireReadAccess(this.actor, tenantId, 'organization')
     return this.#store.tokens.list(tenantId)
   }
 
   /** @returns the token with its secret, which can't be read again later */
   async createToken (draft: TokenDraft): Promise<Token & { readonly secret: string }> {
-    requireSees(this.actor, draft.tenantId, 'organization')
+    requireReadAccess(this.actor, draft.tenantId, 'organization')
     requireAdmin(this.actor)
     return this.#store.tokens.create(draft, this.actor.name)
   }
 
   async findToken (tokenId: string): Promise<Token> {
     const token = await this.#store.tokens.find(tokenId)
-    if (token === undefined) throw missingThing('token')
-    requireSees(this.actor, token.tenantId, 'token')
+    if (token === undefined) throw notFound('token')
+    requireReadAccess(this.actor, token.tenantId, 'token')
     return token
   }
 
@@ -167,14 +167,14 @@ export class Desk {
   }
 
   /** Newest first. Without an organization, an operator gets the lines of all. */
-  async auditTrail (question: AuditQuestion): Promise<AuditEntry[]> {
-    requireSees(this.actor, question.tenantId, 'organization')
+  async auditTrail (question: AuditQuery): Promise<AuditEntry[]> {
+    requireReadAccess(this.actor, question.tenantId, 'organization')
     return this.#store.auditTrail(question)
   }
 
   /** An organization's usage, by hour, day or month. */
-  async usage (question: UsageQuestion): Promise<UsageAnswer> {
-    requireSees(this.actor, question.tenantId, 'organization')
+  async usage (question: UsageQuery): Promise<UsageReport> {
+    requireReadAccess(this.actor, question.tenantId, 'organization')
     return this.#store.usage.totals(question)
   }
 
@@ -201,6 +201,6 @@ export class Desk {
 }
 
 /** The desk of an actor. */
-export function deskFor (store: ControlStore, actor: Actor): Desk {
-  return new Desk(store, actor)
+export function controlServiceFor (store: ControlStore, actor: Actor): ControlService {
+  return new ControlService(store, actor)
 }

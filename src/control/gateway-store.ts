@@ -28,7 +28,7 @@ export interface Gateway extends Omit<GatewayReport, 'position'> {
 }
 
 /** Which gateways have applied a change. */
-export interface Reach {
+export interface KeyPropagation {
   readonly changedAt: string
   readonly gateways: ReadonlyArray<{ readonly name: string, readonly isConnected: boolean, readonly isReached: boolean, /** Absent if the gateway has not applied it, or has already applied a later change. */ readonly afterMs?: number }>
 }
@@ -71,7 +71,7 @@ export class GatewayStore {
   }
 
   /** Which gateways have applied the latest change to an organization or key. Undefined if it does not exist. */
-  async reach (entity: string): Promise<Reach | undefined> {
+  async reach (entity: string): Promise<KeyPropagation | undefined> {
     const { db, now } = this.#context
     const change = await db.selectFrom('changes').select(['seq', 'at']).where('entity', '=', entity).executeTakeFirst()
     if (change === undefined) return undefined

@@ -1,21 +1,21 @@
-import { base62, randomText } from '../keys/random-text.js'
+import { base62, randomString } from '../keys/random-text.js'
 import { hashSecret } from '../keys/secret.js'
-import { idFor, requireFirst, type ControlContext } from './context.js'
-import { ofTenant, requireNewAddress, type MemberStore } from './member-store.js'
-import { goodEmail, goodRole, toInvitation, type Invitation, type InvitationDraft, type Member } from './members.js'
-import { goodName } from './good-name.js'
-import { goodPassword, hashPassword } from './passwords.js'
+import { idFor, requireUnusedToken, type ControlContext } from './context.js'
+import { byTenant, requireNewAddress, type MemberStore } from './member-store.js'
+import { parseEmail, parseRole, toInvitation, type Invitation, type InvitationDraft, type Member } from './members.js'
+import { parseName } from './good-name.js'
+import { parsePassword, hashPassword } from './passwords.js'
 import { requireOrganization } from './organization-store.js'
-import { missingThing } from './permissions.js'
-import { inTurn, recordAudit } from './records.js'
-import { ControlRefused } from './refused.js'
+import { notFound } from './permissions.js'
+import { serialized, recordAudit } from './records.js'
+import { ControlError } from './refused.js'
 
 /** How long the link of an invitation is valid. */
 const goodForMs = 7 * 24 * 3_600_000
 
 /** The refusal of an invalid link. It is the same whether the link has expired or never existed. */
-export function lapsedInvitation (): ControlRefused {
-  return new ControlRefused('missing', 'This invitation has been used, withdrawn or has expired; ask for a new one.')
+export function expiredInvitation (): ControlError {
+  return new ControlError('missing', 'This invitation has been used, withdrawn or has expired; ask for a new one.')
 }
 
 /** Invitations by link. The token is shown once, to the person who invites, and can be used once. */
@@ -31,10 +31,10 @@ export class InvitationStore {
   /** Creates an invitation for someone who is not yet a member. The returned token can't be read again later. */
   create (draft: InvitationDraft, by: string): Promise<Invitation & { readonly token: string }> {
     const { tenantId } = draft
-    const email = goodEmail(draft.email)
-    const role = goodRole(draft.role, tenantId)
-    const token = randomText(base62, 43)
-    return inTurn(this.#context.db, async trx => {
+    const email = parseEmail(draft.email)
+    const role = parseRole(draft.role, tenantId)
+    const token = randomString(base62, 43)
+    return serialized(this.#context.db, async trx => {
       if (tenantId !== undefined) await requireOrganization(trx, tenantId)
       await requireNewAddress(trx, { tenantId, email })
       const now = this.#context.now()
@@ -48,7 +48,7 @@ export class InvitationStore {
         createdBy: by,
         expiresAt: new Date(now.getTime() + goodForMs).toISOString()
       }
-      requireFirst(await trx.insertInto('invitations').values(row).onConflict(conflict => conflict.column('invitationId').doNothing()).executeTakeFirstOrThrow())
+      requireUnusedToken(await trx.insertInto('invitations').values(row).onConflict(conflict => conflict.column('invitationId').doNothing()).executeTakeFirstOrThrow())
       await recordAudit(trx, { at: row.createdAt, actor: by, action: 'member invited', entity: row.invitationId, tenantId, detail: { email, role } })
       return { ...toInvitation(row), token }
     })
@@ -57,7 +57,7 @@ export class InvitationStore {
   /** Open invitations of an organization, or of operators if there is no `tenantId`. Oldest first. */
   async list (tenantId?: string): Promise<Invitation[]> {
     const rows = await this.#context.db.selectFrom('invitations').selectAll()
-      .where(ofTenant(tenantId)).where('expiresAt', '>', this.#at()).orderBy('createdAt').execute()
+      .where(byTenant(tenantId)).where('expiresAt', '>', this.#at()).orderBy('createdAt').execute()
     return rows.map(toInvitation)
   }
 
@@ -76,9 +76,9 @@ export class InvitationStore {
 
   /** Withdraws an invitation. Its link is no longer valid. */
   withdraw (invitationId: string, by: string): Promise<Invitation> {
-    return inTurn(this.#context.db, async trx => {
+    return serialized(this.#context.db, async trx => {
       const row = await trx.deleteFrom('invitations').where('invitationId', '=', invitationId).returningAll().executeTakeFirst()
-      if (row === undefined) throw missingThing('invitation')
+      if (row === undefined) throw notFound('invitation')
       await recordAudit(trx, { at: this.#at(), actor: by, action: 'invitation withdrawn', entity: invitationId, tenantId: row.tenantId ?? undefined, detail: {} })
       return toInvitation(row)
     })
@@ -86,11 +86,11 @@ export class InvitationStore {
 
   /** Creates the member who was invited, with a name and a password, and uses up the link. */
   async accept (token: string, { name, password }: { readonly name: string, readonly password: string }): Promise<Member> {
-    const goodPersonName = goodName(name)
-    const passwordHash = await hashPassword(goodPassword(password))
-    return inTurn(this.#context.db, async trx => {
+    const goodPersonName = parseName(name)
+    const passwordHash = await hashPassword(parsePassword(password))
+    return serialized(this.#context.db, async trx => {
       const row = await trx.deleteFrom('invitations').where('tokenHash', '=', hashSecret(token)).where('expiresAt', '>', this.#at()).returningAll().executeTakeFirst()
-      if (row === undefined) throw lapsedInvitation()
+      if (row === undefined) throw expiredInvitation()
       const { tenantId, email, role } = row
       return this.#members.insert(trx, { tenantId: tenantId ?? undefined, email, name: goodPersonName, role, passwordHash })
     })

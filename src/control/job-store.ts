@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ExpressionBuilder, Kysely, Updateable } from 'kysely'
-import { longestCheckpoint, type Claimed, type Job, type JobChange, type JobDraft, type JobPage, type Jobs, type JobScope, type Lease, type Saved, type Worker } from '../jobs/job.js'
-import { mostUnfinished, tooManyUnfinished } from '../jobs/unfinished-jobs.js'
+import { longestCheckpoint, type ClaimedJob, type Job, type JobChange, type JobDraft, type JobPage, type Jobs, type JobScope, type Lease, type SaveResult, type Worker } from '../jobs/job.js'
+import { maxUnfinishedJobs, tooManyUnfinished } from '../jobs/unfinished-jobs.js'
 import type { ControlContext } from './context.js'
 import type { JobRow } from './job-tables.js'
 import { jobRow, toJob } from './job-rows.js'
@@ -41,7 +41,7 @@ export class JobStore implements Jobs {
       await takeTurn(trx)
       const { numInsertedOrUpdatedRows } = await trx.insertInto('jobs').values(row).onConflict(conflict => conflict.column('id').doNothing()).executeTakeFirstOrThrow()
       const { unfinished } = await this.#of(draft.owner, trx).select(countUnfinished).executeTakeFirstOrThrow()
-      if (numInsertedOrUpdatedRows === 1n && Number(unfinished) > mostUnfinished) throw tooManyUnfinished()
+      if (numInsertedOrUpdatedRows === 1n && Number(unfinished) > maxUnfinishedJobs) throw tooManyUnfinished()
     })
     const made = await this.find(draft.id, draft.owner)
     if (made === undefined) throw new Error('the id of the new job is taken')
@@ -78,7 +78,7 @@ export class JobStore implements Jobs {
       .where('expiresAt', '>', this.#at()).execute()
   }
 
-  async claim (worker: Worker): Promise<Claimed | undefined> {
+  async claim (worker: Worker): Promise<ClaimedJob | undefined> {
     await this.#heedClock(worker)
     // Usually there is nothing to do, which a query without the lock can tell.
     if (await this.#next(this.#db, worker) === undefined) return undefined
@@ -99,7 +99,7 @@ export class JobStore implements Jobs {
     })
   }
 
-  async save ({ jobId, number }: Lease, change: JobChange, leaseMs: number): Promise<Saved> {
+  async save ({ jobId, number }: Lease, change: JobChange, leaseMs: number): Promise<SaveResult> {
     const { numUpdatedRows } = await this.#held({ jobId, number }).set(this.#columnsOf(change, leaseMs)).executeTakeFirstOrThrow()
     if (numUpdatedRows === 1n) return 'going on'
     const row = await this.#db.selectFrom('jobs').select('status').where('id', '=', jobId).where('leaseNumber', '=', number).executeTakeFirst()

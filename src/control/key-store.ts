@@ -1,10 +1,10 @@
 import type { Kysely, Transaction } from 'kysely'
 import { hashSecret, newSecret } from '../keys/secret.js'
-import { idFor, requireFirst, type ControlContext } from './context.js'
-import { changedColumns, draftColumns, endOfOverlap, keyState, requireGood, requireNotRolled, successorDraft, toKey, type Key, type KeyChanges, type KeyDraft, type NewKey } from './keys.js'
+import { idFor, requireUnusedToken, type ControlContext } from './context.js'
+import { changedColumns, draftColumns, rotationDeadline, keyState, requireActiveKey, requireNotRotated, successorDraft, toKey, type Key, type KeyChanges, type KeyDraft, type NewKey } from './keys.js'
 import { requireOrganization } from './organization-store.js'
-import { missingThing } from './permissions.js'
-import { inTurn, record, type Deed } from './records.js'
+import { notFound } from './permissions.js'
+import { serialized, appendChange, type AuditAction } from './records.js'
 import type { KeyRow, Tables } from './tables.js'
 
 /** API keys. Each change also writes its place in the change feed and a line of the audit trail, in the same transaction. */
@@ -17,7 +17,7 @@ export class KeyStore {
 
   /** Creates a key. The returned secret can't be read again later. */
   create (draft: KeyDraft, by: string): Promise<NewKey> {
-    return inTurn(this.#context.db, async trx => {
+    return serialized(this.#context.db, async trx => {
       await requireOrganization(trx, draft.tenantId)
       return this.#insert(trx, draft, by)
     })
@@ -25,13 +25,13 @@ export class KeyStore {
 
   /** Creates a key that replaces another. The old key stays valid for the overlap and then expires; with an overlap of 0 it is revoked at once. */
   roll (keyId: string, overlapMs: number, by: string): Promise<NewKey & { previous: Key }> {
-    return inTurn(this.#context.db, async trx => {
+    return serialized(this.#context.db, async trx => {
       const now = this.#context.now()
       const row = await findRow(trx, keyId)
-      requireGood(row, now)
-      requireNotRolled(row)
+      requireActiveKey(row, now)
+      requireNotRotated(row)
       const made = await this.#insert(trx, successorDraft(row, now), by)
-      const end = { successor: made.keyId, ...endOfOverlap(row, overlapMs, now) }
+      const end = { successor: made.keyId, ...rotationDeadline(row, overlapMs, now) }
       const previous = await this.#update(trx, { ...row, ...end }, { actor: by, action: 'key rolled', detail: end })
       return { ...made, previous }
     })
@@ -39,7 +39,7 @@ export class KeyStore {
 
   /** Revokes a key for good. A key that is already revoked stays as it is. */
   revoke (keyId: string, by: string): Promise<Key> {
-    return inTurn(this.#context.db, async trx => {
+    return serialized(this.#context.db, async trx => {
       const row = await findRow(trx, keyId)
       if (row.revokedAt !== null) return toKey(row)
       return this.#update(trx, { ...row, revokedAt: this.#at() }, { actor: by, action: 'key revoked', detail: {} })
@@ -48,9 +48,9 @@ export class KeyStore {
 
   /** Changes the name or the expiry of a valid key. */
   change (keyId: string, changes: KeyChanges, by: string): Promise<Key> {
-    return inTurn(this.#context.db, async trx => {
+    return serialized(this.#context.db, async trx => {
       const row = await findRow(trx, keyId)
-      requireGood(row, this.#context.now())
+      requireActiveKey(row, this.#context.now())
       const detail = changedColumns(changes, this.#context.now())
       return this.#update(trx, { ...row, ...detail }, { actor: by, action: 'name' in detail ? 'key changed' : 'key expiry set', detail })
     })
@@ -92,20 +92,20 @@ export class KeyStore {
       successor: null,
       lastUsedAt: null
     }
-    requireFirst(await trx.insertInto('keys').values(row).onConflict(conflict => conflict.column('keyId').doNothing()).executeTakeFirstOrThrow())
+    requireUnusedToken(await trx.insertInto('keys').values(row).onConflict(conflict => conflict.column('keyId').doNothing()).executeTakeFirstOrThrow())
     await this.#record(trx, row, { actor: by, action: 'key created', detail: columns })
     return { keyId: row.keyId, secret, expiresAt: row.expiresAt ?? undefined }
   }
 
-  async #update (trx: Transaction<Tables>, row: KeyRow, deed: Deed): Promise<Key> {
+  async #update (trx: Transaction<Tables>, row: KeyRow, deed: AuditAction): Promise<Key> {
     const { keyId, name, expiresAt, revokedAt, successor } = row
     await trx.updateTable('keys').set({ name, expiresAt, revokedAt, successor }).where('keyId', '=', keyId).execute()
     await this.#record(trx, row, deed)
     return toKey(row)
   }
 
-  #record (trx: Transaction<Tables>, row: KeyRow, deed: Deed): Promise<void> {
-    return record(trx, { ...deed, at: this.#at(), entity: row.keyId, tenantId: row.tenantId, now: { kind: 'key', state: keyState(row) } })
+  #record (trx: Transaction<Tables>, row: KeyRow, deed: AuditAction): Promise<void> {
+    return appendChange(trx, { ...deed, at: this.#at(), entity: row.keyId, tenantId: row.tenantId, now: { kind: 'key', state: keyState(row) } })
   }
 
   #at (): string {
@@ -115,6 +115,6 @@ export class KeyStore {
 
 async function findRow (db: Kysely<Tables>, keyId: string): Promise<KeyRow> {
   const row = await db.selectFrom('keys').selectAll().where('keyId', '=', keyId).executeTakeFirst()
-  if (row === undefined) throw missingThing('key')
+  if (row === undefined) throw notFound('key')
   return row
 }

@@ -1,9 +1,9 @@
 import { scopes as knownScopes, type Scope } from '../keys/caller.js'
 import type { KeyState } from '../keys/change-feed.js'
 import { modes, type Mode } from '../mode.js'
-import type { MadeOnce } from './context.js'
-import { goodName } from './good-name.js'
-import { ControlRefused } from './refused.js'
+import type { IdempotencyToken } from './context.js'
+import { parseName } from './good-name.js'
+import { ControlError } from './refused.js'
 import type { KeyRow } from './tables.js'
 
 /** A key as shown to people, without its secret and hash. Times are ISO 8601. */
@@ -26,7 +26,7 @@ export interface Key {
 }
 
 /** What to create a key from. Without scopes it may do everything; without an expiry it is valid until it is revoked. */
-export interface KeyDraft extends MadeOnce {
+export interface KeyDraft extends IdempotencyToken {
   readonly tenantId: string
   readonly mode: Mode
   readonly name: string
@@ -63,48 +63,48 @@ export function keyState (row: KeyRow): KeyState {
   return { keyId, hash: row.hash, tenantId, name, mode, scopes, expiresAt, revokedAt }
 }
 
-/** The columns of a draft. @throws {ControlRefused} if it is invalid */
+/** The columns of a draft. @throws {ControlError} if it is invalid */
 export function draftColumns (draft: KeyDraft, now: Date): Pick<KeyRow, 'tenantId' | 'name' | 'mode' | 'scopes' | 'expiresAt'> {
   const { tenantId, mode, name, scopes = ['*'], expiresAt } = draft
-  if (!modes.includes(mode)) throw new ControlRefused('invalid', 'The mode of a key must be test or live.', 'mode')
+  if (!modes.includes(mode)) throw new ControlError('invalid', 'The mode of a key must be test or live.', 'mode')
   return {
     tenantId,
-    name: goodName(name),
+    name: parseName(name),
     mode,
     scopes: goodScopes(scopes).join(','),
-    expiresAt: expiresAt === undefined ? null : goodExpiry(expiresAt, now)
+    expiresAt: expiresAt === undefined ? null : parseExpiry(expiresAt, now)
   }
 }
 
-/** The columns of changes. @throws {ControlRefused} if they are invalid */
+/** The columns of changes. @throws {ControlError} if they are invalid */
 export function changedColumns ({ name, expiresAt }: KeyChanges, now: Date): Partial<Pick<KeyRow, 'name' | 'expiresAt'>> {
-  return { ...(name === undefined ? {} : { name: goodName(name) }), ...(expiresAt === undefined ? {} : { expiresAt: goodExpiry(expiresAt, now) }) }
+  return { ...(name === undefined ? {} : { name: parseName(name) }), ...(expiresAt === undefined ? {} : { expiresAt: parseExpiry(expiresAt, now) }) }
 }
 
 /** The last time that ISO 8601 writes with a four-digit year. Gateways reject a later one, and with it the whole batch of the feed. */
 const lastExpiry = Date.parse('9999-12-31T23:59:59.999Z')
 
-/** A time in the future, as ISO 8601. @throws {ControlRefused} */
-export function goodExpiry (expiresAt: Date, now: Date): string {
-  if (!(expiresAt > now)) throw new ControlRefused('invalid', 'The expiry must be a time in the future, such as 2030-01-31T00:00:00Z.', 'expiresAt')
-  if (expiresAt.getTime() > lastExpiry) throw new ControlRefused('invalid', 'The expiry must be before the end of the year 9999. Leave it out for no expiry.', 'expiresAt')
+/** A time in the future, as ISO 8601. @throws {ControlError} */
+export function parseExpiry (expiresAt: Date, now: Date): string {
+  if (!(expiresAt > now)) throw new ControlError('invalid', 'The expiry must be a time in the future, such as 2030-01-31T00:00:00Z.', 'expiresAt')
+  if (expiresAt.getTime() > lastExpiry) throw new ControlError('invalid', 'The expiry must be before the end of the year 9999. Leave it out for no expiry.', 'expiresAt')
   return expiresAt.toISOString()
 }
 
-/** @throws {ControlRefused} if the key was revoked or has expired, which can't be undone */
-export function requireGood (row: KeyRow, now: Date): void {
-  if (row.revokedAt !== null) throw new ControlRefused('conflict', 'This key was revoked. Create a new one.')
-  if (row.expiresAt !== null && new Date(row.expiresAt) <= now) throw new ControlRefused('conflict', 'This key has expired. Create a new one.')
+/** @throws {ControlError} if the key was revoked or has expired, which can't be undone */
+export function requireActiveKey (row: KeyRow, now: Date): void {
+  if (row.revokedAt !== null) throw new ControlError('conflict', 'This key was revoked. Create a new one.')
+  if (row.expiresAt !== null && new Date(row.expiresAt) <= now) throw new ControlError('conflict', 'This key has expired. Create a new one.')
 }
 
-/** @throws {ControlRefused} if the key was already rolled: a form that is submitted twice must not create two successors */
-export function requireNotRolled (row: KeyRow): void {
-  if (row.successor !== null) throw new ControlRefused('conflict', 'This key was already rolled. Roll its successor instead.')
+/** @throws {ControlError} if the key was already rolled: a form that is submitted twice must not create two successors */
+export function requireNotRotated (row: KeyRow): void {
+  if (row.successor !== null) throw new ControlError('conflict', 'This key was already rolled. Roll its successor instead.')
 }
 
 /** How a rolled key ends: it expires after the overlap, or at its own expiry if that is earlier. Without an overlap it is revoked at once. */
-export function endOfOverlap (row: KeyRow, overlapMs: number, now: Date): Partial<Pick<KeyRow, 'expiresAt' | 'revokedAt'>> {
-  if (!(overlapMs >= 0)) throw new ControlRefused('invalid', 'The overlap must not be negative.')
+export function rotationDeadline (row: KeyRow, overlapMs: number, now: Date): Partial<Pick<KeyRow, 'expiresAt' | 'revokedAt'>> {
+  if (!(overlapMs >= 0)) throw new ControlError('invalid', 'The overlap must not be negative.')
   if (overlapMs === 0) return { revokedAt: now.toISOString() }
   const end = Math.min(now.getTime() + overlapMs, row.expiresAt === null ? lastExpiry : Date.parse(row.expiresAt))
   return { expiresAt: new Date(end).toISOString() }
@@ -128,6 +128,6 @@ function toScopes (row: KeyRow): Scope[] {
 
 function goodScopes (wished: readonly Scope[]): Scope[] {
   const isGood = wished.length > 0 && wished.every(scope => knownScopes.includes(scope))
-  if (!isGood) throw new ControlRefused('invalid', 'The scopes of a key must be read, write, both separated by a comma, or *.', 'scopes')
+  if (!isGood) throw new ControlError('invalid', 'The scopes of a key must be read, write, both separated by a comma, or *.', 'scopes')
   return wished.includes('*') ? ['*'] : knownScopes.filter(scope => wished.includes(scope))
 }

@@ -10,7 +10,7 @@ type Changing = Pick<ControlStore, 'changesAfter' | 'hearChanges'>
 interface LocalFeedOptions { readonly heartbeatMs?: number }
 
 /** The change feed of a control store that is open in this process. It has the changes of all processes. */
-export function localFeed (store: Changing, options: LocalFeedOptions = {}): ChangeFeed {
+export function inProcessChangeFeed (store: Changing, options: LocalFeedOptions = {}): ChangeFeed {
   return { follow: (from, signal) => follow(store, { from, signal, ...options }) }
 }
 

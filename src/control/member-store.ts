@@ -4,13 +4,13 @@ import { hashSecret } from '../keys/secret.js'
 import type { Role } from '../actor.js'
 import type { ControlContext } from './context.js'
 import { deviceName, isDevice, newDevice } from './known-device.js'
-import { goodEmail, goodRole, memberName, toMember, type Member, type OpenedMember, type ProviderIdentity } from './members.js'
-import { goodName } from './good-name.js'
-import { goodPassword, hashPassword, isPassword, oneTimePassword } from './passwords.js'
+import { parseEmail, parseRole, memberName, toMember, type Member, type OpenedMember, type ProviderIdentity } from './members.js'
+import { parseName } from './good-name.js'
+import { parsePassword, hashPassword, isPassword, oneTimePassword } from './passwords.js'
 import { requireOrganization } from './organization-store.js'
-import { missingThing } from './permissions.js'
-import { inTurn, recordAudit } from './records.js'
-import { ControlRefused } from './refused.js'
+import { notFound } from './permissions.js'
+import { serialized, recordAudit } from './records.js'
+import { ControlError } from './refused.js'
 import type { MemberRow, Tables } from './tables.js'
 
 /** A new member, either with a password or with an identity at an OpenID provider. */
@@ -39,7 +39,7 @@ export class MemberStore {
   /** The members of an organization, or the operators if there is no `tenantId`. Oldest first. */
   async list (tenantId?: string): Promise<Member[]> {
     const rows = await this.#context.db.selectFrom('members').selectAll()
-      .where(ofTenant(tenantId)).orderBy('createdAt').orderBy('memberId').execute()
+      .where(byTenant(tenantId)).orderBy('createdAt').orderBy('memberId').execute()
     return rows.map(toMember)
   }
 
@@ -80,7 +80,7 @@ export class MemberStore {
 
   /** Records that a member signed in. */
   async signedIn (memberId: string): Promise<void> {
-    await inTurn(this.#context.db, async trx => {
+    await serialized(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)
       await trx.updateTable('members').set({ lastSignInAt: this.#at() }).where('memberId', '=', memberId).execute()
       await recordAudit(trx, { at: this.#at(), actor: memberName(row), action: 'signed in', entity: memberId, tenantId: row.tenantId ?? undefined, detail: {} })
@@ -90,10 +90,10 @@ export class MemberStore {
   /** The member with this identity at a provider, created or updated from what the provider says. */
   async fromProvider (identity: ProviderIdentity): Promise<Member> {
     const { issuer, subject, tenantId } = identity
-    const email = goodEmail(identity.email)
-    const name = goodName(identity.name)
-    const role = goodRole(identity.role, tenantId)
-    return inTurn(this.#context.db, async trx => {
+    const email = parseEmail(identity.email)
+    const name = parseName(identity.name)
+    const role = parseRole(identity.role, tenantId)
+    return serialized(this.#context.db, async trx => {
       const known = await trx.selectFrom('members').selectAll().where('issuer', '=', issuer).where('subject', '=', subject).executeTakeFirst()
       if (tenantId !== undefined) await requireOrganization(trx, tenantId)
       if (known === undefined) return await this.insert(trx, { tenantId, email, name, role, issuer, subject }, `provider:${new URL(issuer).host}`)
@@ -111,16 +111,16 @@ export class MemberStore {
   async changePassword (memberId: string, { current, wanted }: { readonly current: string, readonly wanted: string }): Promise<OpenedMember> {
     const { db } = this.#context
     const { passwordHash } = await memberRow(db, memberId)
-    if (passwordHash === null) throw new ControlRefused('conflict', 'Your organization\'s sign-in manages your password. Change it there.')
-    if (!await isPassword(current, passwordHash)) throw new ControlRefused('invalid', 'This is not your current password.', 'current')
-    if (wanted === current) throw new ControlRefused('invalid', 'Choose a password that differs from the current one.', 'wanted')
-    return this.#setPassword(memberId, { password: goodPassword(wanted, 'wanted'), mustChange: false, inPlaceOf: passwordHash })
+    if (passwordHash === null) throw new ControlError('conflict', 'Your organization\'s sign-in manages your password. Change it there.')
+    if (!await isPassword(current, passwordHash)) throw new ControlError('invalid', 'This is not your current password.', 'current')
+    if (wanted === current) throw new ControlError('invalid', 'Choose a password that differs from the current one.', 'wanted')
+    return this.#setPassword(memberId, { password: parsePassword(wanted, 'wanted'), mustChange: false, inPlaceOf: passwordHash })
   }
 
   /** Sets a one-time password for a member who lost theirs. It can't be read again later. Ends all sessions of the member. */
   async resetPassword (memberId: string, by: string): Promise<{ readonly password: string }> {
     const { passwordHash } = await memberRow(this.#context.db, memberId)
-    if (passwordHash === null) throw new ControlRefused('conflict', 'This person signs in with the organization\'s own provider.')
+    if (passwordHash === null) throw new ControlError('conflict', 'This person signs in with the organization\'s own provider.')
     const password = oneTimePassword()
     await this.#setPassword(memberId, { password, mustChange: true, by })
     return { password }
@@ -128,10 +128,10 @@ export class MemberStore {
 
   /** Changes the member's own name, unless a provider determines it. */
   async changeName (memberId: string, wanted: string): Promise<Member> {
-    const name = goodName(wanted)
-    return inTurn(this.#context.db, async trx => {
+    const name = parseName(wanted)
+    return serialized(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)
-      if (row.issuer !== null) throw new ControlRefused('conflict', 'Your name comes from your organization\'s sign-in. Change it there.')
+      if (row.issuer !== null) throw new ControlError('conflict', 'Your name comes from your organization\'s sign-in. Change it there.')
       await trx.updateTable('members').set({ name }).where('memberId', '=', memberId).execute()
       await recordAudit(trx, { at: this.#at(), actor: memberName(row), action: 'name changed', entity: memberId, tenantId: row.tenantId ?? undefined, detail: { name } })
       return toMember({ ...row, name })
@@ -140,10 +140,10 @@ export class MemberStore {
 
   /** Changes a member's role, unless a provider determines it. Ends the member's sessions, so that it applies at once. */
   changeRole (memberId: string, role: Role, by: string): Promise<Member> {
-    return inTurn(this.#context.db, async trx => {
+    return serialized(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)
-      goodRole(role, row.tenantId ?? undefined)
-      if (row.issuer !== null) throw new ControlRefused('conflict', 'This person\'s role comes from the organization\'s provider. Change it there.')
+      parseRole(role, row.tenantId ?? undefined)
+      if (row.issuer !== null) throw new ControlError('conflict', 'This person\'s role comes from the organization\'s provider. Change it there.')
       await trx.updateTable('members').set({ role }).where('memberId', '=', memberId).execute()
       await endSessions(trx, memberId)
       await recordAudit(trx, { at: this.#at(), actor: by, action: 'member changed', entity: memberId, tenantId: row.tenantId ?? undefined, detail: { role } })
@@ -153,7 +153,7 @@ export class MemberStore {
 
   /** Removes a member and ends their sessions. Refuses to remove the last operator. A member whom a provider still admits is created again at the next sign-in. */
   remove (memberId: string, by: string): Promise<Member> {
-    return inTurn(this.#context.db, async trx => {
+    return serialized(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)
       if (row.role === 'operator') await requireAnotherOperator(trx, memberId)
       await trx.deleteFrom('members').where('memberId', '=', memberId).execute()
@@ -168,7 +168,7 @@ export class MemberStore {
     if ((await this.list()).length > 0) return undefined
     const password = oneTimePassword()
     const passwordHash = await hashPassword(password)
-    return inTurn(this.#context.db, async trx => {
+    return serialized(this.#context.db, async trx => {
       // Another process may have created one while the hash was computed.
       if (await trx.selectFrom('members').select('memberId').where('tenantId', 'is', null).executeTakeFirst() !== undefined) return undefined
       await this.insert(trx, { email, name: 'Operator', role: 'operator', passwordHash, mustChangePassword: true }, by)
@@ -176,7 +176,7 @@ export class MemberStore {
     })
   }
 
-  /** Adds a member within a transaction. Without `by`, the audit trail names the member. @throws {ControlRefused} if the organization already has the address */
+  /** Adds a member within a transaction. Without `by`, the audit trail names the member. @throws {ControlError} if the organization already has the address */
   async insert (trx: Transaction<Tables>, { tenantId, email, name, role, passwordHash, mustChangePassword = false, issuer, subject }: MemberDraft, by?: string): Promise<Member> {
     await requireNewAddress(trx, { tenantId, email, issuer })
     const memberId = this.#context.newId('mem')
@@ -207,10 +207,10 @@ export class MemberStore {
 
   async #setPassword (memberId: string, { password, mustChange, by, inPlaceOf }: NewPassword): Promise<OpenedMember> {
     const passwordHash = await hashPassword(password)
-    return inTurn(this.#context.db, async trx => {
+    return serialized(this.#context.db, async trx => {
       const row = await memberRow(trx, memberId)
       // An admin may have reset the password while the hash was computed.
-      if (inPlaceOf !== undefined && row.passwordHash !== inPlaceOf) throw new ControlRefused('conflict', 'Your password was changed meanwhile. Sign in with the new one.')
+      if (inPlaceOf !== undefined && row.passwordHash !== inPlaceOf) throw new ControlError('conflict', 'Your password was changed meanwhile. Sign in with the new one.')
       const changed = { passwordHash, mustChangePassword: Number(mustChange) }
       await trx.updateTable('members').set(changed).where('memberId', '=', memberId).execute()
       await endSessions(trx, memberId)
@@ -240,26 +240,26 @@ function opened (row: MemberRow & { readonly passwordHash: string }): OpenedMemb
 }
 
 /** The condition for rows that belong to an organization, or to none. */
-export function ofTenant (tenantId: string | undefined) {
+export function byTenant (tenantId: string | undefined) {
   return (eb: ExpressionBuilder<Tables, 'members' | 'invitations' | 'tokens'>) => tenantId === undefined ? eb('tenantId', 'is', null) : eb('tenantId', '=', tenantId)
 }
 
 /** Refuses an address that the organization already has. Members from a provider may share an address with each other. */
 export async function requireNewAddress (trx: Transaction<Tables>, { tenantId, email, issuer }: Pick<MemberDraft, 'tenantId' | 'email' | 'issuer'>): Promise<void> {
-  const taken = await trx.selectFrom('members').select('memberId').where(ofTenant(tenantId)).where('email', '=', email)
+  const taken = await trx.selectFrom('members').select('memberId').where(byTenant(tenantId)).where('email', '=', email)
     .$if(issuer !== undefined, query => query.where('issuer', 'is', null)).executeTakeFirst()
-  if (taken !== undefined) throw new ControlRefused('conflict', 'Someone with this address is already a member.', 'email')
+  if (taken !== undefined) throw new ControlError('conflict', 'Someone with this address is already a member.', 'email')
 }
 
 async function memberRow (db: Kysely<Tables>, memberId: string): Promise<MemberRow> {
   const row = await db.selectFrom('members').selectAll().where('memberId', '=', memberId).executeTakeFirst()
-  if (row === undefined) throw missingThing('member')
+  if (row === undefined) throw notFound('member')
   return row
 }
 
 async function requireAnotherOperator (trx: Transaction<Tables>, memberId: string): Promise<void> {
   const other = await trx.selectFrom('members').select('memberId').where('role', '=', 'operator').where('memberId', '!=', memberId).executeTakeFirst()
-  if (other === undefined) throw new ControlRefused('conflict', 'This is the last operator. Invite another one first.')
+  if (other === undefined) throw new ControlError('conflict', 'This is the last operator. Invite another one first.')
 }
 
 async function endSessions (trx: Transaction<Tables>, memberId: string): Promise<void> {

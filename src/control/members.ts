@@ -1,6 +1,6 @@
 import { roles, type Actor, type Role } from '../actor.js'
-import type { MadeOnce } from './context.js'
-import { ControlRefused } from './refused.js'
+import type { IdempotencyToken } from './context.js'
+import { ControlError } from './refused.js'
 import type { InvitationRow, MemberRow } from './tables.js'
 
 /** A person who may sign in. The password is not included. Times are ISO 8601. */
@@ -34,7 +34,7 @@ export interface Invitation {
 }
 
 /** Whom to invite. Operators belong to no organization, all others to one. */
-export interface InvitationDraft extends MadeOnce {
+export interface InvitationDraft extends IdempotencyToken {
   readonly email: string
   readonly role: Role
 }
@@ -71,7 +71,7 @@ export function memberName ({ email, memberId }: Pick<Member, 'email' | 'memberI
 }
 
 /** The actor that a member is. */
-export function actorOf (member: Member): Actor {
+export function toActor (member: Member): Actor {
   const { role, tenantId } = member
   const name = memberName(member)
   if (role === 'operator') return { name, role }
@@ -79,19 +79,19 @@ export function actorOf (member: Member): Actor {
   return { name, role, tenantId }
 }
 
-/** An e-mail address in the form in which it is stored and compared. @throws {ControlRefused} invalid */
-export function goodEmail (email: string): string {
+/** An e-mail address in the form in which it is stored and compared. @throws {ControlError} invalid */
+export function parseEmail (email: string): string {
   const trimmed = email.trim().toLowerCase()
-  if (trimmed.length > 254 || !/^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(trimmed)) throw new ControlRefused('invalid', 'Enter an email address such as ann@example.org.', 'email')
+  if (trimmed.length > 254 || !/^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(trimmed)) throw new ControlError('invalid', 'Enter an email address such as ann@example.org.', 'email')
   return trimmed
 }
 
 /** Whether those with a role belong to an organization: operators and gateways serve all of them. */
 export const belongsToOrganization = (role: Role | 'gateway'): boolean => role !== 'operator' && role !== 'gateway'
 
-/** The role, if it fits the organization, or its absence. @throws {ControlRefused} invalid */
-export function goodRole (role: Role, tenantId: string | undefined): Role {
-  if (!roles.includes(role)) throw new ControlRefused('invalid', `The role must be one of: ${roles.join(', ')}.`, 'role')
-  if (belongsToOrganization(role) === (tenantId === undefined)) throw new ControlRefused('invalid', 'Operators belong to no organization. Admins and viewers belong to one.', 'role')
+/** The role, if it fits the organization, or its absence. @throws {ControlError} invalid */
+export function parseRole (role: Role, tenantId: string | undefined): Role {
+  if (!roles.includes(role)) throw new ControlError('invalid', `The role must be one of: ${roles.join(', ')}.`, 'role')
+  if (belongsToOrganization(role) === (tenantId === undefined)) throw new ControlError('invalid', 'Operators belong to no organization. Admins and viewers belong to one.', 'role')
   return role
 }

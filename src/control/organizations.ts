@@ -1,9 +1,9 @@
 import type { Plans } from '../config.js'
 import type { OrganizationState } from '../keys/change-feed.js'
 import type { OrganizationRow } from './tables.js'
-import type { MadeOnce } from './context.js'
-import { goodName } from './good-name.js'
-import { ControlRefused } from './refused.js'
+import type { IdempotencyToken } from './context.js'
+import { parseName } from './good-name.js'
+import { ControlError } from './refused.js'
 
 /** A customer of the service: a tenant with its plan. */
 export interface Organization extends OrganizationState {
@@ -28,7 +28,7 @@ export function knownPlans (plans: Plans): KnownPlans {
 }
 
 /** What to create an organization from. Overage is on if the plan has it, unless it is switched off. */
-export interface OrganizationDraft extends Pick<MadeOnce, 'once'> {
+export interface OrganizationDraft extends Pick<IdempotencyToken, 'once'> {
   readonly name: string
   readonly plan: string
   readonly overage?: boolean
@@ -39,12 +39,12 @@ export interface OrganizationDraft extends Pick<MadeOnce, 'once'> {
 /** What can be changed later. Absent members stay as they are. */
 export type OrganizationChanges = Partial<Omit<OrganizationDraft, 'once'>>
 
-/** The row of an organization. Its choice to switch overage off is kept on every plan. @throws {ControlRefused} if its name, plan or datastore is invalid */
+/** The row of an organization. Its choice to switch overage off is kept on every plan. @throws {ControlError} if its name, plan or datastore is invalid */
 export function organizationRow (organization: Organization, { plans }: KnownPlans): OrganizationRow {
   const { tenantId, plan, overage, createdAt, datastore } = organization
-  if (!plans.includes(plan)) throw new ControlRefused('invalid', `There is no plan with this name. Use one of: ${plans.join(', ')}.`, 'plan')
-  if (datastore !== undefined && !/^[\w.-]{1,64}$/.test(datastore)) throw new ControlRefused('invalid', 'The name of a datastore must have 1 to 64 letters, digits, dots, hyphens and underscores, as in the gateways\' configuration.', 'datastore')
-  return { tenantId, name: goodName(organization.name), plan, overage: Number(overage), createdAt, datastore: datastore ?? null }
+  if (!plans.includes(plan)) throw new ControlError('invalid', `There is no plan with this name. Use one of: ${plans.join(', ')}.`, 'plan')
+  if (datastore !== undefined && !/^[\w.-]{1,64}$/.test(datastore)) throw new ControlError('invalid', 'The name of a datastore must have 1 to 64 letters, digits, dots, hyphens and underscores, as in the gateways\' configuration.', 'datastore')
+  return { tenantId, name: parseName(organization.name), plan, overage: Number(overage), createdAt, datastore: datastore ?? null }
 }
 
 /** The organization in a row. Its overage is on if the plan has it and it was not switched off. */
@@ -53,10 +53,10 @@ export function toOrganization (row: OrganizationRow, { plansWithoutOverage = []
   return { ...rest, overage: row.overage === 1 && !plansWithoutOverage.includes(row.plan), ...(datastore === null ? {} : { datastore }) }
 }
 
-/** @throws {ControlRefused} if overage is requested on a plan that has none */
-export function demandOverage (isWished: boolean | undefined, plan: string, { plansWithoutOverage = [] }: KnownPlans): void {
+/** @throws {ControlError} if overage is requested on a plan that has none */
+export function requireOverageAllowed (isWished: boolean | undefined, plan: string, { plansWithoutOverage = [] }: KnownPlans): void {
   if (isWished === true && plansWithoutOverage.includes(plan)) {
-    throw new ControlRefused('invalid', 'This plan has no overage: requests beyond its quota are refused. Leave overage out, or choose a plan that has it.')
+    throw new ControlError('invalid', 'This plan has no overage: requests beyond its quota are refused. Leave overage out, or choose a plan that has it.')
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto'
 import pLimit from 'p-limit'
-import { base62, randomText } from '../keys/random-text.js'
-import { ControlRefused } from './refused.js'
+import { base62, randomString } from '../keys/random-text.js'
+import { ControlError } from './refused.js'
 
 /** scrypt (RFC 7914) with the parameters of OWASP's Password Storage Cheat Sheet: 128 MiB and about 0.3 s for each hash. */
 const cost = { N: 2 ** 17, r: 8, p: 1 }
@@ -30,16 +30,16 @@ export async function isPassword (password: string, stored: string | null | unde
 /**
  * The password, if it is acceptable. Only its length counts, as NIST SP 800-63B recommends.
  * @param field the member of the request that has it
- * @throws {ControlRefused} invalid
+ * @throws {ControlError} invalid
  */
-export function goodPassword (password: string, field = 'password'): string {
-  if (password.length < 12 || password.length > 200) throw new ControlRefused('invalid', 'A password must have 12 to 200 characters. A sentence works well.', field)
+export function parsePassword (password: string, field = 'password'): string {
+  if (password.length < 12 || password.length > 200) throw new ControlError('invalid', 'A password must have 12 to 200 characters. A sentence works well.', field)
   return password
 }
 
 /** A random password that must be changed at the next sign-in. */
 export function oneTimePassword (): string {
-  return randomText(base62, 20)
+  return randomString(base62, 20)
 }
 
 const decoy = ['scrypt', cost.N, cost.r, cost.p, Buffer.alloc(16).toString('base64'), Buffer.alloc(keyLength).toString('base64')].join('$')
@@ -47,7 +47,7 @@ const decoy = ['scrypt', cost.N, cost.r, cost.p, Buffer.alloc(16).toString('base
 async function derive (password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {
   // Twice what scrypt needs, since Node refuses the exact number.
   const maxmem = 256 * options.N! * options.r!
-  if (inTurns.pendingCount >= mostWaiting) throw new ControlRefused('conflict', 'Too many people are signing in at the moment. Try again in a minute.')
+  if (inTurns.pendingCount >= mostWaiting) throw new ControlError('conflict', 'Too many people are signing in at the moment. Try again in a minute.')
   return inTurns(() => new Promise((resolve, reject) => {
     scrypt(password.normalize('NFC'), salt, keyLength, { ...options, maxmem }, (error, hash) => error ? reject(error) : resolve(hash))
   }))

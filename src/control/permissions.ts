@@ -1,5 +1,5 @@
 import type { Actor } from '../actor.js'
-import { ControlRefused } from './refused.js'
+import { ControlError } from './refused.js'
 
 const missing = {
   organization: 'There is no organization with this tenant id.',
@@ -13,22 +13,22 @@ const missing = {
 type Thing = keyof typeof missing
 
 /** The refusal of something that does not exist or belongs to another organization. It is the same for both, so that nobody can tell them apart. */
-export function missingThing (thing: Thing): ControlRefused {
-  return new ControlRefused('missing', missing[thing])
+export function notFound (thing: Thing): ControlError {
+  return new ControlError('missing', missing[thing])
 }
 
-/** @throws {ControlRefused} missing, if the actor may not see it. Operators see everything, others what belongs to their organization. */
-export function requireSees (actor: Actor, tenantId: string | undefined, thing: Thing): void {
+/** @throws {ControlError} missing, if the actor may not see it. Operators see everything, others what belongs to their organization. */
+export function requireReadAccess (actor: Actor, tenantId: string | undefined, thing: Thing): void {
   if (actor.role === 'operator') return
-  if (tenantId !== actor.tenantId) throw missingThing(thing)
+  if (tenantId !== actor.tenantId) throw notFound(thing)
 }
 
-/** @throws {ControlRefused} forbidden, if the actor may not change anything. Check with {@link requireSees} first. */
+/** @throws {ControlError} forbidden, if the actor may not change anything. Check with {@link requireReadAccess} first. */
 export function requireAdmin (actor: Actor): void {
-  if (actor.role === 'viewer') throw new ControlRefused('forbidden', 'Your role allows you to view but not to change anything. Ask an admin of your organization.')
+  if (actor.role === 'viewer') throw new ControlError('forbidden', 'Your role allows you to view but not to change anything. Ask an admin of your organization.')
 }
 
-/** For what concerns the whole service. @throws {ControlRefused} forbidden, for everyone but operators */
+/** For what concerns the whole service. @throws {ControlError} forbidden, for everyone but operators */
 export function requireOperator (actor: Actor): void {
-  if (actor.role !== 'operator') throw new ControlRefused('forbidden', 'Only operators of the service can do this.')
+  if (actor.role !== 'operator') throw new ControlError('forbidden', 'Only operators of the service can do this.')
 }

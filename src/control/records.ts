@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { Batch, Change, EntityState, Position } from '../keys/change-feed.js'
-import { announce } from './database/announce.js'
+import { notify } from './database/announce.js'
 import type { Tables } from './tables.js'
 
 /** One line of the audit trail. */
@@ -23,13 +23,13 @@ export const lastAuditLine = 2 ** 31 - 1
 type NewEntry = Omit<AuditEntry, 'seq'>
 
 /** Who did what. */
-export type Deed = Pick<AuditEntry, 'actor' | 'action' | 'detail'>
+export type AuditAction = Pick<AuditEntry, 'actor' | 'action' | 'detail'>
 
 /** A line of the audit trail with the new state that gateways must learn of. */
 type NewChange = NewEntry & { readonly now: EntityState }
 
 /** Which lines of the audit trail to read, newest first: those of an organization or an entity, with a number below `before`. */
-export interface AuditQuestion {
+export interface AuditQuery {
   readonly tenantId?: string
   readonly entity?: string
   readonly before?: number
@@ -37,7 +37,7 @@ export interface AuditQuestion {
 }
 
 /** Runs a change in a transaction. The changes of all processes are serialized, so each sees the result of the one before. */
-export function inTurn<T> (db: Kysely<Tables>, work: (trx: Transaction<Tables>) => Promise<T>): Promise<T> {
+export function serialized<T> (db: Kysely<Tables>, work: (trx: Transaction<Tables>) => Promise<T>): Promise<T> {
   return db.transaction().execute(async trx => {
     // Locking the row first makes numbers visible in order on PostgreSQL. On SQLite it takes the write lock before the
     // transaction reads.
@@ -47,14 +47,14 @@ export function inTurn<T> (db: Kysely<Tables>, work: (trx: Transaction<Tables>) 
 }
 
 /** Writes a change to the change feed and to the audit trail, within the transaction that makes it. */
-export async function record (trx: Transaction<Tables>, { now, ...entry }: NewChange): Promise<void> {
+export async function appendChange (trx: Transaction<Tables>, { now, ...entry }: NewChange): Promise<void> {
   const { seq } = await trx.updateTable('feed').set(eb => ({ seq: eb('seq', '+', 1) })).returning('seq').executeTakeFirstOrThrow()
   const latest = { seq, payload: JSON.stringify(now.state), at: entry.at }
   await trx.insertInto('changes')
     .values({ kind: now.kind, entity: entry.entity, ...latest })
     .onConflict(conflict => conflict.columns(['kind', 'entity']).doUpdateSet(latest))
     .execute()
-  await announce(trx)
+  await notify(trx)
   await recordAudit(trx, entry)
 }
 
@@ -65,7 +65,7 @@ export async function recordAudit (trx: Transaction<Tables>, { tenantId, detail,
 }
 
 /** The changes that a replica at this position has not seen, oldest first, at most `limit` of them. */
-export async function changesAfter (db: Kysely<Tables>, position: Position, limit: number): Promise<Batch> {
+export async function listChangesSince (db: Kysely<Tables>, position: Position, limit: number): Promise<Batch> {
   const { feedId, seq } = await db.selectFrom('feed').select(['feedId', 'seq']).executeTakeFirstOrThrow()
   const startsOver = position.feedId !== feedId || position.seq > seq
   const after = startsOver ? 0 : position.seq
@@ -74,11 +74,11 @@ export async function changesAfter (db: Kysely<Tables>, position: Position, limi
     : await db.selectFrom('changes').selectAll().where('seq', '>', after).orderBy('seq').limit(limit).execute()
   const isLatest = rows.length < limit
   const last = rows.at(-1)?.seq ?? after
-  return { feedId, startsOver, after, through: isLatest ? Math.max(last, seq) : last, isLatest, changes: rows.map(toChange) }
+  return { feedId, isSnapshot: startsOver, after, through: isLatest ? Math.max(last, seq) : last, isLatest, changes: rows.map(toChange) }
 }
 
 /** Lines of the audit trail, newest first. */
-export async function auditTrail (db: Kysely<Tables>, { tenantId, entity, before, limit }: AuditQuestion): Promise<AuditEntry[]> {
+export async function auditTrail (db: Kysely<Tables>, { tenantId, entity, before, limit }: AuditQuery): Promise<AuditEntry[]> {
   const rows = await db.selectFrom('auditTrail').selectAll()
     .$if(tenantId !== undefined, query => query.where('tenantId', '=', tenantId!))
     .$if(entity !== undefined, query => query.where('entity', '=', entity!))

@@ -2,7 +2,7 @@
 export type RefusalReason = 'missing' | 'invalid' | 'conflict' | 'forbidden'
 
 /** A request that the control plane refuses. The message says what to do; `field` names the member of the request that is at fault. */
-export class ControlRefused extends Error {
+export class ControlError extends Error {
   constructor (readonly reason: RefusalReason, message: string, readonly field?: string) {
     super(message)
     this.name = 'ControlRefused'

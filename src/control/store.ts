@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely'
 import type { Batch, Position } from '../keys/change-feed.js'
-import { unguessableId, type ControlContext, type NewId } from './context.js'
-import type { ChangesHeard } from './changes-heard.js'
-import { openDatabase, type ControlDatabase, type DatabasePlace } from './database.js'
+import { randomId, type ControlContext, type NewId } from './context.js'
+import type { ChangeSubscription } from './changes-heard.js'
+import { openDatabase, type ControlDatabase, type DatabaseLocation } from './database.js'
 import { GatewayStore } from './gateway-store.js'
 import { InvitationStore } from './invitation-store.js'
 import { JobStore } from './job-store.js'
@@ -10,13 +10,13 @@ import { KeyStore } from './key-store.js'
 import { MemberStore } from './member-store.js'
 import { OrganizationStore } from './organization-store.js'
 import type { KnownPlans } from './organizations.js'
-import { auditTrail, changesAfter, type AuditEntry, type AuditQuestion } from './records.js'
+import { auditTrail, listChangesSince, type AuditEntry, type AuditQuery } from './records.js'
 import { SessionStore } from './session-store.js'
 import { TokenStore } from './token-store.js'
 import type { Tables } from './tables.js'
 import { UsageStore } from './usage.js'
 
-interface ControlStoreOptions extends DatabasePlace, KnownPlans {
+interface ControlStoreOptions extends DatabaseLocation, KnownPlans {
   readonly now: () => Date
   /** Makes ids that nobody can guess, of `a-z`, `0-9` and `-`. */
   readonly newId?: NewId
@@ -46,7 +46,7 @@ export class ControlStore {
   readonly jobs: JobStore
 
   /** Use {@link openControlStore}. */
-  constructor (database: ControlDatabase, { plans, plansWithoutOverage, now, newId = unguessableId }: ControlStoreOptions) {
+  constructor (database: ControlDatabase, { plans, plansWithoutOverage, now, newId = randomId }: ControlStoreOptions) {
     const { db } = database
     this.#database = database
     this.#db = db
@@ -63,17 +63,17 @@ export class ControlStore {
   }
 
   /** Lines of the audit trail, newest first. */
-  auditTrail (question: AuditQuestion): Promise<AuditEntry[]> {
+  auditTrail (question: AuditQuery): Promise<AuditEntry[]> {
     return auditTrail(this.#db, question)
   }
 
   /** The changes that a replica at this position has not seen, oldest first, at most `limit` of them. */
   changesAfter (position: Position, limit: number): Promise<Batch> {
-    return changesAfter(this.#db, position, limit)
+    return listChangesSince(this.#db, position, limit)
   }
 
   /** Starts listening for changes to organizations and keys, made by this process or another. */
-  hearChanges (): ChangesHeard {
+  hearChanges (): ChangeSubscription {
     return this.#database.hearChanges()
   }
 

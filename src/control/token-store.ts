@@ -1,14 +1,14 @@
 import { hashSecret, isToken, newToken } from '../keys/secret.js'
 import { roles, type Actor } from '../actor.js'
-import { idFor, requireFirst, type ControlContext, type MadeOnce } from './context.js'
-import { goodExpiry } from './keys.js'
-import { ofTenant } from './member-store.js'
-import { goodRole } from './members.js'
-import { goodName } from './good-name.js'
+import { idFor, requireUnusedToken, type ControlContext, type IdempotencyToken } from './context.js'
+import { parseExpiry } from './keys.js'
+import { byTenant } from './member-store.js'
+import { parseRole } from './members.js'
+import { parseName } from './good-name.js'
 import { requireOrganization } from './organization-store.js'
-import { missingThing } from './permissions.js'
-import { inTurn, recordAudit } from './records.js'
-import { ControlRefused } from './refused.js'
+import { notFound } from './permissions.js'
+import { serialized, recordAudit } from './records.js'
+import { ControlError } from './refused.js'
 import type { TokenRow } from './tables.js'
 
 /** What a token permits: the same as a person's role, or to connect as a gateway. */
@@ -31,7 +31,7 @@ export interface Token {
 }
 
 /** What to create a token from. Without an expiry it is valid until it is revoked. */
-export interface TokenDraft extends MadeOnce {
+export interface TokenDraft extends IdempotencyToken {
   readonly name: string
   readonly role: TokenRole
   readonly expiresAt?: Date
@@ -48,11 +48,11 @@ export class TokenStore {
   /** Creates a token. The returned secret can't be read again later. */
   create (draft: TokenDraft, by: string): Promise<Token & { readonly secret: string }> {
     const { tenantId, role, expiresAt } = draft
-    if (!tokenRoles.includes(role)) throw new ControlRefused('invalid', `The role of a token must be one of: ${tokenRoles.join(', ')}.`, 'role')
-    goodRole(role === 'gateway' ? 'operator' : role, tenantId)
-    const name = goodName(draft.name)
+    if (!tokenRoles.includes(role)) throw new ControlError('invalid', `The role of a token must be one of: ${tokenRoles.join(', ')}.`, 'role')
+    parseRole(role === 'gateway' ? 'operator' : role, tenantId)
+    const name = parseName(draft.name)
     const secret = newToken(role === 'gateway' ? 'gateway' : 'control')
-    return inTurn(this.#context.db, async trx => {
+    return serialized(this.#context.db, async trx => {
       if (tenantId !== undefined) await requireOrganization(trx, tenantId)
       const now = this.#context.now()
       const row: TokenRow = {
@@ -64,10 +64,10 @@ export class TokenStore {
         hint: secret.slice(-4),
         createdAt: now.toISOString(),
         createdBy: by,
-        expiresAt: expiresAt === undefined ? null : goodExpiry(expiresAt, now),
+        expiresAt: expiresAt === undefined ? null : parseExpiry(expiresAt, now),
         revokedAt: null
       }
-      requireFirst(await trx.insertInto('tokens').values(row).onConflict(conflict => conflict.column('tokenId').doNothing()).executeTakeFirstOrThrow())
+      requireUnusedToken(await trx.insertInto('tokens').values(row).onConflict(conflict => conflict.column('tokenId').doNothing()).executeTakeFirstOrThrow())
       await recordAudit(trx, { at: row.createdAt, actor: by, action: 'token created', entity: row.tokenId, tenantId, detail: { name, role, expiresAt: row.expiresAt } })
       return { ...toToken(row), secret }
     })
@@ -76,7 +76,7 @@ export class TokenStore {
   /** The tokens of an organization, or those of operators and gateways if there is no `tenantId`. Oldest first. */
   async list (tenantId?: string): Promise<Token[]> {
     const rows = await this.#context.db.selectFrom('tokens').selectAll()
-      .where(ofTenant(tenantId)).orderBy('createdAt').orderBy('tokenId').execute()
+      .where(byTenant(tenantId)).orderBy('createdAt').orderBy('tokenId').execute()
     return rows.map(toToken)
   }
 
@@ -96,9 +96,9 @@ export class TokenStore {
 
   /** Revokes a token for good. A token that is already revoked stays as it is. */
   revoke (tokenId: string, by: string): Promise<Token> {
-    return inTurn(this.#context.db, async trx => {
+    return serialized(this.#context.db, async trx => {
       const row = await trx.selectFrom('tokens').selectAll().where('tokenId', '=', tokenId).executeTakeFirst()
-      if (row === undefined) throw missingThing('token')
+      if (row === undefined) throw notFound('token')
       if (row.revokedAt !== null) return toToken(row)
       const revokedAt = this.#context.now().toISOString()
       await trx.updateTable('tokens').set({ revokedAt }).where('tokenId', '=', tokenId).execute()

@@ -1,7 +1,7 @@
 import { sql, type ExpressionBuilder, type Kysely } from 'kysely'
 import type { UsageOutcome } from '../limits/usage.js'
 import type { Mode } from '../mode.js'
-import { ControlRefused } from './refused.js'
+import { ControlError } from './refused.js'
 import type { Tables } from './tables.js'
 
 /** The periods by which usage can be summed, in UTC. */
@@ -12,7 +12,7 @@ type UsagePeriod = typeof usagePeriods[number]
 export const usageBreakdowns = ['keyId', 'resource', 'interaction'] as const
 
 /** Which usage of an organization to sum. */
-export interface UsageQuestion {
+export interface UsageQuery {
   readonly tenantId: string
   /** A time within the first period. */
   readonly from: Date
@@ -48,7 +48,7 @@ export interface UsageTotal {
 }
 
 /** Totals in order of time, and within a period the largest first. */
-export interface UsageAnswer {
+export interface UsageReport {
   readonly totals: readonly UsageTotal[]
   /** False if there were too many totals to return all. */
   readonly isWhole: boolean
@@ -58,8 +58,8 @@ export interface UsageAnswer {
 const mostPeriods = 1_000
 const mostTotals = 10_000
 
-/** An organization's usage. Without a breakdown, periods without requests are included. @throws {ControlRefused} */
-export async function usageTotals (db: Kysely<Tables>, question: UsageQuestion): Promise<UsageAnswer> {
+/** An organization's usage. Without a breakdown, periods without requests are included. @throws {ControlError} */
+export async function usageTotals (db: Kysely<Tables>, question: UsageQuery): Promise<UsageReport> {
   const begins = periodBegins(question)
   const beginOf = new Map(begins.map(begin => [begin.slice(0, labelLength(question)), begin]))
   const totals = (await sums(db, question, begins[0]!)).map(row => toTotal(row, beginOf.get(row.label)!))
@@ -71,18 +71,18 @@ export async function usageTotals (db: Kysely<Tables>, question: UsageQuestion):
 const nothing = { requests: 0, ok: 0, errors: 0, refused: 0, failed: 0, counted: 0, overage: 0 }
 
 /** How many characters of an hour's text identify its period. */
-const labelLength = ({ by }: UsageQuestion): number => by === undefined ? 0 : { hour: 13, day: 10, month: 7 }[by]
+const labelLength = ({ by }: UsageQuery): number => by === undefined ? 0 : { hour: 13, day: 10, month: 7 }[by]
 
 const hourMs = 3_600_000
 
 /** The start of each period, written as hours are. */
-function periodBegins ({ from, to, by }: UsageQuestion): string[] {
-  if (!(from < to)) throw new ControlRefused('invalid', 'The start of the time range must be before its end.')
+function periodBegins ({ from, to, by }: UsageQuery): string[] {
+  if (!(from < to)) throw new ControlError('invalid', 'The start of the time range must be before its end.')
   if (by === undefined) return [hourText(periodOf(from, 'hour'))]
   const begins: string[] = []
   for (let begin = periodOf(from, by); begin < to; begin = periodOf(new Date(begin.getTime() + longest[by]), by)) {
     begins.push(hourText(begin))
-    if (begins.length > mostPeriods) throw new ControlRefused('invalid', `Request a shorter time range; at most ${mostPeriods} periods are returned at once.`)
+    if (begins.length > mostPeriods) throw new ControlError('invalid', `Request a shorter time range; at most ${mostPeriods} periods are returned at once.`)
   }
   return begins
 }
@@ -104,7 +104,7 @@ function wholeSecond (end: Date): string {
 
 type Hours = ExpressionBuilder<Tables, 'usageHours'>
 
-function sums (db: Kysely<Tables>, question: UsageQuestion, begin: string): Promise<SumRow[]> {
+function sums (db: Kysely<Tables>, question: UsageQuery, begin: string): Promise<SumRow[]> {
   const { tenantId, to, mode, keyId, per } = question
   const counted = (eb: Hours, outcome: UsageOutcome) => eb.fn.sum(eb.case().when('outcome', '=', outcome).then(eb.ref('count')).else(0).end())
   return db.selectFrom('usageHours')

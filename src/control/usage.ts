@@ -1,11 +1,11 @@
 import { sql, type Transaction } from 'kysely'
 import { monthOf } from '../limits/month.js'
-import type { MonthTotal, UsageBatch, UsageLine, UsageReceipt } from '../limits/usage.js'
-import { billOf, type Bill } from './bill.js'
+import type { MonthTotal, UsageBatch, UsageLine, UsageAck } from '../limits/usage.js'
+import { buildBill, type Bill } from './bill.js'
 import type { ControlContext } from './context.js'
 import type { Tables } from './tables.js'
 import type { UsageHourRow, UsageMonthRow } from './usage-tables.js'
-import { usageTotals, type UsageAnswer, type UsageQuestion } from './usage-totals.js'
+import { usageTotals, type UsageReport, type UsageQuery } from './usage-totals.js'
 
 /** The most rows in one statement, since databases limit its parameters. */
 const rowsAtOnce = 200
@@ -23,7 +23,7 @@ export class UsageStore {
    * @param gateway the name of the sender, for people to read
    * @returns the position in the series. A batch that was already applied, or that is not the next one, changes nothing.
    */
-  apply (batch: UsageBatch, gateway: string): Promise<UsageReceipt> {
+  apply (batch: UsageBatch, gateway: string): Promise<UsageAck> {
     const { ledgerId, number, batchId, lines } = batch
     const appliedAt = this.#context.now().toISOString()
     return this.#context.db.transaction().execute(async trx => {
@@ -41,16 +41,16 @@ export class UsageStore {
 
   /** What an organization owes for a month such as `2030-01`. @throws {ControlRefused} */
   bill (tenantId: string, month: string): Promise<Bill> {
-    return billOf(this.#context.db, tenantId, month)
+    return buildBill(this.#context.db, tenantId, month)
   }
 
   /** An organization's usage, in a limited number of totals. @throws {ControlRefused} */
-  totals (question: UsageQuestion): Promise<UsageAnswer> {
+  totals (question: UsageQuery): Promise<UsageReport> {
     return usageTotals(this.#context.db, question)
   }
 }
 
-async function standing (trx: Transaction<Tables>, ledgerId: string): Promise<UsageReceipt> {
+async function standing (trx: Transaction<Tables>, ledgerId: string): Promise<UsageAck> {
   return await trx.selectFrom('usageSources').select(['number', 'batchId']).where('ledgerId', '=', ledgerId).executeTakeFirstOrThrow()
 }
 

@@ -1,5 +1,5 @@
 import type { PropsWithChildren } from '@kitajs/html'
-import type { Trouble } from './form.js'
+import type { FormError } from './form.js'
 
 /** A moment: in UTC until the script shows it in the reader's zone, with the exact time on hover. `at` is ISO 8601. */
 export function Time ({ at }: { readonly at: string }) {
@@ -12,7 +12,7 @@ export function momentText (at: string): string {
 }
 
 /** A moment that may not have come. */
-export function TimeOr ({ at, otherwise }: { readonly at: string | undefined, readonly otherwise: string }) {
+export function OptionalTime ({ at, otherwise }: { readonly at: string | undefined, readonly otherwise: string }) {
   return at === undefined ? <span class='quiet' safe>{otherwise}</span> : <Time at={at} />
 }
 
@@ -94,19 +94,19 @@ export function Secret ({ text, label }: { readonly text: string, readonly label
 }
 
 /** A fact in a list of facts: a `dl` holds them. */
-export function Fact ({ name, children }: PropsWithChildren<{ readonly name: string }>) {
+export function DescriptionItem ({ name, children }: PropsWithChildren<{ readonly name: string }>) {
   return <div><dt safe>{name}</dt><dd>{children}</dd></div>
 }
 
 /** What went wrong with a form that is shown again, as the way to the field that it is about. */
-export function TroubleNotice ({ trouble }: { readonly trouble: Trouble | undefined }) {
+export function ErrorNotice ({ trouble }: { readonly trouble: FormError | undefined }) {
   if (trouble === undefined) return ''
   const { message, field } = trouble
   return <p class='notice notice-bad' role='alert' {...focused}>{field === undefined ? <span safe>{message}</span> : <a href={`#${field}`} safe>{message}</a>}</p>
 }
 
 /** What the page before this one has done; `tone` says whether it went as the reader wished. */
-export function Done ({ message, tone }: { readonly message: string | undefined, readonly tone: 'good' | 'neutral' }) {
+export function FlashMessage ({ message, tone }: { readonly message: string | undefined, readonly tone: 'good' | 'neutral' }) {
   return message === undefined ? '' : <p class={`notice notice-${tone}`} role='status' {...focused} safe>{message}</p>
 }
 

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ControlRefused } from '../control/refused.js'
+import { ControlError } from '../control/refused.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import type { RefusalPages } from '../envelope/malformed-http.js'
 import { statusOf } from './form.js'
 import { Layout } from './layout.js'
 import { home } from './paths.js'
-import { headersOfBarePages } from './security.js'
+import { unstyledPageHeaders } from './security.js'
 import { pageOfForm } from './sign-in/next.js'
 
 interface Explained { readonly status: number, readonly title: string, readonly message: string }
@@ -14,7 +14,7 @@ interface Explained { readonly status: number, readonly title: string, readonly 
 export async function errorPage (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { status, title, message } = explain(error, request)
   // What is refused before the dashboard's own steps.
-  if (!reply.raw.hasHeader('content-security-policy')) return reply.code(status).headers(barePages.headers).send(barePage({ title, message }))
+  if (!reply.raw.hasHeader('content-security-policy')) return reply.code(status).headers(unstyledErrorPages.headers).send(barePage({ title, message }))
   return await reply.code(status).page(title, <ErrorPage title={title} message={message} requestId={status >= 500 ? request.id : undefined} form={request.method === 'POST' ? pageOfForm(request) : undefined} />)
 }
 
@@ -24,9 +24,9 @@ export async function missingPage (_: FastifyRequest, reply: FastifyReply): Prom
 }
 
 /** How the dashboard refuses what never comes to one of its pages, such as an address that cannot be read. */
-export const barePages: RefusalPages = {
+export const unstyledErrorPages: RefusalPages = {
   below: home,
-  headers: { ...headersOfBarePages, 'content-type': 'text/html; charset=utf-8' },
+  headers: { ...unstyledPageHeaders, 'content-type': 'text/html; charset=utf-8' },
   body: ({ title }) => barePage({ title, message: 'The address, or what the browser sent with it, is too long or cannot be read. Check the address and try again.' })
 }
 
@@ -39,7 +39,7 @@ function barePage ({ title, message }: Pick<Explained, 'title' | 'message'>): st
 const missing = { title: 'Not found', message: 'There is nothing here, or it belongs to another organization.' }
 
 function explain (error: unknown, request: FastifyRequest): Explained {
-  if (error instanceof ControlRefused) return { status: statusOf(error), title: titles[error.reason], message: error.message }
+  if (error instanceof ControlError) return { status: statusOf(error), title: titles[error.reason], message: error.message }
   if (isTokenError(error)) return { status: 403, title: 'Not accepted', message: 'This form is out of date, or this browser blocks cookies. Nothing was changed. Go back to the form and try again.' }
   const failure = failureOf(error)
   if (failure.status >= 500) request.log.error({ code: failure.code, err: failure.cause }, failure.title)

@@ -1,4 +1,4 @@
-import { ControlRefused } from '../control/refused.js'
+import { ControlError } from '../control/refused.js'
 
 /** The text that was typed into a field of a form; empty when the form has none or several of that name. */
 export function field (body: unknown, name: string): string {
@@ -10,29 +10,29 @@ export function field (body: unknown, name: string): string {
  * Does what a form asks for; where the control plane finds it invalid or too late, `again` shows the form with the reason.
  * What is missing or forbidden is left to the error page.
  */
-export async function orAgain<T> (work: () => Promise<T>, again: (refusal: ControlRefused) => Promise<T>): Promise<T> {
+export async function redisplayOnError<T> (work: () => Promise<T>, again: (refusal: ControlError) => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof ControlRefused && (error.reason === 'invalid' || error.reason === 'conflict')) return await again(error)
+    if (error instanceof ControlError && (error.reason === 'invalid' || error.reason === 'conflict')) return await again(error)
     throw error
   }
 }
 
 /** What is wrong with a form that is shown again, and the name of the field that it is about, where it is about one. */
-export interface Trouble { readonly message: string, readonly field?: string }
+export interface FormError { readonly message: string, readonly field?: string }
 
 /** Where a form asks for something in another way than the control plane, by the control plane's name of it. */
 const askedAs: Readonly<Record<string, string>> = { expiresAt: 'lastDay' }
 
 /** What a refusal says to the form that led to it. */
-export function troubleOf ({ message, field }: ControlRefused): Trouble {
+export function toFormError ({ message, field }: ControlError): FormError {
   return { message, field: field && (askedAs[field] ?? field) }
 }
 
 const statuses = { missing: 404, forbidden: 403, invalid: 422, conflict: 409 } as const
 
 /** The HTTP status of a refusal. */
-export function statusOf ({ reason }: ControlRefused): number {
+export function statusOf ({ reason }: ControlError): number {
   return statuses[reason]
 }

@@ -1,5 +1,5 @@
 import type { PropsWithChildren } from '@kitajs/html'
-import type { Trouble } from './form.js'
+import type { FormError } from './form.js'
 
 /** A form that is sent by POST; `csrf` is the session's token, `once` a text that makes a second sending of the same form known. */
 export function PostForm ({ action, csrf, once, inline = false, children }: PropsWithChildren<{ readonly action: string, readonly csrf: string, readonly once?: string, readonly inline?: boolean }>) {
@@ -17,7 +17,7 @@ interface FieldProps {
   readonly name: string
   readonly hint?: string
   /** What is wrong with the form; the field that it is about is marked. Not to be left out, so that no form forgets it. */
-  readonly trouble: Trouble | undefined
+  readonly trouble: FormError | undefined
 }
 
 interface TextFieldProps extends FieldProps {
@@ -58,14 +58,14 @@ export function PasswordField ({ kind, ...field }: PasswordFieldProps) {
 export const passwordHint = 'At least 12 characters. A sentence works well.'
 
 /** One of the things that may be chosen. */
-export interface Choice {
+export interface RadioOption {
   readonly value: string
   readonly label: string
   readonly hint?: string
 }
 
 interface ChoiceProps extends FieldProps {
-  readonly choices: readonly Choice[]
+  readonly choices: readonly RadioOption[]
   readonly value?: string
 }
 
@@ -93,7 +93,7 @@ export function RadioField ({ choices, value = choices[0]?.value, ...field }: Ch
   )
 }
 
-function Radio ({ id, name, choice, isChosen }: { readonly id: string | undefined, readonly name: string, readonly choice: Choice, readonly isChosen: boolean }) {
+function Radio ({ id, name, choice, isChosen }: { readonly id: string | undefined, readonly name: string, readonly choice: RadioOption, readonly isChosen: boolean }) {
   return (
     <label class='choice'>
       <input id={id} type='radio' name={name} value={choice.value} checked={isChosen} />
@@ -129,7 +129,7 @@ function described ({ name, hint, trouble }: FieldProps): { readonly 'aria-descr
 }
 
 /** The button that sends a form, and the way back. */
-export function Send ({ label, cancel, isDangerous = false }: { readonly label: string, readonly cancel?: string, readonly isDangerous?: boolean }) {
+export function SubmitButton ({ label, cancel, isDangerous = false }: { readonly label: string, readonly cancel?: string, readonly isDangerous?: boolean }) {
   return (
     <div class='actions'>
       <button type='submit' class={isDangerous ? 'button button-danger' : 'button button-primary'} safe>{label}</button>

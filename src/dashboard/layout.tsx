@@ -1,7 +1,7 @@
 import type { PropsWithChildren } from '@kitajs/html'
 import type { Member } from '../control/members.js'
 import { assetPath } from './assets.js'
-import { Done } from './elements.js'
+import { FlashMessage } from './elements.js'
 import { accountPath, home, organizationPath, signOutPath } from './paths.js'
 
 /** The organization that a page is about. */
@@ -42,7 +42,7 @@ export function Layout ({ title, content: safeContent, path, viewer, organizatio
           {viewer === undefined ? <PlainTop /> : <Top viewer={viewer} path={path} organization={organization} />}
           {viewer?.member.role === 'operator' && organization !== undefined ? <OrganizationBar organization={organization} path={path} /> : ''}
           <main id='content' class={viewer === undefined ? 'narrow' : undefined} tabindex='-1'>
-            <Done message={notice} tone={viewer === undefined ? 'neutral' : 'good'} />
+            <FlashMessage message={notice} tone={viewer === undefined ? 'neutral' : 'good'} />
             {safeContent}
           </main>
         </body>

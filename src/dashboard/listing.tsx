@@ -1,5 +1,5 @@
 import type { PropsWithChildren } from '@kitajs/html'
-import { queried, type OrganizationRequest } from './organization-requests.js'
+import { queryParameter, type OrganizationRequest } from './organization-requests.js'
 import { countText } from './numbers.js'
 import { Empty } from './elements.js'
 
@@ -7,7 +7,7 @@ import { Empty } from './elements.js'
 const pageLength = 50
 
 /** One page of a list, of the rows that hold the text that was searched for. */
-export interface Listing<T> {
+export interface ListOptions<T> {
   readonly rows: readonly T[]
   /** Empty when all rows are wished. */
   readonly search: string
@@ -21,28 +21,28 @@ export interface Listing<T> {
 }
 
 /** The page of a list that a query asks for with `search` and `page`; `texts` are those of a row that may be searched. */
-export function listingOf<T> (all: readonly T[], texts: (row: T) => readonly string[], query: OrganizationRequest['Querystring']): Listing<T> {
-  const search = (queried(query.search) ?? '').trim()
+export function listingOf<T> (all: readonly T[], texts: (row: T) => readonly string[], query: OrganizationRequest['Querystring']): ListOptions<T> {
+  const search = (queryParameter(query.search) ?? '').trim()
   const sought = search.toLowerCase()
   const found = all.filter(row => texts(row).some(text => text.toLowerCase().includes(sought)))
   const pages = Math.max(1, Math.ceil(found.length / pageLength))
-  const page = Math.min(pages, Math.max(1, Math.trunc(Number(queried(query.page))) || 1))
+  const page = Math.min(pages, Math.max(1, Math.trunc(Number(queryParameter(query.page))) || 1))
   return { rows: found.slice((page - 1) * pageLength, page * pageLength), search, page, pages, found: found.length, isLong: all.length > pageLength }
 }
 
 /** The rows of a list whose good ones come before the others; each keep their order. */
-export function goodFirst<T> (rows: readonly T[], isGood: (row: T) => boolean): T[] {
+export function activeFirst<T> (rows: readonly T[], isGood: (row: T) => boolean): T[] {
   return [...rows.filter(isGood), ...rows.filter(row => !isGood(row))]
 }
 
 interface ListingPart {
-  readonly listing: Listing<unknown>
+  readonly listing: ListOptions<unknown>
   /** Of the page that shows the list. */
   readonly path: string
 }
 
 /** A list with its search and the ways to its other pages; `what` says what the search goes through, `empty` what is said of a list without rows. */
-export function Listed ({ listing, path, what, empty, children }: PropsWithChildren<ListingPart & { readonly what: string, readonly empty: JSX.Element }>) {
+export function PaginatedList ({ listing, path, what, empty, children }: PropsWithChildren<ListingPart & { readonly what: string, readonly empty: JSX.Element }>) {
   return (
     <>
       <Search listing={listing} path={path} what={what} />

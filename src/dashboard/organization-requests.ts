@@ -23,11 +23,11 @@ export async function organizationToChange (request: FastifyRequest<Organization
 }
 
 /** Keeps pages to operators. @throws {ControlRefused} */
-export async function onlyOperators ({ desk }: FastifyRequest): Promise<void> {
+export async function operatorsOnly ({ desk }: FastifyRequest): Promise<void> {
   requireOperator(desk.actor)
 }
 
 /** A single value of the query. */
-export function queried (value: string | string[] | undefined): string | undefined {
+export function queryParameter (value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined
 }

@@ -19,4 +19,4 @@ export interface DashboardOptions {
 }
 
 /** The same with what all parts of the dashboard share. */
-export interface DashboardParts extends DashboardOptions { readonly cookies: Cookies }
+export interface DashboardContext extends DashboardOptions { readonly cookies: Cookies }

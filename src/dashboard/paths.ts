@@ -28,7 +28,7 @@ export const tokenPath = (tokenId: string, page: string): string => `${home}/tok
 export const invitationPath = (invitationId: string, page: string): string => `${home}/invitations/${segment(invitationId)}/${page}`
 
 /** The members of an organization, or the operators. */
-export const peoplePath = (tenantId: string | undefined): string => tenantId === undefined ? `${home}/operators` : organizationPath(tenantId, 'members')
+export const membersPath = (tenantId: string | undefined): string => tenantId === undefined ? `${home}/operators` : organizationPath(tenantId, 'members')
 
 /** The tokens of an organization, or those of operators and gateways. */
 export const tokensPath = (tenantId: string | undefined): string => tenantId === undefined ? `${home}/tokens` : organizationPath(tenantId, 'tokens')

@@ -19,12 +19,12 @@ import { invitationRoutes } from './sign-in/invitation.js'
 import { oidcRoutes } from './sign-in/oidc.js'
 import { pageReplies } from './page.js'
 import { pages } from './pages.js'
-import type { DashboardOptions, DashboardParts } from './parts.js'
+import type { DashboardOptions, DashboardContext } from './parts.js'
 import { passwordRoutes } from './sign-in/password.js'
 import { formTokens, noStore, sameSite, securityHeaders } from './security.js'
-import { members, sessions } from './session.js'
+import { signedInMembers, sessions } from './session.js'
 import { signInRoutes } from './sign-in/sign-in.js'
-import { signInLimits, type Attempts } from './sign-in/limits.js'
+import { signInRateLimit, type AttemptLimits } from './sign-in/limits.js'
 
 /** No form of the dashboard is longer. */
 const bodyBytes = 65_536
@@ -38,7 +38,7 @@ export async function dashboard (scope: FastifyInstance, { prefix: _, ...options
 }
 
 /** What is for one person, or for one visitor who is still to sign in. */
-async function personal (scope: FastifyInstance, options: DashboardParts): Promise<void> {
+async function personal (scope: FastifyInstance, options: DashboardContext): Promise<void> {
   const { url, settings: { sessionIdleMinutes: idleMinutes, sessionHours: hours } } = options
   scope.setErrorHandler(errorPage)
   await scope.register(noStore)
@@ -46,12 +46,12 @@ async function personal (scope: FastifyInstance, options: DashboardParts): Promi
   await scope.register(formbody, { bodyLimit: bodyBytes })
   await scope.register(sessions, { ...options, bounds: { idleMinutes, hours } })
   await scope.register(pageReplies, options)
-  const parts = { ...options, attempts: await signInLimits(scope) }
+  const parts = { ...options, attempts: await signInRateLimit(scope) }
   await scope.register(forVisitors, parts)
   await scope.register(forMembers, parts)
 }
 
-interface PersonalParts extends DashboardParts { readonly attempts: Attempts }
+interface PersonalParts extends DashboardContext { readonly attempts: AttemptLimits }
 
 /** The ways in. */
 async function forVisitors (scope: FastifyInstance, parts: PersonalParts): Promise<void> {
@@ -63,7 +63,7 @@ async function forVisitors (scope: FastifyInstance, parts: PersonalParts): Promi
 
 /** The pages of those who signed in; what is not there is missing for them alone. */
 async function forMembers (scope: FastifyInstance, parts: PersonalParts): Promise<void> {
-  await scope.register(members, parts)
+  await scope.register(signedInMembers, parts)
   await scope.register(formTokens, { ...parts, of: 'members' })
   scope.setNotFoundHandler(missingPage)
   await scope.register(accountRoutes, parts)

@@ -28,7 +28,7 @@ export const securityHeaders = fp<{ readonly url: string }>(async (app, { url })
 }, { name: 'dashboard-security-headers', fastify: '5.x' })
 
 /** The same for a page that comes before any of them is set, as far as it needs them. */
-export const headersOfBarePages: Readonly<Record<string, string>> = {
+export const unstyledPageHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': Object.entries(policy).map(([name, values]) => [name, ...values].join(' ')).join(';'),
   'x-frame-options': 'DENY',
   'referrer-policy': 'same-origin',

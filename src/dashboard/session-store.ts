@@ -2,7 +2,7 @@ import type { FastifySessionObject, SessionStore as LibraryStore } from '@fastif
 import type { Session as FastifySession } from 'fastify'
 import type { OpenedMember } from '../control/members.js'
 import type { Session, SessionStore } from '../control/session-store.js'
-import { base62, randomText } from '../keys/random-text.js'
+import { base62, randomString } from '../keys/random-text.js'
 
 /** How long sessions go on: after the last request, and after the sign-in at the latest. */
 export interface SessionBounds { readonly idleMinutes: number, readonly hours: number }
@@ -16,7 +16,7 @@ interface StoreParts extends SessionBounds {
 const choiceMs = 5 * 60_000
 
 /** What the cookie carries: 256 bits of chance, which is all that a session needs, so that there is no secret to keep, share or change. */
-export const newSessionId = (): string => randomText(base62, 43)
+export const newSessionId = (): string => randomString(base62, 43)
 
 /** In place of a signature: whether the text can be an id at all, before anything is looked up. */
 export const idForm = {

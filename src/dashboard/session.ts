@@ -2,10 +2,10 @@ import cookie from '@fastify/cookie'
 import session from '@fastify/session'
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { actorOf, type Member, type OpenedMember } from '../control/members.js'
-import { deskFor, type Desk } from '../control/desk.js'
+import { toActor, type Member, type OpenedMember } from '../control/members.js'
+import { controlServiceFor, type ControlService } from '../control/desk.js'
 import type { ControlStore } from '../control/store.js'
-import { base62, randomText } from '../keys/random-text.js'
+import { base62, randomString } from '../keys/random-text.js'
 import { browserName } from './browser-name.js'
 import type { Cookies } from './cookies.js'
 import { signInPath, signOutPath } from './paths.js'
@@ -48,15 +48,15 @@ export const sessions = fp<SessionOptions>(async (app, { control, now, bounds, c
 }, { name: 'dashboard-sessions', fastify: '5.x' })
 
 /** Lets only members through, and gives their requests a desk; without a session a page leads to the sign-in. */
-export const members = fp<Pick<SessionOptions, 'control' | 'cookies'>>(async (app, { control, cookies }) => {
+export const signedInMembers = fp<Pick<SessionOptions, 'control' | 'cookies'>>(async (app, { control, cookies }) => {
   app.decorateRequest('member', null as never)
   app.decorateRequest('desk', null as never)
   app.addHook('onRequest', async (request, reply) => {
     const { visitor } = request
-    if (visitor === undefined) return await (isSignOut(request) ? leave(reply) : reply.done(wayIn(request), endedText(request, cookies)))
+    if (visitor === undefined) return await (isSignOut(request) ? endSession(reply) : reply.done(wayIn(request), endedText(request, cookies)))
     if (visitor.mustChangePassword && !reachable.has(request.routeOptions.url ?? '')) return await reply.redirect('/dashboard/password', 303)
     request.member = visitor
-    request.desk = deskFor(control, actorOf(visitor))
+    request.desk = controlServiceFor(control, toActor(visitor))
   })
 }, { name: 'dashboard-members', dependencies: ['dashboard-sessions', 'dashboard-pages'], fastify: '5.x' })
 
@@ -67,7 +67,7 @@ function endedText ({ method, cookies }: FastifyRequest, { session }: Cookies): 
 }
 
 /** How whoever signed out goes. */
-export function leave (reply: FastifyReply): FastifyReply {
+export function endSession (reply: FastifyReply): FastifyReply {
   return reply.done(signInPath, 'You are signed out.')
 }
 
@@ -112,7 +112,7 @@ async function noteSignIn ({ control }: Parts, memberId: string): Promise<void> 
 }
 
 /** The session of somebody whose password opened several members, one of which is to be chosen. */
-export async function offerChoice (request: FastifyRequest, opened: readonly OpenedMember[]): Promise<void> {
+export async function offerAccounts (request: FastifyRequest, opened: readonly OpenedMember[]): Promise<void> {
   await beginSession(request, { opened: opened.map(({ memberId, proof }) => ({ memberId, proof })) })
 }
 
@@ -124,7 +124,7 @@ export async function signOut (request: FastifyRequest, reply: FastifyReply, { s
 
 async function beginSession (request: FastifyRequest, content: Partial<FastifyRequest['session']>): Promise<void> {
   await request.session.regenerate()
-  Object.assign(request.session, content, { _csrf: randomText(base62, 24) })
+  Object.assign(request.session, content, { _csrf: randomString(base62, 24) })
   // By name: behind a proxy that speaks TLS, the library would not do it by itself.
   await request.session.save()
 }
@@ -148,6 +148,6 @@ declare module 'fastify' {
     /** Who asks, on the pages that need a member. */
     member: Member
     /** What the member may do, on the same pages. */
-    desk: Desk
+    desk: ControlService
   }
 }

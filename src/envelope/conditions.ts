@@ -1,10 +1,10 @@
-import { hasIdForm, idForm } from '../fhir-names.js'
+import { isValidId, idPattern } from '../fhir-names.js'
 import { Failure } from './failures.js'
 
 /** The entity tag of a stored version (RFC 9110). It is weak, since the same version has several representations. */
 export const entityTag = (version: string): string => `W/"${version}"`
 
-const tagForm = new RegExp(`^(?:W/)?"(${idForm})"$`)
+const tagForm = new RegExp(`^(?:W/)?"(${idPattern})"$`)
 
 /**
  * The versions in an If-Match or If-None-Match header. `*` is any version.
@@ -20,7 +20,7 @@ export function versionsIn (header: string | undefined, name: string): readonly 
 }
 
 /** @throws {Failure} PRECONDITION_FAILED if the stored version is none of those in If-Match */
-export function demandVersion (header: string | undefined, version: string | undefined): void {
+export function requireIfMatch (header: string | undefined, version: string | undefined): void {
   const versions = versionsIn(header, 'If-Match')
   if (versions === undefined || versions === '*') return
   if (version === undefined || !versions.includes(version)) throw new Failure('PRECONDITION_FAILED')
@@ -34,11 +34,11 @@ export const otherPrecondition = (): Failure =>
   new Failure('BAD_REQUEST', { message: 'Writes do not support If-None-Match and If-Unmodified-Since. To replace a certain version, send If-Match with its ETag. To create raw FHIR only if no match exists, send If-None-Exist.' })
 
 /** Whether the client already has the stored version. What cannot be read as entity tags names none. */
-export function isKnown (header: string | undefined, version: string | undefined): boolean {
+export function etagMatches (header: string | undefined, version: string | undefined): boolean {
   if (header === undefined) return false
   if (header.trim() === '*') return true
   // Some clients, such as fhirpy, send the bare versionId of meta.
-  const versions = hasIdForm(header) ? [header] : tagsIn(header)
+  const versions = isValidId(header) ? [header] : tagsIn(header)
   return version !== undefined && versions?.includes(version) === true
 }
 
@@ -61,6 +61,6 @@ export interface ReadConditions { readonly ifNoneMatch?: string | undefined, rea
 
 /** Whether the client already has the record in its present state. RFC 9110, section 13 */
 export function isUnchanged ({ ifNoneMatch, ifModifiedSince = '' }: ReadConditions, { versionId, lastUpdated }: { readonly versionId?: string | undefined, readonly lastUpdated?: unknown }): boolean {
-  if (ifNoneMatch !== undefined) return isKnown(ifNoneMatch, versionId)
+  if (ifNoneMatch !== undefined) return etagMatches(ifNoneMatch, versionId)
   return typeof lastUpdated === 'string' && Math.floor(Date.parse(lastUpdated) / 1_000) * 1_000 <= Date.parse(ifModifiedSince)
 }

@@ -7,11 +7,11 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 export const referTo = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
 /** The failures of any request, with or without a key. */
-export const anyone: readonly FailureCode[] = ['BAD_REQUEST', 'METHOD_OVERRIDE_REJECTED', 'INTERNAL_ERROR']
+export const publicFailures: readonly FailureCode[] = ['BAD_REQUEST', 'METHOD_OVERRIDE_REJECTED', 'INTERNAL_ERROR']
 
 /** The failures of any request with a key. */
-export const everywhere: readonly FailureCode[] = [
-  ...anyone, 'UNAUTHORIZED', 'INVALID_KEY_FORMAT', 'INVALID_KEY', 'KEY_REVOKED', 'KEY_EXPIRED', 'INSUFFICIENT_SCOPE', 'NOT_ACCEPTABLE',
+export const commonFailures: readonly FailureCode[] = [
+  ...publicFailures, 'UNAUTHORIZED', 'INVALID_KEY_FORMAT', 'INVALID_KEY', 'KEY_REVOKED', 'KEY_EXPIRED', 'INSUFFICIENT_SCOPE', 'NOT_ACCEPTABLE',
   'RATE_LIMITED', 'MONTHLY_QUOTA_EXCEEDED', 'SANDBOX_QUOTA_EXCEEDED', 'BACKEND_ERROR', 'BACKEND_UNAVAILABLE', 'BACKEND_TIMEOUT'
 ]
 
@@ -21,7 +21,7 @@ export const withBody: readonly FailureCode[] = ['INVALID_JSON', 'PAYLOAD_TOO_LA
 interface Success { readonly status: 200 | 201 | 202, readonly description: string, readonly data: JsonSchema, readonly headers?: JsonSchema }
 
 /** The responses of an operation by status: its success and its failures. */
-export function answersOf ({ status, description, data, headers }: Success, failures: readonly FailureCode[]): JsonSchema {
+export function responsesOf ({ status, description, data, headers }: Success, failures: readonly FailureCode[]): JsonSchema {
   return {
     [status]: { description, ...headers && { headers }, content: { 'application/json': { schema: enveloped(data) } } },
     ...failuresOf(failures)

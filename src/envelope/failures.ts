@@ -46,7 +46,7 @@ export type FailureCode = keyof typeof catalog
 /** The most issues in a response. A request may have a hundred thousand. */
 const mostIssues = 100
 /** Where checks can stop: one more than are listed, to tell that there are more. */
-export const enoughIssues = mostIssues + 1
+export const maxIssues = mostIssues + 1
 
 /** A problem to correct. `expression` has the fields of the request; `diagnostics` never repeats a value. */
 export interface Issue {
@@ -84,7 +84,7 @@ export class Failure extends Error {
     this.name = 'Failure'
     this.status = catalog[code].status
     this.title = catalog[code].title
-    this.issues = listed(details.issues ?? [])
+    this.issues = formatList(details.issues ?? [])
     this.headers = { ...seconds !== undefined && { 'retry-after': String(seconds) }, ...details.headers }
     this.lastingMessage = messageOf(code, details, 'Try again later.')
   }
@@ -97,8 +97,8 @@ function messageOf (code: FailureCode, { message, retryAfterSeconds }: FailureDe
 }
 
 /** The issues that a response lists. If they are too many, the last one says so. */
-export function listed<T extends Issue> (issues: readonly T[]): ReadonlyArray<T | Issue> {
-  return issues.length < enoughIssues ? issues : [...issues.slice(0, mostIssues), moreIssues]
+export function formatList<T extends Issue> (issues: readonly T[]): ReadonlyArray<T | Issue> {
+  return issues.length < maxIssues ? issues : [...issues.slice(0, mostIssues), moreIssues]
 }
 
 const moreIssues: Issue = { severity: 'error', code: 'too-costly', diagnostics: `Only the first ${mostIssues} issues are listed. Correct them and send the request again to see the others.` }

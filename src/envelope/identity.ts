@@ -10,11 +10,11 @@ export const identity = fp<{ readonly now: () => Date }>(async (app, { now }) =>
   app.decorateRequest('arrivedAt', '')
   app.decorateRequest('rate', undefined)
   app.decorateRequest('warnings', undefined)
-  app.addHook('onRequest', async (request, reply) => identify(request, reply, now()))
+  app.addHook('onRequest', async (request, reply) => requestMetadata(request, reply, now()))
 }, { name: 'identity', fastify: '5.x' })
 
 /** The same for a request that does not reach a hook. */
-export function identify (request: FastifyRequest, reply: FastifyReply, now: Date): void {
+export function requestMetadata (request: FastifyRequest, reply: FastifyReply, now: Date): void {
   request.arrivedAt = now.toISOString()
   reply.headers({ 'x-request-id': request.id, 'x-timestamp': request.arrivedAt, 'x-content-type-options': 'nosniff' })
 }

@@ -4,8 +4,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { uuidv7 } from 'uuidv7'
 import { failureOf } from './error-handlers.js'
 import { Failure } from './failures.js'
-import { identify } from './identity.js'
-import { fhirType, outcomeOf, speaksFhir } from './operation-outcome.js'
+import { requestMetadata } from './identity.js'
+import { fhirType, outcomeOf, isFhirPath } from './operation-outcome.js'
 import { failureEnvelope } from './reply.js'
 
 /** Answers malformed HTTP directly on the socket, and closes the connection, since it is unknown where the next request starts. */
@@ -33,7 +33,7 @@ function urlOf ({ rawPacket }: ParserError, { _httpMessage: answering }: Answeri
 /** Answers requests that the framework refuses before routing, such as a path that can't be decoded. */
 export function frameworkErrorHandler (now: () => Date, pages?: RefusalPages) {
   return function (error: Error, request: FastifyRequest, reply: FastifyReply): void {
-    identify(request, reply, now())
+    requestMetadata(request, reply, now())
     const form = formFor(request.raw.url, pages)
     const failure = failureOf(error)
     reply.code(failure.status).headers({ ...failure.headers, ...form.headers }).send(form.body(failure, { requestId: request.id, timestamp: request.arrivedAt }))
@@ -66,7 +66,7 @@ const envelopeForm: RefusalForm = {
 }
 
 function formFor (url: string | undefined, pages: RefusalPages | undefined): RefusalForm {
-  if (speaksFhir(url)) return outcomeForm
+  if (isFhirPath(url)) return outcomeForm
   return pages !== undefined && `${url?.split('?', 1)[0]}/`.startsWith(`${pages.below}/`) ? pages : envelopeForm
 }
 

@@ -22,7 +22,7 @@ export function successOutcome (diagnostics: string): OperationOutcome {
 export const fhirType = 'application/fhir+json; charset=utf-8'
 
 /** Whether a request for this URL is answered in FHIR, even if no route matches. */
-export const speaksFhir = (url = ''): boolean => /^\/v1\/fhir(?:[/?]|$)/.test(url)
+export const isFhirPath = (url = ''): boolean => /^\/v1\/fhir(?:[/?]|$)/.test(url)
 
 /** Sends a failure as an OperationOutcome, with its headers. */
 export function sendOutcome (reply: FastifyReply, failure: Failure): FastifyReply {

@@ -4,7 +4,7 @@ import { Failure, fieldIssue } from './failures.js'
 export type QueryPair = readonly [name: string, value: string]
 
 /** The default for the longest value, in characters. */
-export const longestValue = 2000
+export const maxValueLength = 2000
 /** The longest list of ids: 100 of 64 characters, as many as a page may have records. */
 export const longestIds = 100 * 65
 const mostPairs = 1_000
@@ -16,25 +16,25 @@ const longestName = 2000
  * @param longest the longest value in characters, of each name or of all
  * @throws {Failure} BAD_REQUEST
  */
-export function pairsIn (search: string, longest: number | ((name: string) => number) = longestValue): readonly QueryPair[] {
+export function parseQuery (search: string, longest: number | ((name: string) => number) = maxValueLength): readonly QueryPair[] {
   // A form of 16 MiB could have eight million pairs.
   const parts = search.split('&', mostPairs + 1)
-  if (parts.length > mostPairs) throw refused('query', `at most ${mostPairs} parameters`)
+  if (parts.length > mostPairs) throw invalidParameter('query', `at most ${mostPairs} parameters`)
   return parts.filter(part => part !== '').map(part => {
     const [, before = '', after] = /^([^=]*)(?:=(.*))?$/s.exec(part)!
     const name = decode(before)
     // It is more likely the rest of a value than a name, and values must not be shown. FHIR parameters are sometimes sent without =.
     if (after === undefined && !name.startsWith('_')) throw new Failure('BAD_REQUEST', { message: 'A part of the query has no =. Write an & within a value as %26.' })
     const value = decode(after ?? '')
-    if (name.length > longestName) throw refused('query', `at most ${longestName} characters in the name of a parameter`)
+    if (name.length > longestName) throw invalidParameter('query', `at most ${longestName} characters in the name of a parameter`)
     const most = typeof longest === 'number' ? longest : longest(name)
-    if (value.length > most) throw refused(printable(name), `at most ${most} characters`)
+    if (value.length > most) throw invalidParameter(safeName(name), `at most ${most} characters`)
     return [name, value] as const
   })
 }
 
 /** The failure of one query parameter. */
-export function refused (name: string, says: string): Failure {
+export function invalidParameter (name: string, says: string): Failure {
   return new Failure('BAD_REQUEST', { message: `${name}: ${says}`, issues: [fieldIssue(name, says)] })
 }
 
@@ -45,10 +45,10 @@ export const spaceMistake = 'begins with a space. In a URL + is a space: write a
 export const beginsWithSpace = (value: string): boolean => /^ +[^ ]/.test(value)
 
 /** A name from the client, if it is safe to show. Anything may be sent in place of a name, even a secret. */
-export const printable = (name: string): string => /^(?!svc_|cg_)[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
+export const safeName = (name: string): string => /^(?!svc_|cg_)[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
 
 /** The text after the question mark of a URL, undecoded. */
-export const queryOf = (url: string | undefined): string => /\?(.*)$/s.exec(url ?? '')?.[1] ?? ''
+export const rawQuery = (url: string | undefined): string => /\?(.*)$/s.exec(url ?? '')?.[1] ?? ''
 
 function decode (text: string): string {
   try {

@@ -14,7 +14,7 @@ export function valuesOf (rawHeaders: readonly string[], name: string): readonly
  * @param rawHeaders as in {@link valuesOf}
  * @throws {Failure} BAD_REQUEST
  */
-export function soleHeader (rawHeaders: readonly string[], name: string): string | undefined {
+export function singleHeader (rawHeaders: readonly string[], name: string): string | undefined {
   const values = valuesOf(rawHeaders, name)
   if (values.length > 1) throw new Failure('BAD_REQUEST', { message: `${name}: send the header once.` })
   const [value] = values

@@ -1,6 +1,6 @@
 import type { FastifyContextConfig } from 'fastify'
 import fp from 'fastify-plugin'
-import { whenEnded } from './when-ended.js'
+import { onResponseEnd } from './when-ended.js'
 
 /**
  * One line for each request, when it has ended; at debug level where a probe got what it wants, since it asks every second. It names the route's pattern and never the URL, whose path and query hold ids and names of
@@ -8,7 +8,7 @@ import { whenEnded } from './when-ended.js'
  */
 export const accessLog = fp(async app => {
   app.addHook('onRequest', (request, reply, done) => {
-    whenEnded(request, reply, isAnswered => {
+    onResponseEnd(request, reply, isAnswered => {
       const { method, routeOptions, caller } = request
       const status = isAnswered ? reply.statusCode : null
       request.log[isGoodProbe(routeOptions.config, status) ? 'debug' : 'info']({

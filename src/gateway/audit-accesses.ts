@@ -6,10 +6,10 @@ import { catalog, Failure, type FailureDetails } from '../envelope/failures.js'
 import type { JobOwner } from '../jobs/job.js'
 import type {} from '../keys/authenticate.js'
 import type { Access } from '../tenant-guard/guard.js'
-import { entryOf, type AuditedRequest } from './audited-access.js'
+import { toAuditEntry, type AuditedRequest } from './audited-access.js'
 
 /** Where accesses are recorded. */
-export interface Accounts {
+export interface AccessAuditSink {
   /** Records an access of the owner's. Resolves when the line is on the disk. */
   readonly add: (entry: AuditEntry, owner: JobOwner) => Promise<void>
   readonly isFailing: () => boolean
@@ -22,7 +22,7 @@ export interface Accounts {
 const retryAfterSeconds = 5
 
 /** Absent if accesses are not recorded. */
-export interface AuditAccessesOptions { readonly accounts?: Accounts }
+export interface AuditAccessesOptions { readonly accounts?: AccessAuditSink }
 
 /**
  * Records what each request of a known caller did to which records: a line for each access, or one for a request without any.
@@ -63,7 +63,7 @@ function entriesOf (request: FastifyRequest, { statusCode: status }: FastifyRepl
   // A change is made on what was read; that it was read goes without saying.
   const changed = new Set(accesses.filter(({ kind }) => kind !== 'read').map(({ type, id }) => `${type}/${id}`))
   const told = accesses.filter(({ kind, type, id }) => kind !== 'read' || !changed.has(`${type}/${id}`))
-  return told.length === 0 ? [entryOf(audited)] : told.map(access => entryOf(audited, access, namesShown))
+  return told.length === 0 ? [toAuditEntry(audited)] : told.map(access => toAuditEntry(audited, access, namesShown))
 }
 
 declare module 'fastify' {

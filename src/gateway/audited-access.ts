@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../audit-log/entry.js'
 import { catalog } from '../envelope/failures.js'
 import type { Access } from '../tenant-guard/guard.js'
-import { kindsInR4 } from '../tenant-guard/kinds-in-r4.js'
+import { interactionCodes } from '../tenant-guard/kinds-in-r4.js'
 
 /** What the lines of one request have in common. */
 export interface AuditedRequest extends Pick<AuditEntry, 'time' | 'requestId' | 'tenantId' | 'keyId' | 'mode' | 'route'> {
@@ -12,13 +12,13 @@ export interface AuditedRequest extends Pick<AuditEntry, 'time' | 'requestId' | 
 const ofMethod: Readonly<Record<string, AuditEntry['action']>> = { GET: 'R', HEAD: 'R', POST: 'C', PUT: 'U', PATCH: 'U', DELETE: 'D' }
 
 /** The line of one access, or of a request without any: one that was refused earlier, or that concerns no clinical data. */
-export function entryOf ({ method, status, ...request }: AuditedRequest, access?: Access, namesShown = false): AuditEntry {
+export function toAuditEntry ({ method, status, ...request }: AuditedRequest, access?: Access, namesShown = false): AuditEntry {
   if (access === undefined) {
     const isJob = request.route?.startsWith('/v1/bulk/') === true && method === 'POST'
     return { ...request, action: isJob ? 'E' : ofMethod[method] ?? 'E', outcome: outcomeOf(status) }
   }
   const { kind, type, id, shown, failure } = access
-  const { action, isList } = kindsInR4[kind]
+  const { action, isList } = interactionCodes[kind]
   return {
     ...request,
     action,

@@ -1,7 +1,7 @@
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { referenceParameters } from '../mappings/r4/search-parameters.js'
 import { referrersTo } from '../mappings/relations.js'
-import { fhirRest, filled, importOperation, type HasOperation } from '../passthrough/statement.js'
+import { capabilityRest, omitEmpty, importOperation, type HasOperation } from '../passthrough/statement.js'
 
 /** What the statement says besides the resources. */
 interface StatementFacts {
@@ -29,7 +29,7 @@ export function capabilityStatements (mappings: readonly Mapping[], facts: State
     resource: mappings.map(mapping => resourceOf(mapping, mappings))
   })
   const fhirBase = `${facts.url}/v1/fhir`
-  const raw = (hasOperation: HasOperation) => fhirRest(hasOperation, facts.fetchesImports ? [importOperation(fhirBase)] : [])
+  const raw = (hasOperation: HasOperation) => capabilityRest(hasOperation, facts.fetchesImports ? [importOperation(fhirBase)] : [])
   const about = 'Clinical records of the organization that owns the key'
   return {
     whole: hasOperation => ({
@@ -69,7 +69,7 @@ function resourceOf (mapping: Mapping, mappings: readonly Mapping[]) {
     interaction: interactions.map(code => ({ code })),
     versioning: 'versioned',
     updateCreate: false,
-    ...filled({
+    ...omitEmpty({
       // With a read by id; every other reference of R4 that leads here can be followed back as well.
       searchInclude: referenceParameters(type).map(parameter => `${type}:${parameter}`),
       searchRevInclude: referrersTo(mapping, mappings).flatMap(({ mapping: { type: from }, parameters }) => parameters.map(parameter => `${from}:${parameter}`))

@@ -1,18 +1,18 @@
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type {} from '../limits/monthly-quota.js'
-import { isCounted, type Use, type UsageInteraction, type UsageOutcome } from '../limits/usage.js'
-import { kindsInR4, type KindInR4 } from '../tenant-guard/kinds-in-r4.js'
+import { isBillable, type UsageEvent, type UsageInteraction, type UsageOutcome } from '../limits/usage.js'
+import { interactionCodes, type InteractionCode } from '../tenant-guard/kinds-in-r4.js'
 import { resourceTypes } from '../tenant-guard/resource-types.js'
 
 /** Counts a request that came in at a time, ISO 8601 in UTC. */
-export type CountUsage = (use: Use, at: string) => void
+export type CountUsage = (use: UsageEvent, at: string) => void
 
 /**
  * Counts every request of a known caller once, when its answer is made. One whose client did not wait for the answer counts too:
  * the work was done. Nothing of the URL, an id or a body is in what is counted; all words are those of our routes and of R4.
  */
-export const countUsage = fp<{ readonly countUsage: CountUsage }>(async (app, { countUsage }) => {
+export const usageMetering = fp<{ readonly countUsage: CountUsage }>(async (app, { countUsage }) => {
   app.decorateRequest('isCounted', false)
   app.addHook('onSend', (request, reply, payload, done) => {
     // Authentication has refused callers without an organization; an answer that can't be sent is followed by another one.
@@ -24,9 +24,9 @@ export const countUsage = fp<{ readonly countUsage: CountUsage }>(async (app, { 
   })
 }, { name: 'count-usage', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
 
-function useOf (request: FastifyRequest, { statusCode: status }: FastifyReply): Use {
+function useOf (request: FastifyRequest, { statusCode: status }: FastifyReply): UsageEvent {
   const { tenantId, mode, keyId } = request.caller
-  const counts = isCounted(status) && request.quota?.isFree !== true
+  const counts = isBillable(status) && request.quota?.isFree !== true
   return {
     tenantId,
     mode,
@@ -44,7 +44,7 @@ function outcomeOf (status: number): UsageOutcome {
   return status >= 400 ? 'error' : 'ok'
 }
 
-type Words = Pick<Use, 'resource' | 'interaction'>
+type Words = Pick<UsageEvent, 'resource' | 'interaction'>
 
 const unknown: Words = { resource: 'other', interaction: 'other' }
 
@@ -71,12 +71,12 @@ function bulkInteractionOf ([what, ...rest]: readonly string[], method: string):
 
 /** A request that was not understood counts under its type, if that is one of R4. */
 function fhirWordsOf ({ understood, raw, routeOptions }: FastifyRequest): Words {
-  if (understood !== undefined) return { resource: understood.type, interaction: ofRestful[kindsInR4[understood.kind].restful] }
+  if (understood !== undefined) return { resource: understood.type, interaction: ofRestful[interactionCodes[understood.kind].restful] }
   const type = raw.url!.slice('/v1/fhir/'.length).split(/[/?]/, 1)[0]!
   return { ...unknown, ...routeOptions.url !== undefined && resourceTypes.has(type) && { resource: type } }
 }
 
-const ofRestful: Readonly<Record<KindInR4['restful'], UsageInteraction>> = {
+const ofRestful: Readonly<Record<InteractionCode['restful'], UsageInteraction>> = {
   read: 'read',
   vread: 'read',
   'history-instance': 'history',
@@ -92,7 +92,7 @@ const ofRestful: Readonly<Record<KindInR4['restful'], UsageInteraction>> = {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whether {@link countUsage} has counted it. */
+    /** Whether {@link usageMetering} has counted it. */
     isCounted: boolean
   }
 }

@@ -33,7 +33,7 @@ const probe = { config: { isProbe: true } }
  */
 export async function health (scope: FastifyInstance, { version, checks, now, readiness }: HealthOptions): Promise<void> {
   const startedAt = now().getTime()
-  const asked = remembered(checks, now)
+  const asked = cached(checks, now)
   scope.get('/health', probe, async (_, reply) => {
     const results = await resultsOf(asked)
     const isGood = Object.values(results).every(({ status }) => status === 'ok')
@@ -62,7 +62,7 @@ export async function resultsOf (checks: Checks): Promise<Readonly<Record<string
 }
 
 /** The same checks, run one at a time and every few seconds at most, since anyone may request the health; none takes longer than a second. */
-export function remembered (checks: Checks, now: () => Date): Checks {
+export function cached (checks: Checks, now: () => Date): Checks {
   return Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, remember(check, now)]))
 }
 
@@ -71,7 +71,7 @@ function remember (check: () => Check | Promise<Check>, now: () => Date): () => 
   return () => {
     const at = now().getTime()
     if (latest === undefined || at - latest.at >= goodForMs) latest = { at, result: answerOf(check) }
-    return patiently(latest.result)
+    return withTimeout(latest.result)
   }
 }
 
@@ -83,7 +83,7 @@ async function answerOf (check: () => Check | Promise<Check>): Promise<Check> {
   }
 }
 
-function patiently (result: Promise<Check>): Promise<Check> {
+function withTimeout (result: Promise<Check>): Promise<Check> {
   return new Promise(resolve => {
     const timer = setTimeout(resolve, patienceMs, { status: 'degraded', reason: 'no answer within a second' })
     result.then(resolve).finally(() => clearTimeout(timer))

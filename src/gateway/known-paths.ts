@@ -18,7 +18,7 @@ interface Prefixes {
 }
 
 /** The methods of every path that some route has, to tell a wrong method from a wrong path. */
-export class KnownPaths {
+export class RouteTable {
   readonly #routes: KnownPath[] = []
   readonly #prefixes: Prefixes
 

@@ -5,11 +5,11 @@ import type { Readiness } from './readiness.js'
  * Ends connections before the server closes, by a header in each answer, and while it does. A connection whose answer had begun before
  * gets no such header, and would delay the end for as long as an idle one may last.
  */
-export const letGo = fp<{ readonly readiness: Readiness }>(async (app, { readiness }) => {
+export const drainConnections = fp<{ readonly readiness: Readiness }>(async (app, { readiness }) => {
   let isClosing = false
   app.addHook('preClose', async () => {
     isClosing = true
-    readiness.leave()
+    readiness.beginShutdown()
   })
   app.addHook('onRequest', async (_, reply) => { if (readiness.isLeaving) reply.header('connection', 'close') })
   app.addHook('onResponse', async () => {

@@ -10,7 +10,7 @@ export function logOptions (level: string): LogOptions {
   return {
     level,
     serializers: {
-      err: describe as (error: Error) => never,
+      err: serializeError as (error: Error) => never,
       req: ({ method }) => ({ method }),
       res: ({ statusCode }) => ({ statusCode })
     },
@@ -19,19 +19,19 @@ export function logOptions (level: string): LogOptions {
 }
 
 /** An error as the log may show it; plain facts, which our own code chose, stay as they are. */
-export function describe (error: unknown): unknown {
+export function serializeError (error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { name, code, message, stack = '', cause } = error as NodeJS.ErrnoException & { cause?: unknown }
   return {
     type: name,
     ...(code === undefined ? {} : { code }),
-    ...(isQuoting(error) ? {} : { message }),
+    ...(mayQuoteInput(error) ? {} : { message }),
     stack: stack.split('\n').filter(line => /^\s+at /.test(line)).join('\n'),
-    ...(cause === undefined ? {} : { cause: describe(cause) })
+    ...(cause === undefined ? {} : { cause: serializeError(cause) })
   }
 }
 
 /** Whether the message repeats what was read: a parser's the text, the framework's the URL. Kind and code are enough for these. */
-function isQuoting (error: NodeJS.ErrnoException): boolean {
+function mayQuoteInput (error: NodeJS.ErrnoException): boolean {
   return error instanceof SyntaxError || String(error.code).startsWith('FST_ERR')
 }

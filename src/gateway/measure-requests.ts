@@ -5,8 +5,8 @@ import type {} from '../limits/in-flight.js'
 import type {} from '../limits/monthly-quota.js'
 import type { AnsweredRequest, Refusal } from '../metrics/measurements.js'
 import type {} from '../passthrough/allowed.js'
-import { Waiting } from './waiting.js'
-import { whenEnded } from './when-ended.js'
+import { BackendTimer } from './waiting.js'
+import { onResponseEnd } from './when-ended.js'
 
 /** Where requests are measured; absent if they are not. */
 export interface MeasureRequestsOptions { readonly onAnswered?: (request: AnsweredRequest) => void }
@@ -16,8 +16,8 @@ export const measureRequests = fp<MeasureRequestsOptions>(async (app, { onAnswer
   if (onAnswered === undefined) return
   app.decorateRequest('waiting')
   app.addHook('onRequest', (request, reply, done) => {
-    request.waiting = new Waiting()
-    whenEnded(request, reply, isAnswered => onAnswered(told(request, reply, isAnswered)))
+    request.waiting = new BackendTimer()
+    onResponseEnd(request, reply, isAnswered => onAnswered(told(request, reply, isAnswered)))
     done()
   })
 }, { name: 'measure-requests', fastify: '5.x' })
@@ -44,6 +44,6 @@ function refusalOf ({ caller, place, quota, rate, raw }: FastifyRequest, status:
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set if requests are measured. */
-    waiting: Waiting | undefined
+    waiting: BackendTimer | undefined
   }
 }

@@ -3,7 +3,7 @@ import { preferredType } from '../envelope/accept.js'
 import { fhirErrorHandler } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
 import { fhirType } from '../envelope/operation-outcome.js'
-import { pairsIn, queryOf, refused } from '../envelope/query.js'
+import { parseQuery, rawQuery, invalidParameter } from '../envelope/query.js'
 import { sendText } from '../envelope/reply.js'
 import { ServedDocument } from '../envelope/served-document.js'
 import { withoutFormat } from '../passthrough/fhir-request.js'
@@ -36,7 +36,7 @@ async function fhirMetadata (scope: FastifyInstance, { document }: { readonly do
   scope.setErrorHandler(fhirErrorHandler)
   scope.get(url, async (request, reply) => {
     preferredType(request)
-    demandWholeStatement(withoutFormat(pairsIn(queryOf(request.raw.url))))
+    demandWholeStatement(withoutFormat(parseQuery(rawQuery(request.raw.url))))
     return await document.send(request, reply, { type: fhirType })
   })
   scope.route({ method: ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'], url, handler: async () => { throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } }) } })
@@ -44,5 +44,5 @@ async function fhirMetadata (scope: FastifyInstance, { document }: { readonly do
 
 /** `mode` asks for other documents, which a client must not take this one for: http://hl7.org/fhir/R4/http.html#capabilities */
 function demandWholeStatement (query: ReadonlyArray<readonly [name: string, value: string]>): void {
-  if (query.some(([name, value]) => name === 'mode' && value !== 'full')) throw refused('mode', 'expected full; no other mode is supported')
+  if (query.some(([name, value]) => name === 'mode' && value !== 'full')) throw invalidParameter('mode', 'expected full; no other mode is supported')
 }

@@ -21,7 +21,7 @@ export interface OverloadOptions {
 }
 
 /** How long a process is not judged after it begins to listen: the start itself causes a delay. */
-const settlingMs = 2_500
+const warmupMs = 2_500
 
 /** Refuses the requests of its scope with 503 while the process is overloaded, before anything is done for them. */
 export const overload = fp<OverloadOptions>(async (app, { overload, readiness }) => {
@@ -32,8 +32,8 @@ export const overload = fp<OverloadOptions>(async (app, { overload, readiness })
     pressureHandler: async () => { if (isSettled) throw tooMuch() }
   })
   let isSettled = false
-  app.addHook('onListen', async () => { setTimeout(() => { isSettled = true }, settlingMs).unref() })
-  readiness.unless(() => isSettled && app.isUnderPressure())
+  app.addHook('onListen', async () => { setTimeout(() => { isSettled = true }, warmupMs).unref() })
+  readiness.addBlocker(() => isSettled && app.isUnderPressure())
 }, { name: 'overload', fastify: '5.x' })
 
 function tooMuch (): Failure {

@@ -9,7 +9,7 @@ const mostUnanswered = 256
  * Cuts off a client that goes on sending requests on one connection and takes no answers: Node reads them all, and since answers keep
  * their order, everything after a slow one would be held in memory. When a connection ends, so do all of its answers.
  */
-export const boundPipelining = fp(async app => {
+export const limitPipelining = fp(async app => {
   const connections = new WeakMap<Socket, Set<ServerResponse>>()
   app.addHook('onRequest', ({ socket }, reply, done) => {
     const unanswered = connections.get(socket) ?? endedWith(socket)

@@ -3,7 +3,7 @@ import { frameworkErrorHandler, malformedHttpHandler, type RefusalPages } from '
 import { requestId } from '../envelope/request-id.js'
 
 /** What the HTTP server needs of its surroundings. */
-export interface ServerParts {
+export interface ServerDependencies {
   readonly logger?: FastifyBaseLogger
   /** Addresses and networks of the proxies whose X-Forwarded-For is believed, with commas between; absent: nobody's is. */
   readonly trustedProxies?: string
@@ -19,7 +19,7 @@ export interface ServerParts {
 const headBytes = 16_384
 
 /** How the HTTP server behaves: every choice of the framework that matters here, made knowingly. */
-export function serverOptions ({ logger, trustedProxies, now, newRequestId, pages }: ServerParts): FastifyHttpOptions<RawServerDefault> {
+export function serverOptions ({ logger, trustedProxies, now, newRequestId, pages }: ServerDependencies): FastifyHttpOptions<RawServerDefault> {
   return {
     ...(logger ? { loggerInstance: logger } : { logger: false }),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),

@@ -1,8 +1,8 @@
 import type { Backend } from '../backends/backend.js'
-import { backendWith } from '../backends/backend-with.js'
+import { decorateBackend } from '../backends/backend-with.js'
 
 /** How long one request waited for its datastore. Exchanges at the same time are waited for together, and count once. */
-export class Waiting {
+export class BackendTimer {
   #datastore: string | undefined
   #underWay = 0
   #since = 0
@@ -20,7 +20,7 @@ export class Waiting {
 
   /** The same datastore, for whose answers the request waits. */
   for (backend: Backend): Backend {
-    return backendWith(backend, {
+    return decorateBackend(backend, {
       send: request => {
         this.#begin(backend.name)
         const answer = backend.send(request)

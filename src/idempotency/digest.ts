@@ -3,7 +3,7 @@ import { ExactNumber, printJson } from '../json.js'
 import type { Mode } from '../mode.js'
 
 /** The parts of a request that determine its effect. If all are equal, it is the same request sent twice. */
-export interface KeyedRequest {
+export interface IdempotentRequest {
   readonly tenantId: string
   readonly mode: Mode
   /** The client's Idempotency-Key. */
@@ -22,12 +22,12 @@ export function digest (...parts: readonly unknown[]): string {
 }
 
 /** The key's name in the store. The same key of another tenant or mode has a different name. */
-export function nameOf ({ tenantId, mode, key }: KeyedRequest): string {
+export function recordName ({ tenantId, mode, key }: IdempotentRequest): string {
   return digest('key', tenantId, mode, key)
 }
 
 /** Distinguishes requests with the same key. It includes the key, which is not stored, so that a body can't be guessed from it. */
-export function fingerprintOf ({ key, method, route, id, ifMatch, body }: KeyedRequest): string {
+export function fingerprintOf ({ key, method, route, id, ifMatch, body }: IdempotentRequest): string {
   return digest('request', key, method, route, id ?? null, ifMatch ?? null, body)
 }
 
@@ -36,10 +36,10 @@ const dayMs = 86_400_000
 /**
  * The marks of a create request: for the day on which it was first seen, and for the day before, when another gateway may have
  * seen it. With the day, the same key can be used again later.
- * @param name from {@link nameOf}
+ * @param name from {@link recordName}
  * @param fingerprint from {@link fingerprintOf}
  */
-export function marksOf (name: string, fingerprint: string, firstSeenAt: Date): readonly [string, string] {
+export function idempotencyTags (name: string, fingerprint: string, firstSeenAt: Date): readonly [string, string] {
   const day = Math.floor(firstSeenAt.getTime() / dayMs)
   return [digest('mark', name, fingerprint, day), digest('mark', name, fingerprint, day - 1)]
 }

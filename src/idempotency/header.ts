@@ -19,7 +19,7 @@ export function readIdempotencyKey (rawHeaders: readonly string[]): string | und
 }
 
 /** The refusal of a key on a request that does not support it, since its sender would rely on it. */
-export function takesNone (): Failure {
+export function idempotencyUnsupported (): Failure {
   return new Failure('BAD_REQUEST', { message: `${idempotencyKey.header}: this request does not support the header, and takes effect each time it is sent. Leave the header out, and check the current state before you send the request again.` })
 }
 
@@ -29,7 +29,7 @@ export function takesNone (): Failure {
  */
 export function refuseIdempotencyKey ({ method, raw, routeOptions }: FastifyRequest): void {
   const isRepeatable = method !== 'POST' && method !== 'PATCH'
-  if (!isRepeatable && routeOptions.config.takesIdempotencyKey !== true && readIdempotencyKey(raw.rawHeaders) !== undefined) throw takesNone()
+  if (!isRepeatable && routeOptions.config.takesIdempotencyKey !== true && readIdempotencyKey(raw.rawHeaders) !== undefined) throw idempotencyUnsupported()
 }
 
 declare module 'fastify' {

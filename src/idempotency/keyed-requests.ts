@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import { Failure } from '../envelope/failures.js'
 import { privateDatabase } from '../private-database.js'
-import { digest, fingerprintOf, marksOf, nameOf, type KeyedRequest } from './digest.js'
+import { digest, fingerprintOf, idempotencyTags, recordName, type IdempotentRequest } from './digest.js'
 import { idempotencyKey } from './header.js'
 
 /** A change that was about to be written: the version that it replaces, and a digest of the new content. */
@@ -11,9 +11,9 @@ export interface Intent { readonly version: string, readonly content: string }
 export interface Result { readonly id: string, readonly version?: string }
 
 /** The right to perform a request with a key, and what is known of earlier attempts. */
-export interface Claim {
+export interface IdempotencyClaim {
   readonly firstSeenAt: Date
-  /** For a create: from {@link marksOf}. */
+  /** For a create: from {@link idempotencyTags}. */
   readonly marks: readonly [string, string]
   /** The result of an earlier attempt. Absent if none was answered. */
   readonly result?: Result
@@ -41,7 +41,7 @@ const forgottenAtOnce = 20
  * The requests with an Idempotency-Key that this gateway received in the last 24 hours, as digests, ids and versions: nothing
  * clinical and no key. Expired requests are deleted at startup, and a few with each new request.
  */
-export class KeyedRequests {
+export class IdempotencyStore {
   readonly #database: Database.Database
   readonly #statements: ReturnType<typeof prepare>
   readonly #now: () => Date
@@ -66,8 +66,8 @@ export class KeyedRequests {
    * @throws {Failure} IDEMPOTENCY_KEY_REUSED if the key was used for a different request, CONFLICT while that is in progress,
    * BACKEND_UNAVAILABLE while nothing can be stored, such as on a full disk
    */
-  async perform<T> (request: KeyedRequest, work: (claim: Claim) => Promise<T>): Promise<T> {
-    const name = nameOf(request)
+  async perform<T> (request: IdempotentRequest, work: (claim: IdempotencyClaim) => Promise<T>): Promise<T> {
+    const name = recordName(request)
     const claim = this.#claim(request, name)
     try {
       return await work(claim)
@@ -81,7 +81,7 @@ export class KeyedRequests {
     this.#database.close()
   }
 
-  #claim (request: KeyedRequest, name: string): Claim {
+  #claim (request: IdempotentRequest, name: string): IdempotencyClaim {
     const fingerprint = fingerprintOf(request)
     const row = noted(() => this.#seen({ name, fingerprint, now: this.#now().getTime(), expired: this.#expired() }))
     if (row.fingerprint !== fingerprint) throw new Failure('IDEMPOTENCY_KEY_REUSED')
@@ -90,7 +90,7 @@ export class KeyedRequests {
     const firstSeenAt = new Date(row.first_seen_at)
     return {
       firstSeenAt,
-      marks: marksOf(name, fingerprint, firstSeenAt),
+      marks: idempotencyTags(name, fingerprint, firstSeenAt),
       ...row.result_id !== null && { result: { id: row.result_id, ...row.result_version !== null && { version: row.result_version } } },
       ...row.intent_version !== null && { intent: { version: row.intent_version, content: row.intent_content! } },
       digestOf: content => digest('content', request.key, content),

@@ -1,19 +1,19 @@
 import { Failure } from '../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
-import type { GuardedStore } from '../tenant-guard/guard.js'
+import type { TenantStore } from '../tenant-guard/guard.js'
 import type { Trace } from '../tenant-guard/interaction.js'
-import { lifetimeMs, type Claim, type Intent } from './keyed-requests.js'
+import { lifetimeMs, type IdempotencyClaim, type Intent } from './keyed-requests.js'
 
 /** Where to look for versions of a record. */
-interface TracePlace { readonly store: Pick<GuardedStore, 'vread'>, readonly type: string }
+interface TracePlace { readonly store: Pick<TenantStore, 'vread'>, readonly type: string }
 
 /** What identifies a create that must happen once. */
-export function tracesOfCreate ({ marks, firstSeenAt }: Claim) {
+export function createIntents ({ marks, firstSeenAt }: IdempotencyClaim) {
   return { marks, seenAt: firstSeenAt, since: new Date(firstSeenAt.getTime() - lifetimeMs) }
 }
 
 /** How a change leaves a trace, and is recognized by it. */
-export function traceOf (place: TracePlace, claim: Claim): Trace {
+export function writeIntentOf (place: TracePlace, claim: IdempotencyClaim): Trace {
   const { intent: open } = claim
   return {
     found: async before => open && await madeBefore(place, before, open, claim),
@@ -34,7 +34,7 @@ export function traceOf (place: TracePlace, claim: Claim): Trace {
  * The version that an earlier attempt wrote: the one after the version that it replaced, since the datastore would not have accepted
  * it elsewhere. Undefined while that version is still the latest.
  */
-async function madeBefore (place: TracePlace, before: StoredResource, { version, content }: Intent, claim: Claim): Promise<StoredResource | undefined> {
+async function madeBefore (place: TracePlace, before: StoredResource, { version, content }: Intent, claim: IdempotencyClaim): Promise<StoredResource | undefined> {
   if (before.meta.versionId === version) return undefined
   const next = await versionAfter(place, before, version)
   if (next !== undefined && claim.digestOf(contentOf(next)) === content) return next
@@ -46,7 +46,7 @@ async function madeBefore (place: TracePlace, before: StoredResource, { version,
 async function versionAfter ({ store, type }: TracePlace, before: StoredResource, version: string): Promise<StoredResource | undefined> {
   const next = /^\d{1,15}$/.test(version) ? String(Number(version) + 1) : before.meta.versionId
   if (before.meta.versionId === next) return before
-  return next === undefined ? undefined : await unlessGone(store.vread({ kind: 'vread', type, id: before.id, version: next }))
+  return next === undefined ? undefined : await ifExists(store.vread({ kind: 'vread', type, id: before.id, version: next }))
 }
 
 /** The content that a change determines: all but `meta`, which the datastore changes. */
@@ -55,7 +55,7 @@ function contentOf ({ meta: _, ...content }: FhirResource): unknown {
 }
 
 /** The result of a read, or undefined if the record no longer exists. */
-export async function unlessGone<T> (reading: Promise<T>): Promise<T | undefined> {
+export async function ifExists<T> (reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading
   } catch (error) {

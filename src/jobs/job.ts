@@ -144,7 +144,7 @@ export interface Worker {
 export interface Lease { readonly jobId: string, readonly number: number }
 
 /** A job with its lease. */
-export interface Claimed {
+export interface ClaimedJob {
   readonly job: Job
   readonly lease: Lease
   /** How often it failed, or its worker died, since it last made progress. */
@@ -160,8 +160,8 @@ export interface JobPage {
 }
 
 /** The result of saving a change: continue, the client cancelled the job, or another worker has it. */
-export const savings = ['going on', 'cancelled', 'lost'] as const
-export type Saved = typeof savings[number]
+export const saveResults = ['going on', 'cancelled', 'lost'] as const
+export type SaveResult = typeof saveResults[number]
 
 /** The largest {@link Job.checkpoint}, in characters of JSON. */
 export const longestCheckpoint = 65_536
@@ -178,9 +178,9 @@ export interface Jobs {
   /** Cancels a job if it is unfinished, and lets it expire now. It is missing from then on. */
   discard: (id: string, scope: JobScope) => Promise<void>
   /** Leases the oldest job that nobody works on, of an organization below its limit of concurrent jobs. */
-  claim: (worker: Worker) => Promise<Claimed | undefined>
+  claim: (worker: Worker) => Promise<ClaimedJob | undefined>
   /** Stores a worker's change and renews its lease. */
-  save: (lease: Lease, change: JobChange, leaseMs: number) => Promise<Saved>
+  save: (lease: Lease, change: JobChange, leaseMs: number) => Promise<SaveResult>
   /** Gives up the lease of a job. It can be claimed again at once or, after a failure, in `afterMs` milliseconds. */
   release: (lease: Lease, trouble?: { readonly afterMs: number }) => Promise<void>
   /** The ids of expired jobs of a store. Call {@link Jobs.forget} once their files are deleted. */

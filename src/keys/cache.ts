@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Changed, KeyRecord } from './replica.js'
+import type { InvalidatedKeys, KeyRecord } from './replica.js'
 
 const goodForMs = 60_000
 const unknownForMs = 5_000
@@ -53,7 +53,7 @@ export class KeyCache {
   }
 
   /** Forgets the keys that a change touched; from now on they are looked up again. */
-  evict (changed: Changed): void {
+  evict (changed: InvalidatedKeys): void {
     this.#generation++
     if (changed === 'everything') {
       this.#good.clear()

@@ -41,7 +41,7 @@ export interface Position {
 export interface Batch {
   readonly feedId: string
   /** Nothing that a copy holds counts any more: it is new, or of another control plane, or ahead of a restored one. */
-  readonly startsOver: boolean
+  readonly isSnapshot: boolean
   /** The number that a copy must have reached to take the batch. */
   readonly after: number
   /** The number that it has reached with it. */

@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { scatteredBackoff } from '../backoff.js'
-import { Loop } from '../loop.js'
+import { jitteredBackoff } from '../backoff.js'
+import { BackgroundTask } from '../loop.js'
 import type { KeyCache } from './cache.js'
 import type { Batch, ChangeFeed } from './change-feed.js'
 import type { Replica } from './replica.js'
@@ -21,7 +21,7 @@ interface FollowerParts {
 /** Brings every change of the control plane into the copy and out of the cache, through any failure of the feed, until it is stopped. */
 export class Follower {
   readonly #parts: FollowerParts
-  readonly #loop: Loop
+  readonly #loop: BackgroundTask
   #markCaughtUp = () => {}
   #failures = 0
   #isConnected = false
@@ -32,7 +32,7 @@ export class Follower {
   /** Starts at once. */
   constructor (parts: FollowerParts) {
     this.#parts = parts
-    this.#loop = new Loop(stopping => this.#turn(stopping))
+    this.#loop = new BackgroundTask(stopping => this.#turn(stopping))
   }
 
   /** Whether the feed gave something since it last failed. */
@@ -52,14 +52,14 @@ export class Follower {
       if (!stopping.aborted) this.#parts.log.warn({ err: error, failures: this.#failures }, 'the key change feed failed; keys are validated against the local copy')
     }
     this.#isConnected = false
-    return scatteredBackoff(pauses, this.#failures++)
+    return jitteredBackoff(pauses, this.#failures++)
   }
 
   async #follow (signal: AbortSignal): Promise<void> {
     const { feed, replica, cache, now, log, onApplied } = this.#parts
     for await (const batch of feed.follow(replica.position(), signal)) {
       cache.evict(replica.apply(batch, now()))
-      if (batch.startsOver || batch.changes.length > 0) onApplied?.(batch)
+      if (batch.isSnapshot || batch.changes.length > 0) onApplied?.(batch)
       if (this.#failures > 0) log.info('the key change feed works again')
       this.#failures = 0
       this.#isConnected = true

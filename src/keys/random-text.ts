@@ -7,6 +7,6 @@ export const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 export const base32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
 /** Text that nobody can guess: each character is drawn evenly from the alphabet by the system's secure generator. */
-export function randomText (alphabet: string, length: number): string {
+export function randomString (alphabet: string, length: number): string {
   return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('')
 }

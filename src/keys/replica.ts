@@ -16,10 +16,10 @@ export interface KeyRecord {
 }
 
 /** What a batch changed: the hashes of the keys whose records are no longer what they were, or all of them. */
-export type Changed = ReadonlySet<string> | 'everything'
+export type InvalidatedKeys = ReadonlySet<string> | 'everything'
 
 /** Raised whenever the tables change; a file of another layout is thrown away, since the feed fills it again. */
-const layout = 2
+const schemaVersion = 2
 
 const tables = `
   CREATE TABLE position (feed_id TEXT NOT NULL, seq INTEGER NOT NULL, synced_at INTEGER);
@@ -32,7 +32,7 @@ const tables = `
     mode TEXT NOT NULL, scopes TEXT NOT NULL, expires_at INTEGER, revoked_at INTEGER
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX keys_of_tenant ON keys (tenant_id);
-  PRAGMA user_version = ${layout};`
+  PRAGMA user_version = ${schemaVersion};`
 
 /**
  * The copy of the control plane's keys beside one gateway: enough to validate a key while everything else is down.
@@ -41,7 +41,7 @@ const tables = `
 export class Replica {
   readonly #database: Database.Database
   readonly #statements: ReturnType<typeof prepare>
-  readonly #apply: (batch: Batch, now: Date) => Changed
+  readonly #apply: (batch: Batch, now: Date) => InvalidatedKeys
   /** Those that were asked for since the last batch. */
   readonly #organizations = new LRUCache<string, Pick<OrganizationState, 'plan' | 'overage'>>({ max: 1_000 })
   #syncedAt: number | undefined
@@ -91,7 +91,7 @@ export class Replica {
    * Takes a batch and its number in one transaction. Changes that the copy already has are passed over, but named.
    * @throws {Error} when changes between the copy and the batch are missing; nothing was taken then
    */
-  apply (batch: Batch, now: Date): Changed {
+  apply (batch: Batch, now: Date): InvalidatedKeys {
     const changed = this.#apply(batch, now)
     this.#organizations.clear()
     this.#syncedAt = this.#row().synced_at ?? undefined
@@ -107,9 +107,9 @@ export class Replica {
     return this.#statements.position.get() as PositionRow
   }
 
-  #take (batch: Batch, now: Date): Changed {
-    const held = batch.startsOver ? this.#empty() : this.#row()
-    if (batch.after > held.seq || (!batch.startsOver && batch.feedId !== held.feed_id)) {
+  #take (batch: Batch, now: Date): InvalidatedKeys {
+    const held = batch.isSnapshot ? this.#empty() : this.#row()
+    if (batch.after > held.seq || (!batch.isSnapshot && batch.feedId !== held.feed_id)) {
       throw new Error(`the local key copy is at ${held.seq} and cannot apply changes after ${batch.after}`)
     }
     const hashes = new Set<string>()
@@ -119,7 +119,7 @@ export class Replica {
     }
     const syncedAt = batch.isLatest ? now.getTime() : held.synced_at
     this.#statements.move.run(batch.feedId, Math.max(batch.through, held.seq), syncedAt)
-    return batch.startsOver ? 'everything' : hashes
+    return batch.isSnapshot ? 'everything' : hashes
   }
 
   #empty (): PositionRow {
@@ -181,7 +181,7 @@ function open (file: string): Database.Database {
 function hasTables (database: Database.Database): boolean {
   const found = database.pragma('user_version', { simple: true })
   if (found === 0) database.exec(tables)
-  return found === 0 || found === layout
+  return found === 0 || found === schemaVersion
 }
 
 function remove (file: string): void {

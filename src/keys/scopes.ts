@@ -12,7 +12,7 @@ export function effectOf (method: string): Effect {
 }
 
 /** Whether a key with these scopes may do this. */
-export function mayCall (granted: readonly Scope[], effect: Effect): boolean {
+export function hasScope (granted: readonly Scope[], effect: Effect): boolean {
   return granted.includes('*') || granted.includes(effect)
 }
 
@@ -21,7 +21,7 @@ export function mayCall (granted: readonly Scope[], effect: Effect): boolean {
  * @throws {Failure} INSUFFICIENT_SCOPE
  */
 export function requireScope (caller: Caller, effect: Effect): void {
-  if (mayCall(caller.scopes, effect)) return
+  if (hasScope(caller.scopes, effect)) return
   throw new Failure('INSUFFICIENT_SCOPE', { message: `Use a key with the scope ${effect}, which this request needs.` })
 }
 
@@ -29,7 +29,7 @@ export function requireScope (caller: Caller, effect: Effect): void {
  * Refuses a request that its key was not made for, as far as that can be told before anything is looked up.
  * @throws {Failure} INSUFFICIENT_SCOPE
  */
-export function requireScopeOf ({ caller, method, routeOptions }: FastifyRequest): void {
+export function requireScopeForType ({ caller, method, routeOptions }: FastifyRequest): void {
   const effect = routeOptions.config.effect ?? effectOf(method)
   if (effect !== 'of the record') requireScope(caller, effect)
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { modes, type Mode } from '../mode.js'
-import { base62, randomText } from './random-text.js'
+import { base62, randomString } from './random-text.js'
 
 /** 43 characters of 62 hold 256 bits. */
 const randomLength = 43
@@ -11,7 +11,7 @@ const tokenFormat = /^(cg_(?:control|gateway)_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
 
 /** A new secret key: `svc_test_` or `svc_live_`, 43 random characters, 6 of checksum. It is shown once and never stored. */
 export function newSecret (mode: Mode): string {
-  const body = `svc_${mode}_${randomText(base62, randomLength)}`
+  const body = `svc_${mode}_${randomString(base62, randomLength)}`
   return body + checksum(body)
 }
 
@@ -20,7 +20,7 @@ type TokenKind = 'control' | 'gateway'
 
 /** A new token: `cg_control_` or `cg_gateway_`, and then as a key. */
 export function newToken (kind: TokenKind): string {
-  const body = `cg_${kind}_${randomText(base62, randomLength)}`
+  const body = `cg_${kind}_${randomString(base62, randomLength)}`
   return body + checksum(body)
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 import { limiter } from './limiter.js'
-import { Windows } from './windows.js'
+import { FixedWindowCounter } from './windows.js'
 
 /** How many requests without a valid key an address may send per minute. `windowMs` is a minute, except in tests. */
 interface FailedAttemptsOptions { readonly failedAttemptsPerMinute: number, readonly windowMs?: number }
@@ -14,7 +14,7 @@ type CountRefusal = (request: FastifyRequest) => Promise<void>
  * address: behind a shared proxy, one client's attempts must not lock out others.
  */
 export async function failedAttempts (scope: FastifyInstance, { failedAttemptsPerMinute, windowMs = 60_000 }: FailedAttemptsOptions): Promise<CountRefusal> {
-  const count = await limiter(scope, { store: Windows }, { max: failedAttemptsPerMinute, timeWindow: windowMs })
+  const count = await limiter(scope, { store: FixedWindowCounter }, { max: failedAttemptsPerMinute, timeWindow: windowMs })
   return async request => {
     const counted = await count(request)
     if (counted.isAllowed || !counted.isExceeded) return

@@ -1,8 +1,8 @@
 import fp from 'fastify-plugin'
-import type { Places, Stay } from './places.js'
+import type { FairConcurrencyLimiter, Permit } from './places.js'
 
 /** `places` decides which requests may run. */
-interface InFlightOptions { readonly places: Pick<Places, 'enter'> }
+interface InFlightOptions { readonly places: Pick<FairConcurrencyLimiter, 'acquire'> }
 
 /**
  * Limits the concurrent requests of an organization, so that those of others do not wait for them. A request keeps its place until
@@ -12,7 +12,7 @@ interface InFlightOptions { readonly places: Pick<Places, 'enter'> }
 export const inFlight = fp<InFlightOptions>(async (app, { places }) => {
   app.decorateRequest('place')
   app.addHook('onRequest', (request, { raw }, done) => {
-    const place = new Place(places.enter(request.caller))
+    const place = new Place(places.acquire(request.caller))
     request.place = place
     raw.once('close', () => place.close())
     // The client may have disconnected while its key was looked up.
@@ -30,11 +30,11 @@ export const inFlight = fp<InFlightOptions>(async (app, { places }) => {
 class Place {
   /** Undefined while it waits. */
   isAdmitted: boolean | undefined
-  readonly #stay: Stay
+  readonly #stay: Permit
   #isClosed = false
   #isAnswered = false
 
-  constructor (stay: Stay) {
+  constructor (stay: Permit) {
     this.#stay = stay
     if (typeof stay.isAdmitted === 'boolean') this.isAdmitted = stay.isAdmitted
   }

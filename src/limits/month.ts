@@ -8,11 +8,11 @@ export const monthOf = (at: string): Month => at.slice(0, 7)
 export const isMonth = (text: string): text is Month => /^\d{4}-(0[1-9]|1[0-2])$/.test(text)
 
 /** The start of a month, or of the month `later` months after it. Negative numbers go back. */
-export function beginOf (month: Month, later = 0): Date {
+export function startOfMonth (month: Month, later = 0): Date {
   const begin = new Date(`${month}-01T00:00:00Z`)
   begin.setUTCMonth(begin.getUTCMonth() + later)
   return begin
 }
 
 /** The month `later` months after another. Negative numbers go back. */
-export const monthAfter = (month: Month, later: number): Month => monthOf(beginOf(month, later).toISOString())
+export const addMonths = (month: Month, later: number): Month => monthOf(startOfMonth(month, later).toISOString())

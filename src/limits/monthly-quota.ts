@@ -2,18 +2,18 @@ import fp from 'fastify-plugin'
 import type { Plan, Plans } from '../config.js'
 import { Failure } from '../envelope/failures.js'
 import type { Caller } from '../keys/caller.js'
-import { beginOf, monthOf } from './month.js'
-import type { MonthCounts, Taken } from './ledger/month-counts.js'
-import { planNamed } from './plans.js'
-import { isCounted } from './usage.js'
+import { startOfMonth, monthOf } from './month.js'
+import type { MonthlyUsage, QuotaReservation } from './ledger/month-counts.js'
+import { getPlan } from './plans.js'
+import { isBillable } from './usage.js'
 
 /** `months` counts the requests. */
-interface MonthlyQuotaOptions { readonly plans: Plans, readonly months: Pick<MonthCounts, 'take'> }
+interface MonthlyQuotaOptions { readonly plans: Plans, readonly months: Pick<MonthlyUsage, 'take'> }
 
 /** A request's share of its organization's monthly quota. */
 interface Quota {
   readonly limit: number
-  readonly taken: Taken
+  readonly taken: QuotaReservation
   /** Whether it is above the quota and billed. Decided when the request arrives. */
   readonly isOverage: boolean
   /** Whether it is served above the quota without being counted, since it asks for something already paid for. */
@@ -22,10 +22,10 @@ interface Quota {
 }
 
 /** Options of a route that shows or ends something already paid for. When the quota is used up, it is still served, and not counted. */
-export const stillOpen = { config: { staysOpen: true } } as const
+export const quotaExempt = { config: { staysOpen: true } } as const
 
 /** Options of a route that ends a job. It is served under overload too, since that job may be the cause. */
-export const cancelling = { config: { ...stillOpen.config, pressureHandler: () => {} } } as const
+export const cancelRouteOptions = { config: { ...quotaExempt.config, pressureHandler: () => {} } } as const
 
 /** The end of a month: as a Unix timestamp in milliseconds, and as ISO 8601. */
 interface MonthEnd { readonly at: number, readonly text: string }
@@ -41,28 +41,28 @@ export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months 
   // With callbacks, since every request passes here and promises would cost more than the work itself.
   app.addHook('onRequest', (request, _, done) => {
     const { caller, arrivedAt, routeOptions: { config } } = request
-    const plan = planNamed(plans, caller.plan)
+    const plan = getPlan(plans, caller.plan)
     const limit = plan.requestsPerMonth
     if (limit !== null) {
       const month = monthOf(arrivedAt)
       const taken = months.take(caller, month)
       const isPast = taken.used > limit
-      const isServed = !isPast || isServedPast(caller, plan)
+      const isServed = !isPast || allowsOverage(caller, plan)
       const isFree = !isServed && config.staysOpen === true
       request.quota = { limit, taken, isOverage: isPast && !isFree, isFree, end: endOf(month) }
-      if (isFree) taken.giveBack()
+      if (isFree) taken.refund()
       else if (!isServed) throw exceeded(caller, plan, { 'retry-after': String(secondsUntil(request.quota.end, arrivedAt)) })
     }
     done()
   })
   app.addHook('onSend', ({ quota }, { statusCode }, payload, done) => {
-    if (quota !== undefined && !isCounted(statusCode)) quota.taken.giveBack()
+    if (quota !== undefined && !isBillable(statusCode)) quota.taken.refund()
     done(null, payload)
   })
 }, { name: 'monthly-quota', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
 
 /** Whether requests above the quota are served. Test requests never are, since they are not billed. */
-export function isServedPast ({ mode, overage }: Pick<Caller, 'mode' | 'overage'>, plan: Plan): boolean {
+export function allowsOverage ({ mode, overage }: Pick<Caller, 'mode' | 'overage'>, plan: Plan): boolean {
   return mode === 'live' && plan.overage && overage
 }
 
@@ -78,7 +78,7 @@ function monthEnds (): (month: string) => MonthEnd {
   let known: MonthEnd & { readonly month: string } | undefined
   return month => {
     if (known?.month === month) return known
-    const end = beginOf(month, 1)
+    const end = startOfMonth(month, 1)
     known = { month, at: end.getTime(), text: end.toISOString() }
     return known
   }
@@ -91,7 +91,7 @@ export function secondsUntil ({ at: end }: MonthEnd, at: string): number {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether a route is served when the monthly quota is used up. See {@link stillOpen}. */
+    /** Whether a route is served when the monthly quota is used up. See {@link quotaExempt}. */
     readonly staysOpen?: boolean
   }
   interface FastifyRequest {

@@ -2,7 +2,7 @@
 const millsPerRequest = 3n
 
 /** The price of `overage` requests above the monthly quota in USD, as an exact decimal such as `12.345`. */
-export function amountOf (overage: number): string {
+export function overageAmount (overage: number): string {
   const mills = BigInt(overage) * millsPerRequest
   return `${mills / 1_000n}.${String(mills % 1_000n).padStart(3, '0')}`
 }

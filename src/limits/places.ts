@@ -1,4 +1,4 @@
-import type { Pool } from './usage.js'
+import type { QuotaScope } from './usage.js'
 
 /** The limits of each pool. `clock` is monotonic, in milliseconds. */
 interface PlacesOptions {
@@ -12,7 +12,7 @@ interface PlacesOptions {
 }
 
 /** A request that has a place or waits for one. */
-export interface Stay {
+export interface Permit {
   /** Whether it has a place. Decided within `patienceMs`. */
   readonly isAdmitted: boolean | Promise<boolean>
   /** Releases the place, or stops waiting. A second call does nothing. */
@@ -21,9 +21,9 @@ export interface Stay {
 
 interface Waiting { readonly until: number, readonly answer: (isAdmitted: boolean) => void }
 
-interface Held { readonly name: string, inFlight: number, hasBegun: boolean, readonly line: Set<Waiting> }
+interface Held { readonly name: string, inFlight: number, hasBegun: boolean, readonly queue: Set<Waiting> }
 
-const refused: Stay = { isAdmitted: false, leave: () => {} }
+const refused: Permit = { isAdmitted: false, leave: () => {} }
 const patienceMs = 30_000
 /** A pool that has been the only one for this long need not take turns. */
 const aloneAfterMs = 60_000
@@ -34,7 +34,7 @@ const lookEveryMs = 250
  * turn of the event loop, and the rest wait in the pool's own queue. A pool with a thousand concurrent requests thus delays a request
  * of another pool by one request, not by a thousand. Only pools with requests take memory.
  */
-export class Places {
+export class FairConcurrencyLimiter {
   readonly #options: Required<PlacesOptions>
   readonly #pools = new Map<string, Held>()
   #latest: string | undefined
@@ -52,15 +52,15 @@ export class Places {
   }
 
   /** Asks for a place. There is none if the queue is full, or does not move fast enough. */
-  enter (pool: Pool): Stay {
+  acquire (pool: QuotaScope): Permit {
     const held = this.#find(pool)
-    if (held.line.size === 0 && this.#hasRoom(held)) return this.#begin(held)
-    return held.line.size < this.#options.mostWaiting ? this.#wait(held) : refused
+    if (held.queue.size === 0 && this.#hasRoom(held)) return this.#begin(held)
+    return held.queue.size < this.#options.mostWaiting ? this.#wait(held) : refused
   }
 
-  #find ({ tenantId, mode }: Pool): Held {
+  #find ({ tenantId, mode }: QuotaScope): Held {
     const name = `${mode} ${tenantId}`
-    const held = this.#pools.get(name) ?? { name, inFlight: 0, hasBegun: false, line: new Set() }
+    const held = this.#pools.get(name) ?? { name, inFlight: 0, hasBegun: false, queue: new Set() }
     this.#pools.set(name, held)
     if (this.#latest !== undefined && name !== this.#latest) this.#sharedUntil = this.#options.clock() + aloneAfterMs
     this.#latest = name
@@ -71,7 +71,7 @@ export class Places {
     return inFlight < this.#options.places && !(hasBegun && this.#options.clock() < this.#sharedUntil)
   }
 
-  #begin (held: Held): Stay {
+  #begin (held: Held): Permit {
     held.inFlight++
     held.hasBegun = true
     this.#turnSoon()
@@ -87,21 +87,21 @@ export class Places {
     }
   }
 
-  #wait (held: Held): Stay {
-    let stay: Stay | undefined
+  #wait (held: Held): Permit {
+    let stay: Permit | undefined
     let waiting: Waiting
     const isAdmitted = new Promise<boolean>(resolve => {
       waiting = {
         until: this.#options.clock() + this.#options.patienceMs,
         answer: isAdmitted => {
-          held.line.delete(waiting)
+          held.queue.delete(waiting)
           stay = isAdmitted ? this.#begin(held) : refused
           resolve(isAdmitted)
         }
       }
-      held.line.add(waiting)
+      held.queue.add(waiting)
     })
-    this.#timer ??= setInterval(() => this.#sendAway(), lookEveryMs)
+    this.#timer ??= setInterval(() => this.rejectExpired(), lookEveryMs)
     return { isAdmitted, leave: () => stay === undefined ? waiting.answer(false) : stay.leave() }
   }
 
@@ -116,18 +116,18 @@ export class Places {
     this.#isTurnDue = false
     for (const held of this.#pools.values()) {
       held.hasBegun = false
-      for (const first of held.line) {
+      for (const first of held.queue) {
         if (!this.#hasRoom(held)) break
         first.answer(true)
       }
-      if (held.inFlight === 0 && held.line.size === 0) this.#pools.delete(held.name)
+      if (held.inFlight === 0 && held.queue.size === 0) this.#pools.delete(held.name)
     }
   }
 
-  #sendAway (): void {
+  rejectExpired (): void {
     const now = this.#options.clock()
     let areWaiting = false
-    for (const { line } of this.#pools.values()) {
+    for (const { queue: line } of this.#pools.values()) {
       for (const waiting of line) if (waiting.until <= now) waiting.answer(false)
       areWaiting ||= line.size > 0
     }

@@ -3,23 +3,23 @@ import { Failure } from '../envelope/failures.js'
 import type { JobOwner } from '../jobs/job.js'
 import type { Replica } from '../keys/replica.js'
 import { monthOf } from './month.js'
-import type { MonthCounts } from './ledger/month-counts.js'
-import { exceeded, isServedPast } from './monthly-quota.js'
-import { planNamed } from './plans.js'
-import { isCounted, type Use, type UsageInteraction } from './usage.js'
+import type { MonthlyUsage } from './ledger/month-counts.js'
+import { exceeded, allowsOverage } from './monthly-quota.js'
+import { getPlan } from './plans.js'
+import { isBillable, type UsageEvent, type UsageInteraction } from './usage.js'
 
 /** A record that was counted against its organization's monthly quota. */
-export interface RecordTicket {
+export interface QuotaReservation {
   /** When it was counted, ISO 8601. It determines the month and hour of the record. */
   readonly at: string
   readonly isOverage: boolean
   /** Subtracts the record again, if it does not count. */
-  readonly giveBack: () => void
+  readonly refund: () => void
 }
 
 /** The outcome of a record, for the usage. */
 export interface RecordUse {
-  readonly ticket: RecordTicket
+  readonly ticket: QuotaReservation
   /** Its R4 type. */
   readonly type: string
   readonly interaction: Extract<UsageInteraction, 'create' | 'update'>
@@ -30,7 +30,7 @@ export interface RecordUse {
 /** The monthly quota of one organization, against which each record of an import counts as a request. */
 export interface RecordQuota {
   /** Counts one record. @throws {Failure} MONTHLY_QUOTA_EXCEEDED or SANDBOX_QUOTA_EXCEEDED, like a request above the quota; BACKEND_UNAVAILABLE while the organization's plan is unknown */
-  readonly take: () => RecordTicket
+  readonly take: () => QuotaReservation
   /** Adds records with a stored result to the usage, each once. Gives back those that do not count. */
   readonly count: (uses: readonly RecordUse[]) => void
 }
@@ -38,8 +38,8 @@ export interface RecordQuota {
 interface RecordQuotaOptions {
   readonly plans: Plans
   readonly organization: Replica['organization']
-  readonly months: Pick<MonthCounts, 'take'>
-  readonly record: (use: Use, at: string) => void
+  readonly months: Pick<MonthlyUsage, 'take'>
+  readonly record: (use: UsageEvent, at: string) => void
   readonly now: () => Date
 }
 
@@ -50,19 +50,19 @@ export function recordQuota ({ plans, organization, months, record, now }: Recor
       const known = organization(tenantId)
       // Nobody could be charged, so it is refused, like a key of an unknown organization. No line fails because of it: the job is retried later.
       if (known === undefined) throw new Failure('BACKEND_UNAVAILABLE', { message: 'The plan cannot be checked at the moment. Start the import again later.', cause: 'the local key copy does not know the organization of the job' })
-      const plan = planNamed(plans, known.plan)
+      const plan = getPlan(plans, known.plan)
       const at = now().toISOString()
-      if (plan.requestsPerMonth === null) return { at, isOverage: false, giveBack: () => {} }
-      const { used, giveBack } = months.take({ tenantId, mode }, monthOf(at))
+      if (plan.requestsPerMonth === null) return { at, isOverage: false, refund: () => {} }
+      const { used, refund } = months.take({ tenantId, mode }, monthOf(at))
       const isOverage = used > plan.requestsPerMonth
-      if (!isOverage || isServedPast({ mode, overage: known.overage }, plan)) return { at, isOverage, giveBack }
-      giveBack()
+      if (!isOverage || allowsOverage({ mode, overage: known.overage }, plan)) return { at, isOverage, refund: refund }
+      refund()
       throw exceeded({ mode }, plan)
     },
     count: uses => {
-      for (const { ticket: { at, isOverage, giveBack }, type, interaction, status } of uses) {
-        if (isCounted(status)) record({ tenantId, mode, keyId, resource: type, interaction, outcome: status < 400 ? 'ok' : 'error', isCounted: true, isOverage }, at)
-        else giveBack()
+      for (const { ticket: { at, isOverage, refund: refund }, type, interaction, status } of uses) {
+        if (isBillable(status)) record({ tenantId, mode, keyId, resource: type, interaction, outcome: status < 400 ? 'ok' : 'error', isCounted: true, isOverage }, at)
+        else refund()
       }
     }
   })

@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis'
 import type { FastifyBaseLogger } from 'fastify'
-import { scatteredBackoff } from '../backoff.js'
+import { jitteredBackoff } from '../backoff.js'
 
 /** Counts that are shared by several gateways. */
-export interface SharedCounts {
+export interface SharedRateLimitStore {
   readonly redis: Redis
   /** False for some time after a failure, so that no request waits for a server that is known to be down. */
   readonly isUsable: () => boolean
@@ -24,10 +24,10 @@ interface SharedCountsParts {
 
 /** The longest that a request waits for a shared count. Counting locally is better than waiting longer. */
 const patienceMs = 250
-const restMs = 1_000
+const cooldownMs = 1_000
 
 /** Connects to Redis, and reconnects whenever the connection is lost. Commands are not queued in the meantime. */
-export function sharedCounts ({ url, log, clock = () => performance.now() }: SharedCountsParts): SharedCounts {
+export function sharedCounts ({ url, log, clock = () => performance.now() }: SharedCountsParts): SharedRateLimitStore {
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
@@ -35,7 +35,7 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
     commandTimeout: patienceMs,
     // Sends the commands of one turn of the event loop together.
     enableAutoPipelining: true,
-    retryStrategy: attempt => scatteredBackoff({ firstMs: 200, longestMs: 5_000 }, attempt - 1)
+    retryStrategy: attempt => jitteredBackoff({ firstMs: 200, longestMs: 5_000 }, attempt - 1)
   })
   let isDown = false
   let restsUntil = 0
@@ -52,7 +52,7 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
   const failed = (error: unknown) => {
     if (!isDown) log.warn({ reason: reasonOf(error as NodeJS.ErrnoException) }, 'the shared rate limit counts cannot be reached; each gateway counts alone')
     isDown = true
-    restsUntil = clock() + restMs
+    restsUntil = clock() + cooldownMs
   }
   redis.on('error', failed)
   return {

@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Plans } from '../config.js'
 import { Failure } from '../envelope/failures.js'
-import { queryOf } from '../envelope/query.js'
+import { rawQuery } from '../envelope/query.js'
 import type { Mode } from '../mode.js'
-import { beginOf, monthOf } from './month.js'
-import type { MonthCounts } from './ledger/month-counts.js'
-import { stillOpen } from './monthly-quota.js'
-import { planNamed } from './plans.js'
+import { startOfMonth, monthOf } from './month.js'
+import type { MonthlyUsage } from './ledger/month-counts.js'
+import { quotaExempt } from './monthly-quota.js'
+import { getPlan } from './plans.js'
 
 /** `months` counts the requests. */
-interface UsageRouteOptions { readonly plans: Plans, readonly months: Pick<MonthCounts, 'used'> }
+interface UsageRouteOptions { readonly plans: Plans, readonly months: Pick<MonthlyUsage, 'used'> }
 
 /** The usage of an organization in the current month, with keys of the caller's mode. */
 interface MonthSoFar {
@@ -28,13 +28,13 @@ interface MonthSoFar {
 
 /** `GET /v1/usage`: the usage of the caller's organization in the current month. Requests to other gateways are included with a delay of some seconds. */
 export async function usageRoute (scope: FastifyInstance, options: UsageRouteOptions): Promise<void> {
-  scope.get('/usage', stillOpen, async request => monthSoFar(request, options))
+  scope.get('/usage', quotaExempt, async request => monthSoFar(request, options))
 }
 
 function monthSoFar ({ caller, arrivedAt, raw }: FastifyRequest, { plans, months }: UsageRouteOptions): MonthSoFar {
-  if (queryOf(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+  if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
   const { mode, plan } = caller
-  const limit = planNamed(plans, plan).requestsPerMonth
+  const limit = getPlan(plans, plan).requestsPerMonth
   const month = monthOf(arrivedAt)
   const used = months.used(caller, month)
   const overage = mode === 'live' && limit !== null ? Math.max(0, used - limit) : 0
@@ -46,6 +46,6 @@ function monthSoFar ({ caller, arrivedAt, raw }: FastifyRequest, { plans, months
     used,
     remaining: limit === null ? null : Math.max(0, limit - used),
     overage,
-    resetsAt: beginOf(month, 1).toISOString()
+    resetsAt: startOfMonth(month, 1).toISOString()
   }
 }

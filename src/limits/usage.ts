@@ -54,7 +54,7 @@ export const usageBatchSchema = Type.Object({
 export type UsageLine = Readonly<Static<typeof line>>
 
 /** How one answered request of an authenticated caller is counted. */
-export type Use = Omit<UsageLine, 'hour' | 'count' | 'lastAt'>
+export type UsageEvent = Omit<UsageLine, 'hour' | 'count' | 'lastAt'>
 
 /** What a gateway's ledger counted since the previous batch. If there was no receipt, the same batch is sent again. */
 export interface UsageBatch extends Pick<Static<typeof usageBatchSchema>, 'ledgerId' | 'number' | 'batchId'> {
@@ -65,7 +65,7 @@ export interface UsageBatch extends Pick<Static<typeof usageBatchSchema>, 'ledge
  * The control plane's position in the series of a batch: the last batch that it has applied, or 0 and an empty id if there is none.
  * It has applied the batch that was sent, or ignored it as already applied, or refused it because an earlier one is missing.
  */
-export interface UsageReceipt {
+export interface UsageAck {
   readonly number: number
   readonly batchId: string
   /** The totals of all gateways, for the organizations and months in an applied batch. */
@@ -73,23 +73,23 @@ export interface UsageReceipt {
 }
 
 /** An organization's requests of one mode. Each pool has its own monthly quota. */
-export interface Pool {
+export interface QuotaScope {
   readonly tenantId: string
   readonly mode: Mode
 }
 
 /** How many requests of a pool counted in a month (UTC) such as `2030-01`. */
-export interface MonthTotal extends Pool {
+export interface MonthTotal extends QuotaScope {
   readonly month: string
   readonly counted: number
 }
 
 /** Whether a request with this HTTP status counts against the monthly quota: 401, 429 and server errors do not. */
-export const isCounted = (status: number): boolean => status !== 401 && status !== 429 && status < 500
+export const isBillable = (status: number): boolean => status !== 401 && status !== 429 && status < 500
 
 /**
  * Sends a batch to the control plane. Repeating it does no harm: each batch is applied exactly once.
  * A refusal is a receipt too, from which the ledger learns where to continue. So it only throws if the batch did not arrive, or if that
  * is unknown; it is then sent again later. The signal aborts when the sender has waited long enough or stops.
  */
-export type SendUsage = (batch: UsageBatch, signal: AbortSignal) => Promise<UsageReceipt>
+export type SendUsage = (batch: UsageBatch, signal: AbortSignal) => Promise<UsageAck>

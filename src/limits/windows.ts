@@ -12,7 +12,7 @@ type Answer = Parameters<FastifyRateLimitStore['incr']>[1]
 const wholeMs = (): number => Math.floor(performance.now())
 
 /** Counts in fixed time windows, within this process. It uses the monotonic clock, since a window would last too long if the wall clock were set back. */
-export class Windows implements FastifyRateLimitStore {
+export class FixedWindowCounter implements FastifyRateLimitStore {
   readonly #windows = new LRUCache<string, Window>({ max: most })
 
   /** Adds one to a count. */

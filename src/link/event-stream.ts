@@ -1,6 +1,6 @@
 import { TextDecoder } from 'node:util'
 import { createParser } from 'eventsource-parser'
-import { LinkFailed } from './failed.js'
+import { ControlPlaneError } from './failed.js'
 
 /** The longest message, in characters. A batch of a thousand changes takes about 0.4 million, or 1.2 million with the longest names. */
 const longestMessage = 4_194_304
@@ -8,9 +8,9 @@ const longestMessage = 4_194_304
 /**
  * The data of each server-sent event (https://html.spec.whatwg.org/multipage/server-sent-events.html). An incomplete event at the
  * end is ignored.
- * @throws {LinkFailed} if the bytes are not server-sent events, or a message is too long
+ * @throws {ControlPlaneError} if the bytes are not server-sent events, or a message is too long
  */
-export async function * messagesIn (bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+export async function * parseEventStream (bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const messages: string[] = []
   let isBroken = false
@@ -24,7 +24,7 @@ export async function * messagesIn (bytes: AsyncIterable<Uint8Array>): AsyncGene
   })
   for await (const chunk of bytes) {
     parser.feed(decoded(decoder, chunk))
-    if (isBroken) throw new LinkFailed('the control plane\'s response is not a change feed; check control.url and any proxy in between')
+    if (isBroken) throw new ControlPlaneError('the control plane\'s response is not a change feed; check control.url and any proxy in between')
     yield * messages.splice(0)
   }
 }
@@ -33,11 +33,11 @@ function decoded (decoder: TextDecoder, chunk: Uint8Array): string {
   try {
     return decoder.decode(chunk, { stream: true })
   } catch {
-    throw new LinkFailed('the control plane sent bytes that are not UTF-8')
+    throw new ControlPlaneError('the control plane sent bytes that are not UTF-8')
   }
 }
 
 /** A value as a server-sent event. Its JSON has no line breaks. */
-export function eventOf (value: unknown): string {
+export function formatEvent (value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`
 }

@@ -1,10 +1,10 @@
 import { Type, type TSchema } from 'typebox'
 import {
-  exportFormats, exportLevels, jobStatuses, savings,
-  type Claimed, type ExportRequest, type ImportRequest, type Job, type JobChange, type JobDraft, type JobFile, type JobOwner, type JobPage, type Jobs, type JobScope, type Lease, type LineError, type Progress, type Worker
+  exportFormats, exportLevels, jobStatuses, saveResults,
+  type ClaimedJob, type ExportRequest, type ImportRequest, type Job, type JobChange, type JobDraft, type JobFile, type JobOwner, type JobPage, type Jobs, type JobScope, type Lease, type LineError, type Progress, type Worker
 } from '../jobs/job.js'
 import { modes } from '../mode.js'
-import { checkOnUse, closed, type Told } from './messages.js'
+import { lazyCheck, strictObject, type WireMessage } from './messages.js'
 
 const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
 const time = Type.String({ format: 'iso-time' })
@@ -17,7 +17,7 @@ const ids = Type.Array(id, { maxItems: 10_000 })
 const milliseconds = Type.Integer({ minimum: 0, maximum: 86_400_000 })
 const several = (item: TSchema, maxItems: number) => Type.Array(item, { maxItems })
 
-const scope = Type.Object({ tenantId: id, mode } satisfies Told<JobScope>, closed)
+const scope = Type.Object({ tenantId: id, mode } satisfies WireMessage<JobScope>, strictObject)
 
 const owner = Type.Object({
   tenantId: id,
@@ -27,7 +27,7 @@ const owner = Type.Object({
   plan: word,
   overage: Type.Boolean(),
   datastore: Type.Optional(Type.String({ pattern: '^[\\w.-]{1,64}$' }))
-} satisfies Told<JobOwner>, closed)
+} satisfies WireMessage<JobOwner>, strictObject)
 
 /** A search parameter. Declared without a tuple type, for which the validator would log warnings. */
 const pair = Type.Unsafe<readonly [string, string]>({ type: 'array', items: text, minItems: 2, maxItems: 2 })
@@ -42,21 +42,21 @@ const exportRequest = Type.Object({
   level: Type.Enum(exportLevels),
   groupId: Type.Optional(id),
   url: Type.String({ maxLength: 16_384 }),
-  sealed: Type.Optional(Type.Object({ bytes: count, mark: word }, closed))
-} satisfies Told<ExportRequest>, closed)
+  sealed: Type.Optional(Type.Object({ bytes: count, mark: word }, strictObject))
+} satisfies WireMessage<ExportRequest>, strictObject)
 
 const importRequest = Type.Object({
   kind: Type.Literal('import'),
   type: Type.Optional(word),
   dryRun: Type.Boolean(),
   url: text
-} satisfies Told<ImportRequest>, closed)
+} satisfies WireMessage<ImportRequest>, strictObject)
 
 const request = Type.Union([exportRequest, importRequest])
-const progress = Type.Object({ total: Type.Optional(count), processed: count, failed: count } satisfies Told<Progress>, closed)
-const files = several(Type.Object({ name: word, resourceType: word, count, bytes: count, mark: Type.Optional(word) } satisfies Told<JobFile>, closed), 1_000)
-const errors = several(Type.Object({ line: count, code: word, message: text } satisfies Told<LineError>, closed), 100)
-const failure = Type.Object({ code: word, message: text }, closed)
+const progress = Type.Object({ total: Type.Optional(count), processed: count, failed: count } satisfies WireMessage<Progress>, strictObject)
+const files = several(Type.Object({ name: word, resourceType: word, count, bytes: count, mark: Type.Optional(word) } satisfies WireMessage<JobFile>, strictObject), 1_000)
+const errors = several(Type.Object({ line: count, code: word, message: text } satisfies WireMessage<LineError>, strictObject), 100)
+const failure = Type.Object({ code: word, message: text }, strictObject)
 
 const job = Type.Object({
   id,
@@ -74,13 +74,13 @@ const job = Type.Object({
   startedAt: Type.Optional(time),
   completedAt: Type.Optional(time),
   expiresAt: time
-} satisfies Told<Job>, closed)
+} satisfies WireMessage<Job>, strictObject)
 
-const draft = Type.Object({ id, owner, request, storeId: id, fileKey: secret, progress: Type.Optional(progress), checkpoint: Type.Optional(Type.Unknown()) } satisfies Told<JobDraft>, closed)
-const worker = Type.Object({ gateway: word, storeId: id, perTenant: Type.Integer({ minimum: 1 }), leaseMs: milliseconds } satisfies Told<Worker>, closed)
-const lease = Type.Object({ jobId: id, number: count } satisfies Told<Lease>, closed)
-const claimed = Type.Object({ job, lease, failures: count } satisfies Told<Claimed>, closed)
-const page = Type.Object({ jobs: several(job, 101), total: count, unfinished: Type.Optional(count) } satisfies Told<JobPage>, closed)
+const draft = Type.Object({ id, owner, request, storeId: id, fileKey: secret, progress: Type.Optional(progress), checkpoint: Type.Optional(Type.Unknown()) } satisfies WireMessage<JobDraft>, strictObject)
+const worker = Type.Object({ gateway: word, storeId: id, perTenant: Type.Integer({ minimum: 1 }), leaseMs: milliseconds } satisfies WireMessage<Worker>, strictObject)
+const lease = Type.Object({ jobId: id, number: count } satisfies WireMessage<Lease>, strictObject)
+const claimed = Type.Object({ job, lease, failures: count } satisfies WireMessage<ClaimedJob>, strictObject)
+const page = Type.Object({ jobs: several(job, 101), total: count, unfinished: Type.Optional(count) } satisfies WireMessage<JobPage>, strictObject)
 
 const change = Type.Object({
   progress: Type.Optional(progress),
@@ -88,12 +88,12 @@ const change = Type.Object({
   errors: Type.Optional(errors),
   checkpoint: Type.Optional(Type.Unknown()),
   end: Type.Optional(Type.Union([
-    Type.Object({ status: Type.Literal('completed') }, closed),
-    Type.Object({ status: Type.Literal('failed'), failure }, closed)
+    Type.Object({ status: Type.Literal('completed') }, strictObject),
+    Type.Object({ status: Type.Literal('failed'), failure }, strictObject)
   ]))
-} satisfies Told<JobChange>, closed)
+} satisfies WireMessage<JobChange>, strictObject)
 
-const part = Type.Object({ count: Type.Integer({ minimum: 1, maximum: 101 }), before: Type.Optional(Type.Object({ id, createdAt: time }, closed)) }, closed)
+const part = Type.Object({ count: Type.Integer({ minimum: 1, maximum: 101 }), before: Type.Optional(Type.Object({ id, createdAt: time }, strictObject)) }, strictObject)
 
 /** The arguments of a call, in order, and its answer. */
 interface Call {
@@ -101,14 +101,14 @@ interface Call {
   readonly answered: TSchema
 }
 
-const none = Type.Object({}, closed)
+const none = Type.Object({}, strictObject)
 
 /** The message with the arguments of a call. */
 const given = (things: readonly TSchema[]): TSchema =>
   Type.Unsafe({ type: 'array', items: [...things], additionalItems: false, minItems: things.length, maxItems: things.length })
 
-const answer = (schema: TSchema): TSchema => Type.Object({ answer: schema }, closed)
-const answerIfAny = (schema: TSchema): TSchema => Type.Object({ answer: Type.Optional(schema) }, closed)
+const answer = (schema: TSchema): TSchema => Type.Object({ answer: schema }, strictObject)
+const answerIfAny = (schema: TSchema): TSchema => Type.Object({ answer: Type.Optional(schema) }, strictObject)
 
 /** The reason for no job: the organization has too many unfinished ones. */
 export const tooMany = 'too many unfinished jobs'
@@ -118,14 +118,14 @@ export const withReasons = 'reasons=true'
 
 /** Every call that gateways make to {@link Jobs}, by name. */
 export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
-  create: { asked: given([draft]), answered: Type.Union([answerIfAny(job), Type.Object({ refused: Type.Literal(tooMany) }, closed)]) },
+  create: { asked: given([draft]), answered: Type.Union([answerIfAny(job), Type.Object({ refused: Type.Literal(tooMany) }, strictObject)]) },
   find: { asked: given([id, scope]), answered: answerIfAny(job) },
   list: { asked: given([scope, part]), answered: answer(page) },
   cancel: { asked: given([id, scope]), answered: answerIfAny(job) },
   discard: { asked: given([id, scope]), answered: none },
   claim: { asked: given([worker]), answered: answerIfAny(claimed) },
-  save: { asked: given([lease, change, milliseconds]), answered: answer(Type.Enum(savings)) },
-  release: { asked: Type.Union([given([lease]), given([lease, Type.Object({ afterMs: milliseconds }, closed)])]), answered: none },
+  save: { asked: given([lease, change, milliseconds]), answered: answer(Type.Enum(saveResults)) },
+  release: { asked: Type.Union([given([lease]), given([lease, Type.Object({ afterMs: milliseconds }, strictObject)])]), answered: none },
   expired: { asked: given([id]), answered: answer(ids) },
   existing: { asked: given([ids]), answered: answer(ids) },
   abandoned: { asked: given([ids]), answered: answer(ids) },
@@ -134,11 +134,11 @@ export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
 }
 
 /** The largest request: a draft whose filters fill a URL, or a change with a checkpoint, a hundred errors and all files. */
-export const jobQuestionBytes = 1_048_576
+export const maxJobRequestBytes = 1_048_576
 
 /** The check of the answer to each call. */
-export const isJobAnswer = Object.fromEntries(Object.entries(jobCalls).map(([name, { answered }]) => [name, checkOnUse(answered)])) as
-  Readonly<Record<keyof Jobs, ReturnType<typeof checkOnUse<TSchema>>>>
+export const isJobAnswer = Object.fromEntries(Object.entries(jobCalls).map(([name, { answered }]) => [name, lazyCheck(answered)])) as
+  Readonly<Record<keyof Jobs, ReturnType<typeof lazyCheck<TSchema>>>>
 
 /** A checked answer of the control plane. */
 export interface JobAnswer { readonly answer?: unknown }

@@ -1,21 +1,21 @@
 import type { FastifyInstance } from 'fastify'
-import { queryOf } from '../envelope/query.js'
+import { rawQuery } from '../envelope/query.js'
 import type { Jobs } from '../jobs/job.js'
 import { isTooManyUnfinished } from '../jobs/unfinished-jobs.js'
 import { plainNumbers } from '../json.js'
-import { jobCalls, jobQuestionBytes, tooMany, withReasons } from './job-messages.js'
+import { jobCalls, maxJobRequestBytes, tooMany, withReasons } from './job-messages.js'
 
 /** The calls of gateways to the jobs: one route per call. The body has the arguments. */
 export function jobRoutes (scope: FastifyInstance, jobs: Jobs): void {
   for (const name of Object.keys(jobCalls) as Array<keyof Jobs>) {
     const ask = (given: unknown[]): Promise<unknown> => (jobs[name] as (...given: unknown[]) => Promise<unknown>).apply(jobs, given)
     // Gateways call about once a second.
-    const options = { schema: { body: jobCalls[name].asked }, bodyLimit: jobQuestionBytes, logLevel: 'warn' } as const
+    const options = { schema: { body: jobCalls[name].asked }, bodyLimit: maxJobRequestBytes, logLevel: 'warn' } as const
     scope.post<{ Body: unknown[] }>(`/jobs/${name}`, options, async ({ body, raw }) => {
       try {
         return { answer: await ask(plainNumbers(body)) }
       } catch (error) {
-        return refusal(error, queryOf(raw.url) === withReasons)
+        return refusal(error, rawQuery(raw.url) === withReasons)
       }
     })
   }

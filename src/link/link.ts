@@ -1,10 +1,10 @@
 import type { GatewayReport } from '../control/gateway-store.js'
 import type { Jobs } from '../jobs/job.js'
 import type { ChangeFeed } from '../keys/change-feed.js'
-import type { SendUsage, UsageBatch, UsageReceipt } from '../limits/usage.js'
+import type { SendUsage, UsageBatch, UsageAck } from '../limits/usage.js'
 
 /** All communication between a gateway and its control plane, in the same process or another. The gateway always initiates it. */
-export interface ControlLink {
+export interface ControlPlaneClient {
   readonly feed: ChangeFeed
   /** Reports the gateway's state. A later report replaces an earlier one. The signal aborts the request to a remote control plane. */
   readonly report: (report: GatewayReport, stopping?: AbortSignal) => Promise<void>
@@ -19,6 +19,6 @@ export interface LinkedStore {
   readonly feed: ChangeFeed
   readonly report: (report: GatewayReport) => Promise<void>
   /** Applies a batch from the gateway with this name. */
-  readonly applyUsage: (batch: UsageBatch, gateway: string) => Promise<UsageReceipt>
+  readonly applyUsage: (batch: UsageBatch, gateway: string) => Promise<UsageAck>
   readonly jobs: Jobs
 }

@@ -1,19 +1,19 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import { Type, type Static, type TSchema } from 'typebox'
 import type { GatewayReport } from '../control/gateway-store.js'
-import { healths } from '../health.js'
-import { isMoment } from '../iso-time.js'
+import { healthStates } from '../health.js'
+import { isDateTime } from '../iso-time.js'
 import { scopes } from '../keys/caller.js'
 import type { Batch, KeyState, OrganizationState } from '../keys/change-feed.js'
-import { linesPerBatch, type MonthTotal, type UsageReceipt } from '../limits/usage.js'
+import { linesPerBatch, type MonthTotal, type UsageAck } from '../limits/usage.js'
 import { modes } from '../mode.js'
-import { LinkFailed } from './failed.js'
+import { ControlPlaneError } from './failed.js'
 
 /** Messages must not have unknown members: they may mean something that must not be ignored. */
-export const closed = { additionalProperties: false }
+export const strictObject = { additionalProperties: false }
 
 /** Fails to compile if a type gets a member that the schema lacks. */
-export type Told<T> = Readonly<Record<keyof T, TSchema>>
+export type WireMessage<T> = Readonly<Record<keyof T, TSchema>>
 
 const id = Type.String({ pattern: '^[\\w-]{1,64}$' })
 const idOrNone = Type.String({ pattern: '^[\\w-]{0,64}$' })
@@ -25,7 +25,7 @@ const organization = Type.Object({
   plan: Type.String({ minLength: 1, maxLength: 200 }),
   overage: Type.Boolean(),
   datastore: Type.Optional(Type.String({ pattern: '^[\\w.-]{1,64}$' }))
-} satisfies Told<OrganizationState>, closed)
+} satisfies WireMessage<OrganizationState>, strictObject)
 
 const key = Type.Object({
   keyId: id,
@@ -36,22 +36,22 @@ const key = Type.Object({
   scopes: Type.Array(Type.Enum(scopes), { minItems: 1, maxItems: 3 }),
   expiresAt: Type.Optional(time),
   revokedAt: Type.Optional(time)
-} satisfies Told<KeyState>, closed)
+} satisfies WireMessage<KeyState>, strictObject)
 
 const batch = Type.Object({
   feedId: id,
-  startsOver: Type.Boolean(),
+  isSnapshot: Type.Boolean(),
   after: seq,
   through: seq,
   isLatest: Type.Boolean(),
   changes: Type.Array(Type.Union([
-    Type.Object({ seq, kind: Type.Literal('organization'), state: organization }, closed),
-    Type.Object({ seq, kind: Type.Literal('key'), state: key }, closed)
+    Type.Object({ seq, kind: Type.Literal('organization'), state: organization }, strictObject),
+    Type.Object({ seq, kind: Type.Literal('key'), state: key }, strictObject)
   ]), { maxItems: 10_000 })
-}, closed)
+}, strictObject)
 
 /** The query of a request for the feed: the position after which to continue. A new gateway has no feed id and starts at 0. */
-export const feedQuery = Type.Object({ feedId: idOrNone, seq: Type.String({ pattern: '^\\d{1,15}$' }) }, closed)
+export const feedQuery = Type.Object({ feedId: idOrNone, seq: Type.String({ pattern: '^\\d{1,15}$' }) }, strictObject)
 
 /** The body of a report. */
 export const reportBody = Type.Object({
@@ -59,9 +59,9 @@ export const reportBody = Type.Object({
   name: Type.String({ pattern: '^[\\w.-]{1,100}$' }),
   version: Type.String({ pattern: '^[\\w.+-]{1,100}$' }),
   startedAt: time,
-  position: Type.Object({ feedId: idOrNone, seq }, closed),
-  checks: Type.Record(Type.String({ pattern: '^[A-Za-z]{1,50}$' }), Type.Enum(healths), { ...closed, maxProperties: 50 })
-} satisfies Told<GatewayReport>, closed)
+  position: Type.Object({ feedId: idOrNone, seq }, strictObject),
+  checks: Type.Record(Type.String({ pattern: '^[A-Za-z]{1,50}$' }), Type.Enum(healthStates), { ...strictObject, maxProperties: 50 })
+} satisfies WireMessage<GatewayReport>, strictObject)
 
 /** A part of the receipt of a usage batch. */
 const monthTotal = Type.Object({
@@ -69,49 +69,49 @@ const monthTotal = Type.Object({
   mode: Type.Enum(modes),
   month: Type.String({ pattern: '^\\d{4}-\\d\\d$' }),
   counted: seq
-} satisfies Told<MonthTotal>, closed)
+} satisfies WireMessage<MonthTotal>, strictObject)
 
-const receipt = Type.Object({ number: seq, batchId: idOrNone, months: Type.Optional(Type.Array(monthTotal, { maxItems: linesPerBatch })) } satisfies Told<UsageReceipt>, closed)
+const receipt = Type.Object({ number: seq, batchId: idOrNone, months: Type.Optional(Type.Array(monthTotal, { maxItems: linesPerBatch })) } satisfies WireMessage<UsageAck>, strictObject)
 
 const ajv = new Ajv({ code: { optimize: false } })
 // A key with an expiry that the engine can't parse would never expire.
-ajv.addFormat('iso-time', isMoment)
+ajv.addFormat('iso-time', isDateTime)
 
 /** Compiles the check of a schema. It does not convert, add or remove anything. */
-export function checkOf<T extends TSchema> (schema: T): ValidateFunction<Static<T>> {
+export function compileCheck<T extends TSchema> (schema: T): ValidateFunction<Static<T>> {
   return ajv.compile<Static<T>>(schema)
 }
 
 /** The check of a schema, compiled on first use: most processes never get most of these messages, and compiling takes some 10 ms. */
-export function checkOnUse<T extends TSchema> (schema: T): (value: unknown) => value is Static<T> {
+export function lazyCheck<T extends TSchema> (schema: T): (value: unknown) => value is Static<T> {
   let check: ValidateFunction<Static<T>> | undefined
-  return (value): value is Static<T> => (check ??= checkOf(schema))(value)
+  return (value): value is Static<T> => (check ??= compileCheck(schema))(value)
 }
 
-const isBatch = checkOnUse(batch)
-const isReceipt = checkOnUse(receipt)
+const isBatch = lazyCheck(batch)
+const isReceipt = lazyCheck(receipt)
 
 /** The message for an answer that does not match its schema. */
-export const notUnderstood = 'the control plane sent something that this gateway does not understand; run the same version of both, and upgrade gateways first'
+export const unreadableResponse = 'the control plane sent something that this gateway does not understand; run the same version of both, and upgrade gateways first'
 
 /**
  * Parses a message of the change feed.
- * @throws {LinkFailed} if it is not a complete and consistent batch
+ * @throws {ControlPlaneError} if it is not a complete and consistent batch
  */
 export function readBatch (message: string): Batch {
   const read = parsed(message)
   if (isBatch(read) && isInOrder(read)) return read
-  throw new LinkFailed(notUnderstood)
+  throw new ControlPlaneError(unreadableResponse)
 }
 
 /**
  * Parses the answer to a usage batch.
- * @throws {LinkFailed} if it is not a receipt
+ * @throws {ControlPlaneError} if it is not a receipt
  */
-export function readReceipt (answer: string): UsageReceipt {
+export function readReceipt (answer: string): UsageAck {
   const read = parsed(answer)
   if (isReceipt(read)) return read
-  throw new LinkFailed(notUnderstood)
+  throw new ControlPlaneError(unreadableResponse)
 }
 
 function parsed (message: string): unknown {
@@ -122,7 +122,7 @@ function parsed (message: string): unknown {
   }
 }
 
-function isInOrder ({ startsOver, after, through, changes }: Static<typeof batch>): boolean {
+function isInOrder ({ isSnapshot, after, through, changes }: Static<typeof batch>): boolean {
   const numbers = [after, ...changes.map(change => change.seq)]
-  return (!startsOver || after === 0) && numbers.every((number, i) => i === 0 || number > numbers[i - 1]!) && through >= numbers.at(-1)!
+  return (!isSnapshot || after === 0) && numbers.every((number, i) => i === 0 || number > numbers[i - 1]!) && through >= numbers.at(-1)!
 }

@@ -1,9 +1,9 @@
 import { Failure } from '../envelope/failures.js'
 import { ownerOf, type Job, type Jobs, type JobScope } from '../jobs/job.js'
 import { tooManyUnfinished } from '../jobs/unfinished-jobs.js'
-import { LinkFailed } from './failed.js'
+import { ControlPlaneError } from './failed.js'
 import { isJobAnswer, withReasons, type JobAnswer } from './job-messages.js'
-import { notUnderstood } from './messages.js'
+import { unreadableResponse } from './messages.js'
 
 const retryAfterSeconds = 5
 
@@ -19,7 +19,7 @@ export function remoteJobs (post: (path: string, content: object) => Promise<str
     } catch (error) {
       throw unreachable(error)
     }
-    throw unreachable(new LinkFailed(notUnderstood))
+    throw unreachable(new ControlPlaneError(unreadableResponse))
   }
   return {
     create: async draft => {

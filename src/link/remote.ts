@@ -1,9 +1,9 @@
 import { Pool, type Dispatcher } from 'undici'
 import type { Jobs } from '../jobs/job.js'
 import type { Batch, ChangeFeed, Position } from '../keys/change-feed.js'
-import { messagesIn } from './event-stream.js'
-import { LinkFailed } from './failed.js'
-import type { ControlLink } from './link.js'
+import { parseEventStream } from './event-stream.js'
+import { ControlPlaneError } from './failed.js'
+import type { ControlPlaneClient } from './link.js'
 import { readBatch, readReceipt } from './messages.js'
 import { remoteJobs } from './remote-jobs.js'
 
@@ -22,11 +22,11 @@ export interface RemoteLinkOptions {
 const defaults = { connectTimeoutMs: 5_000, answerTimeoutMs: 10_000, silenceMs: 15_000 }
 
 /** The link to a control plane in another process, over HTTP. Every answer is checked. Errors never contain the token. */
-export function remoteLink (options: RemoteLinkOptions): ControlLink {
+export function remoteLink (options: RemoteLinkOptions): ControlPlaneClient {
   return new RemoteLink({ ...defaults, ...options })
 }
 
-class RemoteLink implements ControlLink {
+class RemoteLink implements ControlPlaneClient {
   readonly feed: ChangeFeed = { follow: (from, signal) => this.#follow(from, signal) }
   readonly #options: RemoteLinkOptions & typeof defaults
   readonly #path: string
@@ -44,11 +44,11 @@ class RemoteLink implements ControlLink {
     })
   }
 
-  readonly report: ControlLink['report'] = async (report, stopping) => {
+  readonly report: ControlPlaneClient['report'] = async (report, stopping) => {
     await this.#post('/report', report, { signal: stopping })
   }
 
-  readonly sendUsage: ControlLink['sendUsage'] = async (batch, signal) => readReceipt(await this.#post('/usage', batch, { signal }))
+  readonly sendUsage: ControlPlaneClient['sendUsage'] = async (batch, signal) => readReceipt(await this.#post('/usage', batch, { signal }))
 
   readonly jobs: Jobs = remoteJobs((path, content) => this.#post(path, content, { longest: longestJobs }))
 
@@ -62,7 +62,7 @@ class RemoteLink implements ControlLink {
     const silence = setTimeout(() => body.destroy(silent()), silenceMs)
     try {
       let heardAt = performance.now()
-      for await (const message of messagesIn(body)) {
+      for await (const message of parseEventStream(body)) {
         // After a suspended process resumes, old messages are waiting and timers are late.
         if (performance.now() - heardAt > silenceMs) throw silent()
         yield readBatch(message)
@@ -80,7 +80,7 @@ class RemoteLink implements ControlLink {
     let text = ''
     for await (const chunk of body.setEncoding('utf8')) {
       text += chunk
-      if (text.length > longest) throw new LinkFailed('the control plane\'s response is too long')
+      if (text.length > longest) throw new ControlPlaneError('the control plane\'s response is too long')
     }
     return text
   }
@@ -91,7 +91,7 @@ class RemoteLink implements ControlLink {
     body.on('error', () => {})
     if (statusCode === 200) return body
     body.destroy()
-    throw new LinkFailed(refusals[statusCode] ?? `the control plane answered with ${statusCode}`)
+    throw new ControlPlaneError(refusals[statusCode] ?? `the control plane answered with ${statusCode}`)
   }
 
   #headers (method: Dispatcher.HttpMethod): Record<string, string> {
@@ -106,7 +106,7 @@ const longestAnswer = 1_000_000
 /** The largest answer about jobs: a page of a hundred, each with its errors and files. */
 const longestJobs = 16_777_216
 
-const silent = () => new LinkFailed('the control plane was silent for too long; reconnecting')
+const silent = () => new ControlPlaneError('the control plane was silent for too long; reconnecting')
 
 const refused = 'the control plane rejected this gateway\'s token; create one there and set CLINIGATE_GATEWAY_TOKEN or control.gatewayTokenFile'
 

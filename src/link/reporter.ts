@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
-import { Loop } from '../loop.js'
+import { BackgroundTask } from '../loop.js'
 
 /** How to report, and how often. */
 interface ReporterParts {
@@ -15,13 +15,13 @@ interface ReporterParts {
 /** Sends a report every few seconds, and at once after a change. There is one report at a time. Failures do not stop it. */
 export class Reporter {
   readonly #parts: Required<ReporterParts>
-  readonly #loop: Loop
+  readonly #loop: BackgroundTask
   #isFailing = false
 
   /** Starts at once. */
   constructor (parts: ReporterParts) {
     this.#parts = { everyMs: 5_000, gapMs: 100, ...parts }
-    this.#loop = new Loop(stopping => this.#turn(stopping))
+    this.#loop = new BackgroundTask(stopping => this.#turn(stopping))
   }
 
   /** To be called after a change. */

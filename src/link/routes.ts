@@ -6,11 +6,11 @@ import { jsonBodies } from '../envelope/body.js'
 import { errorHandler } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
 import type { ChangeFeed, Position } from '../keys/change-feed.js'
-import { eventOf } from './event-stream.js'
+import { formatEvent } from './event-stream.js'
 import { usageBatchSchema, type UsageBatch } from '../limits/usage.js'
 import { jobRoutes } from './job-routes.js'
 import type { LinkedStore } from './link.js'
-import { checkOf, feedQuery, reportBody } from './messages.js'
+import { compileCheck, feedQuery, reportBody } from './messages.js'
 
 /** The control store that remote gateways use, and how to authenticate them. */
 interface LinkOptions {
@@ -31,7 +31,7 @@ const logLevel = 'warn'
 export async function linkRoutes (scope: FastifyInstance, options: LinkOptions): Promise<void> {
   scope.decorateRequest('gatewayName', '')
   scope.setErrorHandler(errorHandler)
-  scope.setValidatorCompiler(({ schema }) => checkOf(schema as never))
+  scope.setValidatorCompiler(({ schema }) => compileCheck(schema as never))
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
   scope.addHook('onRequest', async request => { request.gatewayName = await requireGateway(request, options) })
   await scope.register(jsonBodies, { limitBytes: usageBytes })
@@ -87,7 +87,7 @@ function endedWith (reply: FastifyReply, { isGood, recheckMs }: { readonly isGoo
 /** Reads the next batch only after the previous one was sent, so that a slow gateway takes no memory here. */
 async function * events (feed: ChangeFeed, from: Position, signal: AbortSignal): AsyncGenerator<string> {
   try {
-    for await (const batch of feed.follow(from, signal)) yield eventOf(batch)
+    for await (const batch of feed.follow(from, signal)) yield formatEvent(batch)
   } catch (error) {
     if (!signal.aborted) throw error
   }

@@ -1,12 +1,12 @@
 import fp from 'fastify-plugin'
-import { deskFor, type Desk } from '../control/desk.js'
+import { controlServiceFor, type ControlService } from '../control/desk.js'
 import type { ControlStore } from '../control/store.js'
 import { tokenActor } from '../control/token-store.js'
 import { bearerToken } from '../envelope/bearer.js'
 import { Failure } from '../envelope/failures.js'
 
 /** Lets only requests with a good management token into the scope, and gives each the desk of whom the token speaks for. */
-export const withDesk = fp<{ readonly control: ControlStore }>(async (app, { control }) => {
+export const withControlService = fp<{ readonly control: ControlStore }>(async (app, { control }) => {
   app.decorateRequest('managementDesk')
   app.addHook('onRequest', async request => {
     const token = await control.tokens.whoHas(bearerToken(request.raw.rawHeaders) ?? '')
@@ -17,13 +17,13 @@ export const withDesk = fp<{ readonly control: ControlStore }>(async (app, { con
         headers: { 'www-authenticate': 'Bearer realm="control"' }
       })
     }
-    request.managementDesk = deskFor(control, actor)
+    request.managementDesk = controlServiceFor(control, actor)
   })
 }, { name: 'management-desk', fastify: '5.x' })
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Known in every scope that {@link withDesk} guards, from its hook on. */
-    managementDesk: Desk
+    /** Known in every scope that {@link withControlService} guards, from its hook on. */
+    managementDesk: ControlService
   }
 }

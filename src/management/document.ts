@@ -1,9 +1,9 @@
-import { anyone, answersOf, envelopeSchemas, headerComponents, sharedAnswers, type JsonSchema } from '../envelope/documented-answers.js'
+import { publicFailures, responsesOf, envelopeSchemas, headerComponents, sharedAnswers, type JsonSchema } from '../envelope/documented-answers.js'
 import type { FailureCode } from '../envelope/failures.js'
 import { statusOf, type Operation } from './operation.js'
 import { operations } from './operations.js'
 
-const withToken: readonly FailureCode[] = [...anyone, 'UNAUTHORIZED', 'INSUFFICIENT_SCOPE']
+const withToken: readonly FailureCode[] = [...publicFailures, 'UNAUTHORIZED', 'INSUFFICIENT_SCOPE']
 const withId: readonly FailureCode[] = ['NOT_FOUND']
 const withBody: readonly FailureCode[] = ['INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR']
 const changing: readonly FailureCode[] = ['VALIDATION_ERROR', 'CONFLICT']
@@ -50,7 +50,7 @@ function described (operation: Operation): JsonSchema {
     summary,
     parameters: parametersOf(operation),
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
-    responses: answersOf({ status: statusOf(operation), description: 'Done.', data: answer as JsonSchema }, [...new Set(failures)])
+    responses: responsesOf({ status: statusOf(operation), description: 'Done.', data: answer as JsonSchema }, [...new Set(failures)])
   }
 }
 

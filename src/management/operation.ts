@@ -1,6 +1,6 @@
 import type { Static, TSchema } from 'typebox'
 import type { DeepReadonly } from '../config.js'
-import type { Desk } from '../control/desk.js'
+import type { ControlService } from '../control/desk.js'
 
 /** What a request says, checked against the operation's schemas. */
 interface Input<Query, Body> {
@@ -22,14 +22,14 @@ export interface Operation {
   readonly body?: TSchema
   /** What `data` of the envelope is. */
   readonly answer: TSchema
-  readonly run: (desk: Desk, input: Input<any, any>) => Promise<unknown>
+  readonly run: (desk: ControlService, input: Input<any, any>) => Promise<unknown>
 }
 
 interface Declared<Query extends TSchema, Body extends TSchema, Answer extends TSchema> extends Omit<Operation, 'run'> {
   readonly query?: Query
   readonly body?: Body
   readonly answer: Answer
-  readonly run: (desk: Desk, input: Input<Static<Query>, Static<Body>>) => Promise<DeepReadonly<Static<Answer>>>
+  readonly run: (desk: ControlService, input: Input<Static<Query>, Static<Body>>) => Promise<DeepReadonly<Static<Answer>>>
 }
 
 /** Declares an operation; what it does must fit its schemas, or it does not compile. */

@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ControlStore } from '../control/store.js'
-import { ControlRefused, type RefusalReason } from '../control/refused.js'
+import { ControlError, type RefusalReason } from '../control/refused.js'
 import { bodyTypes, jsonBodies, parseBody } from '../envelope/body.js'
 import { errorHandler, notFoundHandler } from '../envelope/error-handlers.js'
 import { Failure, type FailureCode } from '../envelope/failures.js'
-import { queryOf } from '../envelope/query.js'
+import { rawQuery } from '../envelope/query.js'
 import { envelope } from '../envelope/reply.js'
 import { ServedDocument } from '../envelope/served-document.js'
 import { refuseIdempotencyKey } from '../idempotency/header.js'
-import { withDesk } from './authenticate.js'
+import { withControlService } from './authenticate.js'
 import { managementDocument } from './document.js'
 import { bodyCheck, queryCheck } from './input.js'
 import { statusOf, type Operation } from './operation.js'
@@ -35,7 +35,7 @@ export async function management (scope: FastifyInstance, options: ManagementOpt
 
 async function withToken (scope: FastifyInstance, { control }: Pick<ManagementOptions, 'control'>): Promise<void> {
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
-  await scope.register(withDesk, { control })
+  await scope.register(withControlService, { control })
   scope.addHook('onRequest', async request => refuseIdempotencyKey(request))
   await scope.register(envelope)
   await scope.register(readable)
@@ -60,7 +60,7 @@ function addRoute (scope: FastifyInstance, operation: Operation): void {
     method: operation.method,
     url: operation.path,
     handler: async (request, reply) => {
-      const input = { ids: request.params as Record<string, string>, query: checkQuery(queryOf(request.raw.url)), body: checkBody(request.body) }
+      const input = { ids: request.params as Record<string, string>, query: checkQuery(rawQuery(request.raw.url)), body: checkBody(request.body) }
       reply.code(statusOf(operation))
       return await operation.run(request.managementDesk, input)
     }
@@ -70,5 +70,5 @@ function addRoute (scope: FastifyInstance, operation: Operation): void {
 const codes: Readonly<Record<RefusalReason, FailureCode>> = { missing: 'NOT_FOUND', invalid: 'VALIDATION_ERROR', conflict: 'CONFLICT', forbidden: 'INSUFFICIENT_SCOPE' }
 
 function failureOfRefusal (error: unknown): unknown {
-  return error instanceof ControlRefused ? new Failure(codes[error.reason], { message: error.message }) : error
+  return error instanceof ControlError ? new Failure(codes[error.reason], { message: error.message }) : error
 }

@@ -3,7 +3,7 @@ import { roles } from '../actor.js'
 import { lastAuditLine } from '../control/records.js'
 import { tokenRoles } from '../control/token-store.js'
 import { usageBreakdowns, usagePeriods } from '../control/usage-totals.js'
-import { healths } from '../health.js'
+import { healthStates } from '../health.js'
 import { scopes as keyScopes } from '../keys/caller.js'
 import { modes } from '../mode.js'
 
@@ -133,7 +133,7 @@ export const gateway = strict({
   isConnected: Type.Boolean(),
   changesBehind: maybe(Type.Integer({ description: 'How many changes its copy still has to apply; absent if it follows another control plane' })),
   reachedAt: time('When it applied its latest change'),
-  checks: Type.Record(Type.String(), Type.Enum(healths), { description: 'The state of what it depends on' })
+  checks: Type.Record(Type.String(), Type.Enum(healthStates), { description: 'The state of what it depends on' })
 })
 
 export const actor = strict({ name: Type.String({ description: 'The caller, as named in the audit trail' }), role, tenantId: maybe(tenantId) })

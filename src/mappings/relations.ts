@@ -1,6 +1,6 @@
 import type { Filter } from './kit/filter.js'
 import type { Mapping } from './kit/mapping.js'
-import { followedBy } from './r4/search-parameters.js'
+import { referencePath } from './r4/search-parameters.js'
 
 /** A group whose records refer to those of another group, and the search parameters by which they do. */
 interface Referrer {
@@ -22,7 +22,7 @@ export function referrersTo ({ type }: Mapping, mappings: readonly Mapping[]): R
  * made of somebody else.
  */
 function parametersTo (type: string, { type: from, filters }: Mapping): readonly string[] {
-  const leading = Object.values(filters).filter(filter => mayName(filter, type) && followedBy(from, filter.param) !== undefined)
+  const leading = Object.values(filters).filter(filter => mayName(filter, type) && referencePath(from, filter.param) !== undefined)
   const called = leading.filter(({ param }) => param === type.toLowerCase())
   const meant = leading.filter(({ types = [] }) => types[0] === type)
   const chosen = [called, meant, leading].find(candidates => candidates.length > 0) ?? []

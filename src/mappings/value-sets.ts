@@ -1,10 +1,10 @@
 /** R4 value sets that several resources share: http://hl7.org/fhir/R4/terminologies-valuesets.html */
-import { wordsOf } from './datatypes/concept.js'
+import { codingsOf } from './datatypes/concept.js'
 
 export const administrativeGender = ['male', 'female', 'other', 'unknown'] as const
 
 /** Observation categories that clients send as bare words. */
-export const observationCategories = wordsOf('http://terminology.hl7.org/CodeSystem/observation-category', {
+export const observationCategories = codingsOf('http://terminology.hl7.org/CodeSystem/observation-category', {
   'vital-signs': 'Vital Signs',
   laboratory: 'Laboratory',
   'social-history': 'Social History',
@@ -17,7 +17,7 @@ export const observationCategories = wordsOf('http://terminology.hl7.org/CodeSys
 })
 
 /** Interpretations of a result that clients send as bare letters. */
-export const interpretations = wordsOf('http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation', {
+export const interpretations = codingsOf('http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation', {
   H: 'High', L: 'Low', N: 'Normal', A: 'Abnormal', HH: 'Critical high', LL: 'Critical low'
 })
 
@@ -107,7 +107,7 @@ export const participationStatus = ['accepted', 'declined', 'tentative', 'needs-
 /** The life of something done: http://hl7.org/fhir/R4/valueset-event-status.html */
 export const eventStatus = ['preparation', 'in-progress', 'not-done', 'on-hold', 'stopped', 'completed', 'entered-in-error', 'unknown'] as const
 
-export const measurePopulations = wordsOf('http://terminology.hl7.org/CodeSystem/measure-population', {
+export const measurePopulations = codingsOf('http://terminology.hl7.org/CodeSystem/measure-population', {
   'initial-population': 'Initial Population',
   numerator: 'Numerator',
   'numerator-exclusion': 'Numerator Exclusion',
@@ -133,7 +133,7 @@ export const auditTypes = {
 }
 
 export const auditSubtypes = {
-  ...wordsOf('http://hl7.org/fhir/restful-interaction', {
+  ...codingsOf('http://hl7.org/fhir/restful-interaction', {
     read: 'read',
     vread: 'vread',
     update: 'update',
@@ -157,7 +157,7 @@ export const compositionStatus = ['preliminary', 'final', 'amended', 'entered-in
 export const documentRelations = ['replaces', 'transforms', 'signs', 'appends'] as const
 
 /** Sections of a diagnostic service: http://terminology.hl7.org/CodeSystem/v2-0074 */
-export const diagnosticSections = wordsOf('http://terminology.hl7.org/CodeSystem/v2-0074', {
+export const diagnosticSections = codingsOf('http://terminology.hl7.org/CodeSystem/v2-0074', {
   LAB: 'Laboratory',
   RAD: 'Radiology',
   AU: 'Audiology',
@@ -217,19 +217,19 @@ export const noteTypes = Object.fromEntries(Object.entries({
   other: ['34109-9', 'Note']
 }).map(([word, [code, display]]) => [word, { system: 'http://loinc.org', code, display }]))
 
-export const noteCategories = wordsOf('http://hl7.org/fhir/us/core/CodeSystem/us-core-documentreference-category', { 'clinical-note': 'Clinical Note' })
+export const noteCategories = codingsOf('http://hl7.org/fhir/us/core/CodeSystem/us-core-documentreference-category', { 'clinical-note': 'Clinical Note' })
 
 /** Where a prescribed medicine is to be taken. */
-export const prescriptionCategories = wordsOf('http://terminology.hl7.org/CodeSystem/medicationrequest-category', {
+export const prescriptionCategories = codingsOf('http://terminology.hl7.org/CodeSystem/medicationrequest-category', {
   inpatient: 'Inpatient', outpatient: 'Outpatient', community: 'Community', discharge: 'Discharge'
 })
 
-export const visionProducts = wordsOf('http://terminology.hl7.org/CodeSystem/ex-visionprescriptionproduct', { lens: 'Lens', contact: 'Contact Lens' })
+export const visionProducts = codingsOf('http://terminology.hl7.org/CodeSystem/ex-visionprescriptionproduct', { lens: 'Lens', contact: 'Contact Lens' })
 
 /** Whether a dose counts towards a series. */
-export const doseStatus = wordsOf('http://terminology.hl7.org/CodeSystem/immunization-evaluation-dose-status', { valid: 'Valid', notvalid: 'Not valid' })
+export const doseStatus = codingsOf('http://terminology.hl7.org/CodeSystem/immunization-evaluation-dose-status', { valid: 'Valid', notvalid: 'Not valid' })
 
-export const goalCategories = wordsOf('http://terminology.hl7.org/CodeSystem/goal-category', {
+export const goalCategories = codingsOf('http://terminology.hl7.org/CodeSystem/goal-category', {
   dietary: 'Dietary', safety: 'Safety', behavioral: 'Behavioral', nursing: 'Nursing', physiotherapy: 'Physiotherapy'
 })
 

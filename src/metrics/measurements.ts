@@ -42,7 +42,7 @@ export interface Measurements {
 interface Lookups { readonly hits: number, readonly misses: number }
 
 /** What is asked of the parts when somebody wants to know; each absent where there is no such part. */
-export interface Readings {
+export interface GaugeSources {
   readonly keyLookups?: () => Lookups
   readonly keyCopy?: () => { readonly isConnected: boolean, readonly ageSeconds: number | null }
   readonly ownership?: () => Lookups & { readonly records: number }
@@ -58,5 +58,5 @@ export interface Readings {
 /** Where measurements are kept and read. */
 export interface Metrics extends Measurements {
   /** From now on these are asked when somebody wants to know. */
-  readonly watch: (readings: Readings) => void
+  readonly watch: (readings: GaugeSources) => void
 }

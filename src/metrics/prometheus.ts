@@ -1,6 +1,6 @@
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { declarations, type Declaration, type LabelsOf, type NamesOf } from './declarations.js'
-import type { Metrics, Readings } from './measurements.js'
+import type { Metrics, GaugeSources } from './measurements.js'
 import { Traffic, trafficMetrics, type TrafficMetric } from './traffic.js'
 
 /** What runs. */
@@ -20,7 +20,7 @@ export function prometheusMetrics ({ version, role }: Build): PrometheusMetrics 
   const meters = new Meters(registry)
   const traffic = new Traffic()
   meters.set('clinigate_build_info', { version, node: process.version, role }, 1)
-  let readings: Readings = {}
+  let readings: GaugeSources = {}
   return {
     contentType: registry.contentType,
     text: async () => {
@@ -47,7 +47,7 @@ async function textOf (traffic: Traffic): Promise<string> {
 }
 
 /** Asks the parts. */
-async function read (meters: Meters, { keyLookups, keyCopy, ownership, ledger, areCountsShared, jobsRunning, checks, auditLog, auditEvents }: Readings): Promise<void> {
+async function read (meters: Meters, { keyLookups, keyCopy, ownership, ledger, areCountsShared, jobsRunning, checks, auditLog, auditEvents }: GaugeSources): Promise<void> {
   lookups(meters, 'clinigate_key_lookups_total', keyLookups?.())
   const copy = keyCopy?.()
   meters.set('clinigate_key_copy_connected', {}, copy && Number(copy.isConnected))

@@ -22,7 +22,7 @@ export class Count {
 interface Histogram { readonly name: string, readonly bounds: readonly number[] }
 
 /** One series of a histogram of times. */
-export class Timing {
+export class HistogramSeries {
   readonly #labels: Labels
   readonly #histogram: Histogram
   /** How many were within each bound and above the one before; the last were above all. */
@@ -57,7 +57,7 @@ export class Timing {
 }
 
 /** The series of one metric, each by a key that says what its labels do. */
-export class Family<L extends Labels, S extends Pick<Count, 'samples'>> {
+export class MetricFamily<L extends Labels, S extends Pick<Count, 'samples'>> {
   readonly #begin: (labels: L) => S
   readonly #series = new Map<string, S>()
 

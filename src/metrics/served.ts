@@ -1,3 +1,3 @@
 /** What is loaded only where something is measured. */
-export { serveMetrics } from './listener.js'
+export { startMetricsServer as serveMetrics } from './listener.js'
 export { prometheusMetrics } from './prometheus.js'

@@ -1,7 +1,7 @@
 import type { Exchange } from '../backends/measured-backend.js'
 import { declarations, type LabelsOf, type NamesOf } from './declarations.js'
 import type { AnsweredRequest } from './measurements.js'
-import { Count, Family, Timing, type Sample } from './series.js'
+import { Count, MetricFamily, HistogramSeries, type Sample } from './series.js'
 
 /** Metrics that are added to with every request. */
 export const trafficMetrics = [
@@ -61,11 +61,11 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 /** Of statuses, by their first digit. */
 const classes = ['0xx', '1xx', '2xx', '3xx', '4xx', '5xx']
 
-function counts<N extends NamesOf<'counter'>> (): Family<LabelsOf<N>, Count> {
-  return new Family(labels => new Count(labels))
+function counts<N extends NamesOf<'counter'>> (): MetricFamily<LabelsOf<N>, Count> {
+  return new MetricFamily(labels => new Count(labels))
 }
 
-function timings<N extends NamesOf<'histogram'>> (name: N): Family<LabelsOf<N>, Timing> {
+function timings<N extends NamesOf<'histogram'>> (name: N): MetricFamily<LabelsOf<N>, HistogramSeries> {
   const { buckets } = declarations[name]
-  return new Family(labels => new Timing(labels, { name, bounds: buckets }))
+  return new MetricFamily(labels => new HistogramSeries(labels, { name, bounds: buckets }))
 }

@@ -1,5 +1,5 @@
 import { plainTypes } from '../envelope/body.js'
-import { answersOf, everywhere, failuresOf, header, inTypes, pageOf, referTo, type JsonSchema } from '../envelope/documented-answers.js'
+import { responsesOf, commonFailures, failuresOf, header, inTypes, pageOf, referTo, type JsonSchema } from '../envelope/documented-answers.js'
 import { catalog } from '../envelope/failures.js'
 import { exportFormats, jobIdForm, jobKinds, jobStatuses } from '../jobs/job.js'
 import { mappings } from '../mappings/registry.js'
@@ -77,7 +77,7 @@ export const bulkPaths: Readonly<Record<string, JsonSchema>> = {
       summary: 'Export records',
       description: 'Exports the records of the key\'s organization and mode as newline-delimited JSON, one file per type, to download once the job is completed. The key needs the scope read.',
       requestBody: { required: true, content: inTypes(plainTypes, { schema: exportBody }) },
-      responses: answersOf({ status: 202, description: 'The export has started.', data: begun }, [...everywhere, 'INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR'])
+      responses: responsesOf({ status: 202, description: 'The export has started.', data: begun }, [...commonFailures, 'INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR'])
     }
   },
   '/v1/bulk/jobs': {
@@ -87,7 +87,7 @@ export const bulkPaths: Readonly<Record<string, JsonSchema>> = {
       summary: 'List bulk jobs',
       description: 'The jobs of the key\'s organization and mode that have not expired, newest first.',
       parameters: [parameter('Count'), parameter('Cursor')],
-      responses: answersOf({ status: 200, description: 'A page.', data: pageOf(job) }, [...everywhere, 'INVALID_CURSOR'])
+      responses: responsesOf({ status: 200, description: 'A page.', data: pageOf(job) }, [...commonFailures, 'INVALID_CURSOR'])
     }
   },
   '/v1/bulk/jobs/{id}': {
@@ -96,7 +96,7 @@ export const bulkPaths: Readonly<Record<string, JsonSchema>> = {
       tags,
       summary: 'Read the status of a bulk job',
       parameters: [jobId],
-      responses: answersOf({ status: 200, description: 'The current state of the job.', data: job }, [...everywhere, 'NOT_FOUND'])
+      responses: responsesOf({ status: 200, description: 'The current state of the job.', data: job }, [...commonFailures, 'NOT_FOUND'])
     },
     delete: {
       operationId: 'cancelBulkJob',
@@ -104,7 +104,7 @@ export const bulkPaths: Readonly<Record<string, JsonSchema>> = {
       summary: 'Cancel a bulk job',
       description: 'A job that has ended does not change. Records that an import has written are kept; its results list them.',
       parameters: [jobId],
-      responses: answersOf({ status: 200, description: 'The job after the request.', data: job }, [...everywhere, 'NOT_FOUND'])
+      responses: responsesOf({ status: 200, description: 'The job after the request.', data: job }, [...commonFailures, 'NOT_FOUND'])
     }
   },
   '/v1/bulk/jobs/{id}/files/{name}': {
@@ -122,7 +122,7 @@ export const bulkPaths: Readonly<Record<string, JsonSchema>> = {
         200: { description: 'The whole file.', headers: { ETag: header('ETag') }, content },
         206: { description: 'The requested part.', headers: { ETag: header('ETag') }, content },
         304: { $ref: '#/components/responses/NotModified' },
-        ...failuresOf([...everywhere, 'NOT_FOUND', 'RANGE_NOT_SATISFIABLE'])
+        ...failuresOf([...commonFailures, 'NOT_FOUND', 'RANGE_NOT_SATISFIABLE'])
       }
     }
   }

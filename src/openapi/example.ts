@@ -1,6 +1,6 @@
 /** Examples of what is sent and shown, made from the declarations, the same at every call; the tests send all of them. */
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
-import type { Element, Occasion } from '../mappings/kit/element.js'
+import type { Element, CreateContext } from '../mappings/kit/element.js'
 import type { Filter } from '../mappings/kit/filter.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import type { Format, Schema } from '../mappings/kit/schema.js'
@@ -10,7 +10,7 @@ type Simple = Readonly<Record<string, unknown>>
 const time = '2026-03-14T09:30:00.000Z'
 
 /** The request that the examples belong to. */
-export const exampleOccasion: Occasion = { now: time, keyName: 'intake service', newUrl: () => 'https://example.org/canonical/1' }
+export const exampleContext: CreateContext = { now: time, keyName: 'intake service', newUrl: () => 'https://example.org/canonical/1' }
 
 /** How many optional fields an example shows beside the required ones, so that it stays readable. */
 const optionalFields = 6
@@ -44,14 +44,14 @@ export function examplePatch (mapping: Mapping): readonly Simple[] {
 /** The FHIR resource that the example becomes. */
 export const exampleFhir = (mapping: Mapping): FhirResource => fhirOf(mapping, exampleOf(mapping))
 
-const fhirOf = (mapping: Mapping, body: Simple): FhirResource => mapping.toFhir(mapping.withDefaults(body, exampleOccasion))
+const fhirOf = (mapping: Mapping, body: Simple): FhirResource => mapping.toFhir(mapping.withDefaults(body, exampleContext))
 
 const isValid = ({ rules }: Mapping, resource: FhirElement): boolean => rules.every(rule => rule.holds(resource))
 
 const valuesOf = ({ fields }: Mapping, names: readonly string[]): Simple => Object.fromEntries(names.map(name => [name, fieldValue(name, fields[name]!)]))
 
 /** The example as a client reads it after its creation. */
-export function exampleShown (mapping: Mapping): Simple {
+export function exampleResponse (mapping: Mapping): Simple {
   return { ...mapping.present({ ...exampleFhir(mapping), id: '6e8d3c62', meta: { versionId: '1', lastUpdated: time } }) }
 }
 

@@ -1,5 +1,5 @@
 import { plainTypes } from '../envelope/body.js'
-import { answersOf, everywhere, failuresOf, inTypes, referTo, type JsonSchema } from '../envelope/documented-answers.js'
+import { responsesOf, commonFailures, failuresOf, inTypes, referTo, type JsonSchema } from '../envelope/documented-answers.js'
 import { jobIdForm } from '../jobs/job.js'
 import { bulkTag } from './bulk-paths.js'
 
@@ -54,7 +54,7 @@ export const importPaths: Readonly<Record<string, JsonSchema>> = {
         { name: 'dryRun', in: 'query', description: 'As in the JSON body, which takes precedence.', schema: dryRun }
       ],
       requestBody: { required: true, content: { ...inTypes(plainTypes, { schema: importBody }), ...ndjson } },
-      responses: answersOf({ status: 202, description: 'The import has started.', data: begun }, [...everywhere, 'INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR'])
+      responses: responsesOf({ status: 202, description: 'The import has started.', data: begun }, [...commonFailures, 'INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR'])
     }
   },
   '/v1/bulk/jobs/{id}/results': {
@@ -64,7 +64,7 @@ export const importPaths: Readonly<Record<string, JsonSchema>> = {
       summary: 'Read the results of an import',
       description: 'One result for each input line, in input order: `line`, `status` (created, updated, unchanged, valid, failed or pending), `resourceType`, and the record\'s `id` or `code`, `message` and `field`. Lines that are still pending when the job has ended were not imported.',
       parameters: [jobId],
-      responses: { 200: { description: 'The results so far.', content: ndjson }, ...failuresOf([...everywhere, 'NOT_FOUND']) }
+      responses: { 200: { description: 'The results so far.', content: ndjson }, ...failuresOf([...commonFailures, 'NOT_FOUND']) }
     }
   }
 }

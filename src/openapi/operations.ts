@@ -3,10 +3,10 @@ import type { FailureCode } from '../envelope/failures.js'
 import { idempotencyKey } from '../idempotency/header.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { incompleteLists, referrersTo } from '../mappings/relations.js'
-import { answersOf, everywhere, failuresOf, header, inTypes, pageOf, referTo, withBody, type JsonSchema } from '../envelope/documented-answers.js'
+import { responsesOf, commonFailures, failuresOf, header, inTypes, pageOf, referTo, withBody, type JsonSchema } from '../envelope/documented-answers.js'
 import { examplePatch, exampleSearch } from './example.js'
 import { includeParameter, parameter, searchParameters } from './parameters.js'
-import { nounOf } from './resource-schemas.js'
+import { displayName } from './resource-schemas.js'
 
 /** What the operations of one resource share with those of others. */
 interface Surroundings {
@@ -31,19 +31,19 @@ export function resourcePaths (mapping: Mapping, { mappings, parameters }: Surro
 const recordId = parameter('RecordId')
 const entityTag = { ETag: header('ETag') }
 const replayed = { [idempotencyKey.replayedHeader]: header('IdempotentReplayed') }
-const one = (...codes: readonly FailureCode[]): FailureCode[] => [...everywhere, 'NOT_FOUND', ...codes]
+const one = (...codes: readonly FailureCode[]): FailureCode[] => [...commonFailures, 'NOT_FOUND', ...codes]
 
 function creates (mapping: Mapping): JsonSchema {
-  const noun = nounOf(mapping)
+  const noun = displayName(mapping)
   return {
     operationId: mapping.operation,
     tags: [mapping.path],
     summary: `Create ${aRecord(mapping)}`,
     parameters: [parameter('IdempotencyKey')],
     requestBody: { required: true, content: inTypes(plainTypes, { schema: referTo(`${noun}Create`) }) },
-    responses: answersOf({
+    responses: responsesOf({
       status: 201, description: 'Created.', data: referTo(noun), headers: { ...entityTag, ...replayed, Location: header('Location') }
-    }, [...everywhere, ...withBody, 'IDEMPOTENCY_KEY_REUSED'])
+    }, [...commonFailures, ...withBody, 'IDEMPOTENCY_KEY_REUSED'])
   }
 }
 
@@ -54,19 +54,19 @@ function searches (mapping: Mapping, parameters: readonly JsonSchema[]): JsonSch
     summary: `Search ${mapping.path.replaceAll('-', ' ')}`,
     description: `For example \`GET /v1/${mapping.path}?${queryOf(exampleSearch(mapping))}\``,
     parameters,
-    responses: answersOf({ status: 200, description: 'A page.', data: pageOf(referTo(nounOf(mapping))) }, [...everywhere, 'INVALID_CURSOR', 'UNKNOWN_FILTER'])
+    responses: responsesOf({ status: 200, description: 'A page.', data: pageOf(referTo(displayName(mapping))) }, [...commonFailures, 'INVALID_CURSOR', 'UNKNOWN_FILTER'])
   }
 }
 
 function reads (mapping: Mapping, referrers: readonly Mapping[]): JsonSchema {
   const includes = referrers.length > 0 ? [includeParameter(referrers.map(({ path }) => path))] : []
   return {
-    operationId: `read${nounOf(mapping)}`,
+    operationId: `read${displayName(mapping)}`,
     tags: [mapping.path],
     summary: `Read ${aRecord(mapping)}`,
     parameters: [recordId, ...includes, parameter('Includes'), parameter('Revincludes'), parameter('IfNoneMatch')],
     responses: {
-      ...answersOf({ status: 200, description: 'The record, or a Bundle if _include or _revinclude was sent.', data: { anyOf: [recordWith(mapping, referrers), referTo('Bundle')] }, headers: entityTag }, one()),
+      ...responsesOf({ status: 200, description: 'The record, or a Bundle if _include or _revinclude was sent.', data: { anyOf: [recordWith(mapping, referrers), referTo('Bundle')] }, headers: entityTag }, one()),
       304: { $ref: '#/components/responses/NotModified' }
     }
   }
@@ -74,14 +74,14 @@ function reads (mapping: Mapping, referrers: readonly Mapping[]): JsonSchema {
 
 /** A record and the lists that may come along with it. */
 function recordWith (mapping: Mapping, referrers: readonly Mapping[]): JsonSchema {
-  const record = referTo(nounOf(mapping))
+  const record = referTo(displayName(mapping))
   if (referrers.length === 0) return record
-  const lists = referrers.map(referrer => [referrer.path, { type: 'array', items: referTo(nounOf(referrer)) }])
+  const lists = referrers.map(referrer => [referrer.path, { type: 'array', items: referTo(displayName(referrer)) }])
   return { allOf: [record, { type: 'object', properties: { ...Object.fromEntries(lists), [incompleteLists]: { type: 'array', items: { type: 'string' } } } }] }
 }
 
 function updates (mapping: Mapping): JsonSchema {
-  const noun = nounOf(mapping)
+  const noun = displayName(mapping)
   const change = { schema: { anyOf: [referTo(`${noun}Change`), referTo('Patch')] } }
   return {
     operationId: `update${noun}`,
@@ -93,13 +93,13 @@ function updates (mapping: Mapping): JsonSchema {
       required: true,
       content: { ...inTypes(bodyTypes, change), 'application/json-patch+json': { ...change, example: examplePatch(mapping) } }
     },
-    responses: answersOf({ status: 200, description: 'The complete changed record.', data: referTo(noun), headers: { ...entityTag, ...replayed } }, one('PRECONDITION_FAILED', ...withBody, 'IDEMPOTENCY_KEY_REUSED'))
+    responses: responsesOf({ status: 200, description: 'The complete changed record.', data: referTo(noun), headers: { ...entityTag, ...replayed } }, one('PRECONDITION_FAILED', ...withBody, 'IDEMPOTENCY_KEY_REUSED'))
   }
 }
 
 function deletes (mapping: Mapping): JsonSchema {
   return {
-    operationId: `delete${nounOf(mapping)}`,
+    operationId: `delete${displayName(mapping)}`,
     tags: [mapping.path],
     summary: `Delete ${aRecord(mapping)}`,
     parameters: [recordId, parameter('IfMatch')],
@@ -113,6 +113,6 @@ const pascal = (path: string): string => path.split('-').map(word => word[0]!.to
 
 /** `a care team`, `an EOB` */
 function aRecord (mapping: Mapping): string {
-  const words = nounOf(mapping).replace(/(?<=[a-z])[A-Z]/g, capital => ` ${capital}`).replace(/[A-Z](?![A-Z])/g, capital => capital.toLowerCase())
+  const words = displayName(mapping).replace(/(?<=[a-z])[A-Z]/g, capital => ` ${capital}`).replace(/[A-Z](?![A-Z])/g, capital => capital.toLowerCase())
   return `${/^[aeio]/i.test(words) ? 'an' : 'a'} ${words}`
 }

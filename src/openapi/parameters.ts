@@ -1,32 +1,32 @@
-import { idForm, typeForm } from '../fhir-names.js'
+import { idPattern, typePattern } from '../fhir-names.js'
 import { idempotencyKey } from '../idempotency/header.js'
-import { rivalsOf, takesOne, valueForms, type Filter } from '../mappings/kit/filter.js'
+import { conflictingFilters, singleValueKinds, valueForms, type Filter } from '../mappings/kit/filter.js'
 import { patterns } from '../mappings/kit/formats.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { incompleteLists } from '../mappings/relations.js'
 import { referTo, type JsonSchema } from '../envelope/documented-answers.js'
 
 const { canonical, number, quantity } = valueForms
-const entityTags = { type: 'string', pattern: `^(?:\\*|(?:W/)?"${idForm}")$` }
+const entityTags = { type: 'string', pattern: `^(?:\\*|(?:W/)?"${idPattern}")$` }
 
 /** Several values of one parameter are joined by commas. */
 const joined = { style: 'form', explode: false } as const
 
 const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items, minItems: 1 })
-const path = `${typeForm}:[A-Za-z][A-Za-z-]*(?::${typeForm})?`
+const path = `${typePattern}:[A-Za-z][A-Za-z-]*(?::${typePattern})?`
 
 /** What the parameters of searches take. */
 export const filterSchemas: Readonly<Record<string, JsonSchema>> = {
   FilterText: { type: 'string', pattern: '\\S', maxLength: 2000 },
   FilterCodes: listOf({ type: 'string', pattern: '^(?:\\\\,|[^,])*[^,\\s](?:\\\\,|[^,])*$' }),
   FilterMoment: { type: 'string', pattern: patterns['fhir-dateTime'] },
-  FilterIds: listOf({ type: 'string', pattern: `^${idForm}$` }),
+  FilterIds: listOf({ type: 'string', pattern: `^${idPattern}$` }),
   FilterQuantities: listOf({ type: 'string', pattern: `^${quantity}$` })
 }
 
 /** Parameters of every resource. */
 const common: Readonly<Record<string, JsonSchema>> = {
-  RecordId: { name: 'id', in: 'path', required: true, description: 'The id of the record.', schema: { type: 'string', pattern: `^${idForm}$` } },
+  RecordId: { name: 'id', in: 'path', required: true, description: 'The id of the record.', schema: { type: 'string', pattern: `^${idPattern}$` } },
   IdempotencyKey: {
     name: idempotencyKey.header,
     in: 'header',
@@ -70,12 +70,12 @@ const filtersOf = (mapping: Mapping): JsonSchema[] => Object.entries(mapping.fil
 
 function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSchema[] {
   const codes = codesOf(mapping, name)
-  const rivals = rivalsOf(mapping.filters, name)
+  const rivals = conflictingFilters(mapping.filters, name)
   const one = {
     name,
     in: 'query',
     description: [meanings[filter.kind], ...codes.length > 0 ? [`Known codes: ${codes.join(', ')}.`] : [], ...rivals.length > 0 ? [`Cannot be combined with ${rivals.join(' or ')}.`] : []].join(' '),
-    ...!takesOne.has(filter.kind) && filter.kind !== 'boolean' && joined,
+    ...!singleValueKinds.has(filter.kind) && filter.kind !== 'boolean' && joined,
     schema: schemaOf(filter)
   }
   if (!filter.hasText) return [one]
@@ -128,9 +128,9 @@ const schemas: Readonly<Record<Exclude<Filter['kind'], 'reference'>, JsonSchema>
 const ofSystem = '(?:\\\\,|[^,|])*\\|(?:\\\\,|[^,])*'
 
 function referencesTo (types: readonly string[], orUrl: boolean): JsonSchema {
-  const prefix = types.includes('any') ? typeForm : types.join('|')
+  const prefix = types.includes('any') ? typePattern : types.join('|')
   const url = orUrl ? `|${canonical}` : ''
-  return listOf({ type: 'string', pattern: `^(?:(?:(?:${prefix})/)?${idForm}${url})$` })
+  return listOf({ type: 'string', pattern: `^(?:(?:(?:${prefix})/)?${idPattern}${url})$` })
 }
 
 /** Codes that the field of a filter may have, when they are few enough to be read. */

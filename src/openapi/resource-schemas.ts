@@ -2,15 +2,15 @@ import { identityFields, newUrl, now, type Mapping } from '../mappings/kit/mappi
 import { orderRules } from '../mappings/kit/ordered.js'
 import type { JsonSchema } from '../envelope/documented-answers.js'
 import type { Components } from './components.js'
-import { exampleChange, exampleOf, exampleShown } from './example.js'
-import { orNull, published, type Form } from './schemas.js'
+import { exampleChange, exampleOf, exampleResponse } from './example.js'
+import { nullable, toOpenApiSchema, type SchemaVariant } from './schemas.js'
 
 /** The resource's name in schemas and operations: `createPatient` → `Patient`. */
-export const nounOf = ({ operation }: Mapping): string => operation.replace(/^[a-z]+/, '')
+export const displayName = ({ operation }: Mapping): string => operation.replace(/^[a-z]+/, '')
 
 /** Adds the schemas of one resource: as it is shown, as it is created, and as a merge changes it. */
 export function addResourceSchemas (mapping: Mapping, components: Components): void {
-  const noun = nounOf(mapping)
+  const noun = displayName(mapping)
   components.named(noun, mapping, () => shown(mapping, components))
   components.named(`${noun}Create`, mapping, () => created(mapping, components))
   if (!mapping.appendOnly) components.named(`${noun}Change`, mapping, () => changed(mapping, components))
@@ -23,7 +23,7 @@ function shown (mapping: Mapping, components: Components): JsonSchema {
     description: mapping.about,
     properties: { ...identity, ...fieldsOf(mapping, 'shown', components) },
     required: ['id', 'resourceType'],
-    examples: [exampleShown(mapping)]
+    examples: [exampleResponse(mapping)]
   }
 }
 
@@ -44,19 +44,19 @@ function changed (mapping: Mapping, components: Components): JsonSchema {
   return {
     type: 'object',
     description: 'The fields to change, as a merge (RFC 7396); null removes a field.',
-    properties: Object.fromEntries(fields.map(([name, schema]) => [name, isAlwaysThere(mapping, name) ? schema : orNull(schema)])),
+    properties: Object.fromEntries(fields.map(([name, schema]) => [name, isAlwaysThere(mapping, name) ? schema : nullable(schema)])),
     additionalProperties: false,
     examples: [exampleChange(mapping)]
   }
 }
 
-const suffixes: Readonly<Record<Form, string>> = { shown: '', sent: 'Create', merged: 'Change' }
+const suffixes: Readonly<Record<SchemaVariant, string>> = { shown: '', sent: 'Create', merged: 'Change' }
 
-function fieldsOf (mapping: Mapping, form: Form, components: Components): Record<string, JsonSchema> {
-  const noun = nounOf(mapping)
+function fieldsOf (mapping: Mapping, form: SchemaVariant, components: Components): Record<string, JsonSchema> {
+  const noun = displayName(mapping)
   return Object.fromEntries(Object.entries(mapping.fields)
     .filter(([, { options }]) => form === 'shown' || options.readOnly !== true)
-    .map(([name, { schema }]) => [name, published(schema, { form, noun, name: `${noun}${suffixes[form]}.${name}`, components })]))
+    .map(([name, { schema }]) => [name, toOpenApiSchema(schema, { form, noun, name: `${noun}${suffixes[form]}.${name}`, components })]))
 }
 
 type Identity = Exclude<(typeof identityFields)[number], 'resourceType'>

@@ -7,11 +7,11 @@ import type { Components } from './components.js'
  * The forms of a value. What is `shown` may be anything that another system stored; what is `sent` is checked; of an
  * object that is `merged` only the members named change, and null removes one.
  */
-export type Form = 'shown' | 'sent' | 'merged'
+export type SchemaVariant = 'shown' | 'sent' | 'merged'
 
 /** Where a schema stands. */
 interface Place {
-  readonly form: Form
+  readonly form: SchemaVariant
   /** The resource to which definitions belong. */
   readonly noun: string
   /** Under which name an object that stands here is found by others. */
@@ -20,8 +20,8 @@ interface Place {
 }
 
 /** The schema of a field as a client reads it. What has a name of its own stands among the components. */
-export function published (schema: Schema, place: Place): JsonSchema {
-  if (place.form === 'merged' && !isMerged(schema)) return published(schema, { ...place, form: 'sent', name: place.name.replace('Change', 'Create') })
+export function toOpenApiSchema (schema: Schema, place: Place): JsonSchema {
+  if (place.form === 'merged' && !isMerged(schema)) return toOpenApiSchema(schema, { ...place, form: 'sent', name: place.name.replace('Change', 'Create') })
   const { description, examples, ...own } = place.form === 'shown' ? { ...schema['x-shown'] ?? schema, $defs: schema.$defs, description: schema.description } : schema
   const around = { ...description !== undefined && { description }, ...examples !== undefined && place.form !== 'shown' && { examples } }
   const inner = withDefinitions(own, place)
@@ -31,7 +31,7 @@ export function published (schema: Schema, place: Place): JsonSchema {
 
 const isString = (value: unknown): value is string => typeof value === 'string'
 
-const suffixes: Readonly<Record<Form, string>> = { shown: '', sent: 'Input', merged: 'Change' }
+const suffixes: Readonly<Record<SchemaVariant, string>> = { shown: '', sent: 'Input', merged: 'Change' }
 
 /** An object changes member by member, whatever else may stand in its place; a list is replaced. */
 function isMerged ({ type, anyOf = [], $ref }: Schema): boolean {
@@ -66,7 +66,7 @@ const scalars: Partial<Record<Format, string>> = {
 /** The usual limit of a text, which its name does not mention. */
 const longestText = 1024 * 1024
 
-function scalarName (schema: Schema, form: Form): string | undefined {
+function scalarName (schema: Schema, form: SchemaVariant): string | undefined {
   const { type, pattern, format, maxLength = longestText, 'x-references': types } = schema
   if (type !== 'string') return undefined
   if (types !== undefined) return types.length === 1 ? `${types[0]}Id${suffixes[form]}` : undefined
@@ -84,7 +84,7 @@ function bodyOf (schema: Schema, place: Place): JsonSchema {
 const told: readonly Format[] = ['date', 'fhir-dateTime', 'fhir-instant', 'fhir-time', 'uri-reference', 'npi']
 
 /** Whether a reader needs the words of what is expected beside the schema itself. */
-function isTold (schema: Schema, form: Form): boolean {
+function isTold (schema: Schema, form: SchemaVariant): boolean {
   if (schema['x-references'] !== undefined) return true
   if (form === 'shown') return schema.format !== undefined && told.includes(schema.format)
   if (schema.enum !== undefined) return false
@@ -93,16 +93,16 @@ function isTold (schema: Schema, form: Form): boolean {
   return schema.anyOf !== undefined && schema['x-aliases'] !== undefined
 }
 
-const parts: Readonly<Record<Form, (schema: Schema, place: Place) => JsonSchema>> = { shown: shownParts, sent: sentParts, merged: mergedParts }
+const parts: Readonly<Record<SchemaVariant, (schema: Schema, place: Place) => JsonSchema>> = { shown: shownParts, sent: sentParts, merged: mergedParts }
 
 /** Types and names alone: a stored value was not checked by this gateway. */
 function shownParts ({ type, enum: values, items, properties, anyOf = [], 'x-aliases': aliases = {} }: Schema, place: Place): JsonSchema {
-  const forms = distinct(anyOf.filter(branch => !isAboutNames(branch)).map(branch => published(branch, place)))
+  const forms = distinct(anyOf.filter(branch => !isAboutNames(branch)).map(branch => toOpenApiSchema(branch, place)))
   if (forms.length === 1) return forms[0]!
   return {
     ...type && { type },
     ...values && { enum: values.filter(value => !Object.hasOwn(aliases, value)) },
-    ...items && { items: published(items, place) },
+    ...items && { items: toOpenApiSchema(items, place) },
     ...properties && { properties: membersOf(properties, place) },
     ...forms.length > 1 && { anyOf: forms }
   }
@@ -122,10 +122,10 @@ function sentParts (schema: Schema, place: Place): JsonSchema {
     ...plain,
     ...form !== undefined && { pattern: form },
     ...pattern !== undefined && format !== undefined && { allOf: [{ pattern: patterns[format] }] },
-    ...items && { items: published(items, place) },
-    ...not && { not: published(not, place) },
+    ...items && { items: toOpenApiSchema(items, place) },
+    ...not && { not: toOpenApiSchema(not, place) },
     // Apart from the properties, or generators of types take the object for one form of several.
-    ...anyOf && (anyOf.every(isAboutNames) ? { allOf: [{ anyOf: anyOf.map(({ required }) => ({ required })) }] } : { anyOf: distinct(anyOf.map(branch => published(branch, place))) }),
+    ...anyOf && (anyOf.every(isAboutNames) ? { allOf: [{ anyOf: anyOf.map(({ required }) => ({ required })) }] } : { anyOf: distinct(anyOf.map(branch => toOpenApiSchema(branch, place))) }),
     ...properties && { properties: membersOf(properties, place) },
     ...dependentSchemas && {
       dependentSchemas: Object.fromEntries(Object.entries(dependentSchemas).map(([name, { properties = {}, ...rest }]) =>
@@ -136,16 +136,16 @@ function sentParts (schema: Schema, place: Place): JsonSchema {
 
 /** What the result needs is checked on the result. */
 function mergedParts ({ properties, required = [], anyOf }: Schema, place: Place): JsonSchema {
-  if (properties === undefined) return { anyOf: distinct((anyOf ?? []).map(branch => published(branch, place))) }
-  const members = Object.entries(membersOf(properties, place)).map(([name, member]) => [name, required.includes(name) ? member : orNull(member)])
+  if (properties === undefined) return { anyOf: distinct((anyOf ?? []).map(branch => toOpenApiSchema(branch, place))) }
+  const members = Object.entries(membersOf(properties, place)).map(([name, member]) => [name, required.includes(name) ? member : nullable(member)])
   return { type: 'object', properties: Object.fromEntries(members), additionalProperties: false }
 }
 
 /** The schema of a member that null removes. */
-export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] })
+export const nullable = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] })
 
 const membersOf = (properties: Readonly<Record<string, Schema>>, place: Place): Record<string, JsonSchema> =>
-  mapped(properties, (member, name) => published(member, { ...place, name: `${place.name}.${name}` }))
+  mapped(properties, (member, name) => toOpenApiSchema(member, { ...place, name: `${place.name}.${name}` }))
 
 function mapped (schemas: Readonly<Record<string, Schema>>, change: (schema: Schema, name: string) => JsonSchema): Record<string, JsonSchema> {
   return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, change(schema, name)]))

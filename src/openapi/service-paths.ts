@@ -1,5 +1,5 @@
-import { anyone, enveloped, everywhere, failuresOf, type JsonSchema } from '../envelope/documented-answers.js'
-import { healths } from '../health.js'
+import { publicFailures, enveloped, commonFailures, failuresOf, type JsonSchema } from '../envelope/documented-answers.js'
+import { healthStates } from '../health.js'
 import { modes } from '../mode.js'
 
 /** The tag of what concerns the gateway itself. */
@@ -8,12 +8,12 @@ export const serviceTag = { name: 'service', description: 'Health, capabilities 
 const open = { tags: [serviceTag.name], security: [] }
 const json = (schema: JsonSchema): JsonSchema => ({ 'application/json': { schema } })
 
-const check: JsonSchema = { type: 'object', properties: { status: { type: 'string', enum: healths } }, required: ['status'] }
+const check: JsonSchema = { type: 'object', properties: { status: { type: 'string', enum: healthStates } }, required: ['status'] }
 
 const health: JsonSchema = {
   type: 'object',
   properties: {
-    status: { type: 'string', enum: healths, description: 'degraded means that some requests will fail or use outdated data.' },
+    status: { type: 'string', enum: healthStates, description: 'degraded means that some requests will fail or use outdated data.' },
     version: { type: 'string' },
     uptimeSeconds: { type: 'integer', minimum: 0 },
     checks: { type: 'object', description: 'The gateway\'s dependencies, by name.', additionalProperties: check }
@@ -54,7 +54,7 @@ export const servicePaths: Readonly<Record<string, JsonSchema>> = {
       operationId: 'readHealth',
       ...open,
       summary: 'Check whether the gateway works',
-      responses: { 200: { description: 'The state of the gateway.', content: json(enveloped(health)) }, ...failuresOf(anyone) }
+      responses: { 200: { description: 'The state of the gateway.', content: json(enveloped(health)) }, ...failuresOf(publicFailures) }
     }
   },
   '/health/ready': {
@@ -63,7 +63,7 @@ export const servicePaths: Readonly<Record<string, JsonSchema>> = {
       ...open,
       summary: 'Check whether this process should receive requests',
       description: 'For load balancers.',
-      responses: { 200: { description: 'The process is ready.', content: json(enveloped(ready)) }, ...failuresOf([...anyone, 'BACKEND_UNAVAILABLE']) }
+      responses: { 200: { description: 'The process is ready.', content: json(enveloped(ready)) }, ...failuresOf([...publicFailures, 'BACKEND_UNAVAILABLE']) }
     }
   },
   '/v1/metadata': {
@@ -73,7 +73,7 @@ export const servicePaths: Readonly<Record<string, JsonSchema>> = {
       summary: 'Read the FHIR CapabilityStatement',
       responses: {
         200: { description: 'The CapabilityStatement, in the envelope, or without it if the client prefers FHIR.', content: { ...json(enveloped(capabilities)), 'application/fhir+json': { schema: capabilities } } },
-        ...failuresOf([...anyone, 'NOT_ACCEPTABLE'])
+        ...failuresOf([...publicFailures, 'NOT_ACCEPTABLE'])
       }
     }
   },
@@ -83,7 +83,7 @@ export const servicePaths: Readonly<Record<string, JsonSchema>> = {
       tags: [serviceTag.name],
       summary: 'Read the usage of the current month',
       description: 'The usage of the key\'s organization with all its keys of the same mode. When the quota is used up and there is no overage, this request still works, as do requests that show or cancel bulk jobs. They do not count then.',
-      responses: { 200: { description: 'The usage so far.', content: json(enveloped(usage)) }, ...failuresOf(everywhere) }
+      responses: { 200: { description: 'The usage so far.', content: json(enveloped(usage)) }, ...failuresOf(commonFailures) }
     }
   },
   '/openapi.json': {
@@ -91,7 +91,7 @@ export const servicePaths: Readonly<Record<string, JsonSchema>> = {
       operationId: 'readOpenApi',
       ...open,
       summary: 'Get this document',
-      responses: { 200: { description: 'The OpenAPI document.', content: json(openApi) }, ...failuresOf(anyone) }
+      responses: { 200: { description: 'The OpenAPI document.', content: json(openApi) }, ...failuresOf(publicFailures) }
     }
   }
 }

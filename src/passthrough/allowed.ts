@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { failureOf } from '../envelope/error-handlers.js'
 import type { Caller } from '../keys/caller.js'
-import { mayCall, requireScope } from '../keys/scopes.js'
+import { hasScope, requireScope } from '../keys/scopes.js'
 import type { Batch, BundleEntry, FhirInteraction, Patch } from '../tenant-guard/fhir-interaction.js'
 import { policy } from '../tenant-guard/policy.js'
 
@@ -10,7 +10,7 @@ import { policy } from '../tenant-guard/policy.js'
  * to those alone who may read.
  * @throws {Failure} INSUFFICIENT_SCOPE; of a batch only the entries are refused that need another scope
  */
-export function allowed (request: Pick<FastifyRequest, 'caller' | 'understood'>, interaction: FhirInteraction): FhirInteraction {
+export function authorizeInteraction (request: Pick<FastifyRequest, 'caller' | 'understood'>, interaction: FhirInteraction): FhirInteraction {
   const { caller } = request
   request.understood = { kind: interaction.kind, type: interaction.type }
   const showsWritten = 'showsWritten' in interaction && interaction.showsWritten && mayRead(caller)
@@ -25,7 +25,7 @@ export function maySeeWritten (caller: Caller, { kind }: Pick<FhirInteraction, '
   return (kind !== 'update' && kind !== 'patch') || mayRead(caller)
 }
 
-const mayRead = ({ scopes }: Caller): boolean => mayCall(scopes, 'read')
+const mayRead = ({ scopes }: Caller): boolean => hasScope(scopes, 'read')
 
 function orRefused (caller: Caller, entry: BundleEntry): Batch['entries'][number] {
   try {

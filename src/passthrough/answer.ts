@@ -8,7 +8,7 @@ import type { FhirAnswer } from '../tenant-guard/guard.js'
 import { policy } from '../tenant-guard/policy.js'
 import { maySeeWritten } from './allowed.js'
 import { sendContent, type Content } from './binary.js'
-import { readPreferences } from './preferences.js'
+import { parsePrefer } from './preferences.js'
 
 interface Answering {
   readonly interaction: FhirInteraction
@@ -18,7 +18,7 @@ interface Answering {
 }
 
 /** Sends what an interaction came to, as http://hl7.org/fhir/R4/http.html has it. */
-export function sendAnswer (reply: FastifyReply, answer: FhirAnswer, { interaction, fhirBase, content }: Answering): FastifyReply {
+export function sendFhirResponse (reply: FastifyReply, answer: FhirAnswer, { interaction, fhirBase, content }: Answering): FastifyReply {
   const { status, record, body } = answer
   reply.code(status).type(fhirType)
   if (record !== undefined) {
@@ -30,7 +30,7 @@ export function sendAnswer (reply: FastifyReply, answer: FhirAnswer, { interacti
   // Decided here, after the check of whose it is.
   if (isRead && record !== undefined && isUnchanged(conditionsIn(reply.request.headers), record.meta)) return reply.code(304).removeHeader('content-type').send()
   if (content !== undefined) return sendContent(reply, content)
-  const wanted = isRead || body === undefined ? undefined : readPreferences(reply.request).returns
+  const wanted = isRead || body === undefined ? undefined : parsePrefer(reply.request).returns
   const returns = wanted === 'OperationOutcome' || maySeeWritten(reply.request.caller, interaction) ? wanted : 'minimal'
   if (returns === 'minimal' || body === undefined) return reply.removeHeader('content-type').send()
   return reply.send(returns === 'OperationOutcome' ? JSON.stringify(successOutcome('The change was made.')) : body)

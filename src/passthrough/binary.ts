@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 import type { QueryPair } from '../envelope/query.js'
-import { soleHeader } from '../envelope/sole-header.js'
+import { singleHeader } from '../envelope/sole-header.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
 import type { FhirRequest } from './fhir-request.js'
 
@@ -12,7 +12,7 @@ export interface Content { readonly bytes: Buffer, readonly type: string }
  * Whether a read of a Binary asks for its content, which R4 gives to whoever does not name a media type of FHIR:
  * http://hl7.org/fhir/R4/binary.html#rest
  */
-export function asksForContent ({ method, headers: { accept = '' } }: FastifyRequest, { path, query }: { readonly path: FhirRequest['path'], readonly query: readonly QueryPair[] }): boolean {
+export function acceptsRawBinary ({ method, headers: { accept = '' } }: FastifyRequest, { path, query }: { readonly path: FhirRequest['path'], readonly query: readonly QueryPair[] }): boolean {
   if (path.length !== 2 || path[0] !== 'Binary' || !(method === 'GET' || method === 'HEAD') || query.length > 0) return false
   return !accept.split(',').some(range => namesFhir.test(range))
 }
@@ -48,7 +48,7 @@ export function isContent ({ method, headers }: FastifyRequest, path: FhirReques
 
 /** The Binary of a body that is its content; the header X-Security-Context names whose it is, and is checked as any reference. */
 export function binaryOf ({ headers, raw }: FastifyRequest, content: Buffer): FhirResource {
-  const reference = soleHeader(raw.rawHeaders, 'X-Security-Context')
+  const reference = singleHeader(raw.rawHeaders, 'X-Security-Context')
   return {
     resourceType: 'Binary',
     contentType: headers['content-type']!.trim(),

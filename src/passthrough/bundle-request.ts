@@ -2,17 +2,17 @@ import { parseBody } from '../envelope/body.js'
 import { versionsIn, type ReadConditions } from '../envelope/conditions.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
-import { pairsIn } from '../envelope/query.js'
-import { hasIdForm } from '../fhir-names.js'
+import { parseQuery } from '../envelope/query.js'
+import { isValidId } from '../fhir-names.js'
 import { JsonBudget } from '../json.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
 import { isElement } from '../mappings/kit/path.js'
-import { inEntries } from '../tenant-guard/bundles/in-entry.js'
+import { withEntryPath } from '../tenant-guard/bundles/in-entry.js'
 import type { Batch, BundleEntry, Criteria, FhirInteraction, FhirSearch, Transaction } from '../tenant-guard/fhir-interaction.js'
 import { referencesIn } from '../tenant-guard/writes/references.js'
 import { resourceTypes } from '../tenant-guard/resource-types.js'
-import { readCriteria, readVersion, segmentsOf, withoutFormat, type FhirRequest } from './fhir-request.js'
-import { criteriaOf, joinedBy } from './search-request.js'
+import { readCriteria, readVersion, pathSegments, withoutFormat, type FhirRequest } from './fhir-request.js'
+import { criteriaOf, parseChain } from './search-request.js'
 
 /** Entries of a Bundle of requests. */
 export const maxEntries = 1_000
@@ -48,7 +48,7 @@ function withFewJoins<E extends Batch['entries'][number]> (entries: readonly E[]
   return entries
 }
 
-const furtherSearches = ({ joins, within }: FhirSearch): number => joinedBy(joins) + (within === undefined ? 0 : within.parameters.length - 1)
+const furtherSearches = ({ joins, within }: FhirSearch): number => parseChain(joins) + (within === undefined ? 0 : within.parameters.length - 1)
 
 function bundleIn (body: unknown): FhirElement {
   if (!isElement(body) || body.resourceType !== 'Bundle') throw new Failure('BAD_REQUEST', { message: 'Send a Bundle of type batch or transaction.' })
@@ -73,8 +73,8 @@ function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, { re
   const [path = '', query = ''] = splitOnce(localUrl(url as string, fhirBase), '?')
   const interaction = readRequest({
     method: methodOf(method as string),
-    path: segmentsOf(path),
-    query: withoutFormat(pairsIn(query, Infinity)),
+    path: pathSegments(path),
+    query: withoutFormat(parseQuery(query, Infinity)),
     body: method === 'PATCH' ? patchIn(resource, budget) : resource,
     ifMatch: readVersion(ifMatch),
     hasOtherPrecondition: ifNoneMatch !== undefined,
@@ -92,7 +92,7 @@ function readEntry (item: unknown, { fhirBase, showsWritten }: FhirRequest, { re
 /** @throws {Failure} BAD_REQUEST for what could not be told from a condition that holds for nothing */
 function conditionsOf (ifNoneMatch: unknown, ifModifiedSince: unknown): ReadConditions | undefined {
   if (!isText(ifNoneMatch) || !isText(ifModifiedSince) || (ifModifiedSince !== undefined && Number.isNaN(Date.parse(ifModifiedSince)))) refuse()
-  if (ifNoneMatch !== undefined && !hasIdForm(ifNoneMatch as string)) versionsIn(ifNoneMatch as string, 'request.ifNoneMatch')
+  if (ifNoneMatch !== undefined && !isValidId(ifNoneMatch as string)) versionsIn(ifNoneMatch as string, 'request.ifNoneMatch')
   return ifNoneMatch === undefined && ifModifiedSince === undefined ? undefined : { ifNoneMatch: ifNoneMatch as string, ifModifiedSince: ifModifiedSince as string }
 }
 
@@ -142,7 +142,7 @@ function criteriaInReferences (entries: readonly BundleEntry[], fhirBase: string
     return query === undefined || !resourceTypes.has(type) ? [] : [{ text, type, query }]
   })
   if (searched.length > mostSearchedReferences) throw new Failure('BAD_REQUEST', { message: `Bundle.entry: expected at most ${mostSearchedReferences} different conditional references, such as Patient?identifier=…; send the others in another transaction.` })
-  return new Map(searched.map(({ text, type, query }) => [text, criteriaOf(type, pairsIn(query), fhirBase)]))
+  return new Map(searched.map(({ text, type, query }) => [text, criteriaOf(type, parseQuery(query), fhirBase)]))
 }
 
 function splitOnce (text: string, separator: string): [string, string?] {
@@ -155,7 +155,7 @@ function inEntry<T> (at: number, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    throw inEntries(error, [at])
+    throw withEntryPath(error, [at])
   }
 }
 

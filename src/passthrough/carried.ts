@@ -17,8 +17,8 @@ interface CarriedOptions {
  * The routes that @fastify/http-proxy carries: questions about codes, which no tenant owns. Path, query, headers and body are
  * those of the passage; of the answer goes back what the guard shows of it.
  */
-export async function carried (scope: FastifyInstance, { passageOf }: CarriedOptions): Promise<void> {
-  const carrier = new Carrier()
+export async function terminologyProxy (scope: FastifyInstance, { passageOf }: CarriedOptions): Promise<void> {
+  const carrier = new ProxyDispatcher()
   await scope.register(httpProxy, {
     routes: [...new Set(Object.keys(terminologyOperations).map(name => name.split('/', 1)[0]))].map(type => `/${type}/${anyOperation}`),
     httpMethods: ['GET', 'POST'],
@@ -57,7 +57,7 @@ const anyOperation = ':operation(^\\$.*$)'
  * Sends through the datastore's own connections, and nowhere that no passage led to. The proxy sends in the same turn in which
  * a passage was opened; by its address alone one datastore would be taken for another one on the same host, credential included.
  */
-class Carrier {
+class ProxyDispatcher {
   #opened: Passage['upstream'] | undefined
 
   open ({ upstream }: Passage): void {

@@ -1,8 +1,8 @@
-import { pairsIn, printable, refused, type QueryPair } from '../envelope/query.js'
+import { parseQuery, safeName, invalidParameter, type QueryPair } from '../envelope/query.js'
 import { Failure } from '../envelope/failures.js'
 import type { ExportLevel } from '../jobs/job.js'
 import type { FhirElement } from '../mappings/fhir.js'
-import { parametersInto } from '../mappings/r4/compartments.js'
+import { compartmentParameters } from '../mappings/r4/compartments.js'
 import { hasElement } from '../mappings/r4/elements.js'
 import type { Export } from '../tenant-guard/fhir-interaction.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
@@ -32,7 +32,7 @@ export function exportOf (level: ExportLevel, request: FhirRequest, groupId?: st
   const single = new Map<string, string>()
   for (const [name, value] of pairs) {
     if (name === '_outputFormat' || name === '_since') addSingle(single, name, value)
-    else if (narrowing.has(name) || (!known.has(name) && !request.isLenient)) throw refused(printable(name), `an export takes ${[...known].join(', ')}`)
+    else if (narrowing.has(name) || (!known.has(name) && !request.isLenient)) throw invalidParameter(safeName(name), `an export takes ${[...known].join(', ')}`)
   }
   const valuesOf = (wanted: string): string[] => pairs.filter(([name]) => name === wanted).map(([, value]) => value)
   demandFormat(single.get('_outputFormat'))
@@ -65,33 +65,33 @@ function pairsOf ({ method, body }: FhirRequest): QueryPair[] {
   return parameter.map((item: FhirElement | null) => {
     const { name, ...others } = item ?? {}
     const [value, ...more] = Object.entries(others).filter(([member]) => member.startsWith('value'))
-    if (typeof name !== 'string' || value === undefined || more.length > 0) throw refused('parameter', 'expected parameters with one name and one value each')
+    if (typeof name !== 'string' || value === undefined || more.length > 0) throw invalidParameter('parameter', 'expected parameters with one name and one value each')
     const [, text] = value
     if (typeof text === 'string') return [name, text]
     // Of a type that no parameter here has: the name alone decides what becomes of it.
-    if (known.has(name)) throw refused(name, 'expected a string')
+    if (known.has(name)) throw invalidParameter(name, 'expected a string')
     return [name, '']
   })
 }
 
 function demandFormat (format: string | undefined): void {
-  if (format !== undefined && !formats.has(format)) throw refused('_outputFormat', 'expected application/fhir+ndjson')
+  if (format !== undefined && !formats.has(format)) throw invalidParameter('_outputFormat', 'expected application/fhir+ndjson')
 }
 
 function namesIn (parameter: string, values: readonly string[]): string[] {
   const names = values.flatMap(value => value.split(',', mostNames + 1))
-  if (names.length > mostNames) throw refused(parameter, `at most ${mostNames} names in one export`)
+  if (names.length > mostNames) throw invalidParameter(parameter, `at most ${mostNames} names in one export`)
   return names
 }
 
-const typesAt = (level: ExportLevel): string[] => [...resourceTypes].filter(type => isTenantType(type) && (level === 'system' || parametersInto('Patient', type) !== undefined))
+const typesAt = (level: ExportLevel): string[] => [...resourceTypes].filter(type => isTenantType(type) && (level === 'system' || compartmentParameters('Patient', type) !== undefined))
 
 function typesIn (level: ExportLevel, values: readonly string[], isLenient: boolean): string[] {
   const possible = typesAt(level)
   if (values.length === 0) return possible
   const named = namesIn('_type', values)
   const unknown = named.filter(type => !possible.includes(type))
-  if (unknown.length > 0 && !isLenient) throw refused('_type', level === 'system' ? 'expected comma-separated R4 types whose records can belong to one organization' : 'expected comma-separated types of the Patient compartment')
+  if (unknown.length > 0 && !isLenient) throw invalidParameter('_type', level === 'system' ? 'expected comma-separated R4 types whose records can belong to one organization' : 'expected comma-separated types of the Patient compartment')
   return [...new Set(named.filter(type => possible.includes(type)))]
 }
 
@@ -101,23 +101,23 @@ function filtersIn (values: readonly string[], types: readonly string[], { isLen
   const filters: Filters = {}
   // Servers of the first version of the specification take several filters joined by commas; what only looks like a type is refused below.
   const texts = values.flatMap(value => value.split(/,(?=[A-Z][A-Za-z]*\?)/))
-  if (texts.length > mostFilters) throw refused('_typeFilter', `at most ${mostFilters} in one export`)
+  if (texts.length > mostFilters) throw invalidParameter('_typeFilter', `at most ${mostFilters} in one export`)
   for (const text of texts) {
     const [, type, query] = /^([A-Za-z]+)\?(.+)$/s.exec(text) ?? []
-    if (type === undefined || query === undefined) throw refused('_typeFilter', 'expected a search, such as Observation?status=final')
+    if (type === undefined || query === undefined) throw invalidParameter('_typeFilter', 'expected a search, such as Observation?status=final')
     const isAsked = types.includes(type)
-    if (!isAsked && !isLenient) throw refused('_typeFilter', 'expected searches for the exported types')
+    if (!isAsked && !isLenient) throw invalidParameter('_typeFilter', 'expected searches for the exported types')
     // A filter that is left out would export more than was asked for, so what it says is never left out.
     if (isAsked) (filters[type] ??= []).push(conditionsIn(type, query, fhirBase))
   }
-  if (Object.values(filters).some(ofType => ofType.length > mostFiltersOfAType)) throw refused('_typeFilter', `at most ${mostFiltersOfAType} of one type`)
+  if (Object.values(filters).some(ofType => ofType.length > mostFiltersOfAType)) throw invalidParameter('_typeFilter', `at most ${mostFiltersOfAType} of one type`)
   return filters
 }
 
 function conditionsIn (type: string, query: string, fhirBase: string): SearchParameter[] {
-  const pairs = pairsIn(query)
-  if (pairs.some(([name]) => name.startsWith('_lastUpdated'))) throw refused('_typeFilter', 'does not support _lastUpdated; use _since')
-  if (pairs.some(([name]) => name.length > longestName) || pairs.length > mostFilters) throw refused('_typeFilter', 'is too long')
+  const pairs = parseQuery(query)
+  if (pairs.some(([name]) => name.startsWith('_lastUpdated'))) throw invalidParameter('_typeFilter', 'does not support _lastUpdated; use _since')
+  if (pairs.some(([name]) => name.length > longestName) || pairs.length > mostFilters) throw invalidParameter('_typeFilter', 'is too long')
   return [...criteriaOf(type, pairs, fhirBase).parameters]
 }
 
@@ -128,6 +128,6 @@ function elementsIn (values: readonly string[], isLenient: boolean): string[] {
     return more.length === 0 && (type === undefined ? [...resourceTypes].some(each => hasElement(each, name)) : isTenantType(type) && hasElement(type, name))
   }
   const unknown = named.filter(element => !isKnown(element))
-  if (unknown.length > 0 && !isLenient) throw refused('_elements', 'expected comma-separated top-level elements, such as birthDate or Patient.birthDate')
+  if (unknown.length > 0 && !isLenient) throw invalidParameter('_elements', 'expected comma-separated top-level elements, such as birthDate or Patient.birthDate')
   return [...new Set(named.filter(isKnown))]
 }

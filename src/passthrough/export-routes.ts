@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure, type FailureCode, catalog } from '../envelope/failures.js'
 import { fhirType, successOutcome } from '../envelope/operation-outcome.js'
-import { queryOf } from '../envelope/query.js'
+import { rawQuery } from '../envelope/query.js'
 import type { ExportRequest, Job } from '../jobs/job.js'
 import { requireScope } from '../keys/scopes.js'
-import { cancelling, stillOpen } from '../limits/monthly-quota.js'
+import { cancelRouteOptions, quotaExempt } from '../limits/monthly-quota.js'
 import type { Export } from '../tenant-guard/fhir-interaction.js'
-import type { GuardedStore } from '../tenant-guard/guard.js'
-import { readPreferences } from './preferences.js'
+import type { TenantStore } from '../tenant-guard/guard.js'
+import { parsePrefer } from './preferences.js'
 
 /** The exports of a caller, which jobs gather. */
 export interface Exports {
@@ -25,10 +25,10 @@ export interface Exports {
 }
 
 /** Starts the export that a request asks for, and says where its state is told: http://hl7.org/fhir/uv/bulkdata/STU2/export.html */
-export async function kickOff (reply: FastifyReply, interaction: Export, { exports, store, url }: { readonly exports: Exports, readonly store: GuardedStore, readonly url: string }): Promise<FastifyReply> {
+export async function kickOff (reply: FastifyReply, interaction: Export, { exports, store, url }: { readonly exports: Exports, readonly store: TenantStore, readonly url: string }): Promise<FastifyReply> {
   const { request } = reply
   if (request.method === 'HEAD') throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, POST' } })
-  if (!readPreferences(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async. An export runs as a job whose files are downloaded afterwards.' })
+  if (!parsePrefer(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async. An export runs as a job whose files are downloaded afterwards.' })
   await store.demandExportable(interaction)
   const job = await exports.begin(request, { ...interaction.asked, url: `${url}${request.raw.url!}` })
   return reply.code(202).type(fhirType).header('content-location', `${url}/v1/fhir/_export/${job.id}`).send(JSON.stringify(successOutcome('The export has started. Poll its status at the URL in Content-Location.')))
@@ -39,16 +39,16 @@ type WithId = FastifyRequest<{ Params: { id: string } }>
 /** `/v1/fhir/_export/<id>`: how far an export is, its manifest, and its end. */
 export async function exportRoutes (scope: FastifyInstance, { exports, now }: { readonly exports: Exports, readonly now: () => Date }): Promise<void> {
   const found = async (request: WithId): Promise<Job> => {
-    if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+    if (rawQuery(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
     return await exports.find(request, request.params.id) ?? missing()
   }
-  scope.get('/_export/:id', stillOpen, async (request: WithId, reply) => {
+  scope.get('/_export/:id', quotaExempt, async (request: WithId, reply) => {
     requireScope(request.caller, 'read')
     const job = await found(request)
     if (job.status === 'failed') throw failureOf(job)
     return job.status === 'completed' ? sendManifest(reply, job, exports) : sendProgress(reply, job, now())
   })
-  scope.delete('/_export/:id', cancelling, async (request: WithId, reply) => {
+  scope.delete('/_export/:id', cancelRouteOptions, async (request: WithId, reply) => {
     requireScope(request.caller, 'read')
     const job = await found(request)
     await exports.discard(request, job.id)

@@ -1,7 +1,7 @@
 import { fhirVersions, toMediaType } from '../envelope/accept.js'
 import { versionsIn } from '../envelope/conditions.js'
 import { Failure, slashMistake } from '../envelope/failures.js'
-import { pairsIn, refused, type QueryPair } from '../envelope/query.js'
+import { parseQuery, invalidParameter, type QueryPair } from '../envelope/query.js'
 import type { FhirResource } from '../mappings/fhir.js'
 import { formats, formatWords } from '../mappings/kit/formats.js'
 import { isElement } from '../mappings/kit/path.js'
@@ -38,7 +38,7 @@ const mostSegments = 10
  * hold is no path at all here, since the next server might read it as another one.
  * @throws {Failure} NOT_FOUND
  */
-export function segmentsOf (path: string): readonly string[] {
+export function pathSegments (path: string): readonly string[] {
   if (path === '' || path === '/') return []
   if (!path.startsWith('/')) throw new Failure('NOT_FOUND')
   return path.slice(1).split('/', mostSegments).map(segmentOf)
@@ -81,12 +81,12 @@ export function withoutFormat (query: readonly QueryPair[]): readonly QueryPair[
 
 /** The criteria in an If-None-Exist header, with or without what stands before a question mark. */
 export function readCriteria (text: string | undefined): readonly QueryPair[] | undefined {
-  return text === undefined ? undefined : pairsIn(text.replace(/^[^?]*\?/, ''))
+  return text === undefined ? undefined : parseQuery(text.replace(/^[^?]*\?/, ''))
 }
 
 /** @throws {Failure} BAD_REQUEST when a request that takes no parameters has some: ignoring one could do more than was meant */
 export function requireNoQuery ({ query }: FhirRequest): void {
-  if (query.length > 0) throw refused('query', 'this request takes no parameters')
+  if (query.length > 0) throw invalidParameter('query', 'this request takes no parameters')
 }
 
 /**
@@ -105,7 +105,7 @@ export function resourceIn ({ body }: Pick<FhirRequest, 'body'>, type: string): 
 export function readSince (text: string | undefined): string | undefined {
   // In a URL a plus sign that is not encoded is a space.
   const since = text?.replace(/ (?=\d\d:\d\d$)/, '+')
-  if (since !== undefined && !formats['fhir-instant'](since)) throw refused('_since', `expected ${formatWords['fhir-instant']}`)
+  if (since !== undefined && !formats['fhir-instant'](since)) throw invalidParameter('_since', `expected ${formatWords['fhir-instant']}`)
   return since
 }
 

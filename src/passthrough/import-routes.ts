@@ -2,13 +2,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseBody } from '../envelope/body.js'
 import { catalog, Failure, type FailureCode } from '../envelope/failures.js'
 import { fhirType, successOutcome } from '../envelope/operation-outcome.js'
-import { queryOf, refused } from '../envelope/query.js'
+import { rawQuery, invalidParameter } from '../envelope/query.js'
 import { refuseIdempotencyKey } from '../idempotency/header.js'
 import type { Job } from '../jobs/job.js'
 import { requireScope } from '../keys/scopes.js'
-import { cancelling, stillOpen } from '../limits/monthly-quota.js'
+import { cancelRouteOptions, quotaExempt } from '../limits/monthly-quota.js'
 import type { FhirElement } from '../mappings/fhir.js'
-import { readPreferences } from './preferences.js'
+import { parsePrefer } from './preferences.js'
 
 /** Where records of a type are fetched from. */
 interface ImportInput { readonly resourceType: unknown, readonly url: unknown }
@@ -39,7 +39,7 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
     requireScope(request.caller, 'write')
     requireNoQuery(request)
     refuseIdempotencyKey(request)
-    if (!readPreferences(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async. An import runs as a job after the response.' })
+    if (!parsePrefer(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async. An import runs as a job after the response.' })
     const job = await imports.begin(request, inputsIn(request.body))
     reply.header('content-location', `${url}/v1/fhir/_import/${job.id}`)
     return told(reply.code(202), 'The import has started. Poll its status at the URL in Content-Location.')
@@ -49,12 +49,12 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
     requireNoQuery(request)
     return await imports.find(request, request.params.id) ?? missing()
   }
-  scope.get('/_import/:id', stillOpen, async (request: WithId, reply) => {
+  scope.get('/_import/:id', quotaExempt, async (request: WithId, reply) => {
     const job = await found(request)
     if (job.status === 'failed') throw failureOf(job)
     return job.status === 'completed' ? sendManifest(reply, job, url) : sendProgress(reply, job)
   })
-  scope.delete('/_import/:id', cancelling, async (request: WithId, reply) => {
+  scope.delete('/_import/:id', cancelRouteOptions, async (request: WithId, reply) => {
     await imports.discard(request, (await found(request)).id)
     return told(reply.code(202), 'The import was ended. Records that it wrote are kept.')
   })
@@ -63,7 +63,7 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
 const told = (reply: FastifyReply, diagnostics: string): FastifyReply => reply.type(fhirType).send(JSON.stringify(successOutcome(diagnostics)))
 
 function requireNoQuery ({ raw }: FastifyRequest): void {
-  if (queryOf(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+  if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
 }
 
 function missing (): never {
@@ -79,17 +79,17 @@ function inputsIn (body: unknown): readonly ImportInput[] {
   const { resourceType, parameter } = (Buffer.isBuffer(body) && body.length > 0 ? parseBody(body) : {}) as FhirElement
   if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send a Parameters resource with inputFormat and input, as for HAPI.' })
   const parameters = parameter as readonly FhirElement[]
-  if (!parameters.every(item => typeof item === 'object' && item !== null && known.has(item.name))) throw refused('parameter', `expected ${[...known].join(', ')}`)
+  if (!parameters.every(item => typeof item === 'object' && item !== null && known.has(item.name))) throw invalidParameter('parameter', `expected ${[...known].join(', ')}`)
   const [format] = parameters.filter(({ name }) => name === 'inputFormat')
-  if (format === undefined || !formats.has(format.valueCode)) throw refused('inputFormat', 'expected application/fhir+ndjson')
+  if (format === undefined || !formats.has(format.valueCode)) throw invalidParameter('inputFormat', 'expected application/fhir+ndjson')
   for (const { part } of parameters.filter(({ name }) => name === 'storageDetail')) demandPlainStorage(part)
   return parameters.filter(({ name }) => name === 'input').map(inputOf)
 }
 
 function demandPlainStorage (part: unknown): void {
   const parts = Array.isArray(part) ? part as readonly FhirElement[] : []
-  if (parts.some(({ name }) => typeof name === 'string' && name.startsWith('credential'))) throw refused('storageDetail', 'credentials are not sent to sources; use URLs that need no credentials')
-  if (parts.some(({ name, valueCode }) => name === 'type' && valueCode !== 'https')) throw refused('storageDetail', 'expected the type https')
+  if (parts.some(({ name }) => typeof name === 'string' && name.startsWith('credential'))) throw invalidParameter('storageDetail', 'credentials are not sent to sources; use URLs that need no credentials')
+  if (parts.some(({ name, valueCode }) => name === 'type' && valueCode !== 'https')) throw invalidParameter('storageDetail', 'expected the type https')
 }
 
 function inputOf ({ part }: FhirElement): ImportInput {

@@ -1,6 +1,6 @@
 import { otherPrecondition } from '../envelope/conditions.js'
 import { Failure } from '../envelope/failures.js'
-import { printable, refused } from '../envelope/query.js'
+import { safeName, invalidParameter } from '../envelope/query.js'
 import { isSubsetted, type FhirResource } from '../mappings/fhir.js'
 import { compartments } from '../mappings/r4/compartments.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
@@ -10,9 +10,9 @@ import { terminologyOperations } from '../tenant-guard/operations/terminology-op
 import { readSince, requireNoQuery, resourceIn, type FhirRequest } from './fhir-request.js'
 import { readBundle } from './bundle-request.js'
 import { exportOf } from './export-request.js'
-import { parametersIn } from './given-parameters.js'
-import { searchWithin } from './compartment-request.js'
-import { addSingle, criteriaOf, readSearch, readShape } from './search-request.js'
+import { parseParameters } from './given-parameters.js'
+import { parseCompartmentSearch } from './compartment-request.js'
+import { addSingle, criteriaOf, readSearch, parseProjection } from './search-request.js'
 import { terminology } from './terminology-request.js'
 import { validate } from './validate-request.js'
 
@@ -46,8 +46,8 @@ const routes: readonly Route[] = [
   ...methodsOf('Group/:id/$export', (request, { id }) => exportOf('group', request, id)),
   ...Object.keys(terminologyOperations).map(path => route(path, { GET: terminology, POST: terminology })),
   ...compartments.flatMap(holder => [
-    route(`${holder}/:id/:type`, { GET: searchWithin }),
-    route(`${holder}/:id/:type/_search`, { POST: searchWithin }),
+    route(`${holder}/:id/:type`, { GET: parseCompartmentSearch }),
+    route(`${holder}/:id/:type/_search`, { POST: parseCompartmentSearch }),
     route(`${holder}/:id/*`, {})
   ])
 ]
@@ -56,7 +56,7 @@ const routes: readonly Route[] = [
  * What a request asks for.
  * @throws {Failure} NOT_FOUND, METHOD_NOT_ALLOWED, BAD_REQUEST, before anything is looked up
  */
-export function interactionOf (request: FhirRequest): FhirInteraction {
+export function parseInteraction (request: FhirRequest): FhirInteraction {
   const matching = routes.filter(({ path }) => matches(path, request.path))
   const [found] = matching
   if (found === undefined) throw request.path.some(segment => segment.startsWith('$')) ? notOffered([]) : new Failure('NOT_FOUND')
@@ -100,7 +100,7 @@ function search (request: FhirRequest, { type }: Named): FhirInteraction {
 }
 
 function read ({ query }: FhirRequest, { type, id }: Named): FhirInteraction {
-  const shape = readShape(singles(query, ['_elements', '_summary']))
+  const shape = parseProjection(singles(query, ['_elements', '_summary']))
   return { kind: 'read', type, id, ...shape !== undefined && { shape } }
 }
 
@@ -121,16 +121,16 @@ function everything ({ method, query, body }: FhirRequest, { id }: Named): FhirI
   const since = readSince(given.get('_since'))
   const parameters = [...given].filter(([name]) => name !== '_count' && name !== '_cursor').map(([name, value]) => [name, name === '_since' ? since! : value] as const)
   for (const [name, value] of parameters) {
-    if (!/^[A-Za-z0-9,:.+-]{1,1000}$/.test(value)) throw refused(name, 'expected a value of the type that the operation defines')
-    if (name === '_type' && !value.split(',').every(type => resourceTypes.has(type))) throw refused(name, 'expected comma-separated R4 resource types')
+    if (!/^[A-Za-z0-9,:.+-]{1,1000}$/.test(value)) throw invalidParameter(name, 'expected a value of the type that the operation defines')
+    if (name === '_type' && !value.split(',').every(type => resourceTypes.has(type))) throw invalidParameter(name, 'expected comma-separated R4 resource types')
   }
   return { kind: 'everything', type: 'Patient', id, parameters, ...paging(given) }
 }
 
 /** Parameters of a body as a query has them, where one that may be repeated has its values between commas. */
 function queryIn (body: unknown): FhirRequest['query'] {
-  const texts = parametersIn(body).map(({ name, value }) => {
-    if (typeof value !== 'string') throw refused(printable(name), 'expected a value of a simple type')
+  const texts = parseParameters(body).map(({ name, value }) => {
+    if (typeof value !== 'string') throw invalidParameter(safeName(name), 'expected a value of a simple type')
     return [name, value] as const
   })
   const types = texts.filter(([name]) => name === '_type').map(([, value]) => value)
@@ -191,7 +191,7 @@ function patchIn ({ body }: FhirRequest): readonly unknown[] {
 /** A Bundle of requests is read by what reads a request alone. */
 function bundle (request: FhirRequest): FhirInteraction {
   requireNoQuery(request)
-  return readBundle(request, interactionOf)
+  return readBundle(request, parseInteraction)
 }
 
 /** Any version is no demand on an update or delete of a record, which must be there in any case. */
@@ -203,16 +203,16 @@ function versionIn ({ ifMatch }: FhirRequest): { readonly version?: string } {
 function singles (query: FhirRequest['query'], known: readonly string[]): ReadonlyMap<string, string> {
   const given = new Map<string, string>()
   for (const [name, value] of query) {
-    if (!known.includes(name)) throw refused('query', `this request supports only ${known.join(', ')}`)
+    if (!known.includes(name)) throw invalidParameter('query', `this request supports only ${known.join(', ')}`)
     addSingle(given, name, value)
   }
-  if (given.has('_cursor') && given.size > 1) throw refused('_cursor', 'must be the only parameter, because it contains the whole request')
+  if (given.has('_cursor') && given.size > 1) throw invalidParameter('_cursor', 'must be the only parameter, because it contains the whole request')
   return given
 }
 
 function paging (given: ReadonlyMap<string, string>): { readonly count?: number, readonly cursor?: string } {
   const count = given.get('_count')
   const cursor = given.get('_cursor')
-  if (count !== undefined && !/^[1-9]\d{0,8}$/.test(count)) throw refused('_count', 'expected a whole number from 1')
+  if (count !== undefined && !/^[1-9]\d{0,8}$/.test(count)) throw invalidParameter('_count', 'expected a whole number from 1')
   return { ...count !== undefined && { count: Math.min(Number(count), 1_000) }, ...cursor !== undefined && { cursor } }
 }

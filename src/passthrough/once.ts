@@ -1,16 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { idempotencyKey, readIdempotencyKey, takesNone } from '../idempotency/header.js'
-import type { Claim, KeyedRequests, Result } from '../idempotency/keyed-requests.js'
-import { deletedSince, traceOf, tracesOfCreate, unlessGone } from '../idempotency/trace.js'
+import { idempotencyKey, readIdempotencyKey, idempotencyUnsupported } from '../idempotency/header.js'
+import type { IdempotencyClaim, IdempotencyStore, Result } from '../idempotency/keyed-requests.js'
+import { deletedSince, writeIntentOf, createIntents, ifExists } from '../idempotency/trace.js'
 import type { FhirCreate, FhirInteraction, Patch } from '../tenant-guard/fhir-interaction.js'
-import type { FhirAnswer, GuardedStore } from '../tenant-guard/guard.js'
+import type { FhirAnswer, TenantStore } from '../tenant-guard/guard.js'
 import { policy } from '../tenant-guard/policy.js'
 
 /** What an interaction is performed with. */
 interface OnceParts {
-  readonly store: GuardedStore
-  readonly keyedRequests: KeyedRequests
-  /** Of {@link keyFor}. */
+  readonly store: TenantStore
+  readonly keyedRequests: IdempotencyStore
+  /** Of {@link idempotencyKeyFor}. */
   readonly key: string | undefined
 }
 
@@ -20,7 +20,7 @@ type Keyed = FhirCreate | Patch
 const isKeyed = (interaction: FhirInteraction): interaction is Keyed => interaction.kind === 'create' || interaction.kind === 'patch'
 
 /** Performs an interaction; a create or a patch with an Idempotency-Key once. */
-export async function performedOnce (reply: FastifyReply, interaction: FhirInteraction, { store, keyedRequests, key }: OnceParts): Promise<FhirAnswer> {
+export async function performIdempotently (reply: FastifyReply, interaction: FhirInteraction, { store, keyedRequests, key }: OnceParts): Promise<FhirAnswer> {
   if (key === undefined || !isKeyed(interaction)) return await store.perform(interaction)
   const { caller: { tenantId, mode }, method } = reply.request
   const { type } = interaction
@@ -36,24 +36,24 @@ export async function performedOnce (reply: FastifyReply, interaction: FhirInter
  * the header says nothing.
  * @throws {Failure} BAD_REQUEST for a key where each request would be performed
  */
-export function keyFor ({ method, raw }: Pick<FastifyRequest, 'method' | 'raw'>, interaction: FhirInteraction): string | undefined {
+export function idempotencyKeyFor ({ method, raw }: Pick<FastifyRequest, 'method' | 'raw'>, interaction: FhirInteraction): string | undefined {
   if (method !== 'POST' && method !== 'PATCH') return undefined
   const { scopes } = policy[interaction.kind]
   const doesNothing = interaction.kind !== 'export' && scopes !== 'entries' && !scopes.includes('write')
   const key = doesNothing ? undefined : readIdempotencyKey(raw.rawHeaders)
-  if (key !== undefined && !isKeyed(interaction)) throw takesNone()
+  if (key !== undefined && !isKeyed(interaction)) throw idempotencyUnsupported()
   return key
 }
 
 interface Once { readonly answer: FhirAnswer, readonly isReplayed: boolean }
 
-async function createdOnce (store: GuardedStore, { type, resource }: FhirCreate, claim: Claim): Promise<Once> {
+async function createdOnce (store: TenantStore, { type, resource }: FhirCreate, claim: IdempotencyClaim): Promise<Once> {
   if (claim.result !== undefined) {
-    const first = await unlessGone(versionOf(store, type, claim.result))
+    const first = await ifExists(versionOf(store, type, claim.result))
     if (first === undefined) throw deletedSince()
     return { answer: { ...first, status: 201 }, isReplayed: true }
   }
-  const made = await store.perform({ kind: 'create-once', type, resource, ...tracesOfCreate(claim) })
+  const made = await store.perform({ kind: 'create-once', type, resource, ...createIntents(claim) })
   const isReplayed = made.status !== 201
   const answer = isReplayed ? await firstVersionOf(store, made) : made
   finish(claim, answer)
@@ -61,15 +61,15 @@ async function createdOnce (store: GuardedStore, { type, resource }: FhirCreate,
 }
 
 /** The record as it was created, where the datastore counts versions and keeps them. */
-async function firstVersionOf (store: GuardedStore, made: FhirAnswer): Promise<FhirAnswer> {
+async function firstVersionOf (store: TenantStore, made: FhirAnswer): Promise<FhirAnswer> {
   const { resourceType, id, meta: { versionId } } = made.record!
-  return versionId === '1' ? made : await unlessGone(versionOf(store, resourceType, { id, version: '1' })) ?? made
+  return versionId === '1' ? made : await ifExists(versionOf(store, resourceType, { id, version: '1' })) ?? made
 }
 
-async function patchedOnce (store: GuardedStore, asked: Patch, claim: Claim): Promise<Once> {
+async function patchedOnce (store: TenantStore, asked: Patch, claim: IdempotencyClaim): Promise<Once> {
   const { type } = asked
   if (claim.result !== undefined) return { answer: await versionOf(store, type, claim.result), isReplayed: true }
-  const trace = traceOf({ store, type }, claim)
+  const trace = writeIntentOf({ store, type }, claim)
   let isReplayed = false
   const found: typeof trace.found = async before => {
     const made = await trace.found(before)
@@ -81,10 +81,10 @@ async function patchedOnce (store: GuardedStore, asked: Patch, claim: Claim): Pr
   return { answer, isReplayed }
 }
 
-function finish (claim: Claim, { record }: FhirAnswer): void {
+function finish (claim: IdempotencyClaim, { record }: FhirAnswer): void {
   if (record !== undefined) claim.finish({ id: record.id, version: record.meta.versionId })
 }
 
-function versionOf (store: GuardedStore, type: string, { id, version }: Result): Promise<FhirAnswer> {
+function versionOf (store: TenantStore, type: string, { id, version }: Result): Promise<FhirAnswer> {
   return store.perform(version === undefined ? { kind: 'read', type, id } : { kind: 'vread', type, id, version })
 }

@@ -7,7 +7,7 @@ interface Preferences {
   readonly isAsync: boolean
 }
 
-export function readPreferences ({ headers: { prefer } }: Pick<FastifyRequest, 'headers'>): Preferences {
+export function parsePrefer ({ headers: { prefer } }: Pick<FastifyRequest, 'headers'>): Preferences {
   const wishes = [prefer ?? []].flat().flatMap(header => header.split(',')).map(wish => wish.split(';', 1)[0]!.trim().replaceAll('"', ''))
   return {
     returns: (['minimal', 'representation', 'OperationOutcome'] as const).find(form => wishes.includes(`return=${form}`)),

@@ -3,12 +3,12 @@ import { acceptableType, toMediaType } from '../envelope/accept.js'
 import { parseBody, requireUtf8 } from '../envelope/body.js'
 import { hasOtherPrecondition } from '../envelope/conditions.js'
 import { Failure } from '../envelope/failures.js'
-import { pairsIn, queryOf, type QueryPair } from '../envelope/query.js'
-import { soleHeader } from '../envelope/sole-header.js'
-import { asksForContent, binaryOf, isContent } from './binary.js'
-import { readCriteria, readVersion, segmentsOf, withoutFormat, type FhirRequest } from './fhir-request.js'
-import { withOwnReferences } from '../tenant-guard/writes/own-references.js'
-import { readPreferences } from './preferences.js'
+import { parseQuery, rawQuery, type QueryPair } from '../envelope/query.js'
+import { singleHeader } from '../envelope/sole-header.js'
+import { acceptsRawBinary, binaryOf, isContent } from './binary.js'
+import { readCriteria, readVersion, pathSegments, withoutFormat, type FhirRequest } from './fhir-request.js'
+import { relativizeReferences } from '../tenant-guard/writes/own-references.js'
+import { parsePrefer } from './preferences.js'
 
 /** Where raw FHIR is: its URL, and the path of the routes below which it begins. */
 interface FhirPlace { readonly fhirBase: string, readonly prefix: string }
@@ -19,12 +19,12 @@ interface FhirPlace { readonly fhirBase: string, readonly prefix: string }
  */
 export function readRequest (request: FastifyRequest, { fhirBase, prefix }: FhirPlace): FhirRequest {
   const { method, headers, raw } = request
-  const path = segmentsOf(raw.url!.split('?', 1)[0]!.slice(prefix.length))
-  const query = pairsIn(queryOf(raw.url), longestValue)
-  const { isLenient, returns } = readPreferences(request)
+  const path = pathSegments(raw.url!.split('?', 1)[0]!.slice(prefix.length))
+  const query = parseQuery(rawQuery(raw.url), longestValue)
+  const { isLenient, returns } = parsePrefer(request)
   const form = path.at(-1) === '_search' && method === 'POST' ? formIn(request) : []
   const parameters = [...query, ...form]
-  const wantsContent = asksForContent(request, { path, query: parameters })
+  const wantsContent = acceptsRawBinary(request, { path, query: parameters })
   if (!wantsContent) requireJsonWanted(request, parameters)
   return {
     method,
@@ -33,7 +33,7 @@ export function readRequest (request: FastifyRequest, { fhirBase, prefix }: Fhir
     body: form.length > 0 ? undefined : bodyIn(request, path, fhirBase),
     ifMatch: readVersion(headers['if-match']),
     hasOtherPrecondition: hasOtherPrecondition(headers),
-    ifNoneExist: readCriteria(soleHeader(raw.rawHeaders, 'If-None-Exist')),
+    ifNoneExist: readCriteria(singleHeader(raw.rawHeaders, 'If-None-Exist')),
     isLenient,
     showsWritten: returns === 'representation',
     ...wantsContent && { wantsContent },
@@ -49,7 +49,7 @@ function formIn ({ headers, body }: FastifyRequest): readonly QueryPair[] {
   if (!(body instanceof Buffer) || body.length === 0) return []
   requireUtf8(type)
   if (toMediaType(type) !== 'application/x-www-form-urlencoded') throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the search as application/x-www-form-urlencoded.' })
-  return pairsIn(body.toString(), longestValue)
+  return parseQuery(body.toString(), longestValue)
 }
 
 const resourceTypes = new Set(['application/fhir+json', 'application/json'])
@@ -58,13 +58,13 @@ const patchTypes = new Set(['application/json-patch+json', 'application/json'])
 function bodyIn (request: FastifyRequest, path: FhirRequest['path'], fhirBase: string): unknown {
   const { method, headers, body } = request
   if (!(body instanceof Buffer) || body.length === 0) return undefined
-  if (isContent(request, path)) return withOwnReferences(binaryOf(request, body), fhirBase)
+  if (isContent(request, path)) return relativizeReferences(binaryOf(request, body), fhirBase)
   const type = headers['content-type'] ?? ''
   const types = method === 'PATCH' ? patchTypes : resourceTypes
   if (!types.has(toMediaType(type))) throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send application/fhir+json, or application/json-patch+json for a patch.' })
   requireUtf8(type)
   const value = parseBody(body)
-  return mayHold(body, fhirBase) ? withOwnReferences(value, fhirBase) : value
+  return mayHold(body, fhirBase) ? relativizeReferences(value, fhirBase) : value
 }
 
 /** Whether JSON may have a URL in a text: as it is, or behind escapes. Most of it has not, and need not be walked. */

@@ -2,15 +2,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { refuseEncoded } from '../envelope/body.js'
 import { fhirErrorHandler, notFoundHandler } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
-import type { KeyedRequests } from '../idempotency/keyed-requests.js'
-import type { GuardedStore } from '../tenant-guard/guard.js'
-import { allowed } from './allowed.js'
-import { sendAnswer } from './answer.js'
+import type { IdempotencyStore } from '../idempotency/keyed-requests.js'
+import type { TenantStore } from '../tenant-guard/guard.js'
+import { authorizeInteraction } from './allowed.js'
+import { sendFhirResponse } from './answer.js'
 import { contentOf } from './binary.js'
-import { carried } from './carried.js'
+import { terminologyProxy } from './carried.js'
 import { kickOff, type Exports } from './export-routes.js'
-import { interactionOf } from './interaction-of.js'
-import { keyFor, performedOnce } from './once.js'
+import { parseInteraction } from './interaction-of.js'
+import { idempotencyKeyFor, performIdempotently } from './once.js'
 import { readRequest } from './read-request.js'
 
 /** OPTIONS of every path below `/v1/fhir`: 405 with the methods that the path has, without a key. */
@@ -19,13 +19,13 @@ export async function passthroughOptions (scope: FastifyInstance, { fhirBase }: 
   scope.setErrorHandler(fhirErrorHandler)
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 0 }, async () => undefined)
-  for (const path of ['', '/*']) scope.options(path, async request => { interactionOf(readRequest(request, place)) })
+  for (const path of ['', '/*']) scope.options(path, async request => { parseInteraction(readRequest(request, place)) })
 }
 
 interface PassthroughOptions {
   /** The datastore of the request's caller, seen through the guard. */
-  readonly storeFor: (request: FastifyRequest) => GuardedStore
-  readonly keyedRequests: KeyedRequests
+  readonly storeFor: (request: FastifyRequest) => TenantStore
+  readonly keyedRequests: IdempotencyStore
   /** The gateway's own URL, before `/v1`. */
   readonly url: string
   /** What becomes of a bulk export. */
@@ -46,17 +46,17 @@ export async function passthrough (scope: FastifyInstance, { storeFor, keyedRequ
   scope.addHook('onRequest', async request => refuseEncoded(request))
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const asked = readRequest(request, place)
-    const interaction = allowed(request, interactionOf(asked))
-    const key = keyFor(request, interaction)
+    const interaction = authorizeInteraction(request, parseInteraction(asked))
+    const key = idempotencyKeyFor(request, interaction)
     const store = storeFor(request)
     if (interaction.kind === 'export') return await kickOff(reply, interaction, { exports, store, url })
-    const answer = await performedOnce(reply, interaction, { store, keyedRequests, key })
+    const answer = await performIdempotently(reply, interaction, { store, keyedRequests, key })
     const content = asked.wantsContent && answer.record !== undefined ? contentOf(request, answer.record) : undefined
-    return sendAnswer(reply, answer, { interaction, fhirBase, content })
+    return sendFhirResponse(reply, answer, { interaction, fhirBase, content })
   }
-  await scope.register(carried, {
+  await scope.register(terminologyProxy, {
     passageOf: async request => {
-      const interaction = allowed(request, interactionOf(readRequest(request, place)))
+      const interaction = authorizeInteraction(request, parseInteraction(readRequest(request, place)))
       if (interaction.kind !== 'terminology') throw new Failure('METHOD_NOT_ALLOWED')
       return await storeFor(request).passage(interaction)
     }

@@ -3,11 +3,11 @@ import { Failure } from '../envelope/failures.js'
 import { compartments } from '../mappings/r4/compartments.js'
 import { commonParameterNames, parameterNames, parameterOf, referenceParameters } from '../mappings/r4/search-parameters.js'
 import type { FhirInteraction } from '../tenant-guard/fhir-interaction.js'
-import { decide } from '../tenant-guard/policy.js'
+import { authorize } from '../tenant-guard/policy.js'
 import { isTenantType, resourceTypes } from '../tenant-guard/resource-types.js'
 import { terminologyOperations } from '../tenant-guard/operations/terminology-operations.js'
 import type { FhirRequest } from './fhir-request.js'
-import { interactionOf } from './interaction-of.js'
+import { parseInteraction } from './interaction-of.js'
 
 /** Whether what answers here has an operation, such as `everything` on the type `Patient`. */
 export type HasOperation = (type: string, name: string) => boolean
@@ -68,8 +68,8 @@ const operations = (type: string): Readonly<Record<string, Sample>> => ({
  */
 function isOffered ({ kind, query = [], ...sample }: Sample): boolean {
   try {
-    const interaction = interactionOf({ ...plain, ...sample, query })
-    decide(interaction)
+    const interaction = parseInteraction({ ...plain, ...sample, query })
+    authorize(interaction)
     return interaction.kind === kind
   } catch (error) {
     if (error instanceof Failure) return false
@@ -98,13 +98,13 @@ export function importOperation (fhirBase: string): StatedOperation {
  * stated where they have it.
  * @param more operations on the system that this gateway is configured for
  */
-export function fhirRest (hasOperation: HasOperation, more: readonly StatedOperation[]): unknown {
+export function capabilityRest (hasOperation: HasOperation, more: readonly StatedOperation[]): unknown {
   return {
     mode: 'server',
     documentation: `Raw FHIR R4. Every record has the tag of the organization that owns the key. Records of other organizations are not found, and a reference must point to an existing record of the same organization. A Bundle of requests can have up to ${maxEntries.toLocaleString('en')} entries; send more in several Bundles, or use the bulk import.`,
     security: { description: 'A secret key in the x-api-key header' },
     resource: [...resourceTypes].map(type => resourceOf(type, hasOperation)).filter(resource => resource !== undefined),
-    ...filled({ interaction: offeredAmong(onSystem).map(code => ({ code })), operation: [...offeredAmong(bulkOnSystem).map(name => ({ name, definition: bulkDefinition(name) })), ...more] }),
+    ...omitEmpty({ interaction: offeredAmong(onSystem).map(code => ({ code })), operation: [...offeredAmong(bulkOnSystem).map(name => ({ name, definition: bulkDefinition(name) })), ...more] }),
     compartment: compartments.map(holder => `http://hl7.org/fhir/CompartmentDefinition/${holder.toLowerCase()}`),
     searchParam: commonParameterNames.map(name => ({ ...searchParameterOf('Resource', name), ...Object.hasOwn(aboutCommon, name) && { documentation: aboutCommon[name] } }))
   }
@@ -116,7 +116,7 @@ const aboutCommon: Readonly<Record<string, string>> = {
 }
 
 /** The members that hold something, since FHIR has no empty lists. */
-export function filled (lists: Readonly<Record<string, readonly unknown[]>>): Partial<typeof lists> {
+export function omitEmpty (lists: Readonly<Record<string, readonly unknown[]>>): Partial<typeof lists> {
   return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0))
 }
 
@@ -155,7 +155,7 @@ function storing (type: string) {
 }
 
 function searching (type: string) {
-  return filled({
+  return omitEmpty({
     searchInclude: referenceParameters(type).map(parameter => `${type}:${parameter}`),
     searchRevInclude: [...resourceTypes].filter(isTenantType).flatMap(from => leadingTo(type, from)),
     searchParam: parameterNames(type).filter(name => isAnswered(type, name)).map(name => searchParameterOf(type, name))

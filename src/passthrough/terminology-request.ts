@@ -1,10 +1,10 @@
-import { printable, refused } from '../envelope/query.js'
+import { safeName, invalidParameter } from '../envelope/query.js'
 import type { FhirElement } from '../mappings/fhir.js'
 import { isElement } from '../mappings/kit/path.js'
 import type { Terminology } from '../tenant-guard/fhir-interaction.js'
 import { terminologyOperations, type ParameterForm } from '../tenant-guard/operations/terminology-operations.js'
 import type { FhirRequest } from './fhir-request.js'
-import { parametersIn } from './given-parameters.js'
+import { parseParameters } from './given-parameters.js'
 
 type Given = Terminology['parameters'][number]
 
@@ -16,7 +16,7 @@ export function terminology (request: FhirRequest): Terminology {
   const [type, operation] = request.path as [Terminology['type'], string]
   const { parameters: forms, needed } = terminologyOperations[`${type}/${operation}`]!
   const parameters = (request.method === 'POST' ? givenInBody(request) : givenInQuery(request)).map(given => read(given, forms))
-  if (needed !== undefined && !parameters.some(({ name }) => name === needed)) throw refused(needed, 'is required: the canonical URL of a resource that the datastore\'s operator loaded')
+  if (needed !== undefined && !parameters.some(({ name }) => name === needed)) throw invalidParameter(needed, 'is required: the canonical URL of a resource that the datastore\'s operator loaded')
   return { kind: 'terminology', type, operation, parameters }
 }
 
@@ -25,20 +25,20 @@ function givenInQuery ({ query }: FhirRequest): readonly Given[] {
 }
 
 function givenInBody ({ query, body }: FhirRequest): readonly Given[] {
-  if (query.length > 0) throw refused('query', 'must be sent in a Parameters resource in the request body')
-  return parametersIn(body)
+  if (query.length > 0) throw invalidParameter('query', 'must be sent in a Parameters resource in the request body')
+  return parseParameters(body)
 }
 
 function read ({ name, value }: Given, forms: Readonly<Record<string, ParameterForm>>): Given {
   const form = Object.hasOwn(forms, name) ? forms[name] : undefined
-  if (form === undefined) throw refused(printable(name), `not supported by this operation; it takes ${Object.keys(forms).join(', ')}`)
+  if (form === undefined) throw invalidParameter(safeName(name), `not supported by this operation; it takes ${Object.keys(forms).join(', ')}`)
   return { name, value: readers[form](name, value) }
 }
 
 type Reader = (name: string, value: Given['value']) => Given['value']
 
 const text = (says: string, pattern: RegExp): Reader => (name, value) => {
-  if (typeof value !== 'string' || value.length > longest || !pattern.test(value)) throw refused(name, `expected ${says}`)
+  if (typeof value !== 'string' || value.length > longest || !pattern.test(value)) throw invalidParameter(name, `expected ${says}`)
   return value
 }
 
@@ -64,14 +64,14 @@ const codingMembers: Readonly<Record<string, Reader>> = { system: canonical, ver
 
 /** Of a Coding what tells which code it is. */
 function codingOf (name: string, value: unknown): FhirElement {
-  if (!isElement(value)) throw refused(name, 'expected a Coding, in a Parameters resource')
+  if (!isElement(value)) throw invalidParameter(name, 'expected a Coding, in a Parameters resource')
   const members = Object.entries(value).filter(([member]) => member !== 'userSelected' && member !== 'id')
-  if (!members.every(([member]) => Object.hasOwn(codingMembers, member))) throw refused(name, 'expected a Coding with system, version, code and display')
+  if (!members.every(([member]) => Object.hasOwn(codingMembers, member))) throw invalidParameter(name, 'expected a Coding with system, version, code and display')
   return Object.fromEntries(members.map(([member, item]) => [member, codingMembers[member]!(name, item as Given['value'])]))
 }
 
 function conceptOf (name: string, value: unknown): FhirElement {
   const { coding = [], text: words, ...more } = isElement(value) ? value : {}
-  if (!isElement(value) || !Array.isArray(coding) || Object.keys(more).some(member => member !== 'id')) throw refused(name, 'expected a CodeableConcept with coding and text, in a Parameters resource')
+  if (!isElement(value) || !Array.isArray(coding) || Object.keys(more).some(member => member !== 'id')) throw invalidParameter(name, 'expected a CodeableConcept with coding and text, in a Parameters resource')
   return { coding: coding.map(item => codingOf(name, item)), ...words !== undefined && { text: text('text', plain)(name, words as Given['value']) } }
 }

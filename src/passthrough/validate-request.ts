@@ -1,7 +1,7 @@
 import { Failure } from '../envelope/failures.js'
-import { refused, type QueryPair } from '../envelope/query.js'
+import { invalidParameter, type QueryPair } from '../envelope/query.js'
 import type { FhirElement } from '../mappings/fhir.js'
-import { areElements, isElement } from '../mappings/kit/path.js'
+import { isElementArray, isElement } from '../mappings/kit/path.js'
 import type { Validate } from '../tenant-guard/fhir-interaction.js'
 import { resourceIn, type FhirRequest } from './fhir-request.js'
 
@@ -21,7 +21,7 @@ function isParameters (body: unknown): body is FhirElement {
 }
 
 function partsOf ({ parameter = [] }: FhirElement): { readonly resource: unknown, readonly parameters: readonly QueryPair[] } {
-  const parts = areElements(parameter) ? parameter : refuse()
+  const parts = isElementArray(parameter) ? parameter : refuse()
   const resources = parts.filter(({ name }) => name === 'resource')
   if (resources.length !== 1) refuse()
   const others = parts.filter(({ name }) => name !== 'resource')
@@ -34,8 +34,8 @@ const textOf = (value: unknown): string => typeof value === 'string' ? value : '
 const modes = new Set(['create', 'update'])
 
 function demandKnown ([name, value]: QueryPair): void {
-  if (name !== 'mode') throw refused('parameter', 'this operation takes resource and mode; it validates against base R4')
-  if (!modes.has(value)) throw refused('mode', 'expected create or update')
+  if (name !== 'mode') throw invalidParameter('parameter', 'this operation takes resource and mode; it validates against base R4')
+  if (!modes.has(value)) throw invalidParameter('mode', 'expected create or update')
 }
 
 function refuse (): never {

@@ -1,10 +1,10 @@
 /** What is checked of a change before any datastore is asked; a PATCH and a line of an import that names a stored record do it alike. */
 import { ExactNumber } from '../json.js'
-import { same } from '../mappings/kit/element.js'
+import { deepEqual } from '../mappings/kit/element.js'
 import { identityFields, type Mapping } from '../mappings/kit/mapping.js'
-import { besideShown } from '../mappings/kit/match.js'
+import { mapWithShown } from '../mappings/kit/match.js'
 import { checkChange } from '../mappings/kit/validate.js'
-import { demandNone } from './new-record.js'
+import { throwIfIssues } from './new-record.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -23,11 +23,11 @@ export interface ChangedFields {
  * @throws {Failure} VALIDATION_ERROR with every failing field
  */
 export function changedFields (mapping: Mapping, sent: Fields, shown: Fields): ChangedFields {
-  const named = Object.entries(mapping.named(sent)).map(([name, value]) => [name, besideShown(value, shown[name], withShownDigits)] as const)
-  const isShown = ([name, value]: readonly [string, unknown]): boolean => Object.hasOwn(shown, name) && same(value, shown[name])
+  const named = Object.entries(mapping.named(sent)).map(([name, value]) => [name, mapWithShown(value, shown[name], withShownDigits)] as const)
+  const isShown = ([name, value]: readonly [string, unknown]): boolean => Object.hasOwn(shown, name) && deepEqual(value, shown[name])
   const changed = Object.fromEntries(named.filter(field => !isShown(field)))
   const kept = Object.fromEntries(named.filter(field => isShown(field) && isOfOwn(mapping, field[0])))
-  demandNone(checkChange(mapping, { ...kept, ...changed }, shown))
+  throwIfIssues(checkChange(mapping, { ...kept, ...changed }, shown))
   return { changed, kept }
 }
 

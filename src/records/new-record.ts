@@ -1,7 +1,7 @@
 /** What is checked of a new record before any datastore is asked; the gateway and the command `validate` do it alike. */
 import { Failure, type Issue } from '../envelope/failures.js'
 import type { FhirResource } from '../mappings/fhir.js'
-import type { Occasion } from '../mappings/kit/element.js'
+import type { CreateContext } from '../mappings/kit/element.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { isElement } from '../mappings/kit/path.js'
 import { checkCreate, checkRules } from '../mappings/kit/validate.js'
@@ -9,21 +9,21 @@ import { checkCreate, checkRules } from '../mappings/kit/validate.js'
 type Fields = Readonly<Record<string, unknown>>
 
 /** The fields of a body that creates a record, with the defaults filled in. @throws {Failure} BAD_REQUEST, VALIDATION_ERROR */
-export function newFields (mapping: Mapping, body: unknown, occasion: Occasion): Fields {
+export function validateCreate (mapping: Mapping, body: unknown, occasion: CreateContext): Fields {
   if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object.' })
   const simple = mapping.withDefaults(body, occasion)
-  demandNone(checkCreate(mapping, simple))
+  throwIfIssues(checkCreate(mapping, simple))
   return simple
 }
 
 /** The R4 resource of a new record's fields. @throws {Failure} VALIDATION_ERROR with every R4 rule that it breaks */
-export function newResource (mapping: Mapping, fields: Fields): FhirResource {
+export function buildResource (mapping: Mapping, fields: Fields): FhirResource {
   const resource = mapping.toFhir(fields)
-  demandNone(checkRules(mapping, resource))
+  throwIfIssues(checkRules(mapping, resource))
   return resource
 }
 
 /** @throws {Failure} VALIDATION_ERROR when there is any issue */
-export function demandNone (issues: readonly Issue[]): void {
+export function throwIfIssues (issues: readonly Issue[]): void {
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
 }

@@ -1,9 +1,9 @@
-import { Failure, fieldIssue, enoughIssues } from '../envelope/failures.js'
-import { hasIdForm } from '../fhir-names.js'
+import { Failure, fieldIssue, maxIssues } from '../envelope/failures.js'
+import { isValidId } from '../fhir-names.js'
 import type { FhirElement } from '../mappings/fhir.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { isElement, withMember } from '../mappings/kit/path.js'
-import type { GuardedStore } from '../tenant-guard/guard.js'
+import type { TenantStore } from '../tenant-guard/guard.js'
 import { ReferenceFailure, referencesIn } from '../tenant-guard/writes/references.js'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -13,7 +13,7 @@ type Fields = Readonly<Record<string, unknown>>
  * its URL, looked up among the tenant's own records. An id that is none of them stays as it is, and is refused with the
  * other references.
  */
-export async function resolved (mapping: Mapping, store: GuardedStore, fields: Fields): Promise<Fields> {
+export async function resolveReferences (mapping: Mapping, store: TenantStore, fields: Fields): Promise<Fields> {
   const found = await Promise.all(Object.entries(fields).map(async ([name, value]) => {
     const { resolveAmong, canonicalOf } = mapping.fields[name]?.options ?? {}
     if (typeof value !== 'string') return [name, value] as const
@@ -25,9 +25,9 @@ export async function resolved (mapping: Mapping, store: GuardedStore, fields: F
 }
 
 /** The URL of the tenant's definition with this id; undefined when the text is no id, and for a definition that is unknown or has no URL. */
-export async function urlOf (store: GuardedStore, type: string, text: string): Promise<string | undefined> {
+export async function urlOf (store: TenantStore, type: string, text: string): Promise<string | undefined> {
   const id = text.startsWith(`${type}/`) ? text.slice(type.length + 1) : text
-  if (!hasIdForm(id)) return undefined
+  if (!isValidId(id)) return undefined
   try {
     const { url } = await store.read({ kind: 'read', type, id })
     return typeof url === 'string' ? url : undefined
@@ -41,18 +41,18 @@ export async function urlOf (store: GuardedStore, type: string, text: string): P
  * Does a write, and when the guard refuses a reference names the fields of the simple form that hold it.
  * @throws {Failure} VALIDATION_ERROR, the same for ids that are unknown, deleted or another tenant's
  */
-export async function namingFields<T> (mapping: Mapping, fields: Fields, write: () => Promise<T>): Promise<T> {
+export async function mapErrorsToFields<T> (mapping: Mapping, fields: Fields, write: () => Promise<T>): Promise<T> {
   try {
     return await write()
   } catch (error) {
-    throw error instanceof ReferenceFailure ? inFields(mapping, fields, error) : error
+    throw error instanceof ReferenceFailure ? toFieldPath(mapping, fields, error) : error
   }
 }
 
 /** A refused reference by the names of the fields that hold it and its place in them, such as `participant[1].memberId`, where there are any. */
-export function inFields (mapping: Mapping, fields: Fields, failure: ReferenceFailure): Failure {
+export function toFieldPath (mapping: Mapping, fields: Fields, failure: ReferenceFailure): Failure {
   const names = Object.keys(fields).flatMap(name => placesIn(fields[name], value => heldBy(mapping, name, value, failure.references)).map(place => name + place))
-  const issues = names.slice(0, enoughIssues).map(name => fieldIssue(name, 'no record that this key can refer to', 'not-found'))
+  const issues = names.slice(0, maxIssues).map(name => fieldIssue(name, 'no record that this key can refer to', 'not-found'))
   return new Failure('VALIDATION_ERROR', { issues: issues.length > 0 ? issues : failure.issues, cause: failure })
 }
 

@@ -1,6 +1,6 @@
 import { Failure } from '../envelope/failures.js'
-import { namesIn, patched } from '../json-patch.js'
-import { same } from '../mappings/kit/element.js'
+import { namesIn, applyPatch } from '../json-patch.js'
+import { deepEqual } from '../mappings/kit/element.js'
 import { isElement } from '../mappings/kit/path.js'
 
 /** Fields to set, by their simple names; null removes. */
@@ -22,7 +22,7 @@ export function changesOf (body: unknown, shown: Readonly<Record<string, unknown
  * The same changes with null for a field, and nothing for a member, in which they left an object empty, since FHIR has no
  * empty objects. What was sent empty in place of something else, such as of a text, stays the mistake that it is.
  */
-export function withoutEmptied (changes: Changes, body: unknown, shown: Changes): Changes {
+export function withoutClearedFields (changes: Changes, body: unknown, shown: Changes): Changes {
   const sent = isElement(body) ? body : {}
   return Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, filledParts(value, shown[name], sent[name]) ?? null]))
 }
@@ -39,7 +39,7 @@ function filledParts (value: unknown, shown: unknown, sent: unknown): unknown {
  * A record that was sent whole after another client had changed it: merged, it would undo that change.
  * @throws {Failure} CONFLICT
  */
-export function demandUnchanged (body: unknown, version: string | undefined): void {
+export function requireUnchanged (body: unknown, version: string | undefined): void {
   if (!isElement(body) || typeof body.versionId !== 'string' || body.versionId === version) return
   throw new Failure('CONFLICT', { message: 'The record has changed since it was read. Read it again, or send only the fields to change.' })
 }
@@ -56,14 +56,14 @@ function merged (before: unknown, change: unknown): unknown {
 
 /** The words of a code, and of a quantity the code beside its unit or the unit beside its code: left as they are, they would tell of another one. */
 function namesOfOld (known: Changes, change: Changes): readonly string[] {
-  const isReplaced = (name: string): boolean => known[name] !== undefined && change[name] !== undefined && change[name] !== null && !same(change[name], known[name])
-  const words = change.code !== undefined && !same(change.code, known.code) ? ['display', 'text', 'codings'] : []
+  const isReplaced = (name: string): boolean => known[name] !== undefined && change[name] !== undefined && change[name] !== null && !deepEqual(change[name], known[name])
+  const words = change.code !== undefined && !deepEqual(change.code, known.code) ? ['display', 'text', 'codings'] : []
   if (isReplaced('code')) return [...words, 'unit']
   return isReplaced('unit') && change.code === undefined ? ['system', 'code'] : words
 }
 
 function patchedFields (body: readonly unknown[], before: Readonly<Record<string, unknown>>): Changes {
-  const after = patched(body, before)
+  const after = applyPatch(body, before)
   if (!isElement(after)) throw new Failure('BAD_REQUEST', { message: 'The result of a JSON Patch must be an object.' })
   const names = namesIn(body).filter(name => Object.hasOwn(before, name) || Object.hasOwn(after, name))
   return Object.fromEntries(names.map(name => [name, after[name] ?? null]))

@@ -1,12 +1,12 @@
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { urlOf } from '../records/references.js'
 import { splitUnescaped } from '../search-values.js'
-import type { GuardedStore } from '../tenant-guard/guard.js'
+import type { TenantStore } from '../tenant-guard/guard.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
 import { escapedParts } from './filter-value.js'
 
 /** The parameters of a search, each id of a definition replaced by the URL under which records refer to it. */
-export async function withUrls (mapping: Mapping, store: GuardedStore, parameters: readonly SearchParameter[]): Promise<readonly SearchParameter[]> {
+export async function resolveCanonicalFilters (mapping: Mapping, store: TenantStore, parameters: readonly SearchParameter[]): Promise<readonly SearchParameter[]> {
   const canonicals = new Map(Object.values(mapping.filters).map(({ param, canonicalOf }) => [param, canonicalOf]))
   return await Promise.all(parameters.map(async ([param, value]) => {
     const type = canonicals.get(param)

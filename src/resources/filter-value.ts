@@ -1,5 +1,5 @@
-import { hasIdForm, typeForm, withArticle } from '../fhir-names.js'
-import { takesOne, valueForms, type Filter } from '../mappings/kit/filter.js'
+import { isValidId, typePattern, withArticle } from '../fhir-names.js'
+import { singleValueKinds, valueForms, type Filter } from '../mappings/kit/filter.js'
 import { formats } from '../mappings/kit/formats.js'
 import { beginsWithSpace, spaceMistake } from '../envelope/query.js'
 import { isElement } from '../mappings/kit/path.js'
@@ -7,7 +7,7 @@ import { escaped } from '../search-values.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
 
 /** What is wrong with a filter's value, in words that never repeat it; undefined when it is fine. */
-export function valueMistake (filter: Filter, modifier: string | undefined, value: string): string | undefined {
+export function validateFilterValue (filter: Filter, modifier: string | undefined, value: string): string | undefined {
   const parts = modifier === 'text' ? [value] : values(filter, value)
   if (parts.some(part => part.trim() === '')) return parts.length > 1 ? 'expected a value before and after each comma' : 'expected a value'
   if (parts.some(beginsWithSpace)) return spaceMistake
@@ -76,12 +76,12 @@ export const escapedParts = (text: string): string => text.split('|').map(escape
 
 /** The values of a list. A comma inside a code is sent as `\,`, the one escape that the simple form has. */
 function values ({ kind }: Filter, value: string): string[] {
-  if (takesOne.has(kind)) return [value]
+  if (singleValueKinds.has(kind)) return [value]
   return value.split(/(?<!\\),/).map(part => part.replaceAll('\\,', ','))
 }
 
 const isDate = (text: string): boolean => formats['fhir-dateTime'](text)
-const [canonicalForm, quantityForm, wholeType] = [valueForms.canonical, valueForms.quantity, typeForm].map(form => new RegExp(`^${form}$`)) as [RegExp, RegExp, RegExp]
+const [canonicalForm, quantityForm, wholeType] = [valueForms.canonical, valueForms.quantity, typePattern].map(form => new RegExp(`^${form}$`)) as [RegExp, RegExp, RegExp]
 
 const withType = ({ types: [main] = [] }: Filter, part: string): string => part.includes('/') || main === undefined ? part : `${main}/${part}`
 
@@ -96,6 +96,6 @@ function isCanonical ({ canonicalOf }: Filter, part: string): boolean {
 
 function isId ({ types = [] }: Filter, part: string): boolean {
   const [type, id, ...more] = part.includes('/') ? part.split('/') : [undefined, part]
-  if (more.length > 0 || id === undefined || !hasIdForm(id)) return false
+  if (more.length > 0 || id === undefined || !isValidId(id)) return false
   return type === undefined || types.includes(type) || (types.includes('any') && wholeType.test(type))
 }

@@ -1,14 +1,14 @@
 import { suggestion } from '../envelope/nearest.js'
 import { withArticle } from '../fhir-names.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
-import { followedBy } from '../mappings/r4/search-parameters.js'
+import { referencePath } from '../mappings/r4/search-parameters.js'
 import type { Include } from '../tenant-guard/interaction.js'
 import { isTenantType } from '../tenant-guard/resource-types.js'
-import { pairsIn, refused } from '../envelope/query.js'
+import { parseQuery, invalidParameter } from '../envelope/query.js'
 import type { Relation } from './relations.js'
 
 /** What a client wants along with a record: groups in the simple form, or what search parameters lead to, as FHIR. */
-export type Wish =
+export type IncludeRequest =
   | { readonly form: 'simple', readonly relations: readonly Relation[], readonly includes: readonly Include[] }
   | { readonly form: 'fhir', readonly includes: readonly Include[] }
 
@@ -18,16 +18,16 @@ export type Wish =
  * @returns undefined when there is no query
  * @throws {Failure} BAD_REQUEST
  */
-export function readWish (mapping: Mapping, relationsOf: () => ReadonlyMap<string, Relation>, search: string): Wish | undefined {
-  const pairs = pairsIn(search)
+export function parseInclude (mapping: Mapping, relationsOf: () => ReadonlyMap<string, Relation>, search: string): IncludeRequest | undefined {
+  const pairs = parseQuery(search)
   if (pairs.length === 0) return undefined
   const [[name, value] = ['', '']] = pairs
   if (name === 'include' && pairs.length === 1) return simpleWish(relationsOf(), value)
   if (pairs.every(([name]) => name === '_include' || name === '_revinclude')) return fhirWish(mapping, pairs)
-  throw refused('query', 'a read supports include once, or _include and _revinclude, and no other parameters')
+  throw invalidParameter('query', 'a read supports include once, or _include and _revinclude, and no other parameters')
 }
 
-function simpleWish (relations: ReadonlyMap<string, Relation>, value: string): Wish {
+function simpleWish (relations: ReadonlyMap<string, Relation>, value: string): IncludeRequest {
   const wanted = [...new Set(value.split(','))].map(name => relations.get(name) ?? unknownName(relations, name))
   return { form: 'simple', relations: wanted, includes: wanted.flatMap(({ includes }) => includes) }
 }
@@ -35,10 +35,10 @@ function simpleWish (relations: ReadonlyMap<string, Relation>, value: string): W
 function unknownName (relations: ReadonlyMap<string, Relation>, name: string): never {
   const names = [...relations.keys()]
   const meant = suggestion(name, names)
-  throw refused('include', meant === '' ? `expected resources that refer to this one: ${names.join(', ')}` : `no such resource refers to this one${meant}`)
+  throw invalidParameter('include', meant === '' ? `expected resources that refer to this one: ${names.join(', ')}` : `no such resource refers to this one${meant}`)
 }
 
-function fhirWish (mapping: Mapping, pairs: ReadonlyArray<readonly [string, string]>): Wish {
+function fhirWish (mapping: Mapping, pairs: ReadonlyArray<readonly [string, string]>): IncludeRequest {
   const includes = pairs.flatMap(([name, value]) => readInclude(mapping, name, value))
   return { form: 'fhir', includes: [...new Map(includes.map(include => [wayOf(include, mapping), include])).values()] }
 }
@@ -52,18 +52,18 @@ function readInclude (mapping: Mapping, name: string, value: string): Include[] 
   const isOfType = direction === 'include' ? type === mapping.type : isTenantType(type)
   const leadsRight = target === undefined || (direction === 'include' ? isTenantType(target) : target === mapping.type)
   if (!isOfType || !leadsRight || more.length > 0) throw notUnderstood(mapping, name)
-  if (followedBy(type, parameter) !== undefined) return [{ direction, type, parameter, ...direction === 'include' && target !== undefined && { target } }]
-  if (Object.hasOwn(otherName, parameter) && followedBy(type, otherName[parameter]!) !== undefined) return []
+  if (referencePath(type, parameter) !== undefined) return [{ direction, type, parameter, ...direction === 'include' && target !== undefined && { target } }]
+  if (Object.hasOwn(otherName, parameter) && referencePath(type, otherName[parameter]!) !== undefined) return []
   throw notUnderstood(mapping, name)
 }
 
 function notUnderstood ({ type }: Mapping, name: string): Error {
   const expected = name === '_include' ? `${type}:parameter, a search parameter of ${type} in R4` : `Type:parameter, a search parameter of that type in R4 that leads to ${withArticle(type)}`
-  return refused(name, `expected ${expected}`)
+  return invalidParameter(name, `expected ${expected}`)
 }
 
 /** `Observation:patient` is `Observation:subject` where that is a Patient, so from a Patient back both are one way. */
 function wayOf ({ direction, type, parameter, target }: Include, mapping: Mapping): string {
   if (direction === 'include') return `${type}:${parameter}:${target ?? ''}`
-  return `${type} ${followedBy(type, parameter)!.replaceAll(`.where(resolve() is ${mapping.type})`, '')}`
+  return `${type} ${referencePath(type, parameter)!.replaceAll(`.where(resolve() is ${mapping.type})`, '')}`
 }

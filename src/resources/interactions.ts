@@ -1,24 +1,24 @@
 import { Failure, type Issue } from '../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
-import type { Occasion } from '../mappings/kit/element.js'
+import type { CreateContext } from '../mappings/kit/element.js'
 import { lossWarnings } from '../mappings/kit/losses.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { checkRules } from '../mappings/kit/validate.js'
-import type { GuardedStore } from '../tenant-guard/guard.js'
+import type { TenantStore } from '../tenant-guard/guard.js'
 import type { Trace } from '../tenant-guard/interaction.js'
-import { changesOf, demandUnchanged, withoutEmptied } from './changes.js'
-import { demandVersion, versionsIn } from '../envelope/conditions.js'
+import { changesOf, requireUnchanged, withoutClearedFields } from './changes.js'
+import { requireIfMatch, versionsIn } from '../envelope/conditions.js'
 import { changedFields } from '../records/changed-record.js'
-import { demandNone, newFields, newResource } from '../records/new-record.js'
-import { namingFields, resolved } from '../records/references.js'
-import { withUrls } from './definition-urls.js'
+import { throwIfIssues, validateCreate, buildResource } from '../records/new-record.js'
+import { mapErrorsToFields, resolveReferences } from '../records/references.js'
+import { resolveCanonicalFilters } from './definition-urls.js'
 import type { Query } from './query.js'
 
 /** What every interaction works on: the resource group, and the datastore as its caller may see it. */
 export interface Context {
   readonly mapping: Mapping
-  readonly store: GuardedStore
-  readonly occasion: Occasion
+  readonly store: TenantStore
+  readonly occasion: CreateContext
   /** Takes what the client of a change is warned of. */
   readonly warn?: (warnings: readonly Issue[]) => void
 }
@@ -26,14 +26,14 @@ export interface Context {
 /** Stores a new resource from the simple form. @throws {Failure} VALIDATION_ERROR with every failing field */
 export function create (context: Context, body: unknown): Promise<StoredResource> {
   const { mapping: { type }, store } = context
-  return createBy(context, body, resource => store.create({ kind: 'create', type, resource }))
+  return prepareAndSave(context, body, resource => store.create({ kind: 'create', type, resource }))
 }
 
 /** The same with another way to store the checked resource. */
-export async function createBy<T> ({ mapping, store, occasion }: Context, body: unknown, save: (resource: FhirResource) => Promise<T>): Promise<T> {
-  const complete = await resolved(mapping, store, newFields(mapping, body, occasion))
-  const resource = newResource(mapping, complete)
-  return await namingFields(mapping, complete, () => save(resource))
+export async function prepareAndSave<T> ({ mapping, store, occasion }: Context, body: unknown, save: (resource: FhirResource) => Promise<T>): Promise<T> {
+  const complete = await resolveReferences(mapping, store, validateCreate(mapping, body, occasion))
+  const resource = buildResource(mapping, complete)
+  return await mapErrorsToFields(mapping, complete, () => save(resource))
 }
 
 /** One resource of the caller's tenant. @throws {Failure} NOT_FOUND */
@@ -43,7 +43,7 @@ export function read ({ mapping, store }: Context, id: string): Promise<StoredRe
 
 /** One page of a search. */
 export async function search ({ mapping, store }: Context, query: Query) {
-  const parameters = await withUrls(mapping, store, query.parameters)
+  const parameters = await resolveCanonicalFilters(mapping, store, query.parameters)
   return await store.search({ kind: 'search', type: mapping.type, route: mapping.path, ...query, parameters })
 }
 
@@ -66,8 +66,8 @@ export async function update (context: Context, { id, body, ifMatch }: Update, t
     const before = await read(context, id)
     const made = await trace.found(before)
     if (made !== undefined) return made
-    demandVersion(ifMatch, before.meta.versionId)
-    demandUnchanged(body, before.meta.versionId)
+    requireIfMatch(ifMatch, before.meta.versionId)
+    requireUnchanged(body, before.meta.versionId)
     try {
       return await updateFrom(context, before, body, trace)
     } catch (error) {
@@ -83,15 +83,15 @@ const mostAttempts = 8
 
 async function updateFrom ({ mapping, store, warn }: Context, before: StoredResource, body: unknown, trace: Trace): Promise<StoredResource> {
   const shown = mapping.present(before)
-  const { changed, kept } = changedFields(mapping, withoutEmptied(changesOf(body, shown), body, shown), shown)
-  const complete = await resolved(mapping, store, changed)
+  const { changed, kept } = changedFields(mapping, withoutClearedFields(changesOf(body, shown), body, shown), shown)
+  const complete = await resolveReferences(mapping, store, changed)
   const resource: FhirResource = mapping.patch(before, { ...kept, ...complete })
   if (resource === before) return before
-  demandNone(checkRules(mapping, resource, Object.keys(complete), before))
+  throwIfIssues(checkRules(mapping, resource, Object.keys(complete), before))
   const version = before.meta.versionId
   if (version === undefined) throw new Failure('BACKEND_ERROR', { cause: 'the datastore returned no version' })
   const write = (): Promise<StoredResource> => store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version, before })
-  const written = await namingFields(mapping, complete, () => trace.leave(resource, version, write))
+  const written = await mapErrorsToFields(mapping, complete, () => trace.leave(resource, version, write))
   warn?.(lossWarnings(mapping, before, resource))
   return written
 }

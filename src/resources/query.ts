@@ -1,11 +1,11 @@
 import { Failure, fieldIssue } from '../envelope/failures.js'
 import { suggestion } from '../envelope/nearest.js'
-import { longestIds, longestValue, pairsIn, printable, refused } from '../envelope/query.js'
-import { rivalsOf, takesOne, type Filter, type Filters } from '../mappings/kit/filter.js'
+import { longestIds, maxValueLength, parseQuery, safeName, invalidParameter } from '../envelope/query.js'
+import { conflictingFilters, singleValueKinds, type Filter, type Filters } from '../mappings/kit/filter.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { longestCursor } from '../tenant-guard/cursor.js'
 import type { SearchParameter } from '../tenant-guard/interaction.js'
-import { parameterOf, valueMistake } from './filter-value.js'
+import { parameterOf, validateFilterValue } from './filter-value.js'
 
 /** A search as a client asked for it, ready for the guard. */
 export interface Query {
@@ -33,7 +33,7 @@ const oneValue: Values = { takesSeveral: () => false, takesIds: () => false }
  * @throws {Failure} UNKNOWN_FILTER, BAD_REQUEST
  */
 export function readSearch (mapping: Mapping, search: string): Query {
-  const given = readPairs(search, { takesSeveral: name => takesSeveral(mapping, name), takesIds: name => filterNamed(mapping, name)?.kind === 'reference' })
+  const given = parseQueryPairs(search, { takesSeveral: name => takesSeveral(mapping, name), takesIds: name => filterNamed(mapping, name)?.kind === 'reference' })
   const filters = [...given].filter(([name]) => !['count', 'cursor', 'sort'].includes(name))
   const parameters = filters.map(([name, value]) => readFilter(mapping, name, value))
   refuseRivals(mapping, given)
@@ -52,11 +52,11 @@ export function readSearch (mapping: Mapping, search: string): Query {
  * @param search what follows the question mark, undecoded
  * @throws {Failure} BAD_REQUEST
  */
-export function readPairs (search: string, { takesSeveral, takesIds }: Values = oneValue): ReadonlyMap<string, string> {
+export function parseQueryPairs (search: string, { takesSeveral, takesIds }: Values = oneValue): ReadonlyMap<string, string> {
   const pairs = new Map<string, string>()
-  const longest = (name: string): number => name === 'cursor' ? longestCursor : takesIds(name) ? longestIds : longestValue
-  for (const [name, value] of pairsIn(search, longest)) {
-    if (pairs.has(name)) throw refused(printable(name), takesSeveral(name) ? 'is given twice; send it once with its values separated by commas, any of which may match' : 'is given twice; it takes only one value')
+  const longest = (name: string): number => name === 'cursor' ? longestCursor : takesIds(name) ? longestIds : maxValueLength
+  for (const [name, value] of parseQuery(search, longest)) {
+    if (pairs.has(name)) throw invalidParameter(safeName(name), takesSeveral(name) ? 'is given twice; send it once with its values separated by commas, any of which may match' : 'is given twice; it takes only one value')
     pairs.set(name, value)
   }
   return pairs
@@ -65,7 +65,7 @@ export function readPairs (search: string, { takesSeveral, takesIds }: Values = 
 /** Text by `:text` is one value, whatever is in it, and of a true and false both would be no filter. */
 function takesSeveral (mapping: Mapping, name: string): boolean {
   const filter = filterNamed(mapping, name)
-  return filter !== undefined && !takesOne.has(filter.kind) && filter.kind !== 'boolean'
+  return filter !== undefined && !singleValueKinds.has(filter.kind) && filter.kind !== 'boolean'
 }
 
 function readFilter (mapping: Mapping, name: string, value: string): SearchParameter {
@@ -73,17 +73,17 @@ function readFilter (mapping: Mapping, name: string, value: string): SearchParam
   const filter = filterNamed(mapping, plain)
   if (filter === undefined || more.length > 0) throw unknownFilter(mapping, plain, name)
   if (modifier !== undefined && !(modifier === 'text' && filter.hasText)) {
-    throw refused(printable(name), filter.hasText ? `the only modifier of this filter is ${plain}:text` : 'this filter has no modifiers')
+    throw invalidParameter(safeName(name), filter.hasText ? `the only modifier of this filter is ${plain}:text` : 'this filter has no modifiers')
   }
-  const mistake = valueMistake(filter, modifier, value)
-  if (mistake !== undefined) throw refused(printable(name), mistake)
+  const mistake = validateFilterValue(filter, modifier, value)
+  if (mistake !== undefined) throw invalidParameter(safeName(name), mistake)
   return parameterOf(filter, modifier, value)
 }
 
 function refuseRivals ({ filters }: Mapping, given: ReadonlyMap<string, string>): void {
   for (const name of given.keys()) {
-    const rivals = Object.hasOwn(filters, name) ? rivalsOf(filters, name).filter(other => given.has(other)) : []
-    if (rivals.length > 0) throw refused(name, `cannot be combined with ${rivals.join(' or ')}, because both limit the same dates`)
+    const rivals = Object.hasOwn(filters, name) ? conflictingFilters(filters, name).filter(other => given.has(other)) : []
+    if (rivals.length > 0) throw invalidParameter(name, `cannot be combined with ${rivals.join(' or ')}, because both limit the same dates`)
   }
 }
 
@@ -100,14 +100,14 @@ function filterNamed ({ filters }: Mapping, name: string): Filter | undefined {
 function unknownFilter (mapping: Mapping, plain: string, name: string): Failure {
   const names = [...Object.keys(mapping.filters), ...Object.keys(commonFilters), 'count', 'cursor', 'sort']
   const says = `no such filter${suggestion(plain, names, `; the filters are ${names.join(', ')}`)}`
-  return new Failure('UNKNOWN_FILTER', { message: `${printable(name)}: ${says}`, issues: [fieldIssue(printable(name), says, 'not-supported')] })
+  return new Failure('UNKNOWN_FILTER', { message: `${safeName(name)}: ${says}`, issues: [fieldIssue(safeName(name), says, 'not-supported')] })
 }
 
 function readSort (mapping: Mapping, value: string): SearchParameter {
   const keys = value.split(',').map(key => {
     const name = key.replace(/^-/, '')
     const filter = filterNamed(mapping, name)
-    if (filter === undefined) throw refused('sort', 'expected the name of a filter, with the prefix - for descending order')
+    if (filter === undefined) throw invalidParameter('sort', 'expected the name of a filter, with the prefix - for descending order')
     return key.startsWith('-') ? `-${filter.param}` : filter.param
   })
   return ['_sort', keys.join(',')]
@@ -115,6 +115,6 @@ function readSort (mapping: Mapping, value: string): SearchParameter {
 
 function readCount (text: string): number {
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (count < 1 || count > mostCount) throw refused('count', `expected a whole number from 1 to ${mostCount}`)
+  if (count < 1 || count > mostCount) throw invalidParameter('count', `expected a whole number from 1 to ${mostCount}`)
   return count
 }

@@ -3,7 +3,7 @@ import type { StoredResource } from '../mappings/fhir.js'
 import { incompleteLists } from '../mappings/relations.js'
 import type { Include } from '../tenant-guard/interaction.js'
 import type { Related } from '../tenant-guard/guard.js'
-import type { Wish } from './include.js'
+import type { IncludeRequest } from './include.js'
 import type { Context } from './interactions.js'
 import type { Relation } from './relations.js'
 
@@ -12,7 +12,7 @@ import type { Relation } from './relations.js'
  * @param url the gateway's own, before `/v1`
  * @throws {Failure} NOT_FOUND
  */
-export async function readWith ({ mapping, store }: Context, id: string, wish: Wish, url: string): Promise<unknown> {
+export async function readWithIncludes ({ mapping, store }: Context, id: string, wish: IncludeRequest, url: string): Promise<unknown> {
   const found = await store.readRelated({ kind: 'read-related', type: mapping.type, id, includes: wish.includes })
   if (wish.form === 'fhir') return bundleOf(found, wish.includes, `${url}/v1/fhir`)
   return { ...mapping.present(found.record), ...listsOf(found, wish.relations) }

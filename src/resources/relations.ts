@@ -9,7 +9,7 @@ export interface Relation {
 }
 
 /** The groups whose records can come along with one of this group, by their names in the URL. */
-export function relationsTo (mapping: Mapping, mappings: readonly Mapping[]): ReadonlyMap<string, Relation> {
+export function reverseIncludes (mapping: Mapping, mappings: readonly Mapping[]): ReadonlyMap<string, Relation> {
   return new Map(referrersTo(mapping, mappings).map(({ mapping: { path, type }, mapping, parameters }) =>
     [path, { mapping, includes: parameters.map(parameter => ({ direction: 'revinclude', type, parameter })) }]))
 }

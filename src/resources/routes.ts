@@ -1,24 +1,24 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { queryOf, refused } from '../envelope/query.js'
+import { rawQuery, invalidParameter } from '../envelope/query.js'
 import { idempotencyKey, readIdempotencyKey } from '../idempotency/header.js'
-import type { Claim, KeyedRequests } from '../idempotency/keyed-requests.js'
+import type { IdempotencyClaim, IdempotencyStore } from '../idempotency/keyed-requests.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { Mapping } from '../mappings/kit/mapping.js'
 import { warningsOf } from '../mappings/kit/validate.js'
-import type { GuardedStore } from '../tenant-guard/guard.js'
-import { entityTag, hasOtherPrecondition, isKnown, otherPrecondition } from '../envelope/conditions.js'
-import { readWish } from './include.js'
+import type { TenantStore } from '../tenant-guard/guard.js'
+import { entityTag, hasOtherPrecondition, etagMatches, otherPrecondition } from '../envelope/conditions.js'
+import { parseInclude } from './include.js'
 import { read, remove, search, type Context } from './interactions.js'
-import { createOnce, updateOnce, type Written } from './once.js'
-import { readPairs, readSearch } from './query.js'
-import { readWith } from './related.js'
-import { relationsTo } from './relations.js'
+import { createOnce, updateOnce, type WriteResult } from './once.js'
+import { parseQueryPairs, readSearch } from './query.js'
+import { readWithIncludes } from './related.js'
+import { reverseIncludes } from './relations.js'
 
 interface ResourceOptions {
   readonly mappings: readonly Mapping[]
   /** The datastore of the request's caller, seen through the guard. */
-  readonly storeFor: (request: FastifyRequest) => GuardedStore
-  readonly keyedRequests: KeyedRequests
+  readonly storeFor: (request: FastifyRequest) => TenantStore
+  readonly keyedRequests: IdempotencyStore
   readonly now: () => Date
   /** The gateway's own, before `/v1`. */
   readonly url: string
@@ -37,8 +37,8 @@ const keyed = { config: { takesIdempotencyKey: true } } as const
 
 function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFor, keyedRequests, now, url, newUrl }: ResourceOptions): void {
   const { path } = mapping
-  let relations: ReturnType<typeof relationsTo> | undefined
-  const relationsOf = () => (relations ??= relationsTo(mapping, mappings))
+  let relations: ReturnType<typeof reverseIncludes> | undefined
+  const relationsOf = () => (relations ??= reverseIncludes(mapping, mappings))
   const contextOf = (request: FastifyRequest): Context => ({
     mapping, store: storeFor(request), occasion: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
   })
@@ -49,14 +49,14 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFo
     return presentWritten(mapping, written, reply)
   })
   scope.get(`/${path}`, async request => {
-    const page = await search(contextOf(request), readSearch(mapping, queryOf(request.raw.url)))
+    const page = await search(contextOf(request), readSearch(mapping, rawQuery(request.raw.url)))
     return { data: page.resources.map(mapping.present), total: page.total, cursor: page.cursor, hasMore: page.cursor !== undefined }
   })
   scope.get(`/${path}/:id`, async (request: WithId, reply) => {
-    const wish = readWish(mapping, relationsOf, queryOf(request.raw.url))
-    if (wish !== undefined) return await readWith(contextOf(request), request.params.id, wish, url)
+    const wish = parseInclude(mapping, relationsOf, rawQuery(request.raw.url))
+    if (wish !== undefined) return await readWithIncludes(contextOf(request), request.params.id, wish, url)
     const stored = await read(contextOf(request), request.params.id)
-    if (isKnown(request.headers['if-none-match'], stored.meta.versionId)) return await reply.code(304).header('etag', entityTag(stored.meta.versionId!)).send()
+    if (etagMatches(request.headers['if-none-match'], stored.meta.versionId)) return await reply.code(304).header('etag', entityTag(stored.meta.versionId!)).send()
     return present(mapping, stored, reply)
   })
   if (mapping.appendOnly) return
@@ -76,13 +76,13 @@ function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFo
 interface Keyed { readonly request: FastifyRequest, readonly route: string, readonly id?: string, readonly ifMatch?: string | undefined }
 
 /** Performs a write; one with an Idempotency-Key while no other one with it is performed. */
-async function claimed (keyedRequests: KeyedRequests, { request, ...what }: Keyed, perform: (claim?: Claim) => Promise<Written>): Promise<Written> {
+async function claimed (keyedRequests: IdempotencyStore, { request, ...what }: Keyed, perform: (claim?: IdempotencyClaim) => Promise<WriteResult>): Promise<WriteResult> {
   const { caller: { tenantId, mode }, method, body, raw } = request
   const key = readIdempotencyKey(raw.rawHeaders)
   return key === undefined ? await perform() : await keyedRequests.perform({ ...what, tenantId, mode, key, method, body }, perform)
 }
 
-function presentWritten (mapping: Mapping, { stored, isReplayed }: Written, reply: FastifyReply) {
+function presentWritten (mapping: Mapping, { stored, isReplayed }: WriteResult, reply: FastifyReply) {
   if (isReplayed) reply.header(idempotencyKey.replayedHeader, 'true')
   reply.request.warnings = [...reply.request.warnings ?? [], ...warningsOf(mapping, stored)]
   return present(mapping, stored, reply)
@@ -96,6 +96,6 @@ function present (mapping: Mapping, stored: StoredResource, reply: FastifyReply)
 /** Only reads have a query, and conditions on another version: on a write they would be ignored, and its sender misled. */
 function demandPlainWrite (request: FastifyRequest): void {
   if (hasOtherPrecondition(request.headers)) throw otherPrecondition()
-  const [name] = readPairs(queryOf(request.raw.url)).keys()
-  if (name !== undefined) throw refused('query', 'this request takes no query parameters')
+  const [name] = parseQueryPairs(rawQuery(request.raw.url)).keys()
+  if (name !== undefined) throw invalidParameter('query', 'this request takes no query parameters')
 }

@@ -1,15 +1,15 @@
 import { STATUS_CODES } from 'node:http'
 import { parseStored } from '../json.js'
 import type { FhirResource } from '../mappings/fhir.js'
-import { readUrl, understand, type Interaction, type Sandbox, type SandboxRequest } from './interaction.js'
-import { invalid, outcome, Refused } from './outcome.js'
-import { perform, type Reply } from './perform.js'
+import { readUrl, parseInteraction, type Interaction, type Sandbox, type SandboxRequest } from './interaction.js'
+import { invalid, outcome, FhirError } from './outcome.js'
+import { perform, type SandboxResponse } from './perform.js'
 import { replaceTexts } from './references.js'
 
 /**
  * Runs a batch, each entry for itself, or a transaction, all entries or none.
  * @param isVerbose whether the answer shows what was written, not only where.
- * @throws {Refused} for a transaction with the first reason.
+ * @throws {FhirError} for a transaction with the first reason.
  */
 export function runBundle (sandbox: Sandbox, body: unknown, isVerbose: boolean): FhirResource {
   const { resourceType, type, entry = [] } = Object(body) as FhirResource
@@ -23,15 +23,15 @@ export function runBundle (sandbox: Sandbox, body: unknown, isVerbose: boolean):
   }
 }
 
-function runBatch (sandbox: Sandbox, entries: readonly unknown[]): Reply[] {
-  return entries.map(entry => attempt(() => sandbox.store.transaction(() => perform(sandbox, understand(sandbox, readEntry(entry))))))
+function runBatch (sandbox: Sandbox, entries: readonly unknown[]): SandboxResponse[] {
+  return entries.map(entry => attempt(() => sandbox.store.transaction(() => perform(sandbox, parseInteraction(sandbox, readEntry(entry))))))
 }
 
-function attempt (work: () => Reply): Reply {
+function attempt (work: () => SandboxResponse): SandboxResponse {
   try {
     return work()
   } catch (error) {
-    if (!(error instanceof Refused)) throw error
+    if (!(error instanceof FhirError)) throw error
     return { status: error.status, text: JSON.stringify(outcome('error', error.code, error.message)) }
   }
 }
@@ -39,11 +39,11 @@ function attempt (work: () => Reply): Reply {
 // http://hl7.org/fhir/R4/http.html#trules: then come those that only read, whose failure undoes nothing.
 const writes: ReadonlyArray<Interaction['kind']> = ['none', 'delete', 'exists', 'create', 'update']
 
-function runTransaction (sandbox: Sandbox, entries: readonly unknown[]): Reply[] {
+function runTransaction (sandbox: Sandbox, entries: readonly unknown[]): SandboxResponse[] {
   return sandbox.store.transaction(() => {
-    const interactions = entries.map(entry => understand(sandbox, readEntry(entry)))
+    const interactions = entries.map(entry => parseInteraction(sandbox, readEntry(entry)))
     const ids = assignedIds(entries, interactions)
-    const replies = new Array<Reply>(entries.length)
+    const replies = new Array<SandboxResponse>(entries.length)
     for (const kind of writes) {
       for (const [i, interaction] of interactions.entries()) {
         if (interaction.kind === kind) replies[i] = perform(sandbox, resolved(interaction, ids))
@@ -88,7 +88,7 @@ function text (value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-function responseEntry ({ status, text, version }: Reply, isVerbose: boolean): unknown {
+function responseEntry ({ status, text, version }: SandboxResponse, isVerbose: boolean): unknown {
   const response = { status: `${status} ${STATUS_CODES[status]}` }
   if (text === '') return { response }
   const content = parseStored(text) as FhirResource

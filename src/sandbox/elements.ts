@@ -9,7 +9,7 @@ export interface Shape {
 }
 
 /** The resource as it is wanted. */
-export function shaped (resource: StoredResource, { elements, summary }: Shape): StoredResource {
+export function projected (resource: StoredResource, { elements, summary }: Shape): StoredResource {
   if (elements !== undefined) return onlyElements(resource, elements)
   if (summary === 'text') return onlyElements(resource, elementsOfText(resource.resourceType))
   return summary === 'data' ? onlyElements(resource, Object.keys(resource).filter(name => name !== 'text')) : resource

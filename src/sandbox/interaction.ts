@@ -1,10 +1,10 @@
-import { hasIdForm } from '../fhir-names.js'
+import { isValidId } from '../fhir-names.js'
 import type { FhirResource } from '../mappings/fhir.js'
-import { areElements, isElement } from '../mappings/kit/path.js'
-import { structureFaults } from '../mappings/r4/structure.js'
-import { invalid, Refused } from './outcome.js'
+import { isElementArray, isElement } from '../mappings/kit/path.js'
+import { validateStructure } from '../mappings/r4/structure.js'
+import { invalid, FhirError } from './outcome.js'
 import type { QueryParameter } from './paging.js'
-import { knownAmong, matches, type Searched } from './search.js'
+import { supportedParameters, matches, type Searched } from './search.js'
 import { resourceTypes } from './search-parameters.js'
 import type { Version } from './store.js'
 
@@ -54,18 +54,18 @@ export interface Sandbox extends Searched {
 
 /**
  * Reads a request; a create has its id already, so that a Bundle's other entries can refer to it.
- * @throws {Refused}
+ * @throws {FhirError}
  */
-export function understand (sandbox: Sandbox, request: SandboxRequest): Interaction {
+export function parseInteraction (sandbox: Sandbox, request: SandboxRequest): Interaction {
   const shape = shapeOf(request.path)
   const readers = routes.get(shape)
-  if (request.path.some(segment => segment.startsWith('$'))) throw new Refused(400, 'not-supported', 'the sandbox has no operations')
-  if (!readers) throw new Refused(404, 'not-found', 'there is nothing at this path')
+  if (request.path.some(segment => segment.startsWith('$'))) throw new FhirError(400, 'not-supported', 'the sandbox has no operations')
+  if (!readers) throw new FhirError(404, 'not-found', 'there is nothing at this path')
   const reader = readers.get(request.method)
-  if (!reader) throw new Refused(405, 'not-supported', 'this method is not offered here')
+  if (!reader) throw new FhirError(405, 'not-supported', 'this method is not offered here')
   const [type = '', id = ''] = request.path
-  if (shape.startsWith('type') && !resourceTypes.has(type)) throw new Refused(404, 'not-supported', 'this is not a resource type of R4')
-  if (shape.startsWith('type/id') && !hasIdForm(id)) throw invalid('an id has 1 to 64 characters of A-Z a-z 0-9 - .')
+  if (shape.startsWith('type') && !resourceTypes.has(type)) throw new FhirError(404, 'not-supported', 'this is not a resource type of R4')
+  if (shape.startsWith('type/id') && !isValidId(id)) throw invalid('an id has 1 to 64 characters of A-Z a-z 0-9 - .')
   return reader({ type, id, request, sandbox })
 }
 
@@ -82,7 +82,7 @@ type Reader = (reading: Reading) => Interaction
 const read: Reader = ({ type, id, request: { query } }) => ({ kind: 'read', type, id, query })
 const search: Reader = ({ type, request: { query, isStrict }, sandbox }) => {
   const isWhole = isStrict === true || sandbox.manners.unknownParameters === 'refused'
-  return { kind: 'search', type, query: isWhole ? query : knownAmong(sandbox, type, query) }
+  return { kind: 'search', type, query: isWhole ? query : supportedParameters(sandbox, type, query) }
 }
 const history: Reader = ({ type, id, request: { query } }) => ({ kind: 'history', type, id, query })
 const vread: Reader = ({ type, id, request: { path } }) => ({ kind: 'vread', type, id, version: Number(path[3]) })
@@ -126,7 +126,7 @@ const routes: ReadonlyMap<string, ReadonlyMap<string, Reader>> = new Map([
 
 function theOne ({ type, sandbox }: Reading, criteria: readonly QueryParameter[]): Version | undefined {
   const [found, another] = matches(sandbox, type, criteria)
-  if (another) throw new Refused(412, 'multiple-matches', 'several resources match the condition')
+  if (another) throw new FhirError(412, 'multiple-matches', 'several resources match the condition')
   return found
 }
 
@@ -137,9 +137,9 @@ const refusedByServers: ReadonlySet<string> = new Set(['structure', 'code-invali
 function readResource (type: string, body: unknown): FhirResource {
   const { resourceType, meta = {} } = Object(body) as FhirResource
   if (resourceType !== type) throw invalid('the body must be a resource of the type in the URL')
-  const isWellFormed = isElement(meta) && [meta.tag ?? [], meta['security'] ?? []].every(areElements)
-  if (!isWellFormed) throw new Refused(400, 'structure', 'meta is not as R4 has it')
-  const fault = structureFaults(body as FhirResource).find(({ code }) => refusedByServers.has(code))
-  if (fault !== undefined) throw new Refused(400, fault.code, fault.diagnostics)
+  const isWellFormed = isElement(meta) && [meta.tag ?? [], meta['security'] ?? []].every(isElementArray)
+  if (!isWellFormed) throw new FhirError(400, 'structure', 'meta is not as R4 has it')
+  const fault = validateStructure(body as FhirResource).find(({ code }) => refusedByServers.has(code))
+  if (fault !== undefined) throw new FhirError(400, fault.code, fault.diagnostics)
   return body as FhirResource
 }

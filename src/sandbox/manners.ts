@@ -2,7 +2,7 @@
  * How a sandbox does what FHIR leaves open to a server. Left as they are, it does as HAPI does; tests have it do otherwise,
  * so that nothing in the gateway leans on one server's ways.
  */
-export interface Manners {
+export interface ServerBehaviour {
   /** What the link to the next page holds: the place in the result, or a token that stands for it, as Azure's `ct`. */
   readonly pages: 'offset' | 'token'
   /** What an update does to tags and security labels that it does not name. */
@@ -25,7 +25,7 @@ export interface Manners {
   readonly shownReferences: 'as stored' | 'absolute'
 }
 
-export const usualManners: Manners = {
+export const defaultBehaviour: ServerBehaviour = {
   pages: 'offset',
   labels: 'kept',
   totals: 'on pages',

@@ -1,7 +1,7 @@
 import type { FhirResource } from '../mappings/fhir.js'
 
 /** What the sandbox answers in place of a result; `code` is an R4 issue type, `message` never repeats what was sent or stored. */
-export class Refused extends Error {
+export class FhirError extends Error {
   constructor (readonly status: number, readonly code: string, message: string) {
     super(message)
     this.name = 'Refused'
@@ -14,6 +14,6 @@ export function outcome (severity: 'information' | 'warning' | 'error', code: st
 }
 
 /** A request that cannot be understood: 400. */
-export function invalid (message: string): Refused {
-  return new Refused(400, 'invalid', message)
+export function invalid (message: string): FhirError {
+  return new FhirError(400, 'invalid', message)
 }

@@ -1,4 +1,4 @@
-import type { Manners } from './manners.js'
+import type { ServerBehaviour } from './manners.js'
 import { invalid } from './outcome.js'
 
 /** A query parameter, decoded; several may have one name. */
@@ -9,11 +9,11 @@ interface PageRange {
   readonly offset: number
   readonly count: number
   readonly total: number
-  readonly pages: Manners['pages']
+  readonly pages: ServerBehaviour['pages']
 }
 
 /** The value of `_count` or `_offset`. */
-export function natural (text: string): number {
+export function parseNonNegativeInt (text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw invalid('_count and _offset are whole numbers from 0')
   return Number(text)
 }
@@ -22,26 +22,26 @@ export function natural (text: string): number {
 export function pageLinks (url: string, parameters: readonly QueryParameter[], { offset, count, total, pages }: PageRange): unknown[] {
   const self = link('self', url, parameters)
   if (count === 0 || offset + count >= total) return [self]
-  const others = parameters.filter(([name]) => name !== placeNames[pages] && name !== '_count')
+  const others = parameters.filter(([name]) => name !== pageParameters[pages] && name !== '_count')
   const place = pages === 'offset' ? String(offset + count) : tokenOf(offset + count)
-  return [self, link('next', url, [...others, ['_count', String(count)], [placeNames[pages], place]])]
+  return [self, link('next', url, [...others, ['_count', String(count)], [pageParameters[pages], place]])]
 }
 
 /** The parameter that tells the place of a page. */
-export const placeNames = { offset: '_offset', token: 'ct' } as const
+export const pageParameters = { offset: '_offset', token: 'ct' } as const
 
 /** The place in the result that a request names; its beginning where it names none. */
-export function pagePlace (asked: ReadonlyMap<string, string>, pages: Manners['pages']): number {
-  const value = asked.get(placeNames[pages])
-  return value === undefined ? 0 : readPlace(value, pages)
+export function pageToken (asked: ReadonlyMap<string, string>, pages: ServerBehaviour['pages']): number {
+  const value = asked.get(pageParameters[pages])
+  return value === undefined ? 0 : parsePageToken(value, pages)
 }
 
 /** A place as {@link pageLinks} wrote it. */
-export function readPlace (value: string, pages: Manners['pages']): number {
-  if (pages === 'offset') return natural(value)
+export function parsePageToken (value: string, pages: ServerBehaviour['pages']): number {
+  if (pages === 'offset') return parseNonNegativeInt(value)
   const place = Buffer.from(value, 'base64url').toString()
   if (!place.startsWith(tokenStart)) throw invalid('the continuation token is not one of this server')
-  return natural(place.slice(tokenStart.length))
+  return parseNonNegativeInt(place.slice(tokenStart.length))
 }
 
 const tokenStart = 'after '

@@ -1,16 +1,16 @@
 import { parseStored, printJson } from '../json.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import { capabilityStatement } from './capability-statement.js'
-import { shaped } from './elements.js'
+import { projected } from './elements.js'
 import type { Interaction, Sandbox } from './interaction.js'
-import { outcome, Refused } from './outcome.js'
-import { natural, pageLinks, pagePlace } from './paging.js'
+import { outcome, FhirError } from './outcome.js'
+import { parseNonNegativeInt, pageLinks, pageToken } from './paging.js'
 import { search } from './search.js'
 import { nextVersion, stamped } from './stamp.js'
 import type { Version } from './store.js'
 
 /** An answer. `version` is the stored one that it shows, if any. */
-export interface Reply {
+export interface SandboxResponse {
   readonly status: number
   /** FHIR JSON; empty where there is nothing to say. */
   readonly text: string
@@ -21,9 +21,9 @@ type Of<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
 
 /**
  * Does what a request asks for. Writes belong inside a transaction of the store.
- * @throws {Refused}
+ * @throws {FhirError}
  */
-export function perform (sandbox: Sandbox, interaction: Interaction): Reply {
+export function perform (sandbox: Sandbox, interaction: Interaction): SandboxResponse {
   switch (interaction.kind) {
     case 'metadata': return { status: 200, text: printJson(capabilityStatement(sandbox)) }
     case 'search': return { status: 200, text: printJson(search(sandbox, interaction.type, interaction.query)) }
@@ -38,32 +38,32 @@ export function perform (sandbox: Sandbox, interaction: Interaction): Reply {
   }
 }
 
-function shown (status: number, version: Version): Reply {
+function shown (status: number, version: Version): SandboxResponse {
   return { status, text: version.text, version }
 }
 
-function read ({ store }: Sandbox, { type, id, query }: Of<'read'>): Reply {
+function read ({ store }: Sandbox, { type, id, query }: Of<'read'>): SandboxResponse {
   const reply = shown(200, living(store.current(type, id)))
   const { _elements: elements, _summary: summary } = Object.fromEntries(query)
   if (elements === undefined && summary === undefined) return reply
-  return { ...reply, text: printJson(shaped(parseStored(reply.text) as StoredResource, { elements: elements?.split(','), summary })) }
+  return { ...reply, text: printJson(projected(parseStored(reply.text) as StoredResource, { elements: elements?.split(','), summary })) }
 }
 
-function vread ({ store }: Sandbox, { type, id, version }: Of<'vread'>): Reply {
+function vread ({ store }: Sandbox, { type, id, version }: Of<'vread'>): SandboxResponse {
   return shown(200, living(store.version(type, id, version)))
 }
 
 function living (version: Version | undefined): Version {
-  if (!version) throw new Refused(404, 'not-found', 'there is no such resource')
-  if (version.method === 'DELETE') throw new Refused(410, 'deleted', 'the resource was deleted')
+  if (!version) throw new FhirError(404, 'not-found', 'there is no such resource')
+  if (version.method === 'DELETE') throw new FhirError(410, 'deleted', 'the resource was deleted')
   return version
 }
 
-function history ({ store, baseUrl, manners }: Sandbox, { type, id, query }: Of<'history'>): Reply {
+function history ({ store, baseUrl, manners }: Sandbox, { type, id, query }: Of<'history'>): SandboxResponse {
   const versions = store.history(type, id)
-  if (versions.length === 0) throw new Refused(404, 'not-found', 'there is no such resource')
+  if (versions.length === 0) throw new FhirError(404, 'not-found', 'there is no such resource')
   const asked = new Map(query)
-  const [count, offset] = [natural(asked.get('_count') ?? '20'), pagePlace(asked, manners.pages)]
+  const [count, offset] = [parseNonNegativeInt(asked.get('_count') ?? '20'), pageToken(asked, manners.pages)]
   const url = `${baseUrl}/${type}/${id}`
   const bundle = {
     resourceType: 'Bundle',
@@ -84,11 +84,11 @@ function historyEntry (url: string, { type, id, version, method, at, text }: Ver
   }
 }
 
-function create ({ store, now }: Sandbox, { id, resource }: Of<'create'>): Reply {
+function create ({ store, now }: Sandbox, { id, resource }: Of<'create'>): SandboxResponse {
   return shown(201, store.write(stamped(resource, { id, version: 1, at: now().toISOString() }), 'POST'))
 }
 
-function update ({ store, now, manners }: Sandbox, { type, id, resource, ifMatch }: Of<'update'>): Reply {
+function update ({ store, now, manners }: Sandbox, { type, id, resource, ifMatch }: Of<'update'>): SandboxResponse {
   const current = store.current(type, id)
   checkVersion(current, ifMatch)
   const at = now().toISOString()
@@ -99,11 +99,11 @@ function update ({ store, now, manners }: Sandbox, { type, id, resource, ifMatch
 
 /** An id that a client gives a new resource; numbers are for servers. */
 function chosen (id: string): string {
-  if (/^\d+$/.test(id)) throw new Refused(400, 'processing', 'an id that a client chooses must not be a number')
+  if (/^\d+$/.test(id)) throw new FhirError(400, 'processing', 'an id that a client chooses must not be a number')
   return id
 }
 
-function remove (sandbox: Sandbox, { type, id, ifMatch }: Of<'delete'>): Reply {
+function remove (sandbox: Sandbox, { type, id, ifMatch }: Of<'delete'>): SandboxResponse {
   const { store, now } = sandbox
   const current = store.current(type, id)
   checkVersion(current, ifMatch)
@@ -112,11 +112,11 @@ function remove (sandbox: Sandbox, { type, id, ifMatch }: Of<'delete'>): Reply {
   return deleted(sandbox, outcome('information', 'informational', 'deleted'))
 }
 
-function nothingDeleted (sandbox: Sandbox): Reply {
+function nothingDeleted (sandbox: Sandbox): SandboxResponse {
   return deleted(sandbox, outcome('warning', 'not-found', 'there was nothing to delete'))
 }
 
-function deleted ({ manners }: Sandbox, words: FhirResource): Reply {
+function deleted ({ manners }: Sandbox, words: FhirResource): SandboxResponse {
   return manners.deletes === 'silent' ? { status: 204, text: '' } : { status: 200, text: printJson(words) }
 }
 
@@ -124,6 +124,6 @@ function checkVersion (current: Version | undefined, ifMatch: string | undefined
   if (ifMatch === undefined) return
   const wanted = /^(?:W\/)?"(\d+)"$/.exec(ifMatch)?.[1]
   if (!current || current.method === 'DELETE' || wanted !== String(current.version)) {
-    throw new Refused(412, 'conflict', 'If-Match names another version than the newest')
+    throw new FhirError(412, 'conflict', 'If-Match names another version than the newest')
   }
 }

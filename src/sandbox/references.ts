@@ -1,7 +1,7 @@
-import { hasIdForm } from '../fhir-names.js'
+import { isValidId } from '../fhir-names.js'
 import { ExactNumber, mapJson } from '../json.js'
 import type { FhirResource } from '../mappings/fhir.js'
-import { Refused } from './outcome.js'
+import { FhirError } from './outcome.js'
 import { resourceTypes } from './search-parameters.js'
 
 /** What the text of a reference points to: a resource here, something within its own resource, or nothing that can be followed. */
@@ -12,7 +12,7 @@ export function readReference (text: string): ReadReference {
   if (text.startsWith('#')) return { kind: 'contained' }
   const [type, id, history, version, ...more] = text.split('/') as [string, string?, string?, string?, ...string[]]
   const isVersioned = history === '_history' && version !== undefined && more.length === 0
-  if (!resourceTypes.has(type) || !hasIdForm(id ?? '') || !(history === undefined || isVersioned)) return { kind: 'other' }
+  if (!resourceTypes.has(type) || !isValidId(id ?? '') || !(history === undefined || isVersioned)) return { kind: 'other' }
   return { kind: 'resource', type, id: id as string }
 }
 
@@ -21,13 +21,13 @@ interface Link { readonly type: string, readonly id: string }
 
 /**
  * The resources that a resource points to. What a stored Bundle and `contained` hold is another resource's own affair.
- * @throws {Refused} for a reference that this server could not resolve.
+ * @throws {FhirError} for a reference that this server could not resolve.
  */
 export function links (resource: FhirResource): Link[] {
   const found = new Map<string, Link>()
   for (const text of referenceTexts(resource)) {
     const read = readReference(text)
-    if (read.kind === 'other') throw new Refused(400, 'processing', 'a reference must be Type/id of a resource in this store, or #id')
+    if (read.kind === 'other') throw new FhirError(400, 'processing', 'a reference must be Type/id of a resource in this store, or #id')
     if (read.kind === 'resource') found.set(`${read.type}/${read.id}`, { type: read.type, id: read.id })
   }
   return [...found.values()]

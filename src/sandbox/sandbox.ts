@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net'
 import fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { parseStored, printJson } from '../json.js'
 import { runBundle } from './bundle.js'
-import { readUrl, understand, type Sandbox, type SandboxRequest } from './interaction.js'
-import { usualManners, type Manners } from './manners.js'
-import { invalid, outcome, Refused } from './outcome.js'
+import { readUrl, parseInteraction, type Sandbox, type SandboxRequest } from './interaction.js'
+import { defaultBehaviour, type ServerBehaviour } from './manners.js'
+import { invalid, outcome, FhirError } from './outcome.js'
 import type { QueryParameter } from './paging.js'
-import { perform, type Reply } from './perform.js'
+import { perform, type SandboxResponse } from './perform.js'
 import { Store } from './store.js'
 
 interface SandboxOptions {
@@ -21,7 +21,7 @@ interface SandboxOptions {
   newId? (): string
   readonly log?: FastifyBaseLogger
   /** Where it is to differ from HAPI's ways; for tests. */
-  readonly manners?: Partial<Manners>
+  readonly manners?: Partial<ServerBehaviour>
 }
 
 /** A FHIR R4 server inside this process: for the first minute, demos and fast tests, never for production. */
@@ -36,7 +36,7 @@ const bodyLimit = 16 * 1024 * 1024
 
 /** Opens the store and listens. Several run side by side, each with its own file. */
 export async function startSandbox ({ file, host = '127.0.0.1', port = 0, now, newId = randomUUID, log, manners: others }: SandboxOptions): Promise<RunningSandbox> {
-  const manners = { ...usualManners, ...others }
+  const manners = { ...defaultBehaviour, ...others }
   const store = new Store(file, manners.references === 'checked')
   const app = fastify({
     bodyLimit,
@@ -45,7 +45,7 @@ export async function startSandbox ({ file, host = '127.0.0.1', port = 0, now, n
     ...(log ? { loggerInstance: log } : { logger: false })
   })
   app.setErrorHandler(answerError)
-  app.setNotFoundHandler(() => { throw new Refused(404, 'not-found', 'the base URL ends in /fhir') })
+  app.setNotFoundHandler(() => { throw new FhirError(404, 'not-found', 'the base URL ends in /fhir') })
   app.addHook('onClose', async () => { store.close() })
   readBodies(app, manners)
   const sandbox: Sandbox = { store, now, newId, manners, get baseUrl () { return baseUrl(app) } }
@@ -63,7 +63,7 @@ function baseUrl (app: FastifyInstance): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}/fhir`
 }
 
-function readBodies (app: FastifyInstance, { json }: Manners): void {
+function readBodies (app: FastifyInstance, { json }: ServerBehaviour): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(json === 'fhir' ? 'application/fhir+json' : ['application/fhir+json', 'application/json'], { parseAs: 'string' }, (_request, body, done) => {
     try {
@@ -77,23 +77,23 @@ function readBodies (app: FastifyInstance, { json }: Manners): void {
   })
 }
 
-function answerError (error: FastifyError | Refused, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function answerError (error: FastifyError | FhirError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, code, message } = asRefused(error)
   if (status >= 500) request.log.error({ err: error }, 'the sandbox could not answer')
   return reply.status(status).type(fhirJson).send(printJson(outcome('error', code, message)))
 }
 
-function asRefused (error: FastifyError | Refused): Refused {
-  if (error instanceof Refused) return error
+function asRefused (error: FastifyError | FhirError): FhirError {
+  if (error instanceof FhirError) return error
   if (error instanceof RangeError && error.statusCode === undefined) return invalid('the body is nested too deeply')
   const status = error.statusCode ?? 500
   // Fastify's own texts repeat what was sent.
-  return status < 500 ? new Refused(status, 'invalid', 'the request could not be read') : new Refused(500, 'exception', 'the sandbox could not answer')
+  return status < 500 ? new FhirError(status, 'invalid', 'the request could not be read') : new FhirError(500, 'exception', 'the sandbox could not answer')
 }
 
-function answer (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): Reply {
+function answer (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): SandboxResponse {
   const { json } = sandbox.manners
-  if (json === 'fhir' && !/application\/fhir\+json|^\*\/\*/.test(String(headers.accept ?? '*/*'))) throw new Refused(406, 'not-supported', 'this server answers in application/fhir+json alone')
+  if (json === 'fhir' && !/application\/fhir\+json|^\*\/\*/.test(String(headers.accept ?? '*/*'))) throw new FhirError(406, 'not-supported', 'this server answers in application/fhir+json alone')
   const method = raw.method === 'HEAD' ? 'GET' : String(raw.method)
   const { path, query } = readUrl(String(raw.url).slice('/fhir'.length))
   if (method === 'POST' && path.length === 0) {
@@ -101,7 +101,7 @@ function answer (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): Repl
     return { status: 200, text: printJson(runBundle(sandbox, body, isVerbose)) }
   }
   const isForm = body instanceof URLSearchParams
-  if (body !== undefined && isForm !== (path[1] === '_search')) throw new Refused(415, 'not-supported', 'a search is a form, a resource is JSON')
+  if (body !== undefined && isForm !== (path[1] === '_search')) throw new FhirError(415, 'not-supported', 'a search is a form, a resource is JSON')
   const ifNoneExist = headers['if-none-exist'] as string | undefined
   const isStrict = String(headers['prefer']).includes('handling=strict')
   return run(sandbox, { method, path, query: isForm ? formQuery(sandbox, query, body) : query, ifMatch: headers['if-match'], ifNoneExist, isStrict, body })
@@ -112,8 +112,8 @@ function formQuery ({ manners }: Sandbox, url: readonly QueryParameter[], form: 
   return [...manners.formSearches === 'form alone' ? [] : url, ...manners.formSearches === 'url alone' ? [] : form]
 }
 
-function run (sandbox: Sandbox, request: SandboxRequest): Reply {
-  const answered = () => perform(sandbox, understand(sandbox, request))
+function run (sandbox: Sandbox, request: SandboxRequest): SandboxResponse {
+  const answered = () => perform(sandbox, parseInteraction(sandbox, request))
   return request.method === 'GET' ? answered() : sandbox.store.transaction(answered)
 }
 
@@ -122,7 +122,7 @@ const fhirJson = 'application/fhir+json; charset=utf-8'
 /** The member names a record of R4, and no text of a resource can hold its unescaped quotes. */
 const relativeReference = /"reference":"(?=[A-Z][A-Za-z]+\/[A-Za-z0-9.-]{1,64}["/])/g
 
-function send ({ baseUrl, manners }: Sandbox, reply: FastifyReply, { status, text: own, version }: Reply): FastifyReply {
+function send ({ baseUrl, manners }: Sandbox, reply: FastifyReply, { status, text: own, version }: SandboxResponse): FastifyReply {
   const text = manners.shownReferences === 'absolute' ? own.replace(relativeReference, `"reference":"${baseUrl}/`) : own
   reply.status(status).type(fhirJson)
   if (!version) return reply.send(text)

@@ -1,6 +1,6 @@
 import { evalFhirPathTyped, parseFhirPath, toTypedValue } from '@medplum/core'
 import type { FhirResource } from '../mappings/fhir.js'
-import { Refused } from './outcome.js'
+import { FhirError } from './outcome.js'
 import table from '../mappings/r4/search-parameters.json' with { type: 'json' }
 
 /** How a search parameter compares: http://hl7.org/fhir/R4/search.html#ptypes */
@@ -44,7 +44,7 @@ function branch (expression: string): Parameter['values'] {
     try {
       return evalFhirPathTyped(path, [toTypedValue(resource)]).map(item => item.value)
     } catch {
-      throw new Refused(400, 'structure', 'the resource is not valid R4')
+      throw new FhirError(400, 'structure', 'the resource is not valid R4')
     }
   }
 }

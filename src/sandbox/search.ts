@@ -1,10 +1,10 @@
 import { parseStored } from '../json.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import { condition } from './conditions.js'
-import { shaped, type Shape } from './elements.js'
-import type { Manners } from './manners.js'
+import { projected, type Shape } from './elements.js'
+import type { ServerBehaviour } from './manners.js'
 import { invalid } from './outcome.js'
-import { natural, pageLinks, placeNames, readPlace, type QueryParameter } from './paging.js'
+import { parseNonNegativeInt, pageLinks, pageParameters, parsePageToken, type QueryParameter } from './paging.js'
 import { parametersOf, resourceTypes, type Parameter } from './search-parameters.js'
 import type { Condition, Store, Version } from './store.js'
 
@@ -28,12 +28,12 @@ const largestPage = 1000
 export interface Searched {
   readonly store: Store
   readonly baseUrl: string
-  readonly manners: Manners
+  readonly manners: ServerBehaviour
 }
 
 /** The parameters of a search that this server knows. */
-export function knownAmong ({ manners: { pages } }: Searched, type: string, parameters: readonly QueryParameter[]): QueryParameter[] {
-  return parameters.filter(([name]) => name === placeNames[pages] || controls.has(name) || parametersOf(type).has(name.split(':', 1)[0]!))
+export function supportedParameters ({ manners: { pages } }: Searched, type: string, parameters: readonly QueryParameter[]): QueryParameter[] {
+  return parameters.filter(([name]) => name === pageParameters[pages] || controls.has(name) || parametersOf(type).has(name.split(':', 1)[0]!))
 }
 
 /**
@@ -48,7 +48,7 @@ export function search (server: Searched, type: string, parameters: readonly Que
   const included = [...new Set(wanted.includes.flatMap(include => follow(store, page, include)))].filter(key => !page.includes(key))
   const entry = (mode: 'match' | 'include') => (version: Version) => ({
     fullUrl: `${baseUrl}/${version.type}/${version.id}`,
-    resource: shaped(parseStored(version.text) as StoredResource, mode === 'match' ? wanted.shape : {}),
+    resource: projected(parseStored(version.text) as StoredResource, mode === 'match' ? wanted.shape : {}),
     search: { mode }
   })
   const entries = [...store.load(page).map(entry('match')), ...store.load(included).map(entry('include'))]
@@ -75,7 +75,7 @@ function readSearch ({ baseUrl, manners: { pages } }: Searched, type: string, pa
   const search: Search = { type, conditions: [], order: [], includes: [], count: 20, offset: 0, shape: {} }
   for (const [name, value] of parameters) {
     const control = controls.get(name)
-    if (name === placeNames[pages]) search.offset = readPlace(value, pages)
+    if (name === pageParameters[pages]) search.offset = parsePageToken(value, pages)
     else if (control) control(search, value)
     else search.conditions.push(filter(type, name, value, baseUrl))
   }
@@ -96,7 +96,7 @@ function parameter (type: string, code: string): Parameter {
 }
 
 const controls = new Map<string, (search: Search, value: string) => void>([
-  ['_count', (search, value) => { search.count = Math.min(natural(value), largestPage) }],
+  ['_count', (search, value) => { search.count = Math.min(parseNonNegativeInt(value), largestPage) }],
   ['_sort', (search, value) => { search.order.push(...value.split(',').map(key => order(search.type, key))) }],
   ['_elements', (search, value) => { search.shape = { ...search.shape, elements: value.split(',') } }],
   ['_include', (search, value) => { search.includes.push(include(value, false)) }],

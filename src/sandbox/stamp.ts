@@ -1,6 +1,6 @@
 import { parseStored, printJson } from '../json.js'
 import type { FhirResource, Meta, StoredResource } from '../mappings/fhir.js'
-import type { Manners } from './manners.js'
+import type { ServerBehaviour } from './manners.js'
 import type { Version } from './store.js'
 
 /** What the server says of a version, whatever the client said. */
@@ -13,7 +13,7 @@ export function stamped (resource: FhirResource, { id, version, at }: Stamp): St
 }
 
 /** The next version of a resource; none when it would say what the current one says. */
-export function nextVersion (resource: FhirResource, current: Version, { at, labels }: { readonly at: string, readonly labels: Manners['labels'] }): StoredResource | undefined {
+export function nextVersion (resource: FhirResource, current: Version, { at, labels }: { readonly at: string, readonly labels: ServerBehaviour['labels'] }): StoredResource | undefined {
   const before = parseStored(current.text) as StoredResource
   const after = labels === 'kept' ? withKeptTags(resource, before) : resource
   const same = stamped(after, { id: current.id, version: Number(before.meta.versionId), at: String(before.meta.lastUpdated) })

@@ -3,7 +3,7 @@ import { printJson } from '../json.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import { privateDatabase } from '../private-database.js'
 import { indexRows } from './index-rows.js'
-import { Refused } from './outcome.js'
+import { FhirError } from './outcome.js'
 import { links } from './references.js'
 import { schema, schemaVersion } from './schema.js'
 
@@ -46,7 +46,7 @@ export class Store {
 
   /**
    * Runs `work` wholly or not at all.
-   * @throws {Refused} when a reference would lead nowhere at its end; then nothing was done.
+   * @throws {FhirError} when a reference would lead nowhere at its end; then nothing was done.
    */
   transaction<T> (work: () => T): T {
     this.#touched = new Map()
@@ -132,10 +132,10 @@ export class Store {
 
   #checkReferences ({ pk, type, id, method }: Version): void {
     if (method !== 'DELETE' && this.#statements.brokenLink.get(pk) !== undefined) {
-      throw new Refused(400, 'processing', 'a reference points to a resource that does not exist')
+      throw new FhirError(400, 'processing', 'a reference points to a resource that does not exist')
     }
     if (method === 'DELETE' && this.#statements.linkTo.get(type, id) !== undefined) {
-      throw new Refused(409, 'conflict', 'another resource still refers to this one')
+      throw new FhirError(409, 'conflict', 'another resource still refers to this one')
     }
   }
 }

@@ -1,16 +1,16 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Backend } from '../backends/backend.js'
-import { Loop } from '../loop.js'
-import { capabilitiesOf, type Capabilities } from '../tenant-guard/capabilities.js'
+import { BackgroundTask } from '../loop.js'
+import { getCapabilities, type Capabilities } from '../tenant-guard/capabilities.js'
 
 const retryMs = 60_000
 const dayMs = 86_400_000
 
 /** Asks each datastore in the background what it can do, so that the log tells it; one that is down is asked again. */
-export function acquaintance (backends: readonly Backend[], log: FastifyBaseLogger): { close (): Promise<void> } {
+export function logCapabilities (backends: readonly Backend[], log: FastifyBaseLogger): { close (): Promise<void> } {
   const loops = backends.map(backend => {
     let told = ''
-    return new Loop(async stopping => {
+    return new BackgroundTask(async stopping => {
       const capabilities = await unlessLeft(asked(backend), stopping)
       if (capabilities === undefined) return retryMs
       const { software, fhirVersion, hasExport } = capabilities
@@ -25,7 +25,7 @@ export function acquaintance (backends: readonly Backend[], log: FastifyBaseLogg
 
 /** That a datastore does not answer is told by the health. */
 async function asked (backend: Backend): Promise<Capabilities | undefined> {
-  return await capabilitiesOf(backend).catch(() => undefined)
+  return await getCapabilities(backend).catch(() => undefined)
 }
 
 /** What the work comes to, or undefined as soon as nobody waits for it. */

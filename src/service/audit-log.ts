@@ -4,40 +4,40 @@ import { AuditEvents } from '../audit-log/audit-events.js'
 import { AuditLog } from '../audit-log/audit-log.js'
 import type { AuditEntry } from '../audit-log/entry.js'
 import { failureOf } from '../envelope/error-handlers.js'
-import type { DoJob, Work } from '../bulk/work.js'
+import type { JobHandler, JobContext } from '../bulk/work.js'
 import type { Config } from '../config.js'
-import type { Accounts } from '../gateway/audit-accesses.js'
+import type { AccessAuditSink } from '../gateway/audit-accesses.js'
 import { ownerOf, type JobKind, type JobOwner } from '../jobs/job.js'
-import { madeDirectory } from '../made-directory.js'
-import type { Readings } from '../metrics/measurements.js'
+import { ensureDirectory } from '../made-directory.js'
+import type { GaugeSources } from '../metrics/measurements.js'
 import { storeAccessEvents } from '../tenant-guard/access-events.js'
-import type { Closers } from './closers.js'
-import type { OpenDoor } from './guarded-stores.js'
+import type { Disposables } from './closers.js'
+import type { OpenTenantContext } from './guarded-stores.js'
 import { ownUrl } from './own-url.js'
 import type { ServiceParts } from './parts.js'
 
 /** The access audit log of this process. */
 export interface OpenAuditLog {
-  readonly accounts: Accounts
-  readonly counts: NonNullable<Readings['auditLog']>
+  readonly accounts: AccessAuditSink
+  readonly counts: NonNullable<GaugeSources['auditLog']>
   /** Absent where accesses become no AuditEvents. */
-  readonly eventCounts?: NonNullable<Readings['auditEvents']>
+  readonly eventCounts?: NonNullable<GaugeSources['auditEvents']>
 }
 
 /** What the log and the AuditEvents made of it need. */
-interface AuditLogParts extends Pick<ServiceParts, 'log' | 'now'> { readonly openDoor: OpenDoor }
+interface AuditLogParts extends Pick<ServiceParts, 'log' | 'now'> { readonly openDoor: OpenTenantContext }
 
 /** Opens the log that the configuration names; undefined where it names none. */
-export async function openAuditLog (config: Config, parts: AuditLogParts, closers: Closers): Promise<OpenAuditLog | undefined> {
+export async function openAuditLog (config: Config, parts: AuditLogParts, closers: Disposables): Promise<OpenAuditLog | undefined> {
   const { file, fileBytes, isRequired, namesShown, auditEvents } = config.auditLog
   const { log } = parts
   if (file === undefined) return undefined
-  madeDirectory(dirname(file))
+  ensureDirectory(dirname(file))
   const opened = closers.add(await AuditLog.open({ file, fileBytes, log }))
   const events = auditEvents ? openAuditEvents(opened, parts) : undefined
   // Before the log, which is told how many were left.
   if (events !== undefined) closers.add(events)
-  const add: Accounts['add'] = (entry, owner) => opened.add(entry, events && (({ hash }) => events.add(ownerOf(owner), auditEventOf({ entry, owner, hash }, { tenantSystem: config.tenantSystem, url: ownUrl(config) }))))
+  const add: AccessAuditSink['add'] = (entry, owner) => opened.add(entry, events && (({ hash }) => events.add(ownerOf(owner), auditEventOf({ entry, owner, hash }, { tenantSystem: config.tenantSystem, url: ownUrl(config) }))))
   return {
     accounts: { add, isFailing: () => opened.isFailing, isRequired, namesShown },
     counts: () => opened.counts,
@@ -68,7 +68,7 @@ function nameOf (datastore: () => { readonly name: string }): string | undefined
 }
 
 /** The same work on jobs, for which a line says what each run of it came to. Where lines are required, a job is not done before its line is there. */
-export function auditedJob (kind: JobKind, doJob: DoJob, { add, isRequired }: Accounts, now: () => Date): DoJob {
+export function auditedJob (kind: JobKind, doJob: JobHandler, { add, isRequired }: AccessAuditSink, now: () => Date): JobHandler {
   return async work => {
     let records = work.job.progress.processed
     const line = async (error?: unknown): Promise<void> => {
@@ -76,7 +76,7 @@ export function auditedJob (kind: JobKind, doJob: DoJob, { add, isRequired }: Ac
       if (isRequired) await written
       else written.catch(() => {})
     }
-    const save: Work['save'] = async change => {
+    const save: JobContext['save'] = async change => {
       records = change.progress?.processed ?? records
       await work.save(change)
     }
@@ -92,7 +92,7 @@ export function auditedJob (kind: JobKind, doJob: DoJob, { add, isRequired }: Ac
 
 interface Ended { readonly time: string, readonly records: number, readonly error: unknown }
 
-function entryOf (kind: JobKind, { job: { id, owner: { tenantId, keyId, mode }, request }, signal }: Work, { time, records, error }: Ended): AuditEntry {
+function entryOf (kind: JobKind, { job: { id, owner: { tenantId, keyId, mode }, request }, signal }: JobContext, { time, records, error }: Ended): AuditEntry {
   const failure = error === undefined || signal.aborted ? undefined : failureOf(error)
   const type = request.kind === 'export' ? request.types.join(',') : request.type
   return { time, requestId: id, tenantId, keyId, mode, action: 'E', interaction: kind, ...type !== undefined && { type }, records, outcome: failure === undefined ? '0' : failure.status >= 500 ? '8' : '4', ...failure !== undefined && { code: failure.code } }

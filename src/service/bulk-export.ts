@@ -1,13 +1,13 @@
 import type { FastifyBaseLogger, FastifyPluginAsync } from 'fastify'
-import { requireHere } from '../bulk/downloads.js'
+import { requireLocalFile } from '../bulk/downloads.js'
 import { beginExport } from '../bulk/export/begin-export.js'
 import { checkpointOf, transactionTimeOf } from '../bulk/export/checkpoint.js'
-import { doExport } from '../bulk/export/do-export.js'
+import { runExport } from '../bulk/export/do-export.js'
 import { exportRoute } from '../bulk/export/routes.js'
 import { wholeRequest } from '../bulk/export/sealed-request.js'
 import { isJobId, type ExportRequest, type Job } from '../jobs/job.js'
 import { presentJob } from '../bulk/present-job.js'
-import type { DoJob } from '../bulk/work.js'
+import type { JobHandler } from '../bulk/work.js'
 import { mappings } from '../mappings/registry.js'
 import { exportRoutes, type Exports } from '../passthrough/export-routes.js'
 import { guardedExport } from '../tenant-guard/export/export.js'
@@ -15,7 +15,7 @@ import type { Bulk } from './bulk-parts.js'
 
 /** Who does exports, and the routes that are theirs. */
 interface ExportParts {
-  readonly doJob: DoJob
+  readonly doJob: JobHandler
   readonly routes: readonly FastifyPluginAsync[]
   readonly fhirRoutes: readonly FastifyPluginAsync[]
   /** For raw FHIR, which begins exports too. */
@@ -37,13 +37,13 @@ export function exportParts ({ jobs, spool, openDoor, url, now, log }: Bulk): Ex
     transactionTimeOf,
     urlOf: async job => {
       const request = job.request as ExportRequest
-      if (request.sealed !== undefined) requireHere(job, spool)
+      if (request.sealed !== undefined) requireLocalFile(job, spool)
       return (await wholeRequest(spool.of(job), request)).url
     },
     filesOf: job => presentJob(job, { url, now: now() }).files
   }
   return {
-    doJob: doExport({ mappings, exportFor }),
+    doJob: runExport({ mappings, exportFor }),
     routes: [scope => exportRoute(scope, { jobs, spool, mappings, url })],
     fhirRoutes: [scope => exportRoutes(scope, { exports, now })],
     exports,

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { importJobs, type ImportJobOptions } from '../bulk/import/import-job.js'
-import { Offers, offerRoute } from '../bulk/import/native/offers.js'
-import { results } from '../bulk/import/results.js'
+import { ImportFileServer, importFileRoute } from '../bulk/import/native/offers.js'
+import { writeResults } from '../bulk/import/results.js'
 import { importRoute } from '../bulk/import/routes.js'
 import { sourcesIn, startImport } from '../bulk/import/start-import.js'
 import { isJobId } from '../jobs/job.js'
-import type { DoJob } from '../bulk/work.js'
+import type { JobHandler } from '../bulk/work.js'
 import type { Config } from '../config.js'
 import { recordQuota } from '../limits/record-quota.js'
 import { importRoutes, type Imports } from '../passthrough/import-routes.js'
@@ -15,7 +15,7 @@ import type { Bulk } from './bulk-parts.js'
 
 /** Who does imports, and the routes that are theirs. */
 interface ImportParts {
-  readonly doJob: DoJob
+  readonly doJob: JobHandler
   readonly routes: readonly FastifyPluginAsync[]
   readonly fhirRoutes: readonly FastifyPluginAsync[]
   /** For datastores, which have no key. */
@@ -42,7 +42,7 @@ export function importParts (config: Config, bulk: Bulk): ImportParts {
     doJob: importJobs({ ...rules, jobs, lineBytes, quotaFor, storeFor: (owner, errand) => importStore(openDoor(owner, errand)), ...native.options }),
     routes: [
       scope => importRoute(scope, { ...start, bodyBytes: limits.bundleBytes }),
-      scope => results(scope, { jobs, spool })
+      scope => writeResults(scope, { jobs, spool })
     ],
     fhirRoutes: [scope => importRoutes(scope, { imports, url })],
     openRoutes: native.routes
@@ -54,7 +54,7 @@ interface NativeImports { readonly options: Pick<ImportJobOptions, 'nativePartsF
 /** The native imports of the datastores that are configured for them, and the routes from which these fetch. */
 function nativeImports ({ datastores, bulk: { importUrl } }: Config, { openDoor }: Bulk): NativeImports {
   if (importUrl === undefined) return { options: {}, routes: [] }
-  const offers = new Offers(importUrl)
+  const offers = new ImportFileServer(importUrl)
   return {
     options: {
       nativePartsFor: (owner, errand) => {
@@ -62,6 +62,6 @@ function nativeImports ({ datastores, bulk: { importUrl } }: Config, { openDoor 
         return datastores[door.backend.name]?.import === 'own' ? { store: nativeImport(door), offers } : undefined
       }
     },
-    routes: [scope => offerRoute(scope, offers)]
+    routes: [scope => importFileRoute(scope, offers)]
   }
 }

@@ -1,17 +1,17 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Spool } from '../bulk/spool/files.js'
-import type { Accounts } from '../gateway/audit-accesses.js'
+import type { AccessAuditSink } from '../gateway/audit-accesses.js'
 import type { Jobs } from '../jobs/job.js'
-import type { ControlLink } from '../link/link.js'
+import type { ControlPlaneClient } from '../link/link.js'
 import type { Measurements } from '../metrics/measurements.js'
-import type { OpenDoor } from './guarded-stores.js'
+import type { OpenTenantContext } from './guarded-stores.js'
 import type { OpenKeys } from './keys.js'
 import type { OpenUsage } from './usage.js'
 
 /** What bulk jobs are made of. */
 export interface BulkParts {
-  readonly link: Pick<ControlLink, 'jobs'>
-  readonly openDoor: OpenDoor
+  readonly link: Pick<ControlPlaneClient, 'jobs'>
+  readonly openDoor: OpenTenantContext
   readonly keys: Pick<OpenKeys, 'isRevoked' | 'organization'>
   readonly usage: Pick<OpenUsage, 'count' | 'months'>
   /** The gateway's own URL, before `/v1`. */
@@ -19,7 +19,7 @@ export interface BulkParts {
   readonly now: () => Date
   readonly log: FastifyBaseLogger
   /** Where it is written down what jobs did; absent where nobody keeps account. */
-  readonly accounts?: Accounts
+  readonly accounts?: AccessAuditSink
   /** Told of what jobs come to; absent where nobody measures. */
   readonly metrics?: Pick<Measurements, 'workEnded' | 'recordsDone'>
 }

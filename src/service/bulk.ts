@@ -7,7 +7,7 @@ import { jobRoutes } from '../bulk/job-routes.js'
 import { measuredJob } from '../bulk/measured-job.js'
 import { JobRunner } from '../bulk/runner.js'
 import { Sweeper } from '../bulk/spool/sweeper.js'
-import type { DoJob } from '../bulk/work.js'
+import type { JobHandler } from '../bulk/work.js'
 import type { Config } from '../config.js'
 import type { Check } from '../gateway/health.js'
 import type { Job, JobKind, Jobs } from '../jobs/job.js'
@@ -16,7 +16,7 @@ import { exportParts } from './bulk-export.js'
 import { importParts } from './bulk-import.js'
 import { auditedJob } from './audit-log.js'
 import type { Bulk, BulkParts } from './bulk-parts.js'
-import type { Closers } from './closers.js'
+import type { Disposables } from './closers.js'
 import { gatewayName } from './gateway-name.js'
 
 /** The bulk jobs of this gateway, as they are worked on from now on. */
@@ -38,19 +38,19 @@ export interface OpenBulk {
 const noticedFailures = 7
 
 /** Opens the directory for files of jobs, and works on those that it can reach. The control plane need not answer. */
-export function openBulk (config: Config, parts: BulkParts, closers: Closers): OpenBulk {
+export function openBulk (config: Config, parts: BulkParts, closers: Disposables): OpenBulk {
   const { bulk: settings, dataDirectory, control } = config
   const { link: { jobs: kept }, keys, url, now, log } = parts
   const { directory = join(dataDirectory, 'bulk'), jobsAtOnce, jobsPerOrganization, organizationBytes, reserveBytes } = settings
   const spool = new Spool({ directory, organizationBytes, reserveBytes })
-  const woken: Told = {}
-  const bulk: Bulk = { ...parts, spool, jobs: telling(kept, woken, job => deleteUnbegun(job, { spool, log })) }
+  const listeners: JobListeners = {}
+  const bulk: Bulk = { ...parts, spool, jobs: withJobEvents(kept, listeners, job => deleteUnbegun(job, { spool, log })) }
   const { exports, end, ...ofExports } = exportParts(bulk)
-  woken.end = end
+  listeners.end = end
   const ofImports = importParts(config, bulk)
   const doJob = followed({ export: ofExports.doJob, import: ofImports.doJob }, parts)
   const runner = closers.add(new JobRunner({ jobs: kept, spool, doJob, gateway: gatewayName(control), jobsAtOnce, jobsPerOrganization, isRevoked: keys.isRevoked, log }))
-  woken.runner = runner
+  listeners.runner = runner
   closers.add(new Sweeper({ jobs: kept, spool, now, log }))
   return {
     routes: [scope => jobRoutes(scope, { jobs: bulk.jobs, url, now }), scope => downloads(scope, { jobs: bulk.jobs, spool }), ...ofExports.routes, ...ofImports.routes],
@@ -63,8 +63,8 @@ export function openBulk (config: Config, parts: BulkParts, closers: Closers): O
 }
 
 /** With those who keep account of jobs and measure them. */
-function followed (doJob: Record<JobKind, DoJob>, { accounts, metrics, now }: BulkParts): Record<JobKind, DoJob> {
-  const one = (kind: JobKind): DoJob => {
+function followed (doJob: Record<JobKind, JobHandler>, { accounts, metrics, now }: BulkParts): Record<JobKind, JobHandler> {
+  const one = (kind: JobKind): JobHandler => {
     const audited = accounts === undefined ? doJob[kind] : auditedJob(kind, doJob[kind], accounts, now)
     return metrics === undefined ? audited : measuredJob(kind, audited, metrics)
   }
@@ -77,13 +77,13 @@ async function deleteUnbegun (job: Job, { spool, log }: { readonly spool: Spool,
 }
 
 /** Who hears of jobs in this process. */
-interface Told {
+interface JobListeners {
   runner?: JobRunner
   end?: (job: Job) => Promise<void>
 }
 
 /** The same jobs, of whose news the runner in this process hears at once, and the datastore of exports that nobody wants any more. */
-function telling (jobs: Jobs, told: Told, deleteUnbegun: (job: Job) => Promise<void>): Jobs {
+function withJobEvents (jobs: Jobs, told: JobListeners, deleteUnbegun: (job: Job) => Promise<void>): Jobs {
   const unwanted = (job: Job): void => {
     told.runner?.look(job.id)
     if (job.request.kind === 'export') told.end?.(job)

@@ -1,13 +1,13 @@
 import type { Backend } from '../backends/backend.js'
 import { Breaker } from '../backends/breaker.js'
-import type { Closers } from './closers.js'
+import type { Disposables } from './closers.js'
 import type { ServiceParts } from './parts.js'
 
 /** The circuit breakers of the datastores, by their names. */
-export type Circuits = Readonly<Record<string, Breaker>>
+export type CircuitBreakers = Readonly<Record<string, Breaker>>
 
 /** Gives each datastore a breaker of its own, so that one that is down is no other's trouble. */
-export function openCircuits (backends: readonly Backend[], log: ServiceParts['log'], closers: Closers): Circuits {
+export function openCircuits (backends: readonly Backend[], log: ServiceParts['log'], closers: Disposables): CircuitBreakers {
   return Object.fromEntries(backends.map(backend => [backend.name, closers.add(new Breaker({
     probe: () => backend.probe(),
     onChange: state => {

@@ -1,5 +1,5 @@
 /** What was opened, to be closed in reverse order, each even when another one fails. */
-export class Closers {
+export class Disposables {
   readonly #opened: Array<{ close (): unknown }> = []
 
   add<T extends { close (): unknown }> (thing: T): T {

@@ -2,18 +2,18 @@ import { join } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'
 import type { Config } from '../config.js'
 import { controlDatabaseUrl, oidcClientSecret } from '../config/secrets.js'
-import { localFeed } from '../control/local-feed.js'
+import { inProcessChangeFeed } from '../control/local-feed.js'
 import { knownPlans } from '../control/organizations.js'
 import { openControlStore, type ControlStore } from '../control/store.js'
-import { barePages } from '../dashboard/errors.js'
+import { unstyledErrorPages } from '../dashboard/errors.js'
 import { dashboard } from '../dashboard/routes.js'
 import type { RefusalPages } from '../envelope/malformed-http.js'
 import type { Check, Checks } from '../gateway/health.js'
-import type { ControlLink, LinkedStore } from '../link/link.js'
+import type { ControlPlaneClient, LinkedStore } from '../link/link.js'
 import { localLink } from '../link/local.js'
 import { linkRoutes } from '../link/routes.js'
 import { management } from '../management/routes.js'
-import type { Closers } from './closers.js'
+import type { Disposables } from './closers.js'
 import type { ServiceParts } from './parts.js'
 import { gatewayName } from './gateway-name.js'
 import { ownUrl } from './own-url.js'
@@ -23,7 +23,7 @@ import { openedFile } from './start-trouble.js'
 export interface ControlSide {
   readonly store: ControlStore
   /** The link of a gateway in this process. */
-  readonly link: ControlLink
+  readonly link: ControlPlaneClient
   readonly checks: Checks
   /** What the pipeline serves of it. */
   readonly scopes: readonly FastifyPluginAsync[]
@@ -32,7 +32,7 @@ export interface ControlSide {
 }
 
 /** Opens the control database. It knows nothing of datastores or of the copy of the keys. */
-export async function openControlSide (config: Config, { environment, now, version }: ServiceParts, closers: Closers): Promise<ControlSide> {
+export async function openControlSide (config: Config, { environment, now, version }: ServiceParts, closers: Disposables): Promise<ControlSide> {
   const url = controlDatabaseUrl(config, environment)
   const store = closers.add(await openedFile(join(config.dataDirectory, 'control.db'), file => openControlStore({ file, url, ...knownPlans(config.plans), now })))
   const linked = linkedStore(store)
@@ -41,7 +41,7 @@ export async function openControlSide (config: Config, { environment, now, versi
     store,
     link: localLink(linked, gatewayName(config.control)),
     checks: { controlDatabase: () => checkOf(store) },
-    pages: barePages,
+    pages: unstyledErrorPages,
     scopes: [
       async scope => { await scope.register(linkRoutes, { prefix: '/control/v1/link', store: linked, gatewayWith: token => gatewayWith(store, token) }) },
       async scope => { await scope.register(management, { prefix: '/control/v1', control: store, version, url: own }) },
@@ -52,7 +52,7 @@ export async function openControlSide (config: Config, { environment, now, versi
 
 function linkedStore (store: ControlStore): LinkedStore {
   return {
-    feed: localFeed(store),
+    feed: inProcessChangeFeed(store),
     report: report => store.gateways.report(report),
     applyUsage: (batch, gateway) => store.usage.apply(batch, gateway),
     jobs: store.jobs

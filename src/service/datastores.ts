@@ -5,25 +5,25 @@ import type { Backend } from '../backends/backend.js'
 import { defaultConnections, HttpBackend } from '../backends/http-backend.js'
 import { measuredBackend, type Exchange } from '../backends/measured-backend.js'
 import { tracedBackend, type BeginExchange } from '../backends/traced-backend.js'
-import { routing, type Owner } from '../backends/routing.js'
-import { Shares } from '../backends/shares.js'
+import { routing, type RoutingKey } from '../backends/routing.js'
+import { TenantConcurrency } from '../backends/shares.js'
 import type { Config } from '../config.js'
 import type { Check } from '../gateway/health.js'
 import { startSandbox } from '../sandbox/sandbox.js'
-import { openCircuits, type Circuits } from './circuits.js'
-import { acquaintance } from './acquaintance.js'
-import type { Closers } from './closers.js'
+import { openCircuits, type CircuitBreakers } from './circuits.js'
+import { logCapabilities } from './acquaintance.js'
+import type { Disposables } from './closers.js'
 import { credentialsCheck, openClient, type ClientParts } from './datastore-client.js'
 import type { ServiceParts } from './parts.js'
 import { openedFile } from './start-trouble.js'
-import { warnOfSettings } from './warnings.js'
+import { warnAboutConfig } from './warnings.js'
 
 /** The FHIR servers behind the gateway, sandboxes included. */
 export interface OpenDatastores {
-  readonly backendFor: (owner: Owner) => Backend
+  readonly backendFor: (owner: RoutingKey) => Backend
   readonly checks: Readonly<Record<string, () => Promise<Check>>>
   /** Of each datastore by its name, whether requests reach it now. */
-  readonly circuits: Circuits
+  readonly circuits: CircuitBreakers
   /** Those of test and live keys. */
   readonly shared: readonly Backend[]
   /** Marks a datastore, by its name, that returned data of another tenant: its health is degraded until the process is restarted. */
@@ -36,16 +36,16 @@ export interface OpenDatastores {
 interface DatastoreParts extends Omit<ClientParts, 'onAuthorization'> { readonly onExchange?: (exchange: Exchange) => void, readonly beginExchange?: BeginExchange }
 
 /** Gives every configured datastore a client, and starts a sandbox in the data directory where test or live has none. */
-export async function openDatastores (config: Config, { log, isAcquainted = false, ...parts }: DatastoreParts & Pick<ServiceParts, 'log' | 'isAcquainted'>, closers: Closers): Promise<OpenDatastores> {
+export async function openDatastores (config: Config, { log, isAcquainted = false, ...parts }: DatastoreParts & Pick<ServiceParts, 'log' | 'isAcquainted'>, closers: Disposables): Promise<OpenDatastores> {
   const { test, live, dedicated } = config.routing
   const sandboxes = datastoreNames(config).filter(name => isSandbox(config, name))
   if (sandboxes.length > 0) log.warn({ datastores: sandboxes }, 'these datastores are embedded sandboxes, for evaluation only, never for real records')
-  warnOfSettings(config, log)
+  warnAboutConfig(config, log)
   const backends: Record<string, Backend> = {}
   const authorizations: Authorization[] = []
   for (const name of datastoreNames(config)) backends[name] = measured(await openDatastore(config, name, { ...parts, log, closers, onAuthorization: authorization => authorizations.push(authorization) }), parts)
   const circuits = openCircuits(Object.values(backends), log, closers)
-  if (isAcquainted) closers.add(acquaintance(Object.values(backends).filter(({ name }) => !isSandbox(config, name)), log))
+  if (isAcquainted) closers.add(logCapabilities(Object.values(backends).filter(({ name }) => !isSandbox(config, name)), log))
   const routed = routing({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated })
   const incidents = new Set<string>()
   const ways = Object.fromEntries(Object.values(backends).map(backend => [backend.name, wayTo(backend, config, circuits)]))
@@ -68,13 +68,13 @@ function measured (backend: Backend, { onExchange, beginExchange }: Pick<Datasto
 const mostWays = 1_000
 
 /** How each organization reaches a datastore that it was routed to: through the circuit, and where others use it, too, with no more than a share. */
-function wayTo (backend: Backend, config: Config, circuits: Circuits): (tenantId: string) => Backend {
+function wayTo (backend: Backend, config: Config, circuits: CircuitBreakers): (tenantId: string) => Backend {
   const circuit = circuits[backend.name]!
   if (!isShared(config, backend)) {
     const whole = circuit.guard(backend)
     return () => whole
   }
-  const shares = new Shares()
+  const shares = new TenantConcurrency()
   const most = shareOf(config, backend)
   // Outside of the share, where nothing waits for those that wait for an answer.
   const ways = new LRUCache<string, Backend>({ max: mostWays, memoMethod: tenantId => circuit.guard(shares.of(backend, tenantId, most)) })
@@ -111,7 +111,7 @@ export function sandboxFile ({ dataDirectory }: Config, name: string): string {
 }
 
 /** One of the {@link datastoreNames}, to be closed by the closers. */
-export async function openDatastore (config: Config, name: string, { closers, ...parts }: ClientParts & { readonly closers: Closers }): Promise<Backend> {
+export async function openDatastore (config: Config, name: string, { closers, ...parts }: ClientParts & { readonly closers: Disposables }): Promise<Backend> {
   const datastore = config.datastores[name]
   if (datastore !== undefined && !isSandbox(config, name)) return closers.add(await openClient(name, datastore, parts))
   const sandbox = closers.add(await openedFile(sandboxFile(config, name), file => startSandbox({ file, now: parts.now })))
@@ -119,7 +119,7 @@ export async function openDatastore (config: Config, name: string, { closers, ..
 }
 
 /** What is known of datastores by their names. */
-interface States { readonly circuits: Circuits, readonly incidents: ReadonlySet<string> }
+interface States { readonly circuits: CircuitBreakers, readonly incidents: ReadonlySet<string> }
 
 /** By what they serve, because the names of dedicated datastores may be those of customers, and anybody may ask for the health. */
 function checksOf (backends: Readonly<Record<string, Backend>>, { test, live, dedicated }: Config['routing'], states: States): OpenDatastores['checks'] {

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { base32, randomText } from '../keys/random-text.js'
+import { base32, randomString } from '../keys/random-text.js'
 
 const form = /^gateway-[a-z2-7]{26}$/
 
@@ -9,7 +9,7 @@ export function gatewayId (dataDirectory: string): string {
   const file = join(dataDirectory, 'gateway.id')
   const kept = readIfThere(file)
   if (form.test(kept)) return kept
-  const made = `gateway-${randomText(base32, 26)}`
+  const made = `gateway-${randomString(base32, 26)}`
   writeFileSync(file, `${made}\n`, { mode: 0o600 })
   return made
 }

@@ -4,32 +4,32 @@ import type { Config } from '../config.js'
 import type { GatewayOptions } from '../gateway.js'
 import { capabilityStatements } from '../gateway/capability-statement.js'
 import { Readiness } from '../gateway/readiness.js'
-import { KeyedRequests } from '../idempotency/keyed-requests.js'
-import { Places } from '../limits/places.js'
+import { IdempotencyStore } from '../idempotency/keyed-requests.js'
+import { FairConcurrencyLimiter } from '../limits/places.js'
 import { usageRoute } from '../limits/usage-route.js'
-import type { ControlLink } from '../link/link.js'
+import type { ControlPlaneClient } from '../link/link.js'
 import { mappings } from '../mappings/registry.js'
 import { openApiDocument } from '../openapi/document.js'
 import { passthrough, passthroughOptions } from '../passthrough/routes.js'
 import { resources } from '../resources/routes.js'
 import { ownershipCache } from '../tenant-guard/ownership.js'
 import { openAuditLog, type OpenAuditLog } from './audit-log.js'
-import type { Closers } from './closers.js'
+import type { Disposables } from './closers.js'
 import { openBulk } from './bulk.js'
 import { openDatastores, type OpenDatastores } from './datastores.js'
 import { ownUrl } from './own-url.js'
-import { doors, guardedStores } from './guarded-stores.js'
+import { tenantContexts, guardedStores } from './guarded-stores.js'
 import { openKeys, type OpenKeys } from './keys.js'
-import { offeredOperations } from './offered-operations.js'
-import { readingsOf } from './readings.js'
+import { supportedOperations } from './offered-operations.js'
+import { gaugeSources } from './readings.js'
 import type { ServiceParts } from './parts.js'
 import { openReports } from './reports.js'
-import { openSharedCounts, sharedCheck } from './shared-counts.js'
+import { openSharedCounts, redisHealthCheck } from './shared-counts.js'
 import { openUsage } from './usage.js'
 import { openedFile } from './start-trouble.js'
 
 /** What serves `/v1`: everything that the pipeline is made of, and what else a start needs of it. */
-export interface GatewaySide {
+export interface GatewayServices {
   readonly options: GatewayOptions
   readonly keys: OpenKeys
   /** Names of the datastores that are sandboxes: for trying out only. */
@@ -37,27 +37,27 @@ export interface GatewaySide {
 }
 
 /** Opens the copy of the keys, the datastores and what is remembered of requests. Of the control plane it knows the link alone. No datastore need answer. */
-export async function openGatewaySide (config: Config, { link, ...parts }: ServiceParts & { readonly link: ControlLink }, closers: Closers): Promise<GatewaySide> {
+export async function openGatewaySide (config: Config, { link, ...parts }: ServiceParts & { readonly link: ControlPlaneClient }, closers: Disposables): Promise<GatewayServices> {
   const { environment, version, now, log, metrics, traces, isAcquainted } = parts
   const news: { tell?: () => void } = {}
   const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => news.tell?.() }))
   const datastores = await openDatastores(config, { environment, now, log, isAcquainted, ...metrics && { onExchange: metrics.exchanged }, ...traces && { beginExchange: traces.begin } }, closers)
   const usage = closers.add(await openUsage(config, { link, now, log }))
   const shared = await openSharedCounts(config, { environment, log }, closers)
-  const checks = { usage: usage.check, ...(shared ? { sharedCounts: () => sharedCheck(shared) } : {}), ...datastores.checks }
-  const keyedRequests = closers.add(await openedFile(join(config.dataDirectory, 'idempotency.db'), file => new KeyedRequests({ file, now })))
+  const checks = { usage: usage.check, ...(shared ? { sharedCounts: () => redisHealthCheck(shared) } : {}), ...datastores.checks }
+  const keyedRequests = closers.add(await openedFile(join(config.dataDirectory, 'idempotency.db'), file => new IdempotencyStore({ file, now })))
   const url = ownUrl(config)
   const ownership = ownershipCache()
-  const openDoor = doors(config, datastores, { url, now, ownership, onIncident: metrics?.incident })
+  const openDoor = tenantContexts(config, datastores, { url, now, ownership, onIncident: metrics?.incident })
   const storeFor = guardedStores(openDoor)
   const audit = await openAuditLog(config, { openDoor, now, log }, closers)
   const bulk = openBulk(config, { link, openDoor, keys, usage, url, now, log, ...metrics && { metrics }, ...audit && { accounts: audit.accounts } }, closers)
   const reporter = closers.add(openReports(config, { link, keys, checks: { ...checks, bulk: bulk.check }, version, now, log }))
   news.tell = () => reporter.tell()
   const allChecks = { keys: keys.check, ...checks, bulk: bulk.check }
-  metrics?.watch(readingsOf({ keys, ownership, usage, shared, bulk, audit, checks: allChecks, now }))
+  metrics?.watch(gaugeSources({ keys, ownership, usage, shared, bulk, audit, checks: allChecks, now }))
   const readiness = new Readiness()
-  readiness.unless(() => !keys.canServe())
+  readiness.addBlocker(() => !keys.canServe())
   const options: GatewayOptions = {
     logger: log,
     readiness,
@@ -74,7 +74,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
     failedAttemptsPerMinute: config.limits.failedAttemptsPerMinute,
     countUsage: usage.count,
     months: usage.months,
-    places: new Places({ places: config.limits.inFlightPerOrganization }),
+    places: new FairConcurrencyLimiter({ places: config.limits.inFlightPerOrganization }),
     checks: allChecks,
     ...documents(config, { version, now, shared: datastores.shared }),
     openRoutes: bulk.openRoutes,
@@ -91,7 +91,7 @@ export async function openGatewaySide (config: Config, { link, ...parts }: Servi
 /** What the gateway tells of itself. */
 function documents (config: Config, { version, now, shared }: Pick<ServiceParts, 'version' | 'now'> & Pick<OpenDatastores, 'shared'>): Pick<GatewayOptions, 'capabilityStatement' | 'fhirStatement' | 'operations' | 'document'> {
   const { whole, fhir } = capabilityStatements(mappings, { version, url: ownUrl(config), date: now(), fetchesImports: config.bulk.importHosts.length > 0 })
-  return { capabilityStatement: whole, fhirStatement: fhir, operations: offeredOperations(shared, now), document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }) }
+  return { capabilityStatement: whole, fhirStatement: fhir, operations: supportedOperations(shared, now), document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }) }
 }
 
 /** Who looks on at each request, as far as anybody does. */

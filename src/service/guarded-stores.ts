@@ -2,19 +2,19 @@ import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import type { Config } from '../config.js'
 import { cursorSecret } from '../config/cursor-secret.js'
 import type { JobOwner } from '../jobs/job.js'
-import { sealedCursors } from '../tenant-guard/cursor.js'
-import type { Door } from '../tenant-guard/door.js'
-import { tenantGuard, type Access, type GuardedStore, type Incident } from '../tenant-guard/guard.js'
+import { createCursors } from '../tenant-guard/cursor.js'
+import type { TenantContext } from '../tenant-guard/door.js'
+import { tenantGuard, type Access, type TenantStore, type Incident } from '../tenant-guard/guard.js'
 import type { Ownership } from '../tenant-guard/ownership.js'
-import type { Waiting } from '../gateway/waiting.js'
+import type { BackendTimer } from '../gateway/waiting.js'
 import type { OpenDatastores } from './datastores.js'
 
 /** For what a door is opened: a request, or a job. */
-interface Errand {
+interface RequestContext {
   readonly id: string
   readonly log: FastifyBaseLogger
   /** Where it is measured how long it waits. */
-  readonly waiting?: Waiting | undefined
+  readonly waiting?: BackendTimer | undefined
   /** Where somebody keeps account of accesses. */
   readonly accesses?: Access[] | undefined
 }
@@ -28,10 +28,10 @@ interface DoorParts {
 }
 
 /** Opens the way to the part of a datastore that is one tenant's. */
-export type OpenDoor = (owner: JobOwner, errand: Errand) => Door
+export type OpenTenantContext = (owner: JobOwner, errand: RequestContext) => TenantContext
 
-export function doors (config: Config, { backendFor, onIncident: noteIncident }: Pick<OpenDatastores, 'backendFor' | 'onIncident'>, { url, now, ownership, onIncident }: DoorParts): OpenDoor {
-  const cursors = sealedCursors({ key: cursorSecret(config), now })
+export function tenantContexts (config: Config, { backendFor, onIncident: noteIncident }: Pick<OpenDatastores, 'backendFor' | 'onIncident'>, { url, now, ownership, onIncident }: DoorParts): OpenTenantContext {
+  const cursors = createCursors({ key: cursorSecret(config), now })
   return (owner, { id, log, waiting, accesses }) => ({
     backend: waiting?.for(backendFor(owner)) ?? backendFor(owner),
     tenant: { id: owner.tenantId, system: config.tenantSystem },
@@ -51,6 +51,6 @@ export function doors (config: Config, { backendFor, onIncident: noteIncident }:
 }
 
 /** Gives each request the part of its datastore that is its caller's tenant's. */
-export function guardedStores (openDoor: OpenDoor): (request: FastifyRequest) => GuardedStore {
+export function guardedStores (openDoor: OpenTenantContext): (request: FastifyRequest) => TenantStore {
   return request => tenantGuard(openDoor(request.caller, request))
 }

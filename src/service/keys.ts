@@ -68,7 +68,7 @@ export function openKeys ({ dataDirectory, keys }: Config, { feed, now, log, onA
   }
 }
 
-function isLatest ({ startsOver, changes }: Batch): boolean {
+function isLatest ({ isSnapshot: startsOver, changes }: Batch): boolean {
   return !startsOver && changes.length === 0
 }
 

@@ -1,11 +1,11 @@
 import type { Config } from '../config.js'
-import { remembered, resultsOf, type Checks } from '../gateway/health.js'
-import type { Metrics, Readings } from '../metrics/measurements.js'
-import type { Closers } from './closers.js'
+import { cached, resultsOf, type Checks } from '../gateway/health.js'
+import type { Metrics, GaugeSources } from '../metrics/measurements.js'
+import type { Disposables } from './closers.js'
 import type { ServiceParts } from './parts.js'
 
 /** Measures what the process does from now on, and serves that on a port of its own; nothing where no port is configured. */
-export async function openMetrics (config: Config, { version, log }: Pick<ServiceParts, 'version' | 'log'>, closers: Closers): Promise<Metrics | undefined> {
+export async function openMetrics (config: Config, { version, log }: Pick<ServiceParts, 'version' | 'log'>, closers: Disposables): Promise<Metrics | undefined> {
   const { port, host } = config.metrics
   if (port === undefined) return undefined
   // A process that nobody measures need not load the library.
@@ -17,7 +17,7 @@ export async function openMetrics (config: Config, { version, log }: Pick<Servic
 }
 
 /** Whether each check of `/health` is well, asked no more often than `/health` asks. */
-export function readingOf (checks: Checks, now: () => Date): NonNullable<Readings['checks']> {
-  const asked = remembered(checks, now)
+export function gaugeSource (checks: Checks, now: () => Date): NonNullable<GaugeSources['checks']> {
+  const asked = cached(checks, now)
   return async () => Object.fromEntries(Object.entries(await resultsOf(asked)).map(([name, { status }]) => [name, status === 'ok']))
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Backend } from '../backends/backend.js'
 import type { HasOperation } from '../passthrough/statement.js'
-import { capabilitiesOf, type Capabilities } from '../tenant-guard/capabilities.js'
+import { getCapabilities, type Capabilities } from '../tenant-guard/capabilities.js'
 
 /** Nobody waits longer for a statement, because a datastore does not say what it can do. */
 const patienceMs = 2_000
@@ -11,7 +11,7 @@ const askedAgainMs = 10_000
 type Known = ReadonlyArray<Capabilities | undefined>
 
 /** Which operations all of these datastores offer, by what they say of themselves; one that says nothing is taken to offer all. */
-export function offeredOperations (backends: readonly Backend[], now: () => Date): () => Promise<HasOperation> {
+export function supportedOperations (backends: readonly Backend[], now: () => Date): () => Promise<HasOperation> {
   let last: { readonly askedAt: number, readonly offered: Promise<HasOperation> } | undefined
   let known: Known = []
   let offered: HasOperation = () => true
@@ -31,7 +31,7 @@ export function offeredOperations (backends: readonly Backend[], now: () => Date
 async function toldBy (backend: Backend): Promise<Capabilities | undefined> {
   const over = new AbortController()
   const patience = pause(patienceMs, undefined, { signal: over.signal }).catch(() => undefined)
-  const told = await Promise.race([capabilitiesOf(backend).catch(() => undefined), patience])
+  const told = await Promise.race([getCapabilities(backend).catch(() => undefined), patience])
   over.abort()
   return told
 }

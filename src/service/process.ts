@@ -6,9 +6,9 @@ import { loadConfig } from '../config/load.js'
 import { logDestination } from '../gateway/log-destination.js'
 import { logOptions } from '../gateway/log.js'
 import { openService, type Service } from '../service.js'
-import { announcement } from './announcement.js'
+import { startupMessage } from './announcement.js'
 import { firstStart } from './first-start.js'
-import { explainTrouble } from './start-trouble.js'
+import { explainStartupError } from './start-trouble.js'
 import { version } from './version.js'
 
 /** How long requests that are under way may still take when the process is asked to end. */
@@ -34,7 +34,7 @@ export async function startProcess ({ config, role }: StartOptions, { environmen
   try {
     await run({ ...environment, ...(config === undefined ? {} : { CLINIGATE_CONFIG: config }), ...(role === undefined ? {} : { CLINIGATE_ROLE: role }) }, out)
   } catch (error) {
-    throw new Error(explainTrouble(error), { cause: error })
+    throw new Error(explainStartupError(error), { cause: error })
   }
 }
 
@@ -67,5 +67,5 @@ async function begin ({ app, control, sandboxes, catchUp }: Service, config: Con
   const address = await app.listen({ host: config.host, port: config.port })
   const made = control && await firstStart(control, config)
   await catchUp()
-  return announcement({ version, address, sandboxes, ...made }, config)
+  return startupMessage({ version, address, sandboxes, ...made }, config)
 }

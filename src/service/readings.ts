@@ -1,11 +1,11 @@
 import type { Checks } from '../gateway/health.js'
-import type { SharedCounts } from '../limits/shared-counts.js'
-import type { Readings } from '../metrics/measurements.js'
+import type { SharedRateLimitStore } from '../limits/shared-counts.js'
+import type { GaugeSources } from '../metrics/measurements.js'
 import type { OwnershipCounts } from '../tenant-guard/ownership.js'
 import type { OpenAuditLog } from './audit-log.js'
 import type { OpenBulk } from './bulk.js'
 import type { OpenKeys } from './keys.js'
-import { readingOf } from './metrics.js'
+import { gaugeSource } from './metrics.js'
 import type { OpenUsage } from './usage.js'
 
 /** The parts of a gateway of which something can be read. */
@@ -14,7 +14,7 @@ interface ReadParts {
   readonly ownership: { readonly counts: () => OwnershipCounts }
   readonly usage: Pick<OpenUsage, 'check'>
   /** Absent where the gateway counts for itself. */
-  readonly shared: Pick<SharedCounts, 'isUsable'> | undefined
+  readonly shared: Pick<SharedRateLimitStore, 'isUsable'> | undefined
   readonly bulk: Pick<OpenBulk, 'running'>
   /** Absent where nobody keeps account of accesses. */
   readonly audit: Pick<OpenAuditLog, 'counts' | 'eventCounts'> | undefined
@@ -24,7 +24,7 @@ interface ReadParts {
 }
 
 /** What can be read of a gateway's parts at any time. */
-export function readingsOf ({ keys, ownership, usage, shared, bulk, audit, checks, now }: ReadParts): Readings {
+export function gaugeSources ({ keys, ownership, usage, shared, bulk, audit, checks, now }: ReadParts): GaugeSources {
   return {
     keyLookups: keys.lookups,
     keyCopy: keys.check,
@@ -37,6 +37,6 @@ export function readingsOf ({ keys, ownership, usage, shared, bulk, audit, check
     jobsRunning: bulk.running,
     ...audit && { auditLog: audit.counts },
     ...audit?.eventCounts && { auditEvents: audit.eventCounts },
-    checks: readingOf(checks, now)
+    checks: gaugeSource(checks, now)
   }
 }

@@ -2,11 +2,11 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.js'
 import { gatewayToken } from '../config/secrets.js'
 import type { Environment } from '../config/environment.js'
-import type { ControlLink } from '../link/link.js'
+import type { ControlPlaneClient } from '../link/link.js'
 import { remoteLink } from '../link/remote.js'
 
 /** The link to the control plane that the configuration of a gateway names; nothing is asked of it yet. */
-export function openRemoteControl (config: Config, { environment, log }: { readonly environment: Environment, readonly log: FastifyBaseLogger }): ControlLink {
+export function openRemoteControl (config: Config, { environment, log }: { readonly environment: Environment, readonly log: FastifyBaseLogger }): ControlPlaneClient {
   const url = config.control.url!
   if (isInTheClear(url)) log.warn('control.url uses http: anyone on the network path could read the token and add keys; use https except on a trusted network')
   return remoteLink({ url, token: gatewayToken(config, environment)! })

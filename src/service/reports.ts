@@ -1,8 +1,8 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.js'
-import { remembered, resultsOf, type Checks } from '../gateway/health.js'
+import { cached, resultsOf, type Checks } from '../gateway/health.js'
 import type { GatewayReport } from '../control/gateway-store.js'
-import type { ControlLink } from '../link/link.js'
+import type { ControlPlaneClient } from '../link/link.js'
 import { Reporter } from '../link/reporter.js'
 import { gatewayId } from './gateway-id.js'
 import { gatewayName } from './gateway-name.js'
@@ -10,7 +10,7 @@ import type { OpenKeys } from './keys.js'
 
 /** What a gateway's reports are made of. */
 interface ReportsParts {
-  readonly link: Pick<ControlLink, 'report'>
+  readonly link: Pick<ControlPlaneClient, 'report'>
   readonly keys: Pick<OpenKeys, 'position' | 'check'>
   /** Of everything else that the gateway needs. */
   readonly checks: Checks
@@ -22,7 +22,7 @@ interface ReportsParts {
 /** Lets the gateway report to its control plane from now on. */
 export function openReports ({ control, dataDirectory }: Config, { link, keys, checks, version, now, log }: ReportsParts): Reporter {
   const identity = { gatewayId: gatewayId(dataDirectory), name: gatewayName(control), version, startedAt: now().toISOString() }
-  const statuses = statusesOf(remembered(checks, now))
+  const statuses = statusesOf(cached(checks, now))
   return new Reporter({
     log,
     report: async stopping => {

@@ -3,11 +3,11 @@ import type { Config } from '../config.js'
 import type { Environment } from '../config/environment.js'
 import { redisUrl } from '../config/secrets.js'
 import type { Check } from '../gateway/health.js'
-import type { SharedCounts } from '../limits/shared-counts.js'
-import type { Closers } from './closers.js'
+import type { SharedRateLimitStore } from '../limits/shared-counts.js'
+import type { Disposables } from './closers.js'
 
 /** The counts that this gateway shares with others, where a server for them is configured; it need not answer. */
-export async function openSharedCounts (config: Config, { environment, log }: { readonly environment: Environment, readonly log: FastifyBaseLogger }, closers: Closers): Promise<SharedCounts | undefined> {
+export async function openSharedCounts (config: Config, { environment, log }: { readonly environment: Environment, readonly log: FastifyBaseLogger }, closers: Disposables): Promise<SharedRateLimitStore | undefined> {
   const url = redisUrl(config, environment)
   if (url === undefined) return undefined
   // The client takes a tenth of a second to load, which a gateway that stands alone need not wait for.
@@ -16,6 +16,6 @@ export async function openSharedCounts (config: Config, { environment, log }: { 
 }
 
 /** Whether requests are counted over all gateways, or by each for itself. */
-export function sharedCheck (shared: SharedCounts): Check {
+export function redisHealthCheck (shared: SharedRateLimitStore): Check {
   return { status: shared.isUsable() ? 'ok' : 'degraded' }
 }

@@ -32,7 +32,7 @@ const remedies: Readonly<Record<string, string>> = {
 }
 
 /** What a person who starts the process or a command is told of what stands in the way. */
-export function explainTrouble (error: unknown): string {
+export function explainStartupError (error: unknown): string {
   if (error instanceof ConfigError) return error.message
   if (error instanceof DatabaseUnavailable) return error.remedy
   const { message, path, syscall } = error as NodeJS.ErrnoException

@@ -2,7 +2,7 @@ import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-node'
 import type { FastifyPluginCallback } from 'fastify'
 import type { BeginExchange } from '../backends/traced-backend.js'
 import type { Environment } from '../config/environment.js'
-import type { Closers } from './closers.js'
+import type { Disposables } from './closers.js'
 
 /** Traces of this process. */
 export interface Traces {
@@ -15,14 +15,14 @@ export interface Traces {
 const packages = ['@fastify/otel', '@opentelemetry/api', '@opentelemetry/exporter-trace-otlp-http', '@opentelemetry/resources', '@opentelemetry/sdk-trace-node']
 
 /** Whether the variables of OpenTelemetry ask for traces: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
-export function areTracesWanted ({ OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT }: Environment): boolean {
+export function isTracingEnabled ({ OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT }: Environment): boolean {
   if (OTEL_SDK_DISABLED === 'true' || OTEL_TRACES_EXPORTER === 'none') return false
   return Boolean(OTEL_TRACES_EXPORTER || OTEL_EXPORTER_OTLP_ENDPOINT || OTEL_EXPORTER_OTLP_TRACES_ENDPOINT)
 }
 
 /** Traces to the collector that the variables of OpenTelemetry name, which also say how many are kept; undefined where they name none. */
-export async function openTraces ({ environment, version }: { readonly environment: Environment, readonly version: string }, closers: Closers): Promise<Traces | undefined> {
-  if (!areTracesWanted(environment)) return undefined
+export async function openTraces ({ environment, version }: { readonly environment: Environment, readonly version: string }, closers: Disposables): Promise<Traces | undefined> {
+  if (!isTracingEnabled(environment)) return undefined
   const { api, otel, exporter, resources, sdk } = await load()
   const resource = resources.defaultResource().merge(resources.resourceFromAttributes({ 'service.name': 'clinigate', 'service.version': version })).merge(resources.detectResources({ detectors: [resources.envDetector] }))
   const provider = new sdk.NodeTracerProvider({ resource, spanProcessors: [new sdk.BatchSpanProcessor(withoutContent(new exporter.OTLPTraceExporter()))] })

@@ -4,14 +4,14 @@ import type { Config } from '../config.js'
 import type { CountUsage } from '../gateway/count-usage.js'
 import type { Check } from '../gateway/health.js'
 import { UsageLedger } from '../limits/ledger/ledger.js'
-import { MonthCounts } from '../limits/ledger/month-counts.js'
+import { MonthlyUsage } from '../limits/ledger/month-counts.js'
 import { UsageSender } from '../limits/ledger/usage-sender.js'
-import type { ControlLink } from '../link/link.js'
+import type { ControlPlaneClient } from '../link/link.js'
 
 /** The usage ledger of a gateway, as it is sent to its control plane. */
 export interface OpenUsage {
   readonly count: CountUsage
-  readonly months: MonthCounts
+  readonly months: MonthlyUsage
   /** Whether everything that is counted gets to the disk and to the control plane. */
   readonly check: () => UsageCheck
   /** The ledger keeps what was not sent. */
@@ -24,10 +24,10 @@ interface UsageCheck extends Check { readonly linesInMemory: number, readonly lo
 const noticedFailures = 7
 
 /** Opens the ledger in the data directory, whatever state that is in, and sends it from now on. */
-export async function openUsage ({ dataDirectory }: Config, { link, now, log }: { readonly link: Pick<ControlLink, 'sendUsage'>, readonly now: () => Date, readonly log: FastifyBaseLogger }): Promise<OpenUsage> {
+export async function openUsage ({ dataDirectory }: Config, { link, now, log }: { readonly link: Pick<ControlPlaneClient, 'sendUsage'>, readonly now: () => Date, readonly log: FastifyBaseLogger }): Promise<OpenUsage> {
   const ledger = new UsageLedger({ file: join(dataDirectory, 'usage.db'), now, log })
   await ledger.opened
-  const months = new MonthCounts({ ledger })
+  const months = new MonthlyUsage({ ledger })
   const sender = new UsageSender({ ledger, send: link.sendUsage, log, onSettled: ({ months: totals = [] }) => months.learn(totals) })
   return {
     count: (use, at) => ledger.record(use, at),

@@ -1,14 +1,14 @@
-import type { BackendAnswer } from '../backends/backend.js'
+import type { BackendResponse } from '../backends/backend.js'
 import { printJson } from '../json.js'
 import type { FhirResource } from '../mappings/fhir.js'
-import { ask, jsonOf, unexpected, type Door } from './door.js'
-import { stamp } from './writes/stamp.js'
+import { sendRequest, jsonOf, unexpectedResponse, type TenantContext } from './door.js'
+import { tagForTenant } from './writes/stamp.js'
 
 /** An AuditEvent of the gateway's own, under an id made by accessEventId. */
 export interface AccessEvent extends FhirResource { readonly resourceType: 'AuditEvent', readonly id: string }
 
 /** The outcome for one event: it is stored, the datastore refuses it, or it may be sent again. */
-export type AccessEventFate = 'stored' | 'refused' | 'again'
+export type AccessEventOutcome = 'stored' | 'refused' | 'again'
 
 /**
  * Stores AuditEvents about access to the tenant's records in one transaction, or one by one if the datastore refuses that. Storing an
@@ -16,29 +16,29 @@ export type AccessEventFate = 'stored' | 'refused' | 'again'
  * @returns what became of each, in the same order
  * @throws {Failure} 5xx for trouble with the datastore; then they may be sent again
  */
-export async function storeAccessEvents (door: Door, events: readonly AccessEvent[]): Promise<readonly AccessEventFate[]> {
-  const entry = events.map(event => ({ resource: stamp(event, door.tenant), request: { method: 'PUT', url: `AuditEvent/${event.id}` } }))
+export async function storeAccessEvents (door: TenantContext, events: readonly AccessEvent[]): Promise<readonly AccessEventOutcome[]> {
+  const entry = events.map(event => ({ resource: tagForTenant(event, door.tenant), request: { method: 'PUT', url: `AuditEvent/${event.id}` } }))
   const together = await send(door, 'transaction', entry)
   if (together.status === 200) return entry.map(() => 'stored')
   const apart = await send(door, 'batch', entry)
   if (apart.status === 200) return fatesIn(apart, events.length)
-  throw unexpected(apart, 'AuditEvents were not answered')
+  throw unexpectedResponse(apart, 'AuditEvents were not answered')
 }
 
-function send (door: Door, type: 'batch' | 'transaction', entry: readonly object[]): Promise<BackendAnswer> {
-  return ask(door, { method: 'POST', path: '', headers: { prefer: 'return=minimal' }, body: printJson({ resourceType: 'Bundle', type, entry }) })
+function send (door: TenantContext, type: 'batch' | 'transaction', entry: readonly object[]): Promise<BackendResponse> {
+  return sendRequest(door, { method: 'POST', path: '', headers: { prefer: 'return=minimal' }, body: printJson({ resourceType: 'Bundle', type, entry }) })
 }
 
-function fatesIn (answer: BackendAnswer, expected: number): AccessEventFate[] {
+function fatesIn (answer: BackendResponse, expected: number): AccessEventOutcome[] {
   const { entry } = (jsonOf(answer) ?? {}) as { entry?: ReadonlyArray<{ readonly response?: { readonly status?: unknown } }> }
-  if (!Array.isArray(entry) || entry.length !== expected) throw unexpected(answer, 'AuditEvents were not answered one by one')
+  if (!Array.isArray(entry) || entry.length !== expected) throw unexpectedResponse(answer, 'AuditEvents were not answered one by one')
   return entry.map(given => fateOf(Number.parseInt(String(given?.response?.status), 10)))
 }
 
 /** Statuses that would be the same for another attempt. */
 const refusals = new Set([400, 404, 405, 410, 413, 422])
 
-function fateOf (status: number): AccessEventFate {
+function fateOf (status: number): AccessEventOutcome {
   if (status === 200 || status === 201) return 'stored'
   return refusals.has(status) ? 'refused' : 'again'
 }

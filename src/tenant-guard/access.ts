@@ -2,7 +2,7 @@ import { failureOf } from '../envelope/error-handlers.js'
 import type { FailureCode } from '../envelope/failures.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { InteractionKind } from './fhir-interaction.js'
-import { kindsInR4 } from './kinds-in-r4.js'
+import { interactionCodes } from './kinds-in-r4.js'
 
 /** The outcome of one interaction with a tenant's records, for the audit log. It has none of the records' content. */
 export interface Access {
@@ -22,7 +22,7 @@ interface Accounting { readonly onAccess?: (access: Access) => void }
 type Asked = Pick<Access, 'kind' | 'type'> & { readonly id?: unknown }
 
 /** Performs an interaction and reports its outcome if accesses are recorded. */
-export async function noted<T> ({ onAccess }: Accounting, asked: Asked, { perform, shown }: { readonly perform: () => Promise<T>, readonly shown: (result: T) => readonly string[] }): Promise<T> {
+export async function withAccessReport<T> ({ onAccess }: Accounting, asked: Asked, { perform, shown }: { readonly perform: () => Promise<T>, readonly shown: (result: T) => readonly string[] }): Promise<T> {
   if (onAccess === undefined) return await perform()
   try {
     const result = await perform()
@@ -37,9 +37,9 @@ export async function noted<T> ({ onAccess }: Accounting, asked: Asked, { perfor
 /** The access of an interaction that succeeded. */
 export function accessOf ({ kind, type, id }: Asked, shown: readonly string[]): Access {
   // A record that was created, or found by criteria, is the only one of the answer.
-  const own = typeof id === 'string' ? id : !kindsInR4[kind].isList && shown.length === 1 ? shown[0]!.split('/')[1] : undefined
+  const own = typeof id === 'string' ? id : !interactionCodes[kind].isList && shown.length === 1 ? shown[0]!.split('/')[1] : undefined
   return { kind, type, ...own !== undefined && { id: own }, shown }
 }
 
 /** `Patient/1` */
-export const nameOf = ({ resourceType, id }: Pick<StoredResource, 'resourceType' | 'id'>): string => `${resourceType}/${id}`
+export const toReference = ({ resourceType, id }: Pick<StoredResource, 'resourceType' | 'id'>): string => `${resourceType}/${id}`

@@ -1,6 +1,6 @@
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import { isId } from './resource-types.js'
-import { namesTenantSystem, type Tenant } from './tenant.js'
+import { isTenantSystem, type Tenant } from './tenant.js'
 
 /** What a record must be to be shown. */
 interface Expected {
@@ -15,7 +15,7 @@ interface Expected {
  * the tenant system, the tenant's own.
  * @returns undefined for anything else, which must not be shown
  */
-export function ownRecord (value: unknown, { tenant, type, id }: Expected): StoredResource | undefined {
+export function verifyOwned (value: unknown, { tenant, type, id }: Expected): StoredResource | undefined {
   if (value === null || typeof value !== 'object') return undefined
   const resource = value as FhirResource
   const isAsked = resource.resourceType === type && isId(resource.id) && (id === undefined || resource.id === id)
@@ -25,6 +25,6 @@ export function ownRecord (value: unknown, { tenant, type, id }: Expected): Stor
 function belongsTo (resource: FhirResource, tenant: Tenant): boolean {
   const tags: unknown = resource.meta?.tag
   if (!Array.isArray(tags)) return false
-  const marks = tags.filter(tag => namesTenantSystem(tag?.system, tenant))
+  const marks = tags.filter(tag => isTenantSystem(tag?.system, tenant))
   return marks.length === 1 && marks[0].system === tenant.system && marks[0].code === tenant.id
 }

@@ -1,6 +1,6 @@
-import type { BackendAnswer } from '../backends/backend.js'
+import type { BackendResponse } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
-import { ask, unexpected, type Door } from './door.js'
+import { sendRequest, unexpectedResponse, type TenantContext } from './door.js'
 
 /** Statuses of a server that does not offer an operation, or not with these parameters. */
 const refusals: ReadonlySet<number> = new Set([400, 404, 405, 422, 501])
@@ -10,17 +10,17 @@ const refusals: ReadonlySet<number> = new Set([400, 404, 405, 422, 501])
  * @param reason for the log, if the datastore answers in no known way
  * @returns the answer that accepts it, with the URL of its status in `content-location`; undefined if the datastore does not offer it
  */
-export async function startOperation (door: Door, { path, parameter, reason }: { readonly path: string, readonly parameter: readonly object[], readonly reason: string }): Promise<BackendAnswer | undefined> {
-  const answer = await ask(door, { method: 'POST', path, headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
+export async function kickOff (door: TenantContext, { path, parameter, reason }: { readonly path: string, readonly parameter: readonly object[], readonly reason: string }): Promise<BackendResponse | undefined> {
+  const answer = await sendRequest(door, { method: 'POST', path, headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
   if (refusals.has(answer.status)) return undefined
-  if (answer.status !== 202) throw unexpected(answer, reason)
+  if (answer.status !== 202) throw unexpectedResponse(answer, reason)
   return answer
 }
 
 /** Asks for the status of an operation. @returns undefined once it has failed: HAPI answers 500 then, however often it is asked */
-export async function operationStatus (door: Door, path: string): Promise<BackendAnswer | undefined> {
+export async function operationStatus (door: TenantContext, path: string): Promise<BackendResponse | undefined> {
   try {
-    return await ask(door, { method: 'GET', path })
+    return await sendRequest(door, { method: 'GET', path })
   } catch (error) {
     if (error instanceof Failure && (error.cause as { status?: unknown } | undefined)?.status === 500) return undefined
     throw error

@@ -1,7 +1,7 @@
-import type { Door } from './door.js'
+import type { TenantContext } from './door.js'
 
 /** A URL from the datastore, relative to its base URL; undefined if it leads anywhere else. */
-export function belowBase (url: string, { backend: { baseUrl } }: Door): string | undefined {
+export function relativeToBase (url: string, { backend: { baseUrl } }: TenantContext): string | undefined {
   const base = `${baseUrl}/`
   if (!URL.canParse(url, base)) return undefined
   const { origin, username, password, pathname, search } = new URL(url, base)

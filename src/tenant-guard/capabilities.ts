@@ -1,5 +1,5 @@
-import type { Backend, BackendAnswer } from '../backends/backend.js'
-import { jsonOf, unexpected } from './door.js'
+import type { Backend, BackendResponse } from '../backends/backend.js'
+import { jsonOf, unexpectedResponse } from './door.js'
 import type { Send } from './patience.js'
 
 /** What a datastore says it can do: http://hl7.org/fhir/R4/capabilitystatement.html */
@@ -18,7 +18,7 @@ export interface Capabilities {
 }
 
 /** Reads an answer; undefined if it is no CapabilityStatement. */
-export function capabilitiesIn (answer: BackendAnswer): Capabilities | undefined {
+export function parseCapabilities (answer: BackendResponse): Capabilities | undefined {
   if (answer.status !== 200) return undefined
   const { resourceType, rest, fhirVersion, software } = (jsonOf(answer) ?? {}) as Record<string, unknown>
   if (resourceType !== 'CapabilityStatement' || !Array.isArray(rest)) return undefined
@@ -47,10 +47,10 @@ function softwareName (software: unknown): string | undefined {
 }
 
 /** Asks a datastore what it can do. @throws {Failure} if the answer is no CapabilityStatement */
-export async function askCapabilities (send: Send): Promise<Capabilities> {
+export async function fetchCapabilities (send: Send): Promise<Capabilities> {
   const answer = await send({ method: 'GET', path: 'metadata' })
-  const capabilities = capabilitiesIn(answer)
-  if (capabilities === undefined) throw unexpected(answer, 'the datastore shows no CapabilityStatement')
+  const capabilities = parseCapabilities(answer)
+  if (capabilities === undefined) throw unexpectedResponse(answer, 'the datastore shows no CapabilityStatement')
   return capabilities
 }
 
@@ -64,12 +64,12 @@ const knownForMs = 600_000
  * answer. Concurrent callers share one request; a failure is not remembered.
  * @param send sends the request
  */
-export async function capabilitiesOf (backend: Backend, send: Send = request => backend.send(request)): Promise<Capabilities> {
+export async function getCapabilities (backend: Backend, send: Send = request => backend.send(request)): Promise<Capabilities> {
   const { upstream } = backend
   const before = known.get(upstream)
   const nowMs = performance.now()
   if (before !== undefined && nowMs - before.atMs < knownForMs) return await before.asked
-  const asked = askCapabilities(send)
+  const asked = fetchCapabilities(send)
   known.set(upstream, { asked, atMs: nowMs })
   asked.catch(() => { if (known.get(upstream)?.asked === asked) known.delete(upstream) })
   return await asked

@@ -3,7 +3,7 @@ import { Failure } from '../envelope/failures.js'
 import type { SearchParameter } from './interaction.js'
 
 /** What a cursor is valid for. It is sealed in as associated data, so it is checked without being in the text. */
-export interface CursorPlace {
+export interface CursorBinding {
   readonly tenant: string
   readonly mode: string
   readonly datastore: string
@@ -27,9 +27,9 @@ export interface CursorContents {
 
 /** Makes and opens cursors, which are opaque, tamper-proof and valid for a limited time. */
 export interface Cursors {
-  seal (contents: CursorContents, place: CursorPlace): string
+  seal (contents: CursorContents, place: CursorBinding): string
   /** @throws {Failure} INVALID_CURSOR, one text for forged, foreign and expired ones */
-  open (cursor: string, place: CursorPlace): CursorContents
+  open (cursor: string, place: CursorBinding): CursorContents
 }
 
 interface CursorOptions {
@@ -47,7 +47,7 @@ const tagBytes = 16
 export const longestCursor = 12_288
 
 /** Cursors sealed by AES-256-GCM, in base64url. */
-export function sealedCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions): Cursors {
+export function createCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions): Cursors {
   if (key.length !== 32) throw new Error('the cursor key must have 32 bytes')
   return {
     seal (contents, place) {
@@ -96,6 +96,6 @@ function unsealed (cursor: string, key: Uint8Array, place: Buffer): CursorConten
   }
 }
 
-function bytesOf ({ tenant, mode, datastore, route, type }: CursorPlace): Buffer {
+function bytesOf ({ tenant, mode, datastore, route, type }: CursorBinding): Buffer {
   return Buffer.from(JSON.stringify([version, tenant, mode, datastore, route, type]))
 }

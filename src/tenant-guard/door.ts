@@ -1,17 +1,17 @@
-import type { Backend, BackendAnswer, BackendRequest } from '../backends/backend.js'
+import type { Backend, BackendResponse, BackendRequest } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
 import { parseStored } from '../json.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { Mode } from '../mode.js'
 import type { Access } from './access.js'
-import { ownRecord } from './answer.js'
-import type { CursorPlace, Cursors } from './cursor.js'
+import { verifyOwned } from './answer.js'
+import type { CursorBinding, Cursors } from './cursor.js'
 import type { InteractionKind } from './fhir-interaction.js'
-import type { OwnerPlace, Ownership } from './ownership.js'
+import type { OwnershipScope, Ownership } from './ownership.js'
 import type { Tenant } from './tenant.js'
 
 /** One request's access to one tenant's records in one datastore. */
-export interface Door {
+export interface TenantContext {
   readonly backend: Backend
   readonly tenant: Tenant
   readonly mode: Mode
@@ -44,29 +44,29 @@ export interface Incident {
 }
 
 /** Sends what the guard built. */
-export function ask ({ backend, requestId }: Door, request: BackendRequest): Promise<BackendAnswer> {
+export function sendRequest ({ backend, requestId }: TenantContext, request: BackendRequest): Promise<BackendResponse> {
   if (requestId === undefined) return backend.send(request)
   return backend.send({ ...request, headers: { ...request.headers, 'x-request-id': requestId } })
 }
 
 /** Reports what must never happen; `records` is how many it concerns. */
-export function report ({ backend, mode, tenant, onIncident }: Door, incident: Pick<Incident, 'kind' | 'interaction' | 'type' | 'records'>): void {
+export function reportIncident ({ backend, mode, tenant, onIncident }: TenantContext, incident: Pick<Incident, 'kind' | 'interaction' | 'type' | 'records'>): void {
   onIncident({ ...incident, datastore: backend.name, mode, tenantId: tenant.id })
 }
 
-export function placeOf ({ backend, tenant }: Door): OwnerPlace {
+export function ownershipScope ({ backend, tenant }: TenantContext): OwnershipScope {
   return { datastore: backend.name, tenant: tenant.id }
 }
 
 /** What a cursor is valid for that a request through this door gets. */
-export function cursorPlace ({ tenant, mode, backend }: Door, { route, type }: Pick<CursorPlace, 'route' | 'type'>): CursorPlace {
+export function cursorBinding ({ tenant, mode, backend }: TenantContext, { route, type }: Pick<CursorBinding, 'route' | 'type'>): CursorBinding {
   return { tenant: tenant.id, mode, datastore: backend.name, route, type }
 }
 
 /** The tenant's record in an answer, remembered as its own; undefined when the answer holds anything else. */
-export function ownRecordIn (door: Door, value: unknown, asked: { readonly type: string, readonly id?: string }): StoredResource | undefined {
-  const record = ownRecord(value, { ...asked, tenant: door.tenant })
-  if (record !== undefined) door.ownership.remember(placeOf(door), `${record.resourceType}/${record.id}`)
+export function verifyAndRememberOwned (door: TenantContext, value: unknown, asked: { readonly type: string, readonly id?: string }): StoredResource | undefined {
+  const record = verifyOwned(value, { ...asked, tenant: door.tenant })
+  if (record !== undefined) door.ownership.remember(ownershipScope(door), `${record.resourceType}/${record.id}`)
   return record
 }
 
@@ -74,27 +74,27 @@ export function ownRecordIn (door: Door, value: unknown, asked: { readonly type:
  * The JSON of an answer, in which numbers keep their text.
  * @param message for the client if the JSON is incomplete, in place of the catalog's remedy
  */
-export function jsonOf (answer: BackendAnswer, message?: string): unknown {
+export function jsonOf (answer: BackendResponse, message?: string): unknown {
   return parsed(answer, parseStored, message)
 }
 
 /** The JSON of an answer that is passed on as text, for the checks alone: its numbers are JavaScript's. */
-export function checkedJsonOf (answer: BackendAnswer): unknown {
+export function checkedJsonOf (answer: BackendResponse): unknown {
   return parsed(answer, JSON.parse)
 }
 
-function parsed (answer: BackendAnswer, parse: (text: string) => unknown, message?: string): unknown {
+function parsed (answer: BackendResponse, parse: (text: string) => unknown, message?: string): unknown {
   try {
     return parse(answer.body)
   } catch {
     // The parser's message quotes the body, so it must not reach the log.
-    throw new Failure('BACKEND_ERROR', { message, cause: { ...causeOf(answer), reason: 'the answer is not whole JSON' } })
+    throw new Failure('BACKEND_ERROR', { message, cause: { ...failureCause(answer), reason: 'the answer is not whole JSON' } })
   }
 }
 
 /** The failure for an answer that this interaction should never get. */
-export function unexpected (answer: BackendAnswer, reason: string): Failure {
-  return new Failure('BACKEND_ERROR', { cause: { ...causeOf(answer), reason } })
+export function unexpectedResponse (answer: BackendResponse, reason: string): Failure {
+  return new Failure('BACKEND_ERROR', { cause: { ...failureCause(answer), reason } })
 }
 
 /** The same failure for unknown, deleted and foreign records. */
@@ -103,7 +103,7 @@ export function notFound (): Failure {
 }
 
 /** What the log may say about an answer: its status and HAPI's error codes, but none of its text. */
-export function causeOf ({ status, body }: BackendAnswer): { status: number, code?: string } {
+export function failureCause ({ status, body }: BackendResponse): { status: number, code?: string } {
   const codes = body.match(/HAPI-\d{4}/g)
   return codes === null ? { status } : { status, code: codes.join(' ') }
 }

@@ -1,7 +1,7 @@
 import type { StoredResource } from '../mappings/fhir.js'
 
 /** The answer to an interaction of raw FHIR: every record in it is the tenant's, and every URL the gateway's. */
-export interface FhirAnswer {
+export interface FhirResponse {
   readonly status: 200 | 201 | 204
   /** JSON text; absent where there is nothing to show. */
   readonly body?: string

@@ -12,20 +12,20 @@ export type FhirInteraction =
   | FhirRead | VersionRead | History | FhirSearch
   | FhirCreate | CreateOnce | FhirUpdate | Patch | FhirDelete
   | ConditionalCreate | ConditionalUpdate | ConditionalPatch | ConditionalDelete
-  | Everything | Validate | Terminology | Export
+  | EverythingOperation | Validate | Terminology | Export
   | Batch | Transaction
 
 /** Every kind of interaction. Tables by kind are a `Record` of these, so that none is forgotten. */
 export type InteractionKind = (Interaction | FhirInteraction)['kind']
 
 /** Which parts of records are wanted: http://hl7.org/fhir/R4/search.html#elements */
-export interface Shape {
+export interface Projection {
   /** Names of elements, joined by commas. */
   readonly elements?: string
   readonly summary?: 'true' | 'text' | 'data' | 'false'
 }
 
-export interface FhirRead extends Read { readonly shape?: Shape }
+export interface FhirRead extends Read { readonly shape?: Projection }
 
 /** The stored versions of a record that still exists, newest first. */
 export interface History {
@@ -42,7 +42,7 @@ export interface History {
  * A look into other records: `chain` from a record's reference to what it leads to, `has` from what refers to it.
  * http://hl7.org/fhir/R4/search.html#chaining
  */
-export interface Join {
+export interface ChainedCondition {
   readonly direction: 'chain' | 'has'
   /** Whose condition it is: the types that the reference may lead to, or the one that refers. */
   readonly types: readonly string[]
@@ -52,7 +52,7 @@ export interface Join {
 }
 
 /** An {@link Include} that may be followed from included records as well. */
-export interface Following extends Include { readonly iterate?: boolean }
+export interface IterableInclude extends Include { readonly iterate?: boolean }
 
 /** A record that others belong to, and the search parameters that lead to it, of which one is enough. */
 export interface Compartment { readonly type: string, readonly id: string, readonly parameters: readonly string[] }
@@ -62,10 +62,10 @@ export interface FhirSearch {
   readonly type: string
   /** The conditions on the records themselves, and `_sort`. */
   readonly parameters: readonly SearchParameter[]
-  readonly joins: readonly Join[]
-  readonly includes: readonly Following[]
+  readonly joins: readonly ChainedCondition[]
+  readonly includes: readonly IterableInclude[]
   readonly within?: Compartment
-  readonly shape?: Shape
+  readonly shape?: Projection
   /** Entries per page; 0 if only the number of matches is wanted. */
   readonly count?: number
   readonly total?: 'none' | 'estimate' | 'accurate'
@@ -94,7 +94,7 @@ export interface ConditionalPatch { readonly kind: 'conditional-patch', readonly
 export interface ConditionalDelete { readonly kind: 'conditional-delete', readonly type: string, readonly criteria: Criteria, readonly version?: string }
 
 /** A patient and everything about them: http://hl7.org/fhir/R4/patient-operation-everything.html */
-export interface Everything {
+export interface EverythingOperation {
   readonly kind: 'everything'
   readonly type: 'Patient'
   readonly id: string

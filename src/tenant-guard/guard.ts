@@ -1,18 +1,18 @@
 import type { StoredResource } from '../mappings/fhir.js'
-import { nameOf, noted } from './access.js'
-import { createOnce, type Made } from './writes/create-once.js'
-import { ask, type Door } from './door.js'
-import type { FhirAnswer } from './fhir-answer.js'
-import { demandExportable } from './export/may-export.js'
+import { toReference, withAccessReport } from './access.js'
+import { createOnce, type CreateResult } from './writes/create-once.js'
+import { sendRequest, type TenantContext } from './door.js'
+import type { FhirResponse } from './fhir-answer.js'
+import { requireExportable } from './export/may-export.js'
 import type { Export, FhirInteraction, Terminology } from './fhir-interaction.js'
 import type { Create, CreateOnce, Delete, Interaction, Read, RelatedRead, Search, Update, VersionRead } from './interaction.js'
 import { firstOwned } from './look-up.js'
 import type { Page } from './reads/page.js'
-import { perform } from './perform.js'
-import { decide } from './policy.js'
+import { execute } from './perform.js'
+import { authorize } from './policy.js'
 import { readRelated, type Related } from './reads/related.js'
 import { search } from './reads/search.js'
-import { passageOf, type Passage } from './operations/terminology.js'
+import { terminologyRequest, type TerminologyRequest } from './operations/terminology.js'
 import { versionOf } from './reads/vread.js'
 import { readRecord } from './reads/read-record.js'
 import { create, remove, update } from './writes/writes.js'
@@ -21,9 +21,9 @@ export type { Access } from './access.js'
 export type { Incident } from './door.js'
 export type { Page } from './reads/page.js'
 export type { Related } from './reads/related.js'
-export type { Made } from './writes/create-once.js'
-export type { FhirAnswer } from './fhir-answer.js'
-export type { Passage } from './operations/terminology.js'
+export type { CreateResult as Made } from './writes/create-once.js'
+export type { FhirResponse as FhirAnswer } from './fhir-answer.js'
+export type { TerminologyRequest as Passage } from './operations/terminology.js'
 
 declare const guarded: unique symbol
 
@@ -31,7 +31,7 @@ declare const guarded: unique symbol
  * A datastore seen by one tenant. Only `tenantGuard` makes one, so a route that forgets the guard does not compile.
  * Unknown, deleted and foreign ids are one and the same failure: NOT_FOUND.
  */
-export interface GuardedStore {
+export interface TenantStore {
   readonly [guarded]: true
   read (interaction: Read): Promise<StoredResource>
   /** Any version but the newest costs one more call. */
@@ -39,43 +39,43 @@ export interface GuardedStore {
   readRelated (interaction: RelatedRead): Promise<Related>
   search (interaction: Search): Promise<Page>
   create (interaction: Create): Promise<StoredResource>
-  createOnce (interaction: CreateOnce): Promise<Made>
+  createOnce (interaction: CreateOnce): Promise<CreateResult>
   update (interaction: Update): Promise<StoredResource>
   delete (interaction: Delete): Promise<void>
   /** The first of the candidates that is this tenant's and not deleted, e.g. `['Practitioner/1', 'Patient/1']`. */
   firstOwned (candidates: readonly string[]): Promise<string | undefined>
   /** Any interaction of raw FHIR. */
-  perform (interaction: FhirInteraction): Promise<FhirAnswer>
+  perform (interaction: FhirInteraction): Promise<FhirResponse>
   /** Refuses an export that cannot be done; a job performs all others. */
   demandExportable (interaction: Export): Promise<void>
   /** Where a proxy may send a question about codes. */
-  passage (interaction: Terminology): Promise<Passage>
+  passage (interaction: Terminology): Promise<TerminologyRequest>
 }
 
 /** Opens one tenant's part of a datastore for one request: the only way from a route to a backend. */
-export function tenantGuard (door: Door): GuardedStore {
-  const one = (record: StoredResource) => [nameOf(record)]
+export function tenantGuard (door: TenantContext): TenantStore {
+  const one = (record: StoredResource) => [toReference(record)]
   return {
-    read: decided(door, async ({ type, id }: Read) => readRecord(door, await ask(door, { method: 'GET', path: `${type}/${id}` }), { type, id }), one),
+    read: decided(door, async ({ type, id }: Read) => readRecord(door, await sendRequest(door, { method: 'GET', path: `${type}/${id}` }), { type, id }), one),
     vread: decided(door, async (interaction: VersionRead) => (await versionOf(door, interaction)).record, one),
-    readRelated: decided(door, (interaction: RelatedRead) => readRelated(door, interaction), ({ record, related }) => [record, ...related].map(nameOf)),
-    search: decided(door, (interaction: Search) => search(door, interaction), ({ resources }) => resources.map(nameOf)),
+    readRelated: decided(door, (interaction: RelatedRead) => readRelated(door, interaction), ({ record, related }) => [record, ...related].map(toReference)),
+    search: decided(door, (interaction: Search) => search(door, interaction), ({ resources }) => resources.map(toReference)),
     create: decided(door, async (interaction: Create) => (await create(door, interaction)).record, one),
-    createOnce: decided(door, async (interaction: CreateOnce): Promise<Made> => await createOnce(door, interaction), ({ record }) => [nameOf(record)]),
+    createOnce: decided(door, async (interaction: CreateOnce): Promise<CreateResult> => await createOnce(door, interaction), ({ record }) => [toReference(record)]),
     update: decided(door, async (interaction: Update) => (await update(door, interaction)).record, one),
     delete: decided(door, (interaction: Delete) => remove(door, interaction), () => []),
     firstOwned: candidates => firstOwned(door, candidates),
-    perform: interaction => perform(door, interaction),
-    demandExportable: interaction => demandExportable(door, interaction),
-    passage: decided(door, async (interaction: Terminology) => passageOf(door, interaction), () => [])
-  } satisfies Omit<GuardedStore, typeof guarded> as GuardedStore
+    perform: interaction => execute(door, interaction),
+    demandExportable: interaction => requireExportable(door, interaction),
+    passage: decided(door, async (interaction: Terminology) => terminologyRequest(door, interaction), () => [])
+  } satisfies Omit<TenantStore, typeof guarded> as TenantStore
 }
 
-function decided<I extends Interaction | Terminology, T> (door: Door, perform: (interaction: I) => Promise<T>, shown: (result: T) => readonly string[]): (interaction: I) => Promise<T> {
-  return async interaction => await noted(door, interaction, {
+function decided<I extends Interaction | Terminology, T> (door: TenantContext, perform: (interaction: I) => Promise<T>, shown: (result: T) => readonly string[]): (interaction: I) => Promise<T> {
+  return async interaction => await withAccessReport(door, interaction, {
     shown,
     perform: async () => {
-      decide(interaction)
+      authorize(interaction)
       return await perform(interaction)
     }
   })

@@ -4,7 +4,7 @@ import pLimit from 'p-limit'
 const mostAtOnce = 8
 
 /** Works on each item, a few at a time; once one fails, no other is started. */
-export async function inTurns<T, R> (items: readonly T[], work: (item: T, at: number) => Promise<R>): Promise<R[]> {
+export async function mapConcurrently<T, R> (items: readonly T[], work: (item: T, at: number) => Promise<R>): Promise<R[]> {
   const limit = pLimit(mostAtOnce)
   return await Promise.all(items.map((item, at) => limit(async () => {
     try {

@@ -1,7 +1,7 @@
 import type { InteractionKind } from './fhir-interaction.js'
 
 /** A kind of interaction in R4's own terms, for the audit log and metrics. */
-export interface KindInR4 {
+export interface InteractionCode {
   /** http://hl7.org/fhir/R4/valueset-type-restful-interaction.html */
   readonly restful: 'read' | 'vread' | 'history-instance' | 'search-type' | 'create' | 'update' | 'patch' | 'delete' | 'batch' | 'transaction' | 'operation'
   /** Create, read, update, delete or execute, as a search does with a query: http://hl7.org/fhir/R4/valueset-audit-event-action.html */
@@ -11,7 +11,7 @@ export interface KindInR4 {
 }
 
 /** Every kind, so that none is missing from what is reported about accesses and usage. */
-export const kindsInR4: Readonly<Record<InteractionKind, KindInR4>> = {
+export const interactionCodes: Readonly<Record<InteractionKind, InteractionCode>> = {
   read: { restful: 'read', action: 'R', isList: false },
   vread: { restful: 'vread', action: 'R', isList: false },
   history: { restful: 'history-instance', action: 'R', isList: true },

@@ -1,9 +1,9 @@
 import type { StoredResource } from '../mappings/fhir.js'
-import { nameOf } from './access.js'
-import { ask, jsonOf, ownRecordIn, placeOf, unexpected, type Door } from './door.js'
-import { inTurns } from './in-turns.js'
+import { toReference } from './access.js'
+import { sendRequest, jsonOf, verifyAndRememberOwned, ownershipScope, unexpectedResponse, type TenantContext } from './door.js'
+import { mapConcurrently } from './in-turns.js'
 import { isId, isTenantType } from './resource-types.js'
-import { identityOnly, onePage, restrict } from './restrict.js'
+import { identityElements, singlePage, restrict } from './restrict.js'
 import { searchsetOf } from './reads/searchset.js'
 
 /** Ids per search, few enough that a server with small pages can still answer with one. */
@@ -13,8 +13,8 @@ const idsOfOneSearch = 200
  * Which of these records (`Type/id`) are the tenant's and not deleted. Known ones cost nothing; the others are searched for
  * by type, with a few searches at once.
  */
-export async function ownedAmong (door: Door, records: Iterable<string>): Promise<ReadonlySet<string>> {
-  const place = placeOf(door)
+export async function filterOwned (door: TenantContext, records: Iterable<string>): Promise<ReadonlySet<string>> {
+  const place = ownershipScope(door)
   const owned = new Set<string>()
   const unknown = new Map<string, Set<string>>()
   for (const record of records) {
@@ -23,16 +23,16 @@ export async function ownedAmong (door: Door, records: Iterable<string>): Promis
     else unknown.set(type, (unknown.get(type) ?? new Set()).add(id))
   }
   const searches = [...unknown].flatMap(([type, ids]) => chunksOf([...ids]).map(chunk => ({ type, chunk })))
-  const found = await inTurns(searches, async ({ type, chunk }) => (await storedOf(door, { type, ids: chunk, isWhole: false })).map(nameOf))
+  const found = await mapConcurrently(searches, async ({ type, chunk }) => (await storedOf(door, { type, ids: chunk, isWhole: false })).map(toReference))
   for (const record of found.flat()) owned.add(record)
   return owned
 }
 
 /** The first of the candidates that is the tenant's. Those after a known one need no look-up. */
-export async function firstOwned (door: Door, candidates: readonly string[]): Promise<string | undefined> {
+export async function firstOwned (door: TenantContext, candidates: readonly string[]): Promise<string | undefined> {
   const possible = candidates.filter(isRecord)
-  const known = possible.findIndex(record => door.ownership.isKnown(placeOf(door), record))
-  const owned = await ownedAmong(door, known < 0 ? possible : possible.slice(0, known + 1))
+  const known = possible.findIndex(record => door.ownership.isKnown(ownershipScope(door), record))
+  const owned = await filterOwned(door, known < 0 ? possible : possible.slice(0, known + 1))
   return possible.find(record => owned.has(record))
 }
 
@@ -42,7 +42,7 @@ function isRecord (candidate: string): boolean {
 }
 
 /** Records to be looked up by their ids. */
-export interface AskedRecords {
+export interface RecordQuery {
   readonly type: string
   readonly ids: readonly string[]
   /** Whether whole records are needed, or only their identity. */
@@ -50,8 +50,8 @@ export interface AskedRecords {
 }
 
 /** Those of the records that are the tenant's and stored now, by their ids; the datastore is asked even for known ones. */
-export async function storedAmong (door: Door, { ids, ...asked }: AskedRecords): Promise<ReadonlyMap<string, StoredResource>> {
-  const found = await inTurns(chunksOf(ids), chunk => storedOf(door, { ids: chunk, ...asked }))
+export async function fetchByIds (door: TenantContext, { ids, ...asked }: RecordQuery): Promise<ReadonlyMap<string, StoredResource>> {
+  const found = await mapConcurrently(chunksOf(ids), chunk => storedOf(door, { ids: chunk, ...asked }))
   return new Map(found.flat().map(record => [record.id, record]))
 }
 
@@ -59,10 +59,10 @@ function chunksOf (ids: readonly string[]): string[][] {
   return Array.from({ length: Math.ceil(ids.length / idsOfOneSearch) }, (_, at) => ids.slice(at * idsOfOneSearch, (at + 1) * idsOfOneSearch))
 }
 
-async function storedOf (door: Door, { type, ids, isWhole }: AskedRecords): Promise<StoredResource[]> {
-  const search = restrict({ type, parameters: [['_id', ids.join(',')]], count: ids.length, total: 'none', shape: isWhole ? [] : identityOnly(type) }, door.tenant)
-  const answer = await ask(door, { ...search, headers: { 'cache-control': onePage(ids.length) } })
+async function storedOf (door: TenantContext, { type, ids, isWhole }: RecordQuery): Promise<StoredResource[]> {
+  const search = restrict({ type, parameters: [['_id', ids.join(',')]], count: ids.length, total: 'none', shape: isWhole ? [] : identityElements(type) }, door.tenant)
+  const answer = await sendRequest(door, { ...search, headers: { 'cache-control': singlePage(ids.length) } })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpected(answer, 'a look-up of records was not answered')
-  return found.matches.map(match => ownRecordIn(door, match, { type })).filter(record => record !== undefined)
+  if (found === undefined) throw unexpectedResponse(answer, 'a look-up of records was not answered')
+  return found.matches.map(match => verifyAndRememberOwned(door, match, { type })).filter(record => record !== undefined)
 }

@@ -31,7 +31,7 @@ export function modifiersOf (type: string, parameter: string): readonly string[]
 const anyType = '[type]'
 
 /** Whether a type's search parameter may have a modifier: `exact`, `missing`, or for a reference the name of a type. */
-export function takesModifier (type: string, parameter: string, modifier: string): boolean {
+export function supportsModifier (type: string, parameter: string, modifier: string): boolean {
   const modifiers = modifiersOf(type, parameter)
   return known.has(modifier) ? modifiers.includes(modifier) : modifiers.includes(anyType) && resourceTypes.has(modifier)
 }

@@ -6,14 +6,14 @@ import { LRUCache } from 'lru-cache'
  */
 export interface Ownership {
   /** `record` is `Type/id`. */
-  isKnown (owner: OwnerPlace, record: string): boolean
-  remember (owner: OwnerPlace, record: string): void
+  isKnown (owner: OwnershipScope, record: string): boolean
+  remember (owner: OwnershipScope, record: string): void
   /** A record that is deleted, or that the datastore no longer has. */
-  forget (owner: OwnerPlace, record: string): void
+  forget (owner: OwnershipScope, record: string): void
 }
 
 /** A tenant in a datastore. */
-export interface OwnerPlace { readonly datastore: string, readonly tenant: string }
+export interface OwnershipScope { readonly datastore: string, readonly tenant: string }
 
 /** How an {@link Ownership} was used since the start. */
 export interface OwnershipCounts { readonly hits: number, readonly misses: number, readonly records: number }
@@ -41,7 +41,7 @@ export function ownershipCache ({ max = 200_000 }: { readonly max?: number } = {
  * The {@link Ownership} of one bulk job, apart from that of requests and smaller: a job sees most records only once, and would
  * push out everything that requests use.
  */
-export function ownershipOfWork (shared: Ownership): Ownership {
+export function jobOwnershipCache (shared: Ownership): Ownership {
   const own = ownershipCache({ max: mostOfWork })
   return {
     isKnown: (owner, record) => own.isKnown(owner, record) || shared.isKnown(owner, record),

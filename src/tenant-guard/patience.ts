@@ -1,12 +1,12 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
-import type { Backend, BackendAnswer, BackendRequest } from '../backends/backend.js'
+import type { Backend, BackendResponse, BackendRequest } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
 
 /** How long-running work sends requests to a datastore. */
-export type Send = (request: BackendRequest) => Promise<BackendAnswer>
+export type Send = (request: BackendRequest) => Promise<BackendResponse>
 
 /** What a patient sender needs beyond its datastore. */
-export interface Patience {
+export interface RetryOptions {
   readonly pause?: (ms: number) => Promise<unknown>
   /** Called when the datastore is overloaded. */
   readonly onBusy?: () => void
@@ -20,7 +20,7 @@ const mostRepeats = 3
  * Waits for a datastore that is busy (429, 503) or unavailable for a while, as long-running work must, and repeats a GET that
  * failed there. It does not wait for a datastore that has never answered.
  */
-export function patiently (backend: Backend, { pause = pauseFor, onBusy = () => {} }: Patience = {}): Send {
+export function withRetry (backend: Backend, { pause = pauseFor, onBusy = () => {} }: RetryOptions = {}): Send {
   let hasAnswered = false
   return async request => {
     for (let attempt = 1; ; attempt++) {
@@ -39,13 +39,13 @@ export function patiently (backend: Backend, { pause = pauseFor, onBusy = () => 
 }
 
 /** Whether an answer was too large or came too late, so that a smaller page may succeed. */
-export function isTooMuch (error: unknown): boolean {
+export function isResponseTooLarge (error: unknown): boolean {
   if (!(error instanceof Failure)) return false
   return error.code === 'BACKEND_TIMEOUT' || (error.cause as { code?: unknown } | undefined)?.code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE'
 }
 
 /** Whether a write that failed may have taken effect all the same. */
-export function isUncertain (error: unknown): boolean {
+export function mayHaveSucceeded (error: unknown): boolean {
   return error instanceof Failure && (error.code === 'BACKEND_TIMEOUT' || (error.code === 'BACKEND_ERROR' && isOfTheServer(error)))
 }
 
@@ -56,7 +56,7 @@ function secondsToWait (failure: Failure, { attempt, request, hasAnswered }: Att
     const isThere = hasAnswered || statusOf(failure) !== undefined
     return isThere && attempt <= mostWaits ? Math.min(Number(failure.headers['retry-after']), longestWaitSeconds) : undefined
   }
-  const isWorthwhile = request.method === 'GET' && failure.code === 'BACKEND_ERROR' && isOfTheServer(failure) && !isTooMuch(failure)
+  const isWorthwhile = request.method === 'GET' && failure.code === 'BACKEND_ERROR' && isOfTheServer(failure) && !isResponseTooLarge(failure)
   return isWorthwhile && attempt <= mostRepeats ? attempt : undefined
 }
 

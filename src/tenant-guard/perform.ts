@@ -1,28 +1,28 @@
 import { Failure } from '../envelope/failures.js'
-import { nameOf, noted } from './access.js'
+import { toReference, withAccessReport } from './access.js'
 import { batch } from './bundles/batch.js'
 import { conditionalCreate, conditionalDelete, conditionalPatch, conditionalUpdate } from './writes/conditional.js'
-import type { Door } from './door.js'
-import { everything } from './operations/everything.js'
-import type { FhirAnswer } from './fhir-answer.js'
+import type { TenantContext } from './door.js'
+import { patientEverything } from './operations/everything.js'
+import type { FhirResponse } from './fhir-answer.js'
 import type { FhirInteraction } from './fhir-interaction.js'
 import { fhirRead, fhirVersionRead } from './reads/fhir-read.js'
 import { fhirSearch } from './reads/fhir-search.js'
 import { fhirCreate, fhirCreateOnce, fhirDelete, fhirUpdate } from './writes/fhir-writes.js'
 import { history } from './reads/history.js'
 import { fhirPatch } from './writes/patch.js'
-import { decide } from './policy.js'
+import { authorize } from './policy.js'
 import { transaction } from './bundles/transaction.js'
 import { validate } from './operations/validate.js'
 
 type Kinds = { readonly [K in FhirInteraction['kind']]: Extract<FhirInteraction, { kind: K }> }
-type Performers = { readonly [K in keyof Kinds]: (door: Door, interaction: Kinds[K]) => Promise<FhirAnswer> }
+type Performers = { readonly [K in keyof Kinds]: (door: TenantContext, interaction: Kinds[K]) => Promise<FhirResponse> }
 
 /** A proxy forwards a terminology question through the guard's passage, and a job performs an export. */
 const carriedElsewhere = async (): Promise<never> => { throw new Failure('METHOD_NOT_ALLOWED') }
 
 /** What performs each kind of interaction. */
-const performers: Performers = {
+const handlers: Performers = {
   read: fhirRead,
   vread: fhirVersionRead,
   history,
@@ -36,25 +36,25 @@ const performers: Performers = {
   'conditional-patch': conditionalPatch,
   delete: fhirDelete,
   'conditional-delete': conditionalDelete,
-  everything,
+  everything: patientEverything,
   validate,
   terminology: carriedElsewhere,
   export: carriedElsewhere,
-  batch: (door, asked) => batch(door, asked, interaction => perform(door, interaction)),
-  transaction: (door, asked) => transaction(door, asked, interaction => perform(door, interaction))
+  batch: (door, asked) => batch(door, asked, interaction => execute(door, interaction)),
+  transaction: (door, asked) => transaction(door, asked, interaction => execute(door, interaction))
 }
 
 /** Decides on an interaction of raw FHIR, and performs it. */
-export async function perform<K extends keyof Kinds> (door: Door, interaction: Kinds[K]): Promise<FhirAnswer> {
+export async function execute<K extends keyof Kinds> (door: TenantContext, interaction: Kinds[K]): Promise<FhirResponse> {
   const { kind } = interaction
   // The record that criteria lead to is reported as if the client had named it.
   const asked: { kind: K, type: string, id?: unknown } = { ...interaction, kind }
   const told = 'criteria' in interaction ? { ...door, onMatch: (id: string) => { asked.id = id } } : door
   const work = async () => {
-    decide(interaction)
-    return await performers[kind as K](told, interaction)
+    authorize(interaction)
+    return await handlers[kind as K](told, interaction)
   }
   // Of a batch or a transaction, each entry is an access; a transaction that failed is one as a whole.
   if (kind === 'batch') return await work()
-  return await noted(door, asked, { perform: work, shown: ({ record, shown }) => shown?.() ?? (record === undefined ? [] : [nameOf(record)]) })
+  return await withAccessReport(door, asked, { perform: work, shown: ({ record, shown }) => shown?.() ?? (record === undefined ? [] : [toReference(record)]) })
 }

@@ -43,20 +43,20 @@ export const policy: Readonly<Record<InteractionKind, Rule>> = {
  * Refuses an interaction that no tenant may have, before anything is looked up.
  * @throws {Failure} METHOD_NOT_ALLOWED for a type that is shared by nature and for a change of what the gateway keeps, NOT_FOUND for a type or id that cannot be
  */
-export function decide (interaction: Interaction | FhirInteraction): void {
+export function authorize (interaction: Interaction | FhirInteraction): void {
   const { on, scopes } = policy[interaction.kind]
   if (on === 'bundle' || on === 'shared') return
   if (sharedTypes.has(interaction.type)) throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot belong to one organization.', headers: { allow: '' } })
   if (!resourceTypes.has(interaction.type)) throw new Failure('NOT_FOUND')
   const { id } = interaction as { id?: unknown }
   if (on === 'record' && !isId(id)) throw new Failure('NOT_FOUND')
-  if (on === 'record' && scopes.includes('write')) demandChangeable(interaction.type, id)
+  if (on === 'record' && scopes.includes('write')) requireMutable(interaction.type, id)
 }
 
 /**
  * Refuses a change of what the gateway keeps for a tenant: the AuditEvents that it wrote. The id alone tells, so it needs no look.
  * @throws {Failure} METHOD_NOT_ALLOWED
  */
-export function demandChangeable (type: string, id: unknown): void {
+export function requireMutable (type: string, id: unknown): void {
   if (isAccessEvent(type, id)) throw new Failure('METHOD_NOT_ALLOWED', { message: 'The gateway wrote this record of an access. It can be read, but not changed or deleted.', headers: { allow: 'GET, HEAD' } })
 }

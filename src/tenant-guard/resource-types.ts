@@ -1,4 +1,4 @@
-import { hasIdForm } from '../fhir-names.js'
+import { isValidId } from '../fhir-names.js'
 
 /** Every resource type of FHIR R4 that has an endpoint: http://hl7.org/fhir/R4/resourcelist.html */
 export const resourceTypes: ReadonlySet<string> = new Set(`
@@ -42,5 +42,5 @@ export function isTenantType (type: string): boolean {
 
 /** Whether this is an id as R4 has it, and no step in a path. */
 export function isId (id: unknown): id is string {
-  return typeof id === 'string' && hasIdForm(id) && id !== '.' && id !== '..'
+  return typeof id === 'string' && isValidId(id) && id !== '.' && id !== '..'
 }

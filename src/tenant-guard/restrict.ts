@@ -4,12 +4,12 @@ import { isOutOfRange } from '../json.js'
 import { parameterOf } from '../mappings/r4/search-parameters.js'
 import { escaped, splitUnescaped } from '../search-values.js'
 import type { SearchParameter } from './interaction.js'
-import { takesModifier } from './modifiers.js'
-import { namesTenantSystem, type Tenant } from './tenant.js'
-import { withWholeDays } from './whole-days.js'
+import { supportsModifier } from './modifiers.js'
+import { isTenantSystem, type Tenant } from './tenant.js'
+import { expandPartialDates } from './whole-days.js'
 
 /** A search of one type, with parameters that a client may have chosen. */
-export interface Asked {
+export interface SearchRequest {
   readonly type: string
   readonly parameters: readonly SearchParameter[]
   /** Entries per page; 0 asks only for the number of matches. */
@@ -30,7 +30,7 @@ const mostEntries = 1_000
  * the form.
  * @throws {Failure} UNKNOWN_FILTER or BAD_REQUEST for a parameter that reaches beyond the records themselves
  */
-export function restrict ({ type, parameters, count, total, shape = [] }: Asked, tenant: Tenant): BackendRequest {
+export function restrict ({ type, parameters, count, total, shape = [] }: SearchRequest, tenant: Tenant): BackendRequest {
   if (!Number.isInteger(count) || count < 0 || count > mostEntries) throw refused(`count must be from 0 to ${mostEntries}.`)
   const asked = harmless(type, parameters, tenant)
   const page: SearchParameter[] = [['_count', String(count)], ...total === undefined ? [] : [['_total', total] as const]]
@@ -45,22 +45,22 @@ export function restrict ({ type, parameters, count, total, shape = [] }: Asked,
  * The Cache-Control of a search that is never continued. Without no-cache HAPI would answer from an earlier search for a
  * minute; no-store keeps it from saving this one, and cuts the result at 100 matches unless more are requested.
  */
-export const onePage = (mostMatches: number): string => `no-cache, no-store, max-results=${mostMatches}`
+export const singlePage = (mostMatches: number): string => `no-cache, no-store, max-results=${mostMatches}`
 
 /** Makes a server refuse an unknown parameter, which it might otherwise ignore and so show too much. */
-export const strictly = { prefer: 'handling=strict' }
+export const strictHandling = { prefer: 'handling=strict' }
 
 /**
  * The shape of a search that needs only the identity of each match, and perhaps some elements. Bundles are returned whole,
  * because HAPI would apply `_elements` to its answer, which is a Bundle too.
  */
-export const identityOnly = (type: string, elements: readonly string[] = []): readonly SearchParameter[] => type === 'Bundle' ? [] : [['_elements', ['id', 'meta', ...elements].join(',')]]
+export const identityElements = (type: string, elements: readonly string[] = []): readonly SearchParameter[] => type === 'Bundle' ? [] : [['_elements', ['id', 'meta', ...elements].join(',')]]
 
 /**
  * Conditions on the tenant's own records, encoded: what a conditional write is told, and what a client's criteria become.
  * @throws {Failure} as {@link restrict}
  */
-export function conditionsAmongOwn ({ type, parameters }: Pick<Asked, 'type' | 'parameters'>, tenant: Tenant): string {
+export function tenantCriteria ({ type, parameters }: Pick<SearchRequest, 'type' | 'parameters'>, tenant: Tenant): string {
   return [harmless(type, parameters, tenant), encodeParameters([['_tag', tenantToken(tenant)]])].filter(part => part !== '').join('&')
 }
 
@@ -69,7 +69,7 @@ function harmless (type: string, parameters: readonly SearchParameter[], tenant:
     demandHarmless(type, parameter, tenant)
     demandShortNumbers(type, parameter)
   }
-  return encodeParameters(parameters.map(parameter => withWholeDays(type, parameter)))
+  return encodeParameters(parameters.map(parameter => expandPartialDates(type, parameter)))
 }
 
 /** The value of `_tag` that only the tenant's records match. */
@@ -86,7 +86,7 @@ function demandHarmless (type: string, [name, value]: SearchParameter, tenant: T
   // A dot would be a chain: a look into other records, which the tag does not restrict.
   const [, base, modifier] = /^(_?[a-z][A-Za-z0-9_-]*)(?::([A-Za-z-]+))?$/.exec(name) ?? []
   if (base === undefined || base === azurePage || (base.startsWith('_') && !harmlessControls.has(base))) throw unknownFilter()
-  if (modifier !== undefined && !takesModifier(type, base, modifier)) throw unknownFilter()
+  if (modifier !== undefined && !supportsModifier(type, base, modifier)) throw unknownFilter()
   // A server may ignore an empty value, and without the filter it shows too much.
   if (/^[\s,]*$/.test(value) || value.includes('\0') || !value.isWellFormed()) throw refused('A filter has no value, or a value that is not text.')
   const { kind } = parameterOf(type, base) ?? {}
@@ -127,7 +127,7 @@ function demandOtherTag (value: string, tenant: Tenant): void {
     const [system, ...code] = splitUnescaped(token, '|')
     // Whatever a server might take for an escape is one here, and not only those of FHIR.
     const named = system!.replace(/\\(.)/gs, '$1')
-    if (code.length !== 1 || named.trim() === '' || namesTenantSystem(named, tenant)) throw refused('_tag takes tags as system|code, with any system except the gateway\'s own tag system.')
+    if (code.length !== 1 || named.trim() === '' || isTenantSystem(named, tenant)) throw refused('_tag takes tags as system|code, with any system except the gateway\'s own tag system.')
   }
 }
 

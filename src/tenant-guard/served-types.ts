@@ -1,4 +1,4 @@
-import { askCapabilities, type Capabilities } from './capabilities.js'
+import { fetchCapabilities, type Capabilities } from './capabilities.js'
 import type { Send } from './patience.js'
 import { isTenantType, sharedTypes } from './resource-types.js'
 
@@ -16,8 +16,8 @@ interface ServedTypes {
 const oftenReferredTo = ['Organization', 'Location', 'Practitioner', 'PractitionerRole', 'Patient', 'Device', 'EpisodeOfCare', 'Encounter']
 
 /** Reads them from the datastore's CapabilityStatement. */
-export async function servedTypes (send: Send): Promise<ServedTypes> {
-  return servedBy(await askCapabilities(send))
+export async function supportedTypes (send: Send): Promise<ServedTypes> {
+  return servedBy(await fetchCapabilities(send))
 }
 
 /** The types of a datastore with these capabilities. */

@@ -10,7 +10,7 @@ export interface Tenant {
  * Whether a tag's system is the tenant system, or something that a datastore's collation might take for it: a text that
  * differs in case, padding, width, accents or invisible characters only.
  */
-export function namesTenantSystem (system: unknown, tenant: Tenant): boolean {
+export function isTenantSystem (system: unknown, tenant: Tenant): boolean {
   return system === tenant.system || (typeof system === 'string' && foldsTo(system, foldedOnce(tenant.system)))
 }
 

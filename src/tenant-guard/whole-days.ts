@@ -6,7 +6,7 @@ import type { SearchParameter } from './interaction.js'
  * A condition with years and months after `ge` and `le` as their first and last day. HAPI takes `ge2024` for what reaches the
  * end of 2024 and `le2024` for what begins with it, so that most of that year would be missing.
  */
-export function withWholeDays (type: string, [name, value]: SearchParameter): SearchParameter {
+export function expandPartialDates (type: string, [name, value]: SearchParameter): SearchParameter {
   const [plain = '', modifier] = name.split(':')
   const { kind, parts } = parameterOf(type, plain) ?? {}
   const kinds = kind === 'composite' ? parts : [kind]

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { AuditEvents, type AuditEventsParts } from '../../src/audit-log/audit-events.js'
-import type { AuditUnsent } from '../../src/audit-log/entry.js'
+import type { AuditBacklogEntry } from '../../src/audit-log/entry.js'
 import { Failure } from '../../src/envelope/failures.js'
 import type { JobOwner } from '../../src/jobs/job.js'
-import type { AccessEvent, AccessEventFate } from '../../src/tenant-guard/access-events.js'
+import type { AccessEvent, AccessEventOutcome } from '../../src/tenant-guard/access-events.js'
 import { json, startFaultyServer } from '../backends/faulty-server.js'
 import { importer } from '../bulk/importing.js'
 import { clientOf } from '../harness/client.js'
@@ -108,7 +108,7 @@ const owner = (tenantId: string): JobOwner => ({ tenantId, mode: 'test', keyId: 
 const event = (id: number): AccessEvent => ({ resourceType: 'AuditEvent', id: String(id) })
 
 function opened (parts: Pick<AuditEventsParts, 'store'> & Partial<AuditEventsParts>) {
-  const told: AuditUnsent[] = []
+  const told: AuditBacklogEntry[] = []
   const log = { info () {}, warn () {}, error () {} }
   const events = new AuditEvents({ datastoreOf: ({ tenantId }) => tenantId.slice(0, 1), tell: async unsent => { told.push(unsent) }, now: () => new Date(0), log, pauseMs: 1, ...parts })
   return { events, told }
@@ -120,7 +120,7 @@ test('memory is bounded for each datastore, so that one which is down costs anot
   const stored: string[] = []
   const { events, told } = opened({
     mostWaiting: 5,
-    store: async (of, some) => of.tenantId === 'a1' ? await down() : some.map(({ id }): AccessEventFate => { stored.push(id); return 'stored' })
+    store: async (of, some) => of.tenantId === 'a1' ? await down() : some.map(({ id }): AccessEventOutcome => { stored.push(id); return 'stored' })
   })
   for (let i = 0; i < 12; i++) events.add(owner('a1'), event(i))
   for (let i = 0; i < 5; i++) events.add(owner('b1'), event(i))
@@ -155,7 +155,7 @@ test('what a datastore did not take is stored when it takes it again, in transac
 
 test('what a datastore takes only later waits for it, and the others are stored', async t => {
   let asked = 0
-  const { events, told } = opened({ store: async (_, some) => { asked++; return some.map(({ id }): AccessEventFate => id === '1' && asked < 4 ? 'again' : 'stored') } })
+  const { events, told } = opened({ store: async (_, some) => { asked++; return some.map(({ id }): AccessEventOutcome => id === '1' && asked < 4 ? 'again' : 'stored') } })
   for (let i = 0; i < 3; i++) events.add(owner('a1'), event(i))
   await until(() => events.counts.stored === 3)
   t.equal(asked, 4)

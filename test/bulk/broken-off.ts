@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import { pino } from 'pino'
-import { doExport, type ExportParts } from '../../src/bulk/export/do-export.js'
-import { WorkLeft, type JobFiles, type Work } from '../../src/bulk/work.js'
+import { runExport, type ExportParts } from '../../src/bulk/export/do-export.js'
+import { JobInterrupted, type JobFiles, type JobContext } from '../../src/bulk/work.js'
 import type { ExportRequest, Job, JobChange } from '../../src/jobs/job.js'
 import { mappings } from '../../src/mappings/registry.js'
 
@@ -41,7 +41,7 @@ export function breakableJob (exportFor: ExportParts['exportFor'], request: Part
         steps++
         if (--left < 0) throw died
       }
-      const work: Work = {
+      const work: JobContext = {
         job,
         files: filesOn(disk, step),
         signal,
@@ -56,7 +56,7 @@ export function breakableJob (exportFor: ExportParts['exportFor'], request: Part
         log: pino({ level: 'silent' })
       }
       try {
-        await doExport({ exportFor, mappings, ...saveEveryMs !== undefined && { saveEveryMs } })(work)
+        await runExport({ exportFor, mappings, ...saveEveryMs !== undefined && { saveEveryMs } })(work)
         return 'ended'
       } catch (error) {
         if (error === died) return 'broken off'
@@ -66,7 +66,7 @@ export function breakableJob (exportFor: ExportParts['exportFor'], request: Part
   }
 }
 
-export const leaving = (why: WorkLeft['why']): WorkLeft => new WorkLeft(why)
+export const leaving = (why: JobInterrupted['why']): JobInterrupted => new JobInterrupted(why)
 
 function jobOf (request: Partial<ExportRequest>, tenantId: string): Job {
   return {

@@ -8,11 +8,11 @@ import { HttpBackend } from '../../src/backends/http-backend.js'
 import { Spool } from '../../src/bulk/spool/files.js'
 import { importJobs, indexFile } from '../../src/bulk/import/import-job.js'
 import { IndexFile } from '../../src/bulk/import/index-file.js'
-import { Seal } from '../../src/bulk/import/result.js'
+import { ResultCipher } from '../../src/bulk/import/result.js'
 import type { Job } from '../../src/jobs/job.js'
 import type { RecordUse } from '../../src/limits/record-quota.js'
-import { sealedCursors } from '../../src/tenant-guard/cursor.js'
-import type { Door } from '../../src/tenant-guard/door.js'
+import { createCursors } from '../../src/tenant-guard/cursor.js'
+import type { TenantContext } from '../../src/tenant-guard/door.js'
 import { importStore, type ImportStore } from '../../src/tenant-guard/import/import-store.js'
 import { ownershipCache } from '../../src/tenant-guard/ownership.js'
 import { startTestSandbox } from '../harness/sandbox.js'
@@ -37,8 +37,8 @@ async function startScene (t: Test, lines: readonly unknown[]) {
   let job: Job = { ...made, checkpoint: { input: { bytes: writer.bytes, mark: writer.mark, lines: lines.length } }, owner, status: 'processing', request: { kind: 'import', dryRun: false, url: 'http://gateway.test' }, progress: { processed: 0, failed: 0 }, files: [], errors: [], createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' }
   const counted: RecordUse[] = []
   const identityKey = randomBytes(32).toString('base64')
-  const door = (): Door => ({
-    backend, tenant: { id: owner.tenantId, system: 'urn:clinigate:tenant' }, mode: 'test', ownership: ownershipCache(), cursors: sealedCursors({ key: randomBytes(32), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: () => {}, onTrouble: () => {}
+  const door = (): TenantContext => ({
+    backend, tenant: { id: owner.tenantId, system: 'urn:clinigate:tenant' }, mode: 'test', ownership: ownershipCache(), cursors: createCursors({ key: randomBytes(32), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: () => {}, onTrouble: () => {}
   })
 
   const indexFiles = () => [spool.of(job).path(indexFile), `${spool.of(job).path(indexFile)}-journal`]
@@ -70,7 +70,7 @@ async function startScene (t: Test, lines: readonly unknown[]) {
       }
     }
     const quotaFor = () => ({
-      take: () => { step(); return { at: '2030-01-01T00:00:00.000Z', isOverage: false, giveBack: () => {} } },
+      take: () => { step(); return { at: '2030-01-01T00:00:00.000Z', isOverage: false, refund: () => {} } },
       count: (uses: readonly RecordUse[]) => { if (left >= 0) counted.push(...uses.filter(({ status }) => status < 500)) }
     })
     const doJob = importJobs({ importHosts: [], storeFor: () => breaking, jobs: { identityKey: async () => identityKey }, quotaFor, lineBytes: 1_000_000 })
@@ -85,7 +85,7 @@ async function startScene (t: Test, lines: readonly unknown[]) {
   }
   const results = () => {
     const index = new IndexFile(spool.of(job).path(indexFile))
-    const seal = new Seal(job.fileKey)
+    const seal = new ResultCipher(job.fileKey)
     const rows = index.rows(0, 10_000).map(({ line, result }) => ({ line, ...result === null ? { status: 'pending' } : seal.open(line, result) }))
     index.close()
     return rows

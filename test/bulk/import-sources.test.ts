@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { test, type Test } from 'tap'
-import { fetched, sourceUrl, type SourceRules } from '../../src/bulk/import/fetch-source.js'
+import { fetchSource, sourceUrl, type SourceRules } from '../../src/bulk/import/fetch-source.js'
 import { indexFile } from '../../src/bulk/import/import-job.js'
 import { isPublic } from '../../src/bulk/import/public-address.js'
 import { startGateway } from '../harness/gateway.js'
@@ -44,7 +44,7 @@ async function startSource (t: Test, answer: Answer): Promise<{ readonly host: s
 
 async function textOf (url: string, rules: SourceRules): Promise<string> {
   const chunks: Buffer[] = []
-  for await (const chunk of fetched(url, rules, new AbortController().signal)) chunks.push(chunk)
+  for await (const chunk of fetchSource(url, rules, new AbortController().signal)) chunks.push(chunk)
   return Buffer.concat(chunks).toString()
 }
 

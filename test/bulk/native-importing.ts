@@ -15,13 +15,13 @@ import { Spool } from '../../src/bulk/spool/files.js'
 import { sourcesFile, type Source, type SourceRules } from '../../src/bulk/import/fetch-sources.js'
 import { importJobs, indexFile } from '../../src/bulk/import/import-job.js'
 import { IndexFile } from '../../src/bulk/import/index-file.js'
-import { Offers, offerRoute } from '../../src/bulk/import/native/offers.js'
-import { Seal } from '../../src/bulk/import/result.js'
+import { ImportFileServer, importFileRoute } from '../../src/bulk/import/native/offers.js'
+import { ResultCipher } from '../../src/bulk/import/result.js'
 import type { JobFiles } from '../../src/bulk/work.js'
 import type { Job } from '../../src/jobs/job.js'
 import type { RecordUse } from '../../src/limits/record-quota.js'
-import { sealedCursors } from '../../src/tenant-guard/cursor.js'
-import type { Door, Incident } from '../../src/tenant-guard/door.js'
+import { createCursors } from '../../src/tenant-guard/cursor.js'
+import type { TenantContext, Incident } from '../../src/tenant-guard/door.js'
 import { importStore, type ImportStore } from '../../src/tenant-guard/import/import-store.js'
 import { nativeImport, type NativeImport } from '../../src/tenant-guard/import/native-import.js'
 import { ownershipCache } from '../../src/tenant-guard/ownership.js'
@@ -58,7 +58,7 @@ export interface NativeScene {
   readonly written: () => number
   /** Imports that the datastore was asked for. */
   readonly begun: () => number
-  readonly offers: Offers
+  readonly offers: ImportFileServer
 }
 
 export interface NativeSceneSettings {
@@ -80,7 +80,7 @@ export interface NativeSceneSettings {
 export async function startNativeScene (t: Test, { fhirUrl, lines = [], fetched, isUsual = false, tenantId = 't-native', most = 1_000, dryRun = false, reading, requireRoom = async () => {} }: NativeSceneSettings): Promise<NativeScene> {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
   const backend = new HttpBackend({ name: 'native', baseUrl: fhirUrl })
-  const { offers, close } = await listen(url => new Offers(url))
+  const { offers, close } = await listen(url => new ImportFileServer(url))
   t.after(async () => {
     await backend.close()
     await close()
@@ -97,8 +97,8 @@ export async function startNativeScene (t: Test, { fhirUrl, lines = [], fetched,
   const counted: RecordUse[] = []
   const counts = { held: 0, written: 0, begun: 0 }
   const incidents: Incident[] = []
-  const door = (): Door => ({
-    backend, tenant: { id: tenantId, system: 'urn:clinigate:tenant' }, mode: 'test', ownership: ownershipCache(), cursors: sealedCursors({ key: Buffer.alloc(32, 1), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: incident => { incidents.push(incident) }, onTrouble: () => {}
+  const door = (): TenantContext => ({
+    backend, tenant: { id: tenantId, system: 'urn:clinigate:tenant' }, mode: 'test', ownership: ownershipCache(), cursors: createCursors({ key: Buffer.alloc(32, 1), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: incident => { incidents.push(incident) }, onTrouble: () => {}
   })
 
   const run: NativeScene['run'] = async (breaksAt = Infinity, signal = new AbortController().signal) => {
@@ -131,7 +131,7 @@ export async function startNativeScene (t: Test, { fhirUrl, lines = [], fetched,
     }
     const quotaFor = () => ({
       take: () => {
-        const ticket = { at: '2030-01-01T00:00:00.000Z', isOverage: false, giveBack: () => { taken.delete(ticket) } }
+        const ticket = { at: '2030-01-01T00:00:00.000Z', isOverage: false, refund: () => { taken.delete(ticket) } }
         taken.add(ticket)
         return ticket
       },
@@ -159,7 +159,7 @@ export async function startNativeScene (t: Test, { fhirUrl, lines = [], fetched,
   }
   const results: NativeScene['results'] = () => {
     const index = new IndexFile(spool.of(job).path(indexFile))
-    const seal = new Seal(job.fileKey)
+    const seal = new ResultCipher(job.fileKey)
     const rows = index.rows(0, 100_000).map(({ line, result }) => ({ line, ...result === null ? { status: 'pending' } : seal.open(line, result) }))
     index.close()
     return rows
@@ -169,12 +169,12 @@ export async function startNativeScene (t: Test, { fhirUrl, lines = [], fetched,
 }
 
 /** Where the datastore fetches; whoever has no good URL and password gets nothing. */
-async function listen (offers: (url: string) => Offers): Promise<{ readonly offers: Offers, readonly close: () => Promise<void> }> {
+async function listen (offers: (url: string) => ImportFileServer): Promise<{ readonly offers: ImportFileServer, readonly close: () => Promise<void> }> {
   const port = await freePort()
   const made = offers(`http://127.0.0.1:${port}`)
   const app = fastify()
   app.setErrorHandler((error: { status?: number }, _, reply) => reply.code(error.status ?? 500).send())
-  await offerRoute(app, made)
+  await importFileRoute(app, made)
   await app.listen({ host: '127.0.0.1', port })
   return {
     offers: made,

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
 import { test } from 'tap'
-import { Offers } from '../../src/bulk/import/native/offers.js'
+import { ImportFileServer } from '../../src/bulk/import/native/offers.js'
 
 const basic = (credentials: string): string => `Basic ${Buffer.from(credentials).toString('base64')}`
 
 test('lines that are offered are had by their own URL with their own password, once they are open and until they are closed', async t => {
-  const offers = new Offers('http://gateway.test:8080')
+  const offers = new ImportFileServer('http://gateway.test:8080')
   const offer = offers.offer(new Map([['Patient', () => Readable.from(['line'])]]))
   const other = offers.offer(new Map([['Patient', () => Readable.from(['other'])]]))
   other.open()
@@ -36,7 +36,7 @@ test('lines that are offered are had by their own URL with their own password, o
 })
 
 test('who waits for lines that are never opened gets nothing', async t => {
-  const offers = new Offers('http://gateway.test:8080')
+  const offers = new ImportFileServer('http://gateway.test:8080')
   const offer = offers.offer(new Map([['Patient', () => Readable.from(['line'])]]))
   const [token, name] = offer.files[0]!.url.split('/').slice(-2) as [string, string]
   const waiting = offers.find({ token, name, authorization: basic(offer.credentials) })

@@ -1,9 +1,9 @@
 import type { Test } from 'tap'
 import type { Backend } from '../../src/backends/backend.js'
-import { backendWith } from '../../src/backends/backend-with.js'
+import { decorateBackend } from '../../src/backends/backend-with.js'
 import type { ExportRequest } from '../../src/jobs/job.js'
-import { sealedCursors } from '../../src/tenant-guard/cursor.js'
-import type { Door } from '../../src/tenant-guard/door.js'
+import { createCursors } from '../../src/tenant-guard/cursor.js'
+import type { TenantContext } from '../../src/tenant-guard/door.js'
 import { guardedExport } from '../../src/tenant-guard/export/export.js'
 import { ownershipCache } from '../../src/tenant-guard/ownership.js'
 import { fhirServer } from '../harness/fhir-server.js'
@@ -24,17 +24,17 @@ function placeAt (t: Test, url: string): Place {
   const tenantId = newTenant()
   const { backend } = gatewayTo(url)
   t.teardown(() => backend.close())
-  const door: Door = {
+  const door: TenantContext = {
     backend,
     tenant: { id: tenantId, system },
     mode: 'test',
     ownership: ownershipCache({ max: 1_000 }),
-    cursors: sealedCursors({ key: Buffer.alloc(32), now: () => new Date() }),
+    cursors: createCursors({ key: Buffer.alloc(32), now: () => new Date() }),
     fhirBase: 'http://gateway.test/v1/fhir',
     onIncident: incident => { t.fail(`an incident: ${incident.kind}`) },
     onTrouble: () => {}
   }
-  return { backend, tenantId, jobOf: (request, through) => breakableJob(() => guardedExport({ ...door, backend: backendWith(backend, through ?? {}) }), request, tenantId) }
+  return { backend, tenantId, jobOf: (request, through) => breakableJob(() => guardedExport({ ...door, backend: decorateBackend(backend, through ?? {}) }), request, tenantId) }
 }
 
 /** What an export that is broken off, or that goes on while others write, must come to. */

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Spool } from '../../src/bulk/spool/files.js'
 import { JobRunner, type RunnerParts } from '../../src/bulk/runner.js'
-import { FinalFailure, WorkLeft, type DoJob, type Work } from '../../src/bulk/work.js'
+import { PermanentFailure, JobInterrupted, type JobHandler, type JobContext } from '../../src/bulk/work.js'
 import { openControlStore } from '../../src/control/store.js'
 import { Failure } from '../../src/envelope/failures.js'
 import type { JobDraft, JobOwner, Jobs } from '../../src/jobs/job.js'
@@ -30,7 +30,7 @@ async function place (t: Test) {
   const jobs: Jobs = store.jobs
   const spool = new Spool({ directory, reserveBytes: 0 })
   const { log, lines } = keptLog()
-  const run = (doJob: DoJob, parts: Partial<RunnerParts> = {}) => {
+  const run = (doJob: JobHandler, parts: Partial<RunnerParts> = {}) => {
     const runner = new JobRunner({ jobs, spool, doJob: { export: doJob, import: doJob }, gateway: 'one', jobsAtOnce: 4, jobsPerOrganization: 4, isRevoked: () => false, log, leaseMs: usualLeaseMs, lookMs: 50, ...parts })
     t.teardown(() => runner.close())
     return runner
@@ -48,7 +48,7 @@ const altered = (jobs: Jobs, changes: Partial<Jobs>): Pick<Jobs, 'claim' | 'save
   ({ claim: worker => jobs.claim(worker), save: (...given) => jobs.save(...given), release: (...given) => jobs.release(...given), ...changes })
 
 /** Work that goes on until it is to be left. */
-const endless: DoJob = ({ signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+const endless: JobHandler = ({ signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
 t.test('a job is done and completed, with what was saved on the way', async t => {
   const { run, create, jobs, statusOf } = await place(t)
@@ -107,7 +107,7 @@ t.test('a gateway works on no more jobs at a time than it may, nor on more of on
 })
 
 t.test('a failure of the client\'s ends the job with its code and message; trouble that no later attempt mends does too', async t => {
-  for (const failure of [new Failure('INSUFFICIENT_SCOPE', { message: 'No.', cause: 'hidden' }), new FinalFailure('BACKEND_ERROR', { message: 'No.', cause: 'hidden' })]) {
+  for (const failure of [new Failure('INSUFFICIENT_SCOPE', { message: 'No.', cause: 'hidden' }), new PermanentFailure('BACKEND_ERROR', { message: 'No.', cause: 'hidden' })]) {
     const { run, create, jobs, statusOf } = await place(t)
     const { id } = await create()
     run(async () => { throw failure })
@@ -212,7 +212,7 @@ t.test('a cancelled job is left at once, and its place is free at once', async t
   await jobs.cancel(id, owner)
   runner.look(id)
   await until(async () => await statusOf(next.id) === 'processing')
-  t.ok(reason instanceof WorkLeft && reason.why === 'cancelled')
+  t.ok(reason instanceof JobInterrupted && reason.why === 'cancelled')
   t.equal(await statusOf(id), 'cancelled')
 })
 
@@ -276,7 +276,7 @@ t.test('a lease is kept for as long as the work takes, and no other gateway begi
       return saved
     }
   })
-  const slow: DoJob = async () => {
+  const slow: JobHandler = async () => {
     begun++
     await until(() => renewals > 2)
   }
@@ -291,7 +291,7 @@ t.test('a gateway that can\'t reach the control plane leaves the job before its 
   // Else, on a busy machine, the store's lease runs out too, and the job is begun again before the test has looked.
   clock.standsStill = true
   const { id } = await create()
-  const state: { isCut: boolean, work?: Work, reason?: unknown } = { isCut: false }
+  const state: { isCut: boolean, work?: JobContext, reason?: unknown } = { isCut: false }
   const cut = altered(jobs, {
     save: async (...given: Parameters<Jobs['save']>) => {
       if (state.isCut) throw new Failure('BACKEND_UNAVAILABLE')
@@ -313,7 +313,7 @@ t.test('a gateway that can\'t reach the control plane leaves the job before its 
   }, { jobs: cut, leaseMs: 4_000 })
   await until(() => lost.running === 1)
   await until(() => lost.running === 0)
-  t.ok(state.reason instanceof WorkLeft && state.reason.why === 'lost')
+  t.ok(state.reason instanceof JobInterrupted && state.reason.why === 'lost')
   t.equal(await state.work!.files.size('a'), 5, 'what came after the lease is not written')
   await t.rejects(state.work!.files.write('b'))
   await lost.close()

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { ledgerLines } from '../../src/limits/ledger/file.js'
-import { amountOf } from '../../src/limits/overage.js'
+import { overageAmount } from '../../src/limits/overage.js'
 import { startGateway } from '../harness/gateway.js'
 import { until } from '../harness/until.js'
 import { command } from './command.js'
@@ -52,8 +52,8 @@ t.test('a bill is exact to the hour, and anyone with the ledger comes to the sam
 })
 
 t.test('an amount has no rounding, however large', async t => {
-  t.equal(amountOf(0), '0.000')
-  t.equal(amountOf(1), '0.003')
-  t.equal(amountOf(334), '1.002')
-  t.equal(amountOf(9_007_199_254_740_991), '27021597764222.973')
+  t.equal(overageAmount(0), '0.000')
+  t.equal(overageAmount(1), '0.003')
+  t.equal(overageAmount(334), '1.002')
+  t.equal(overageAmount(9_007_199_254_740_991), '27021597764222.973')
 })

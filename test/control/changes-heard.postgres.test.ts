@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { createServer, connect, type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { localFeed } from '../../src/control/local-feed.js'
+import { inProcessChangeFeed } from '../../src/control/local-feed.js'
 import { openControlStore, type ControlStore } from '../../src/control/store.js'
 import { KeyCache } from '../../src/keys/cache.js'
 import type { Batch } from '../../src/keys/change-feed.js'
@@ -28,7 +28,7 @@ function readerOf (t: Test, store: ControlStore, heartbeatMs = neverMs) {
   const stopping = new AbortController()
   const batches: Array<Batch & { at: number }> = []
   const reading = (async () => {
-    for await (const batch of localFeed(store, { heartbeatMs }).follow({ feedId: '', seq: 0 }, stopping.signal)) batches.push({ ...batch, at: performance.now() })
+    for await (const batch of inProcessChangeFeed(store, { heartbeatMs }).follow({ feedId: '', seq: 0 }, stopping.signal)) batches.push({ ...batch, at: performance.now() })
   })()
   reading.catch(() => {})
   t.teardown(async () => {
@@ -46,7 +46,7 @@ function readerOf (t: Test, store: ControlStore, heartbeatMs = neverMs) {
 function copyOf (t: Test, store: ControlStore) {
   const replica = new Replica(':memory:')
   const cache = new KeyCache({ lookup: hash => replica.find(hash) })
-  const follower = new Follower({ feed: localFeed(store), replica, cache, now, log })
+  const follower = new Follower({ feed: inProcessChangeFeed(store), replica, cache, now, log })
   t.teardown(async () => {
     await follower.stop()
     replica.close()
@@ -78,7 +78,7 @@ t.test('two processes that write at once give numbers that become visible in ord
   const polling = (async () => {
     for (let position = { feedId: '', seq: 0 }; !writers.areDone || polled.length < 200;) {
       const batch = await reading!.changesAfter(position, 7)
-      if (batch.after !== (batch.startsOver ? 0 : position.seq)) throw new Error('the batch does not follow')
+      if (batch.after !== (batch.isSnapshot ? 0 : position.seq)) throw new Error('the batch does not follow')
       polled.push(...batch.changes.map(({ seq }) => seq))
       position = { feedId: batch.feedId, seq: batch.through }
     }

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
 import { openDatabase } from '../../src/control/database.js'
-import { describe } from '../../src/gateway/log.js'
+import { serializeError } from '../../src/gateway/log.js'
 import { openControlStore } from '../../src/control/store.js'
 import { run } from '../../src/cli/run.js'
 import { password, startPostgres, user } from '../harness/postgres.js'
@@ -89,7 +89,7 @@ t.test('a database that can\'t be had is named with what to do, and nothing of i
   for (const [wrong, words] of cases) {
     const error = await openDatabase({ file, url: wrong }).then(() => { throw new Error('it was opened') }, error => error)
     t.match(error, { name: 'DatabaseUnavailable', code: 'BACKEND_UNAVAILABLE', remedy: words })
-    const told = [error.message, error.stack, error.cause.stack, JSON.stringify(error), JSON.stringify(describe(error))].join()
+    const told = [error.message, error.stack, error.cause.stack, JSON.stringify(error), JSON.stringify(serializeError(error))].join()
     for (const secret of [user, password, encodeURIComponent(password), 'tops3cret', 'stranger', 'nowhere_to_be_found', '127.0.0.1', 'no-such-host']) t.notOk(told.includes(secret), `${words} tells ${secret}`)
   }
 })

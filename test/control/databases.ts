@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { DatabasePlace } from '../../src/control/database.js'
+import type { DatabaseLocation } from '../../src/control/database.js'
 import type { PostgresServer } from '../harness/postgres.js'
 
 /** Makes an empty database that goes with the test. */
-export type MakeDatabase = (t: Test) => Promise<DatabasePlace>
+export type MakeDatabase = (t: Test) => Promise<DatabaseLocation>
 
 export const inMemory: MakeDatabase = async () => ({ file: ':memory:' })
 

@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { openControlStore } from '../../src/control/store.js'
-import type { Claimed, ExportRequest, JobDraft, JobOwner, Jobs, Worker } from '../../src/jobs/job.js'
-import { mostUnfinished } from '../../src/jobs/unfinished-jobs.js'
-import { base32, randomText } from '../../src/keys/random-text.js'
+import type { ClaimedJob, ExportRequest, JobDraft, JobOwner, Jobs, Worker } from '../../src/jobs/job.js'
+import { maxUnfinishedJobs } from '../../src/jobs/unfinished-jobs.js'
+import { base32, randomString } from '../../src/keys/random-text.js'
 import type { MakeDatabase } from './databases.js'
 
 const secondMs = 1_000
@@ -16,7 +16,7 @@ const worker: Worker = { gateway: 'one', storeId: 'store-1', perTenant: 10, leas
 
 /** A draft with an id of its own. */
 export function draftOf (what: Partial<JobDraft> = {}): JobDraft {
-  return { id: `job-${randomText(base32, 26)}`, owner, request, storeId: 'store-1', fileKey: randomBytes(32).toString('base64'), ...what }
+  return { id: `job-${randomString(base32, 26)}`, owner, request, storeId: 'store-1', fileKey: randomBytes(32).toString('base64'), ...what }
 }
 
 /** How the store is reached: as it is, unless told. */
@@ -52,12 +52,12 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
 
   await t.test('of jobs that are started at the same moment, no more come to be than an organization may have, and one that is sent twice is not refused', async t => {
     const { jobs, other } = await place(t)
-    for (let made = 0; made < mostUnfinished - 2; made++) await jobs.create(draftOf())
+    for (let made = 0; made < maxUnfinishedJobs - 2; made++) await jobs.create(draftOf())
     const drafts = Array.from({ length: 12 }, () => draftOf())
     const made = await Promise.allSettled(drafts.map((draft, at) => (at % 2 === 0 ? jobs : other).create(draft)))
     t.equal(made.filter(({ status }) => status === 'fulfilled').length, 2)
     for (const each of made) if (each.status === 'rejected') t.match(each.reason, { code: 'RATE_LIMITED', message: /have not ended/ })
-    t.match(await jobs.list(owner, { count: 1 }), { total: mostUnfinished, unfinished: mostUnfinished })
+    t.match(await jobs.list(owner, { count: 1 }), { total: maxUnfinishedJobs, unfinished: maxUnfinishedJobs })
     const [taken] = drafts.filter((_, at) => made[at]!.status === 'fulfilled')
     t.match(await jobs.create(taken!), { id: taken!.id }, 'an answer that was lost is given again')
     await jobs.create(draftOf({ owner: { ...owner, mode: 'live' } }))
@@ -125,7 +125,7 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
     const claim = (i: number) => (i % 2 === 0 ? jobs : other).claim({ ...worker, perTenant: 2 })
     const claims = (await Promise.all(Array.from({ length: 16 }, (_, i) => claim(i)))).filter(claimed => claimed !== undefined)
     t.strictSame(claims.map(({ job }) => job.owner.tenantId).toSorted(), ['org-a', 'org-a', 'org-b'])
-    const [one, two] = claims.filter(({ job }) => job.owner.tenantId === 'org-a') as [Claimed, Claimed]
+    const [one, two] = claims.filter(({ job }) => job.owner.tenantId === 'org-a') as [ClaimedJob, ClaimedJob]
     await jobs.save(one.lease, { end: { status: 'completed' } }, 0)
     t.ok(await claim(0), 'one that ended makes room')
     t.equal(await claim(1), undefined)
@@ -288,7 +288,7 @@ export async function testJobs (t: Test, makeDatabase: MakeDatabase, via: Via = 
     const { jobs, clock } = await place(t)
     const [failed, cancelled, lost, completed, going] = [await jobs.create(draftOf()), await jobs.create(draftOf()), await jobs.create(draftOf()), await jobs.create(draftOf()), await jobs.create(draftOf())]
     const abandoned = async () => (await jobs.abandoned([failed, cancelled, lost, completed, going].map(({ id }) => id))).toSorted()
-    const leases = new Map<string, Claimed['lease']>()
+    const leases = new Map<string, ClaimedJob['lease']>()
     for (let claimed; (claimed = await jobs.claim(worker)) !== undefined;) leases.set(claimed.job.id, claimed.lease)
     await jobs.save(leases.get(failed.id)!, { end: { status: 'failed', failure: { code: 'BAD_REQUEST', message: 'No.' } } }, 30_000)
     await jobs.save(leases.get(completed.id)!, { end: { status: 'completed' } }, 30_000)

@@ -5,8 +5,8 @@ import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
-import type { DatabasePlace } from '../../src/control/database.js'
-import { localFeed } from '../../src/control/local-feed.js'
+import type { DatabaseLocation } from '../../src/control/database.js'
+import { inProcessChangeFeed } from '../../src/control/local-feed.js'
 import { openControlStore } from '../../src/control/store.js'
 import { authenticator } from '../../src/keys/authenticate.js'
 import { KeyCache } from '../../src/keys/cache.js'
@@ -22,7 +22,7 @@ const log = { info () {}, warn () {} }
 const neverMs = 60_000
 
 /** A command of another process on the same control database. */
-async function clinigate ({ file, url }: DatabasePlace, ...args: string[]) {
+async function clinigate ({ file, url }: DatabaseLocation, ...args: string[]) {
   const env = { ...process.env, CLINIGATE_DATA: dirname(file), CONTROL_DATABASE_URL: url ?? '' }
   const child = spawn(process.execPath, [cli, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   let out = ''
@@ -33,18 +33,18 @@ async function clinigate ({ file, url }: DatabasePlace, ...args: string[]) {
 }
 
 /** The parts of a gateway that check keys, with their copy beside the control database, or where it is said. */
-async function gatewayOn (t: Test, place: DatabasePlace, copy = copyBeside(place)) {
+async function gatewayOn (t: Test, place: DatabaseLocation, copy = copyBeside(place)) {
   const store = await openControlStore({ ...place, plans: ['pro'], now })
   const replica = new Replica(copy)
   const cache = new KeyCache({ lookup: hash => replica.find(hash) })
-  const follower = new Follower({ feed: localFeed(store, { heartbeatMs: neverMs }), replica, cache, now, log })
+  const follower = new Follower({ feed: inProcessChangeFeed(store, { heartbeatMs: neverMs }), replica, cache, now, log })
   const check = authenticator({ replica, cache, maxStalenessMinutes: null })
   const stop = async () => { await follower.stop(); replica.close(); await store.close() }
   t.teardown(stop)
   return { store, replica, follower, stop, call: (secret: string) => check(['x-api-key', secret], now()) }
 }
 
-const copyBeside = ({ file }: DatabasePlace) => join(dirname(file), 'keys.db')
+const copyBeside = ({ file }: DatabaseLocation) => join(dirname(file), 'keys.db')
 
 /** What a key gets, over and over, until it gets something else; and when that was. */
 async function whenRefused (call: () => Promise<unknown>): Promise<{ at: number, code: string }> {
@@ -139,7 +139,7 @@ export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promi
     const stopping = new AbortController()
     const times: number[] = []
     await t.rejects(async () => {
-      for await (const batch of localFeed(store, { heartbeatMs: 50 }).follow({ feedId: '', seq: 0 }, stopping.signal)) {
+      for await (const batch of inProcessChangeFeed(store, { heartbeatMs: 50 }).follow({ feedId: '', seq: 0 }, stopping.signal)) {
         t.same([batch.changes, batch.isLatest], [[], true])
         if (times.push(performance.now()) === 5) stopping.abort()
       }

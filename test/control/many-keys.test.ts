@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { createHash } from 'node:crypto'
-import { openDatabase, type DatabasePlace } from '../../src/control/database.js'
-import { localFeed } from '../../src/control/local-feed.js'
+import { openDatabase, type DatabaseLocation } from '../../src/control/database.js'
+import { inProcessChangeFeed } from '../../src/control/local-feed.js'
 import { openControlStore } from '../../src/control/store.js'
 import { KeyCache } from '../../src/keys/cache.js'
 import { Follower } from '../../src/keys/follower.js'
@@ -13,7 +13,7 @@ const now = () => new Date('2030-01-01T00:00:00Z')
 const hashOf = (number: number) => createHash('sha256').update(String(number)).digest('base64url')
 
 /** Writes keys as the store would, without a transaction for each. */
-async function fill (place: DatabasePlace): Promise<void> {
+async function fill (place: DatabaseLocation): Promise<void> {
   const { db, close } = await openDatabase(place)
   const at = now().toISOString()
   const state = (number: number) => number === 0
@@ -38,7 +38,7 @@ t.test('a copy of 100,000 keys is built in seconds, finds each at once, and take
   const before = process.memoryUsage().rss
   const startedAt = performance.now()
   const cache = new KeyCache({ lookup: hash => replica.find(hash) })
-  const follower = new Follower({ feed: localFeed(store), replica, cache, now, log: { info () {}, warn () {} } })
+  const follower = new Follower({ feed: inProcessChangeFeed(store), replica, cache, now, log: { info () {}, warn () {} } })
   t.teardown(async () => {
     await follower.stop()
     replica.close()

@@ -1,7 +1,7 @@
 /** What the control plane promises of people, their sessions, tokens and gateways, tried on a database of the test's choice. */
 import type { Test } from 'tap'
-import { deskFor } from '../../src/control/desk.js'
-import { actorOf } from '../../src/control/members.js'
+import { controlServiceFor } from '../../src/control/desk.js'
+import { toActor } from '../../src/control/members.js'
 import { openControlStore } from '../../src/control/store.js'
 import { tokenActor } from '../../src/control/token-store.js'
 import type { MakeDatabase } from './databases.js'
@@ -180,7 +180,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     const { tenantId: other } = await control.organizations.create({ name: 'Other', plan: 'pro' }, 'test')
     const member = await join('ann@example.org')
     const { keyId } = await control.keys.create({ tenantId: other, mode: 'test', name: 'a key' }, 'test')
-    const desk = deskFor(control, actorOf(member))
+    const desk = controlServiceFor(control, toActor(member))
     const words = async (work: () => Promise<unknown>) => await work().then(() => 'done', ({ reason, message }) => `${reason}: ${message}`)
     const same: Array<[() => Promise<unknown>, () => Promise<unknown>]> = [
       [() => desk.findOrganization(other), () => desk.findOrganization('org-nothing')],
@@ -199,7 +199,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     t.match(await words(() => desk.changeOrganization(tenantId, { plan: 'sandbox' })), /^forbidden: /)
     t.match(await desk.changeOrganization(tenantId, { overage: false }), { overage: false })
     await control.members.changeRole(member.memberId, 'viewer', 'test')
-    const viewer = deskFor(control, actorOf((await control.members.find(member.memberId))!))
+    const viewer = controlServiceFor(control, toActor((await control.members.find(member.memberId))!))
     t.match(await words(() => viewer.createKey({ tenantId, mode: 'test', name: 'x' })), /^forbidden: /)
     t.match(await words(() => viewer.listKeys(tenantId)), 'done')
   })

@@ -4,7 +4,7 @@ import type { Change, Position } from '../../src/keys/change-feed.js'
 import { hashSecret, readSecret } from '../../src/keys/secret.js'
 import type { Scope } from '../../src/keys/caller.js'
 import type { Mode } from '../../src/mode.js'
-import { newOnce } from '../../src/control/context.js'
+import { newIdempotencyToken } from '../../src/control/context.js'
 import { openControlStore, type ControlStore } from '../../src/control/store.js'
 import type { MakeDatabase } from './databases.js'
 
@@ -52,7 +52,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
 
   await t.test('a wish that is sent twice, also at the same time, makes one thing, and the second one is refused and writes nothing', async t => {
     const { store } = await opened(t)
-    const [first, second] = [newOnce(), newOnce()]
+    const [first, second] = [newIdempotencyToken(), newIdempotencyToken()]
     const refused = { name: 'ControlRefused', reason: 'conflict' }
     const { tenantId } = await store.organizations.create({ name: 'Clinic', plan: 'pro', once: first }, 'ann')
     const other = await store.organizations.create({ name: 'Clinic', plan: 'pro', once: second }, 'ann')

@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { signedIn } from '../harness/dashboard.js'
 import { dashboardRoutes } from '../harness/dashboard-routes.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { newOnce } from '../../src/control/context.js'
+import { newIdempotencyToken } from '../../src/control/context.js'
 
 /** Ends every context in which a text can stand, and would run in each. */
 const script = '</title></textarea>\'"><script>alert(1)</script><img src=x onerror=alert(1)>'
@@ -38,7 +38,7 @@ test('script that is sent in a form comes out as text on the page that answers i
   for (const { path } of posts) {
     const url = path.replace(/:(\w+)/g, (_, name: keyof typeof ids) => ids[name])
     for (const other of [script, undefined]) {
-      const answer = await operator.send(url, { _csrf: csrf, once: newOnce(), name: script, email: `new${email}`, plan: other ?? 'pro', role: other ?? roleAt(path), mode: other ?? 'test', scopes: other ?? '*', overlap: other ?? '1h', lastDay: other ?? '2199-01-31', datastore: other ?? '' })
+      const answer = await operator.send(url, { _csrf: csrf, once: newIdempotencyToken(), name: script, email: `new${email}`, plan: other ?? 'pro', role: other ?? roleAt(path), mode: other ?? 'test', scopes: other ?? '*', overlap: other ?? '1h', lastDay: other ?? '2199-01-31', datastore: other ?? '' })
       t.ok([201, 303, 409, 422].includes(answer.status), `${path}: ${answer.status}`)
       const next = answer.status === 303 ? await operator.get(String(answer.headers.location)) : answer
       t.same([...strangers(answer.html), ...strangers(next.html)], [], path)

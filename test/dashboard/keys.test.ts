@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { newOnce } from '../../src/control/context.js'
+import { newIdempotencyToken } from '../../src/control/context.js'
 import { conditionOf } from '../../src/dashboard/keys/state.js'
 import { signedIn, type Page, type Visitor } from '../harness/dashboard.js'
 import { dataFiles } from '../harness/data-files.js'
@@ -28,7 +28,7 @@ function traces (gateway: TestGateway): string {
 test('a new key opens the API with the secret that its page shows, by the very line that stands beside it', async t => {
   const gateway = await startGateway(t)
   const { admin, path } = await adminOf(gateway)
-  const made = await admin.post(`${path}/new`, { ...good, once: newOnce(), name: ' intake form ' }, `${path}/new`)
+  const made = await admin.post(`${path}/new`, { ...good, once: newIdempotencyToken(), name: ' intake form ' }, `${path}/new`)
   t.equal(made.status, 201)
   t.equal(made.headers['cache-control'], 'no-store')
   const secret = secretOn(made)
@@ -42,13 +42,13 @@ test('a new key opens the API with the secret that its page shows, by the very l
 test('a secret is shown once: not on any page after it, nor in the database, a session, a cookie or the log', async t => {
   const gateway = await startGateway(t)
   const { admin, tenantId, path } = await adminOf(gateway)
-  const form = { ...good, once: newOnce(), name: 'shown once' }
+  const form = { ...good, once: newIdempotencyToken(), name: 'shown once' }
   const made = await admin.post(`${path}/new`, form, `${path}/new`)
   const secret = secretOn(made)
   const keyId = /\/dashboard\/keys\/(key-[a-z0-9]+)/.exec(made.html)![1]!
   const rolled = await admin.post(`/dashboard/keys/${keyId}/roll`, { overlap: '1h' })
-  const token = await admin.post(`/dashboard/organizations/${tenantId}/tokens`, { once: newOnce(), name: 'a program', role: 'viewer' })
-  const invitation = await admin.post(`/dashboard/organizations/${tenantId}/members`, { once: newOnce(), email: 'bob@example.org', role: 'viewer' })
+  const token = await admin.post(`/dashboard/organizations/${tenantId}/tokens`, { once: newIdempotencyToken(), name: 'a program', role: 'viewer' })
+  const invitation = await admin.post(`/dashboard/organizations/${tenantId}/members`, { once: newIdempotencyToken(), email: 'bob@example.org', role: 'viewer' })
   const secrets = [secret, secretOn(rolled), /cg_control_\w{49}/.exec(token.html)![0], /\/invitations\/(\w{43})/.exec(invitation.html)![1]!]
   t.equal(new Set(secrets).size, 4)
   const again = await Promise.all([path, `/dashboard/keys/${keyId}`, `/dashboard/keys/${keyId}/reach`, `/dashboard/organizations/${tenantId}/tokens`, `/dashboard/organizations/${tenantId}/members`, `/dashboard/organizations/${tenantId}/audit`].map(async page => (await admin.get(page)).html))
@@ -65,7 +65,7 @@ test('a form that is sent twice makes one key, token, invitation or organization
   const forms = [[`${path}/new`, { ...good, name: 'one' }], [`${organization}/tokens`, { name: 'one', role: 'viewer' }], [`${organization}/members`, { email: 'one@example.org', role: 'viewer' }], ['/dashboard/organizations/new', { name: 'one', plan: 'pro' }], ['/dashboard/tokens', { name: 'one', role: 'gateway' }], ['/dashboard/operators', { email: 'one@example.org', role: 'operator' }]] as const
   for (const [to, fields] of forms) {
     const _csrf = await operator.token()
-    const form = { ...fields, _csrf, once: newOnce() }
+    const form = { ...fields, _csrf, once: newIdempotencyToken() }
     const answers = await Promise.all([operator.send(to, form), operator.send(to, form)])
     t.same(answers.map(({ status }) => status).sort(), [answers.find(({ status }) => status < 400)!.status, 409].sort(), to)
     const late = await operator.send(to, form)
@@ -82,7 +82,7 @@ test('a form that is sent twice makes one key, token, invitation or organization
 test('what marks a form as one is the organization\'s own: another one that knows it makes its key as ever', async t => {
   const gateway = await startGateway(t)
   const [one, other] = [await adminOf(gateway), await adminOf(gateway)]
-  const form = { ...good, once: newOnce(), name: 'the same mark' }
+  const form = { ...good, once: newIdempotencyToken(), name: 'the same mark' }
   t.equal((await one.admin.post(`${one.path}/new`, form)).status, 201)
   t.equal((await other.admin.post(`${other.path}/new`, form)).status, 201)
 })
@@ -92,7 +92,7 @@ test('a form that can\'t be fulfilled is shown again with what was typed and wha
   const { admin, tenantId, path } = await adminOf(gateway)
   const typed = { name: 'typed before' }
   for (const [wrong, words] of [[{ name: ' ' }, /A name must have 1 to 200 characters/], [{ mode: 'prod' }, /mode of a key must be test or live/], [{ scopes: 'all' }, /scopes of a key must be/], [{ lastDay: '2020-01-01' }, /time in the future/], [{ lastDay: 'soon' }, /Write the last day as/]] as const) {
-    const answer = await admin.post(`${path}/new`, { ...good, ...typed, ...wrong, once: newOnce() })
+    const answer = await admin.post(`${path}/new`, { ...good, ...typed, ...wrong, once: newIdempotencyToken() })
     t.equal(answer.status, 422)
     t.match(answer.text, words)
     if (!('name' in wrong)) t.match(answer.html, /value="typed before"/)
@@ -104,7 +104,7 @@ test('a form that can\'t be fulfilled is shown again with what was typed and wha
 test('a key works through its last day, until midnight UTC', async t => {
   const gateway = await startGateway(t)
   const { admin, tenantId, path } = await adminOf(gateway)
-  t.equal((await admin.post(`${path}/new`, { ...good, once: newOnce(), name: 'until', lastDay: '2199-12-31' })).status, 201)
+  t.equal((await admin.post(`${path}/new`, { ...good, once: newIdempotencyToken(), name: 'until', lastDay: '2199-12-31' })).status, 201)
   const [key] = await gateway.control.keys.list(tenantId)
   t.equal(key!.expiresAt, '2200-01-01T00:00:00.000Z')
   t.equal((await admin.post(`/dashboard/keys/${key!.keyId}`, { lastDay: '2199-01-30' })).status, 303)

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { newOnce } from '../../src/control/context.js'
+import { newIdempotencyToken } from '../../src/control/context.js'
 import { signedIn } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 
@@ -13,7 +13,7 @@ test('where people sign in at a provider alone, nobody is invited by a link that
     const { html, status } = await admin.get(path)
     t.equal(status, 200)
     t.equal(html.includes(`action="${path}"`), localAccounts)
-    const sent = await admin.send(path, { _csrf: await admin.token(), email: 'bob@example.org', role: 'viewer', once: newOnce() })
+    const sent = await admin.send(path, { _csrf: await admin.token(), email: 'bob@example.org', role: 'viewer', once: newIdempotencyToken() })
     t.equal(sent.status, localAccounts ? 201 : 404)
     t.equal((await gateway.control.invitations.list(tenantId)).length, localAccounts ? 1 : 0)
   }

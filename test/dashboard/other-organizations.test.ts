@@ -5,7 +5,7 @@ import { signedIn, type Visitor } from '../harness/dashboard.js'
 import { dashboardRoutes, type DashboardRoute } from '../harness/dashboard-routes.js'
 import { dumpOf } from '../harness/dump.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { newOnce } from '../../src/control/context.js'
+import { newIdempotencyToken } from '../../src/control/context.js'
 
 /** What belongs to one organization, by the names that routes have for it. */
 type Ids = Readonly<Record<'tenantId' | 'keyId' | 'memberId' | 'invitationId' | 'tokenId', string>>
@@ -128,7 +128,7 @@ interface Probe { readonly route: DashboardRoute, readonly ids: Ids, readonly cs
 async function ask (visitor: Visitor, { route: { method, path }, ids, csrf }: Probe): Promise<Page> {
   const url = pathWith(path, ids)
   if (method === 'GET') return await visitor.get(url)
-  return await visitor.send(url, { _csrf: csrf, once: newOnce(), name: 'changed', plan: 'pro', email: 'eve@example.org', role: 'viewer', mode: 'test', scopes: '*', overlap: '1h', lastDay: '2199-01-31', overage: 'off', datastore: '' })
+  return await visitor.send(url, { _csrf: csrf, once: newIdempotencyToken(), name: 'changed', plan: 'pro', email: 'eve@example.org', role: 'viewer', mode: 'test', scopes: '*', overlap: '1h', lastDay: '2199-01-31', overage: 'off', datastore: '' })
 }
 
 function pathWith (path: string, ids: Ids): string {

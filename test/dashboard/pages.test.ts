@@ -1,8 +1,8 @@
 import { test, type Test } from 'tap'
-import { niceMaximum } from '../../src/dashboard/usage/chart.js'
+import { axisMaximum } from '../../src/dashboard/usage/chart.js'
 import { durationText } from '../../src/dashboard/numbers.js'
 import { detailText, personOf } from '../../src/dashboard/audit/words.js'
-import { newOnce } from '../../src/control/context.js'
+import { newIdempotencyToken } from '../../src/control/context.js'
 import { signedIn } from '../harness/dashboard.js'
 import { setScene, type TestClock } from '../harness/dashboard-scene.js'
 import { startGateway } from '../harness/gateway.js'
@@ -25,7 +25,7 @@ test('an operator makes an organization with one of the configured plans and cha
   const gateway = await startGateway(t, { plans: { small: { requestsPerMinute: 10, requestsPerMonth: 100, overage: false }, enterprise: { requestsPerMinute: null, requestsPerMonth: null, overage: true } } })
   const operator = await signedIn(gateway, { role: 'operator' })
   t.match((await operator.get('/dashboard/organizations/new')).text, /small 10 requests a minute, 100 a month; more is refused enterprise any number/)
-  const made = await operator.post('/dashboard/organizations/new', { once: newOnce(), name: 'Clinic', plan: 'small' })
+  const made = await operator.post('/dashboard/organizations/new', { once: newIdempotencyToken(), name: 'Clinic', plan: 'small' })
   t.equal(made.status, 303)
   const path = String(made.headers.location)
   t.match((await operator.get(path)).text, /Organization “Clinic” created\./)
@@ -33,7 +33,7 @@ test('an operator makes an organization with one of the configured plans and cha
   t.equal((await operator.post(path, { name: 'Clinic North', plan: 'enterprise', datastore: 'north' })).status, 303)
   t.match((await operator.get(path)).text, /Clinic North.*Plan enterprise.*Datastore of live keys north/)
   t.equal((await operator.post(path, { name: 'Clinic', plan: 'gold', datastore: '' })).status, 422)
-  t.equal((await operator.post('/dashboard/organizations/new', { once: newOnce(), name: 'Clinic', plan: 'gold' })).status, 422)
+  t.equal((await operator.post('/dashboard/organizations/new', { once: newIdempotencyToken(), name: 'Clinic', plan: 'gold' })).status, 422)
 })
 
 test('an admin switches overage where the plan has it, and is not offered it where the plan has none', async t => {
@@ -119,7 +119,7 @@ test('people are invited by a link that works, get another role and are removed 
   const tenantId = await gateway.createOrganization()
   const admin = await signedIn(gateway, { role: 'admin', tenantId })
   const path = `/dashboard/organizations/${tenantId}/members`
-  const invited = await admin.post(path, { once: newOnce(), email: 'Bob@Example.org', role: 'viewer' })
+  const invited = await admin.post(path, { once: newIdempotencyToken(), email: 'Bob@Example.org', role: 'viewer' })
   const link = /http[^"< ]*\/dashboard\/invitations\/\w{43}/.exec(invited.html)![0]
   t.equal((await gateway.inject({ url: new URL(link).pathname })).statusCode, 200)
   t.match((await admin.get(path)).text, /Invited .*bob@example\.org viewer/)
@@ -129,7 +129,7 @@ test('people are invited by a link that works, get another role and are removed 
   const viewer = await signedIn(gateway, { role: 'viewer', tenantId })
   t.equal((await admin.post(`/dashboard/members/${viewer.member.memberId}/remove`)).status, 303)
   t.equal((await viewer.get(path)).status, 303, 'led to the sign-in')
-  t.equal((await admin.post(path, { once: newOnce(), email: 'bob@example.org', role: 'operator' })).status, 422, 'an admin can\'t invite an operator')
+  t.equal((await admin.post(path, { once: newIdempotencyToken(), email: 'bob@example.org', role: 'operator' })).status, 422, 'an admin can\'t invite an operator')
 })
 
 test('a member who has a password gets a new one, which is shown once and opens the dashboard', async t => {
@@ -149,7 +149,7 @@ test('tokens of gateways come with the line that starts one, and are refused onc
   const gateway = await startGateway(t)
   const operator = await signedIn(gateway, { role: 'operator' })
   t.match((await operator.get('/dashboard/gateways')).text, /Gateways/)
-  const made = await operator.post('/dashboard/tokens', { once: newOnce(), name: 'eu-1', role: 'gateway' })
+  const made = await operator.post('/dashboard/tokens', { once: newIdempotencyToken(), name: 'eu-1', role: 'gateway' })
   const secret = /cg_gateway_\w{49}/.exec(made.html)![0]
   t.match(made.text, `CLINIGATE_GATEWAY_TOKEN=${secret} npx clinigate start --role gateway`)
   const [token] = await gateway.control.tokens.list()
@@ -166,7 +166,7 @@ test('operators see which gateways are connected, how far each is behind and how
 })
 
 test('the top of a chart is a round number just above the tallest bar', async t => {
-  t.same([0, 1, 2, 7, 11, 99, 101, 2242, 5001, 1e9].map(niceMaximum), [1, 1, 2, 8, 15, 100, 150, 2500, 6000, 1e9])
+  t.same([0, 1, 2, 7, 11, 99, 101, 2242, 5001, 1e9].map(axisMaximum), [1, 1, 2, 8, 15, 100, 150, 2500, 6000, 1e9])
 })
 
 test('the audit trail names people as people do', async t => {

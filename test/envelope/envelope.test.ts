@@ -7,7 +7,7 @@ import { identity } from '../../src/envelope/identity.js'
 import { nearest } from '../../src/envelope/nearest.js'
 import { envelope } from '../../src/envelope/reply.js'
 import { requestId } from '../../src/envelope/request-id.js'
-import { describe } from '../../src/gateway/log.js'
+import { serializeError } from '../../src/gateway/log.js'
 import { ExactNumber } from '../../src/json.js'
 
 const now = () => new Date('2030-01-02T03:04:05.678Z')
@@ -107,12 +107,12 @@ t.test('the log has an error\'s kind and place, but nothing of what was parsed o
   const caught = (act: () => unknown): unknown => { try { return act() } catch (error) { return error } }
   const parsed = caught(() => JSON.parse('<html>Ada Byron'))
   const asked = caught(() => new URL('patients/s3cret id'))
-  const shown = JSON.stringify(describe(new Error('outer', { cause: parsed })))
+  const shown = JSON.stringify(serializeError(new Error('outer', { cause: parsed })))
   t.notMatch(shown, /Ada|html/)
   t.match(shown, /"type":"Error".*"message":"outer".*envelope\.test.*"cause":\{"type":"SyntaxError"/)
-  t.notMatch(JSON.stringify(describe(asked)), 's3cret')
-  t.same(describe({ status: 500 }), { status: 500 })
-  t.notMatch(describe(Object.assign(new Error('sent twice in /v1/patients/s3cret'), { code: 'FST_ERR_REP_ALREADY_SENT' })), { message: String })
+  t.notMatch(JSON.stringify(serializeError(asked)), 's3cret')
+  t.same(serializeError({ status: 500 }), { status: 500 })
+  t.notMatch(serializeError(Object.assign(new Error('sent twice in /v1/patients/s3cret'), { code: 'FST_ERR_REP_ALREADY_SENT' })), { message: String })
 })
 
 t.test('the nearest name is one of ours and near, or there is none', async t => {

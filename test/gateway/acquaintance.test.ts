@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { HttpBackend } from '../../src/backends/http-backend.js'
-import { acquaintance } from '../../src/service/acquaintance.js'
+import { logCapabilities } from '../../src/service/acquaintance.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
 /** A log whose next line can be waited for. */
@@ -26,7 +26,7 @@ t.test('the log tells what a datastore says it can do, and warns of another vers
   ] as const) {
     const { log, lines, line } = watchedLog()
     const backend = new HttpBackend({ name: 'live', baseUrl })
-    const looking = acquaintance([backend], log)
+    const looking = logCapabilities([backend], log)
     await line()
     await looking.close()
     await backend.close()
@@ -41,7 +41,7 @@ t.test('a datastore that is down, or never answers, keeps nobody from ending', a
   const { log, lines } = watchedLog()
   const asked = once(silent, 'request')
   const backends = [new HttpBackend({ name: 'down', baseUrl: 'http://127.0.0.1:1/fhir' }), new HttpBackend({ name: 'silent', baseUrl: `http://127.0.0.1:${(silent.address() as AddressInfo).port}/fhir` })]
-  const looking = acquaintance(backends, log)
+  const looking = logCapabilities(backends, log)
   await asked
   await looking.close()
   t.strictSame(lines, [])

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net'
 import fastify from 'fastify'
 import { test } from 'tap'
 import { malformedHttpHandler } from '../../src/envelope/malformed-http.js'
-import { boundBodyTime } from '../../src/gateway/body-time.js'
+import { limitBodyTime } from '../../src/gateway/body-time.js'
 
 test('a body that does not come in time ends its request, and one that is streamed may take as long as it keeps coming', async t => {
   const app = fastify({ clientErrorHandler: malformedHttpHandler(() => new Date()), requestTimeout: 0 })
   t.after(() => app.close())
-  app.addHook('onRequest', async request => boundBodyTime(request, 100))
+  app.addHook('onRequest', async request => limitBodyTime(request, 100))
   app.addContentTypeParser('text/slow', (_, body, done) => done(null, body))
   app.post('/short', async () => 'done')
   app.post('/streamed', { config: { isStreamed: true } }, async request => {

@@ -10,8 +10,8 @@ import { buildGateway, type GatewayOptions } from '../../src/gateway.js'
 import { logOptions } from '../../src/gateway/log.js'
 import { Readiness } from '../../src/gateway/readiness.js'
 import type { Caller } from '../../src/keys/caller.js'
-import { MonthCounts } from '../../src/limits/ledger/month-counts.js'
-import { Places } from '../../src/limits/places.js'
+import { MonthlyUsage } from '../../src/limits/ledger/month-counts.js'
+import { FairConcurrencyLimiter } from '../../src/limits/places.js'
 import { startGateway } from '../harness/gateway.js'
 import { answersIn } from '../harness/raw-http.js'
 import { until } from '../harness/until.js'
@@ -157,8 +157,8 @@ async function gatewayAround (t: Test, handler: (request: FastifyRequest, reply:
     failedAttemptsPerMinute: 300,
     plans: { pro: { requestsPerMinute: null, requestsPerMonth: null, overage: true } },
     countUsage: () => {},
-    places: new Places({ places: 32 }),
-    months: new MonthCounts({ ledger: { monthOf: () => ({ own: 0, others: 0 }) } }),
+    places: new FairConcurrencyLimiter({ places: 32 }),
+    months: new MonthlyUsage({ ledger: { monthOf: () => ({ own: 0, others: 0 }) } }),
     bodyBytes: 1_024,
     fhir: async () => {},
     fhirOptions: async () => {},
@@ -227,8 +227,8 @@ t.test('a request that comes on a busy connection while the gateway closes gets 
 t.test('/health/ready is 503 as long as anything stands against it, and from the moment at which the process is to end', async t => {
   let isInTheWay = false
   const readiness = new Readiness()
-  readiness.unless(() => false)
-  readiness.unless(() => isInTheWay)
+  readiness.addBlocker(() => false)
+  readiness.addBlocker(() => isInTheWay)
   const { app } = await gatewayAround(t, () => 1, { readiness })
   const ask = async () => {
     const answer = await app.inject('/health/ready')
@@ -240,7 +240,7 @@ t.test('/health/ready is 503 as long as anything stands against it, and from the
   t.equal(await ask(), 503)
   isInTheWay = false
   t.equal(await ask(), 200)
-  readiness.leave()
+  readiness.beginShutdown()
   t.equal(await ask(), 503)
   t.equal((await app.inject('/v1/probe')).statusCode, 200)
 })

@@ -3,7 +3,7 @@ import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { Loop } from '../../src/loop.js'
+import { BackgroundTask } from '../../src/loop.js'
 
 /** What stands before several gateways: it gives each request to the next one that is ready, once, and tries none again. */
 interface Balancer {
@@ -26,7 +26,7 @@ export async function startBalancer (t: Test, gateways: readonly string[]): Prom
   let ready: readonly string[] = []
   let turn = 0
   let askedAt = -Infinity
-  const looking = new Loop(async () => {
+  const looking = new BackgroundTask(async () => {
     const began = performance.now()
     const answers = await Promise.all(gateways.map(url => fetch(`${url}/health/ready`).then(answer => answer.ok, () => false)))
     ready = gateways.filter((_, at) => answers[at])

@@ -1,7 +1,7 @@
-import type { Manners } from '../../src/sandbox/manners.js'
+import type { ServerBehaviour } from '../../src/sandbox/manners.js'
 
 /** A server that does everything otherwise than HAPI that FHIR leaves open to it; Azure does much of it so. */
-export const unlikeHapi: Manners = {
+export const unlikeHapi: ServerBehaviour = {
   pages: 'token',
   labels: 'replaced',
   totals: 'counted apart',

@@ -5,20 +5,20 @@ import { isDeepStrictEqual } from 'node:util'
 import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { digest, fingerprintOf, type KeyedRequest } from '../../src/idempotency/digest.js'
+import { digest, fingerprintOf, type IdempotentRequest } from '../../src/idempotency/digest.js'
 import { readIdempotencyKey } from '../../src/idempotency/header.js'
-import { KeyedRequests, type Claim } from '../../src/idempotency/keyed-requests.js'
+import { IdempotencyStore, type IdempotencyClaim } from '../../src/idempotency/keyed-requests.js'
 import { ExactNumber } from '../../src/json.js'
 import { failureOf } from '../tenant-guard/guarded.js'
 
 const hourMs = 3_600_000
-const request: KeyedRequest = { tenantId: 't', mode: 'test', key: 'patient-4711-secret', method: 'POST', route: 'patients', body: { lastName: 'Byron-secret' } }
+const request: IdempotentRequest = { tenantId: 't', mode: 'test', key: 'patient-4711-secret', method: 'POST', route: 'patients', body: { lastName: 'Byron-secret' } }
 
 function opened (t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-keyed-'))
   const clock = { ms: Date.parse('2026-03-14T12:00:00Z') }
   const file = join(directory, 'idempotency.db')
-  const open = (): KeyedRequests => new KeyedRequests({ file, now: () => new Date(clock.ms) })
+  const open = (): IdempotencyStore => new IdempotencyStore({ file, now: () => new Date(clock.ms) })
   let requests = open()
   t.after(() => {
     requests.close()
@@ -26,7 +26,7 @@ function opened (t: Test) {
   })
   return {
     clock,
-    claimed: <T> (work: (claim: Claim) => Promise<T> | T, changes: Partial<KeyedRequest> = {}) => requests.perform({ ...request, ...changes }, async claim => await work(claim)),
+    claimed: <T> (work: (claim: IdempotencyClaim) => Promise<T> | T, changes: Partial<IdempotentRequest> = {}) => requests.perform({ ...request, ...changes }, async claim => await work(claim)),
     reopen: () => {
       requests.close()
       requests = open()
@@ -109,7 +109,7 @@ t.test('neither a key nor anything of a record is stored', async t => {
 })
 
 t.test('two requests are one when all that decides what is done is equal', async t => {
-  const same = (changes: Partial<KeyedRequest>): boolean => fingerprintOf({ ...request, ...changes }) === fingerprintOf(request)
+  const same = (changes: Partial<IdempotentRequest>): boolean => fingerprintOf({ ...request, ...changes }) === fingerprintOf(request)
   t.ok(same({ body: { lastName: 'Byron-secret' } }))
   for (const changes of [{ method: 'PATCH' }, { route: 'persons' }, { id: '1' }, { ifMatch: 'W/"1"' }, { key: 'x' }, { body: { lastName: 'X' } }, { body: [request.body] }, { body: undefined }]) t.notOk(same(changes))
   const numbers = ['1', '1.0', '1.00', '1e0'].map(text => digest({ value: new ExactNumber(text) }))

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
 import type { Mapping } from '../../src/mappings/kit/mapping.js'
-import { same } from '../../src/mappings/kit/element.js'
+import { deepEqual } from '../../src/mappings/kit/element.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { clientOf, unlimitedPlans, type Answer, type Client } from '../harness/client.js'
 import { fhirServer, type FhirServer } from '../harness/fhir-server.js'
@@ -118,7 +118,7 @@ async function probeReferences (t: Test, mapping: Mapping, { place, records }: {
   const made = new Map(Object.values(place.strangers).map(world => [world, bodiesFor(world)]))
   const own = bodiesFor(place.own)
   for (const [i, { data }] of records.entries()) {
-    const referring = Object.keys(own[i]!).filter(name => !same(own[i]![name], made.get(place.strangers.unknown)![i]![name]))
+    const referring = Object.keys(own[i]!).filter(name => !deepEqual(own[i]![name], made.get(place.strangers.unknown)![i]![name]))
     if (referring.length === 0) continue
     const created = await demandAlike(t, `POST ${i}`, place, world => place.client.send('POST', mapping.path, made.get(world)![i]))
     t.match(created.body, { code: 'VALIDATION_ERROR', meta: { status: 422 } })

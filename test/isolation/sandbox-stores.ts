@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { Manners } from '../../src/sandbox/manners.js'
+import type { ServerBehaviour } from '../../src/sandbox/manners.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
 import type { Stores } from './attack-world.js'
 import { handOverInSandbox } from './hand-over.js'
 
 /** Two sandboxes for an attack, one of them on a file that can be tampered with. */
-export async function sandboxStores (t: Pick<Test, 'after'>, manners: Partial<Manners> = {}): Promise<Stores> {
+export async function sandboxStores (t: Pick<Test, 'after'>, manners: Partial<ServerBehaviour> = {}): Promise<Stores> {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-attacks-'))
   const file = join(folder, 'sandbox.db')
   const [test, live] = [await startSandbox({ file, now: () => new Date(), manners }), await startSandbox({ file: ':memory:', now: () => new Date() })]

@@ -22,7 +22,7 @@ function validating (t: Test, maxStalenessMinutes: number | null = null) {
   const cache = new KeyCache({ lookup: hash => { lookups++; return replica.find(hash) } })
   const take = (changes: Change[], now = start) => {
     const { seq } = replica.position()
-    cache.evict(replica.apply({ feedId: 'feed-1', startsOver: seq === 0, after: seq, through: seq + changes.length, isLatest: true, changes }, now))
+    cache.evict(replica.apply({ feedId: 'feed-1', isSnapshot: seq === 0, after: seq, through: seq + changes.length, isLatest: true, changes }, now))
   }
   const check = authenticator({ replica, cache, maxStalenessMinutes })
   return {

@@ -14,13 +14,13 @@ function key (seq: number, state: Partial<KeyState> = {}) {
 
 const first: Batch = {
   feedId: 'feed-1',
-  startsOver: true,
+  isSnapshot: true,
   after: 0,
   through: 2,
   isLatest: true,
   changes: [{ seq: 1, kind: 'organization', state: { tenantId: 'org-a', plan: 'pro', overage: true } }, key(2)]
 }
-const revocation: Batch = { ...first, startsOver: false, after: 2, through: 3, changes: [key(3, { keyId: 'key-2', hash: 'hash-2', revokedAt: '2030-01-01T00:00:00.000Z' })] }
+const revocation: Batch = { ...first, isSnapshot: false, after: 2, through: 3, changes: [key(3, { keyId: 'key-2', hash: 'hash-2', revokedAt: '2030-01-01T00:00:00.000Z' })] }
 
 /** A far control plane that answers each connection as the test says, and keeps the last one open. */
 function farFeed (...connections: Array<Array<Batch | Error>>): ChangeFeed & { asked: Position[] } {

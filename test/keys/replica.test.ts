@@ -17,12 +17,12 @@ function organization (seq: number, plan = 'pro', overage = true): Change {
 }
 
 function batch (after: number, changes: Change[], rest: Partial<Batch> = {}): Batch {
-  return { feedId: 'feed-1', startsOver: false, after, through: changes.at(-1)?.seq ?? after, isLatest: true, changes, ...rest }
+  return { feedId: 'feed-1', isSnapshot: false, after, through: changes.at(-1)?.seq ?? after, isLatest: true, changes, ...rest }
 }
 
 function filled (file = ':memory:'): Replica {
   const replica = new Replica(file)
-  replica.apply(batch(0, [organization(1), key(2)], { startsOver: true }), now)
+  replica.apply(batch(0, [organization(1), key(2)], { isSnapshot: true }), now)
   return replica
 }
 
@@ -41,7 +41,7 @@ t.test('a key is found with what its organization has', async t => {
 
 t.test('a key whose organization is unknown is not found', async t => {
   const replica = new Replica(':memory:')
-  replica.apply(batch(0, [key(1)], { startsOver: true }), now)
+  replica.apply(batch(0, [key(1)], { isSnapshot: true }), now)
   t.equal(replica.find('hash-1'), undefined)
 })
 
@@ -58,13 +58,13 @@ t.test('a change of an organization reaches all its keys and names them', async 
 t.test('what an organization has is what the last batch said, however often it is asked for', async t => {
   const replica = new Replica(':memory:')
   t.equal(replica.organization('org-a'), undefined)
-  replica.apply(batch(0, [organization(1)], { startsOver: true }), now)
+  replica.apply(batch(0, [organization(1)], { isSnapshot: true }), now)
   for (let i = 0; i < 2; i++) t.strictSame(replica.organization('org-a'), { plan: 'pro', overage: true })
   replica.apply(batch(1, [organization(2, 'sandbox', false)]), now)
   for (let i = 0; i < 2; i++) t.strictSame(replica.organization('org-a'), { plan: 'sandbox', overage: false })
   t.throws(() => replica.apply(batch(2, [organization(3), key(4, { expiresAt: 'soon' })]), now))
   t.strictSame(replica.organization('org-a'), { plan: 'sandbox', overage: false }, 'a batch that was not taken changes nothing')
-  replica.apply(batch(0, [], { startsOver: true }), now)
+  replica.apply(batch(0, [], { isSnapshot: true }), now)
   t.equal(replica.organization('org-a'), undefined)
 })
 
@@ -95,7 +95,7 @@ t.test('a batch with one bad change is taken not at all', async t => {
 
 t.test('starting over forgets every key that the feed no longer has', async t => {
   const replica = filled()
-  const changed = replica.apply(batch(0, [organization(1), key(5)], { feedId: 'feed-2', startsOver: true }), now)
+  const changed = replica.apply(batch(0, [organization(1), key(5)], { feedId: 'feed-2', isSnapshot: true }), now)
   t.equal(changed, 'everything')
   t.equal(replica.find('hash-2'), undefined)
   t.ok(replica.find('hash-5'))
@@ -104,13 +104,13 @@ t.test('starting over forgets every key that the feed no longer has', async t =>
 t.test('the copy is not called complete while it is being built', async t => {
   const replica = new Replica(':memory:')
   t.equal(replica.syncedAt(), undefined)
-  replica.apply(batch(0, [organization(1)], { startsOver: true, isLatest: false }), now)
+  replica.apply(batch(0, [organization(1)], { isSnapshot: true, isLatest: false }), now)
   t.equal(replica.syncedAt(), undefined)
   replica.apply(batch(1, [key(2)]), now)
   t.same(replica.syncedAt(), now)
   replica.apply(batch(2, [key(3)], { isLatest: false }), new Date('2030-01-02T00:00:00Z'))
   t.same(replica.syncedAt(), now, 'a batch that is not the last keeps the earlier time')
-  replica.apply(batch(0, [], { startsOver: true, isLatest: false }), now)
+  replica.apply(batch(0, [], { isSnapshot: true, isLatest: false }), now)
   t.equal(replica.syncedAt(), undefined)
 })
 

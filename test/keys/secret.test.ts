@@ -2,7 +2,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import type { Caller, Scope } from '../../src/keys/caller.js'
 import { base62 } from '../../src/keys/random-text.js'
-import { effectOf, mayCall, requireScope } from '../../src/keys/scopes.js'
+import { effectOf, hasScope, requireScope } from '../../src/keys/scopes.js'
 import { hashSecret, newSecret, readSecret } from '../../src/keys/secret.js'
 
 const secrets = fc.constantFrom('test' as const, 'live' as const).map(newSecret)
@@ -67,7 +67,7 @@ t.test('read opens GET and HEAD, write opens changes, * opens both, and an unkno
   const grants: Array<[Scope[], boolean, boolean]> = [
     [['read'], true, false], [['write'], false, true], [['read', 'write'], true, true], [['*'], true, true], [[], false, false]
   ]
-  for (const [scopes, read, write] of grants) t.same([mayCall(scopes, 'read'), mayCall(scopes, 'write')], [read, write])
+  for (const [scopes, read, write] of grants) t.same([hasScope(scopes, 'read'), hasScope(scopes, 'write')], [read, write])
 })
 
 t.test('a call beyond the scope is INSUFFICIENT_SCOPE and says which scope it needs', async t => {

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { existsSync, readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { same, type Element } from '../../src/mappings/kit/element.js'
+import { deepEqual, type Element } from '../../src/mappings/kit/element.js'
 import type { Mapping } from '../../src/mappings/kit/mapping.js'
 import { checkChange } from '../../src/mappings/kit/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
@@ -97,7 +97,7 @@ function hasDefault (mapping: Mapping, field: ContractField, element: Element): 
   const filled = [{}, everything].map(sent => mapping.withDefaults(sent, occasion)[field.name])
   if (field.default === 'the key\'s name') return filled.some(value => JSON.stringify(value)?.includes(occasion.keyName))
   const wanted = field.default === 'now' ? occasion.now : field.default
-  return filled.some(value => value !== undefined && same(element.accept(value), element.accept(wanted)))
+  return filled.some(value => value !== undefined && deepEqual(element.accept(value), element.accept(wanted)))
 }
 
 /** Common to all whose R4 type has identifiers. */

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { parseStored, plainNumbers, printJson } from '../../src/json.js'
 import type { FhirElement } from '../../src/mappings/fhir.js'
-import { same, type Element } from '../../src/mappings/kit/element.js'
+import { deepEqual, type Element } from '../../src/mappings/kit/element.js'
 import { lostPaths } from '../../src/mappings/kit/losses.js'
 import type { Mapping } from '../../src/mappings/kit/mapping.js'
 import { isElement, itemsAt, withAt } from '../../src/mappings/kit/path.js'
@@ -73,7 +73,7 @@ const rendered = ({ fields }: Mapping): string[] => Object.values(fields).filter
 
 /** Whether what is shown has every member that was sent. */
 const hasAll = (shown: unknown, sent: unknown): boolean =>
-  isElement(shown) && isElement(sent) ? Object.keys(sent).every(name => same(shown[name], sent[name])) : same(shown, sent)
+  isElement(shown) && isElement(sent) ? Object.keys(sent).every(name => deepEqual(shown[name], sent[name])) : deepEqual(shown, sent)
 
 /** How many items of a field's list are the very same after a change. */
 function keptItems ({ path }: Element, before: FhirElement, after: FhirElement): number {
@@ -114,7 +114,7 @@ for (const mapping of mappings) {
         const whole = mapping.withDefaults(simple, occasion)
         refuse(checkCreate(mapping, whole).map(issue => issue.diagnostics))
         const shown: Simple = mapping.toSimple(parseStored(printJson(mapping.toFhir(whole))) as FhirElement)
-        refuse(Object.keys(whole).filter(name => !same(shown[name], accepted(mapping, name, whole[name]))).map(name => `${name} is not read back`))
+        refuse(Object.keys(whole).filter(name => !deepEqual(shown[name], accepted(mapping, name, whole[name]))).map(name => `${name} is not read back`))
         refuse(Object.keys(shown).filter(name => whole[name] === undefined && !isPartOfAny(mapping, name, whole)).map(name => `${name} was not sent`))
       }), parameters)
     })
@@ -141,7 +141,7 @@ for (const mapping of mappings) {
         const sent = plainNumbers({ ...before, ...Object.fromEntries(rivals.map(other => [other, null])), [name]: value })
         const { changed, kept } = changedFields(mapping, sent, before)
         const after: Simple = mapping.toSimple(mapping.patch(resource, { ...kept, ...changed }))
-        refuse(Object.keys(before).filter(other => other !== name && !isSameContent(mapping.fields, name, other) && !same(after[other], before[other])).map(other => `${other} was not to change`))
+        refuse(Object.keys(before).filter(other => other !== name && !isSameContent(mapping.fields, name, other) && !deepEqual(after[other], before[other])).map(other => `${other} was not to change`))
       }), parameters)
     })
 
@@ -153,9 +153,9 @@ for (const mapping of mappings) {
         const patched = mapping.patch(resource, changes)
         const after: Simple = mapping.toSimple(patched)
         const set = Object.keys(changes).filter(name => changes[name] !== null)
-        refuse(set.filter(name => !same(after[name], accepted(mapping, name, changes[name]))).map(name => `${name} is not read as changed`))
+        refuse(set.filter(name => !deepEqual(after[name], accepted(mapping, name, changes[name]))).map(name => `${name} is not read as changed`))
         refuse(Object.keys(mapping.fields)
-          .filter(name => !Object.hasOwn(changes, name) && !isPartOfAny(mapping, name, changes) && !same(before[name], after[name]))
+          .filter(name => !Object.hasOwn(changes, name) && !isPartOfAny(mapping, name, changes) && !deepEqual(before[name], after[name]))
           .filter(name => !isOfNextItem(mapping, name, { changes, before: resource, after: patched }))
           .map(name => `${name} was not to change`))
       }), parameters)
@@ -222,7 +222,7 @@ for (const mapping of mappings) {
         const shown: Simple = mapping.toSimple(mapping.patch<FhirElement>({}, { [name]: part, [whole]: all }))
         const wholeAlone = [mapping.toSimple(mapping.patch<FhirElement>({}, { [whole]: all }))[whole] ?? []].flat()
         const items = [shown[whole] ?? []].flat()
-        refuse(same(shown[name], accepted(mapping, name, part)) ? [] : [`${name} is not shown`])
+        refuse(deepEqual(shown[name], accepted(mapping, name, part)) ? [] : [`${name} is not shown`])
         refuse(wholeAlone.every(item => items.some(other => hasAll(other, item))) ? [] : [`${whole} is not shown`])
       }), parameters)
     })

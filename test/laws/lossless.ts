@@ -1,6 +1,6 @@
 /** What a change of one part of a field took from a record, and which of it was named. */
 import { ExactNumber } from '../../src/json.js'
-import { same } from '../../src/mappings/kit/element.js'
+import { deepEqual } from '../../src/mappings/kit/element.js'
 import { isElement } from '../../src/mappings/kit/path.js'
 
 /** A shown value with one of its parts taken from another value of the field; undefined where they have no part in common. */
@@ -10,9 +10,9 @@ export function withPart (shown: unknown, other: unknown, place: number): unknow
     const item = withPart(shown[at], Array.isArray(other) ? other[0] : other, Math.floor(place / shown.length))
     return item === undefined ? undefined : shown.with(at, item)
   }
-  if (!isElement(shown)) return shown === undefined || other === undefined || isElement(other) || Array.isArray(other) || same(shown, other) ? undefined : other
+  if (!isElement(shown)) return shown === undefined || other === undefined || isElement(other) || Array.isArray(other) || deepEqual(shown, other) ? undefined : other
   if (!isElement(other)) return undefined
-  const names = Object.keys(shown).filter(name => other[name] !== undefined && !same(shown[name], other[name]))
+  const names = Object.keys(shown).filter(name => other[name] !== undefined && !deepEqual(shown[name], other[name]))
   if (names.length === 0) return undefined
   const name = names[place % names.length]!
   const part = withPart(shown[name], other[name], Math.floor(place / names.length)) ?? other[name]
@@ -21,7 +21,7 @@ export function withPart (shown: unknown, other: unknown, place: number): unknow
 
 /** The paths, without places in lists, at which two values differ. */
 export function differences (path: string, a: unknown, b: unknown): string[] {
-  if (same(a, b)) return []
+  if (deepEqual(a, b)) return []
   if (a instanceof ExactNumber || b instanceof ExactNumber) return [path]
   if (Array.isArray(a) && Array.isArray(b)) return a.length !== b.length ? unequal(path, a, b) : [...new Set(Array.from({ length: Math.max(a.length, b.length) }, (_, i) => differences(path, a[i], b[i])).flat())]
   if (!isElement(a) || !isElement(b)) return withoutVersion(a) === withoutVersion(b) ? [] : [path]
@@ -37,7 +37,7 @@ export function pathsOfValues (value: unknown, path = ''): string[] {
 
 /** Items that only one of two lists has are compared part by part with none. */
 function unequal (path: string, a: readonly unknown[], b: readonly unknown[]): string[] {
-  const alone = [...a.filter(item => !b.some(other => same(item, other))), ...b.filter(item => !a.some(other => same(item, other)))]
+  const alone = [...a.filter(item => !b.some(other => deepEqual(item, other))), ...b.filter(item => !a.some(other => deepEqual(item, other)))]
   return [...new Set(alone.flatMap(item => isElement(item) ? differences(path, item, {}) : []))]
 }
 

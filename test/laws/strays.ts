@@ -1,6 +1,6 @@
 /** What a change of one field did to FHIR content that the field does not show. */
 import type { FhirElement } from '../../src/mappings/fhir.js'
-import { same, type Element } from '../../src/mappings/kit/element.js'
+import { deepEqual, type Element } from '../../src/mappings/kit/element.js'
 import { isElement, itemsAt } from '../../src/mappings/kit/path.js'
 
 /** Each place where something changed that the field does not show; empty when the change was clean. */
@@ -19,7 +19,7 @@ interface Place {
 function strayMembers (before: FhirElement, after: FhirElement, place: Place): string[] {
   const [name, ...further] = place.steps as [string, ...string[]]
   const names = new Set([...Object.keys(before), ...Object.keys(after)])
-  const others = [...names].filter(other => other !== name && !same(before[other], after[other]) && !isOwned(other, place, { before, after }))
+  const others = [...names].filter(other => other !== name && !deepEqual(before[other], after[other]) && !isOwned(other, place, { before, after }))
   const inner = { ...place, steps: further, way: `${place.way}.${name}`, whole: (value: unknown) => place.whole({ ...before, [name]: value }) }
   return [...others.map(other => `${place.way}.${other} changed`), ...strayValues(before[name], after[name], inner)]
 }
@@ -45,7 +45,7 @@ function areExtrasInStep (name: string, before: FhirElement, after: FhirElement)
   const [old, now] = [before, after].map(holder => ({ values: listOf(holder[name]), extras: listOf(holder[`_${name}`]) })) as [Extended, Extended]
   const once = ({ values }: Extended, value: unknown): boolean => values.filter(other => other === value).length === 1
   return now.values.every((value, i) => value === null || !once(now, value) || !once(old, value) ||
-    same(now.extras[i] ?? null, old.extras[old.values.indexOf(value)] ?? null))
+    deepEqual(now.extras[i] ?? null, old.extras[old.values.indexOf(value)] ?? null))
 }
 
 interface Extended { readonly values: readonly unknown[], readonly extras: readonly unknown[] }
@@ -61,7 +61,7 @@ function strayValues (before: unknown, after: unknown, place: Place): string[] {
 
 function strayItems (before: readonly unknown[], after: readonly unknown[], place: Place): string[] {
   if (place.steps.length === 0) return lostItems(before, after, place)
-  const changed = before.flatMap((item, i) => same(item, after[i]) ? [] : [i])
+  const changed = before.flatMap((item, i) => deepEqual(item, after[i]) ? [] : [i])
   if (after.length > before.length) return changed.length > 0 || after.length > before.length + 1 ? [`${place.way} changed beside the added item`] : []
   if (after.length < before.length) return isWithoutOne(before, after) ? [] : [`${place.way} lost more than one item`]
   if (changed.length !== 1) return [`${place.way} changed in ${changed.length} items`]
@@ -70,13 +70,13 @@ function strayItems (before: readonly unknown[], after: readonly unknown[], plac
 }
 
 const isWithoutOne = (before: readonly unknown[], after: readonly unknown[]): boolean =>
-  before.some((_, i) => same(before.toSpliced(i, 1), after))
+  before.some((_, i) => deepEqual(before.toSpliced(i, 1), after))
 
 /** Items of the field's own list that it does not show and that are gone or have another order. */
 function lostItems (before: readonly unknown[], after: readonly unknown[], place: Place): string[] {
   let from = 0
   for (const item of before.filter((_, i) => !isShown(before, i, place))) {
-    const found = after.findIndex((other, i) => i >= from && (same(other, item) || same(beside(other, place), item)))
+    const found = after.findIndex((other, i) => i >= from && (deepEqual(other, item) || deepEqual(beside(other, place), item)))
     if (found < 0) return [`${place.way} lost an item that the field does not show`]
     from = found + 1
   }

@@ -6,11 +6,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fastify from 'fastify'
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
-import { Shares } from '../../src/backends/shares.js'
+import { TenantConcurrency } from '../../src/backends/shares.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import type { FailureEnvelope } from '../../src/envelope/reply.js'
 import { inFlight } from '../../src/limits/in-flight.js'
-import { Places } from '../../src/limits/places.js'
+import { FairConcurrencyLimiter } from '../../src/limits/places.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
 
 /** A datastore that holds every request until it is let go, and answers then that nothing was found. */
@@ -135,7 +135,7 @@ t.test('a client that is gone keeps its place until its work has ended, and one 
 })
 
 t.test('an answer that is streamed keeps its place until it is out, or its client has left, or it breaks', async t => {
-  const places = new Places({ places: 1 })
+  const places = new FairConcurrencyLimiter({ places: 1 })
   const pool = { tenantId: 'a', mode: 'test' } as const
   const app = fastify()
   t.teardown(() => app.close())
@@ -159,7 +159,7 @@ t.test('an answer that is streamed keeps its place until it is out, or its clien
     const { body } = await fetch(url, { signal: leaving.signal })
     const reader = body!.getReader()
     await reader.read()
-    const next = places.enter(pool)
+    const next = places.acquire(pool)
     t.type(next.isAdmitted, Promise, 'while it streams, the next one waits')
     end(leaving)
     t.equal(await next.isAdmitted, true, `${how}, and the place is the next one's`)
@@ -169,7 +169,7 @@ t.test('an answer that is streamed keeps its place until it is out, or its clien
 })
 
 t.test('a client that is gone before it is known who it is keeps no place', async t => {
-  const places = new Places({ places: 1 })
+  const places = new FairConcurrencyLimiter({ places: 1 })
   const pool = { tenantId: 'a', mode: 'test' } as const
   const app = fastify()
   t.teardown(() => app.close())
@@ -191,7 +191,7 @@ t.test('a client that is gone before it is known who it is keeps no place', asyn
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   await fetch(url, { signal: leaving.signal }).catch(() => {})
   await worked
-  const next = places.enter(pool)
+  const next = places.acquire(pool)
   t.equal(await next.isAdmitted, true)
   next.leave()
 })
@@ -222,12 +222,12 @@ t.test('where the line is full or too slow, a request is refused with 429 and ta
 
 t.test('who waits too long for a place has none', async t => {
   let clock = 0
-  const places = new Places({ places: 1, patienceMs: 5_000, clock: () => clock })
+  const places = new FairConcurrencyLimiter({ places: 1, patienceMs: 5_000, clock: () => clock })
   const pool = { tenantId: 'a', mode: 'test' } as const
-  const first = places.enter(pool)
-  const second = places.enter(pool)
+  const first = places.acquire(pool)
+  const second = places.acquire(pool)
   clock = 4_999
-  const third = places.enter(pool)
+  const third = places.acquire(pool)
   clock = 5_000
   t.equal(await second.isAdmitted, false)
   first.leave()
@@ -236,7 +236,7 @@ t.test('who waits too long for a place has none', async t => {
   third.leave()
   first.leave()
   second.leave()
-  const [next, last] = [places.enter(pool), places.enter(pool)]
+  const [next, last] = [places.acquire(pool), places.acquire(pool)]
   t.equal(next.isAdmitted, true)
   t.type(last.isAdmitted, Promise, 'leaving twice frees one place')
   last.leave()
@@ -244,11 +244,11 @@ t.test('who waits too long for a place has none', async t => {
 })
 
 t.test('while others are there, one request of an organization begins in a turn, and all of them do', async t => {
-  const places = new Places({ places: 100 })
-  places.enter({ tenantId: 'b', mode: 'test' }).leave()
+  const places = new FairConcurrencyLimiter({ places: 100 })
+  places.acquire({ tenantId: 'b', mode: 'test' }).leave()
   const begun: string[] = []
   const enter = async (tenantId: string) => {
-    const stay = places.enter({ tenantId, mode: 'test' })
+    const stay = places.acquire({ tenantId, mode: 'test' })
     await stay.isAdmitted
     begun.push(tenantId)
     return stay
@@ -260,9 +260,9 @@ t.test('while others are there, one request of an organization begins in a turn,
 })
 
 t.test('only organizations with a request under way take memory', async t => {
-  const places = new Places({ places: 2 })
+  const places = new FairConcurrencyLimiter({ places: 2 })
   for (let i = 0; i < 100_000; i++) {
-    places.enter({ tenantId: `org-${i}`, mode: 'test' }).leave()
+    places.acquire({ tenantId: `org-${i}`, mode: 'test' }).leave()
     if (i % 1_000 === 0) await new Promise(setImmediate)
   }
   await new Promise(setImmediate)
@@ -273,7 +273,7 @@ t.test('an organization never has more than its part of a shared datastore, over
   const store = await holdingStore(t)
   const backend = new HttpBackend({ name: 'shared', baseUrl: store.url, connections: 4 })
   t.teardown(() => backend.close())
-  const shares = new Shares()
+  const shares = new TenantConcurrency()
   const ask = (tenantId: string) => shares.of(backend, tenantId, 2).send({ method: 'GET', path: `Patient/${tenantId}` })
   const sent = Promise.all([...Array.from({ length: 6 }, () => ask('greedy')), ask('other')])
   await store.holds(3)

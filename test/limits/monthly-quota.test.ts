@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { MonthCounts } from '../../src/limits/ledger/month-counts.js'
+import { MonthlyUsage } from '../../src/limits/ledger/month-counts.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 import { until } from '../harness/until.js'
 import { startControlPlane, startService, temporary } from '../link/control-plane.js'
@@ -124,11 +124,11 @@ t.test('what was counted outlasts the memory: a pool that was put out of it is r
   const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
   for (let i = 0; i < 5; i++) await asks(gateway, secret)()
   const read: string[] = []
-  const counts = new MonthCounts({ size: 2, ledger: { monthOf: ({ tenantId }, month) => { read.push(`${tenantId} ${month}`); return { own: 5, others: 2 } } } })
+  const counts = new MonthlyUsage({ size: 2, ledger: { monthOf: ({ tenantId }, month) => { read.push(`${tenantId} ${month}`); return { own: 5, others: 2 } } } })
   const taken = counts.take({ tenantId, mode: 'live' }, '2030-01')
   t.equal(taken.used, 8)
-  taken.giveBack()
-  taken.giveBack()
+  taken.refund()
+  taken.refund()
   t.equal(taken.used, 7, 'given back once')
   for (const other of ['a', 'b', 'c']) counts.take({ tenantId: other, mode: 'live' }, '2030-01')
   counts.take({ tenantId, mode: 'live' }, '2030-01')

@@ -6,8 +6,8 @@ import { identity } from '../../src/envelope/identity.js'
 import { envelope } from '../../src/envelope/reply.js'
 import type { Caller } from '../../src/keys/caller.js'
 import { limitHeaders } from '../../src/limits/limit-headers.js'
-import { perMinute } from '../../src/limits/per-minute.js'
-import { planNamed } from '../../src/limits/plans.js'
+import { rateLimit } from '../../src/limits/per-minute.js'
+import { getPlan } from '../../src/limits/plans.js'
 import { startGateway } from '../harness/gateway.js'
 
 const plans = {
@@ -69,9 +69,9 @@ t.test('an unlimited plan has no numbers, and a request without a key counts for
 })
 
 t.test('a plan that the configuration no longer has gives no service', async t => {
-  t.throws(() => planNamed(plans, 'gone'), { code: 'INTERNAL_ERROR' })
-  t.throws(() => planNamed(plans, 'constructor'), { code: 'INTERNAL_ERROR' })
-  t.equal(planNamed(plans, 'sandbox'), plans.sandbox)
+  t.throws(() => getPlan(plans, 'gone'), { code: 'INTERNAL_ERROR' })
+  t.throws(() => getPlan(plans, 'constructor'), { code: 'INTERNAL_ERROR' })
+  t.equal(getPlan(plans, 'sandbox'), plans.sandbox)
 })
 
 /** The limiter alone; the header names the organization. */
@@ -85,7 +85,7 @@ async function limited (windowMs: number) {
     scope.decorateRequest('caller')
     scope.addHook('onRequest', async request => { request.caller = caller(String(request.headers['x-tenant'])) })
   }, { name: 'authenticate' }))
-  await app.register(perMinute, { plans, windowMs })
+  await app.register(rateLimit, { plans, windowMs })
   await app.register(limitHeaders)
   app.get('/', async () => 'ok')
   return async (tenant: string) => (await app.inject({ url: '/', headers: { 'x-tenant': tenant } })).statusCode

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { MonthCounts } from '../../src/limits/ledger/month-counts.js'
+import { MonthlyUsage } from '../../src/limits/ledger/month-counts.js'
 import { recordQuota } from '../../src/limits/record-quota.js'
 import { ledgerPlace, openLedger } from './usage-samples.js'
 
@@ -19,7 +19,7 @@ interface Known { readonly plan: string, readonly overage: boolean }
 function quotaOf (t: Test, begin: Known | undefined) {
   const organization = { known: begin }
   const ledger = openLedger(t, ledgerPlace(t))
-  const months = new MonthCounts({ ledger })
+  const months = new MonthlyUsage({ ledger })
   const quota = recordQuota({ plans, organization: () => organization.known, months, record: (use, at) => ledger.record(use, at), now: () => new Date(at) })(owner)
   return { quota, organization, used: () => months.used(owner, month) }
 }

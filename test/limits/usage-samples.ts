@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { UsageLedger, type LedgerOptions } from '../../src/limits/ledger/ledger.js'
 import { ledgerLines } from '../../src/limits/ledger/file.js'
-import type { Use } from '../../src/limits/usage.js'
+import type { UsageEvent } from '../../src/limits/usage.js'
 
 /** What any request may be counted under. */
-export const aUse = (what: Partial<Use> = {}): Use => ({
+export const aUse = (what: Partial<UsageEvent> = {}): UsageEvent => ({
   tenantId: 'org-a',
   mode: 'live',
   keyId: 'key-a',

@@ -26,13 +26,13 @@ function key (seq: number, state: Partial<KeyState> = {}) {
 
 const first: Batch = {
   feedId: 'feed-1',
-  startsOver: true,
+  isSnapshot: true,
   after: 0,
   through: 2,
   isLatest: true,
   changes: [{ seq: 1, kind: 'organization', state: { tenantId: 'org-a', plan: 'pro', overage: true } }, key(2)]
 }
-const second: Batch = { ...first, startsOver: false, after: 2, through: 3, changes: [key(3)] }
+const second: Batch = { ...first, isSnapshot: false, after: 2, through: 3, changes: [key(3)] }
 const third: Batch = { ...second, after: 3, through: 4, changes: [key(4)] }
 const event = (batch: unknown) => `data: ${JSON.stringify(batch)}\n\n`
 
@@ -58,7 +58,7 @@ const withChange = (change: object) => event({ ...second, changes: [change] })
 const broken: Readonly<Record<string, ReadonlyArray<string | Buffer>>> = {
   'a page of HTML': ['<html><body>502 Bad Gateway</body></html>\n\n'],
   'bytes that are no text': [Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0xfe, 0x0a, 0x0a])],
-  'JSON that is cut': ['data: {"feedId":"feed-1","startsOver"\n\n'],
+  'JSON that is cut': ['data: {"feedId":"feed-1","isSnapshot"\n\n'],
   'an event of another kind': [`event: other\n${event(second)}`],
   'a batch with a name too many': [event({ ...second, isForced: true })],
   'a batch without changes': [event({ ...second, changes: undefined })],
@@ -75,7 +75,7 @@ const broken: Readonly<Record<string, ReadonlyArray<string | Buffer>>> = {
   'a change beyond the batch': [event({ ...second, changes: [key(4)] })],
   'a snapshot that does not begin at the beginning': [event({ ...second, startsOver: true })],
   'a number before zero': [event({ ...second, after: -1 })],
-  'a prototype': ['data: {"__proto__":{"changes":[]},"feedId":"feed-1","startsOver":false,"after":2,"through":3,"isLatest":true}\n\n']
+  'a prototype': ['data: {"__proto__":{"changes":[]},"feedId":"feed-1","isSnapshot":false,"after":2,"through":3,"isLatest":true}\n\n']
 }
 
 for (const [what, sent] of Object.entries(broken)) {

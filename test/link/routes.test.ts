@@ -2,8 +2,8 @@ import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import fastify from 'fastify'
 import t from 'tap'
-import { localFeed } from '../../src/control/local-feed.js'
-import { messagesIn } from '../../src/link/event-stream.js'
+import { inProcessChangeFeed } from '../../src/control/local-feed.js'
+import { parseEventStream } from '../../src/link/event-stream.js'
 import { remoteLink } from '../../src/link/remote.js'
 import { linkRoutes } from '../../src/link/routes.js'
 import type { Batch } from '../../src/keys/change-feed.js'
@@ -43,7 +43,7 @@ t.test('an open stream ends within the time of a look when its token is revoked,
   const app = fastify()
   await app.register(linkRoutes, {
     prefix: '/control/v1/link',
-    store: { ...nothing, feed: localFeed(control) },
+    store: { ...nothing, feed: inProcessChangeFeed(control) },
     gatewayWith: async secret => (await control.tokens.whoHas(secret))?.name,
     recheckMs: 50
   })
@@ -79,7 +79,7 @@ t.test('a gateway that goes away leaves nothing behind', async t => {
       open++
       try {
         for (;;) {
-          yield { feedId: 'f', startsOver: false, after: 0, through: 0, isLatest: true, changes: [] }
+          yield { feedId: 'f', isSnapshot: false, after: 0, through: 0, isLatest: true, changes: [] }
           await pause(20, undefined, { signal })
         }
       } finally {
@@ -105,7 +105,7 @@ t.test('a gateway that reads slowly costs no memory: no batch is made before the
     async * follow (): AsyncGenerator<Batch> {
       for (;;) {
         made++
-        yield { feedId: 'f', startsOver: true, after: 0, through: 1_000, isLatest: false, changes }
+        yield { feedId: 'f', isSnapshot: true, after: 0, through: 1_000, isLatest: false, changes }
         await pause(1)
       }
     }
@@ -162,7 +162,7 @@ t.test('the stream is a snapshot for a new gateway and what was missed for one t
     const stopping = new AbortController()
     const response = await fetch(`${url}/control/v1/link/feed?${query}`, { headers: { authorization: `Bearer ${token}` }, signal: stopping.signal })
     t.match(response.headers.get('content-type'), 'text/event-stream')
-    const { value } = await messagesIn(response.body!).next()
+    const { value } = await parseEventStream(response.body!).next()
     stopping.abort()
     t.notMatch(value, secret)
     return JSON.parse(value as string) as Batch

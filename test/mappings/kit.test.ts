@@ -7,7 +7,7 @@ import { quantity } from '../../src/mappings/datatypes/quantities.js'
 import { display, reference } from '../../src/mappings/datatypes/reference.js'
 import { choice, isBoolean, isText } from '../../src/mappings/elements/choice.js'
 import { duration } from '../../src/mappings/elements/duration.js'
-import { inItem } from '../../src/mappings/elements/in-item.js'
+import { inMatchingItem } from '../../src/mappings/elements/in-item.js'
 import { email } from '../../src/mappings/elements/telecom.js'
 import { formats } from '../../src/mappings/kit/formats.js'
 import { mapping } from '../../src/mappings/kit/mapping.js'
@@ -147,7 +147,7 @@ t.test('a reference and its name are two fields of one element', async t => {
 })
 
 t.test('an item of a list goes with the element that the field shows of it', async t => {
-  const phone = inItem('telecom', { find: item => item.system === 'phone', create: { system: 'phone' } }, text('value'))
+  const phone = inMatchingItem('telecom', { find: item => item.system === 'phone', create: { system: 'phone' } }, text('value'))
   const fax = { system: 'fax', value: '0' }
   t.strictSame(phone.write({ telecom: [fax, { system: 'phone', value: '1', rank: 1 }] }, '2'), { telecom: [fax, { system: 'phone', value: '2', rank: 1 }] })
   t.strictSame(phone.write({ telecom: [fax, { system: 'phone', value: '1', rank: 1 }] }, undefined), { telecom: [fax] })

@@ -4,15 +4,15 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ExactNumber } from '../../src/json.js'
 import type { FhirElement, FhirResource } from '../../src/mappings/fhir.js'
-import { enoughIssues } from '../../src/envelope/failures.js'
-import { isResourceType, membersOf } from '../../src/mappings/r4/elements.js'
+import { maxIssues } from '../../src/envelope/failures.js'
+import { isResourceType, elementDefinitions } from '../../src/mappings/r4/elements.js'
 import { primitives } from '../../src/mappings/r4/primitives.js'
 import { resourceTypes } from '../../src/tenant-guard/resource-types.js'
-import { checkStructure, newFaults, padLists, structureFaults } from '../../src/mappings/r4/structure.js'
+import { checkStructure, newFaults, padLists, validateStructure } from '../../src/mappings/r4/structure.js'
 import { r4Resource } from '../laws/r4-arbitrary.js'
 
 /** What is said of a resource: each fault as its path and what is wrong there. */
-const faults = (resource: FhirElement): string[] => structureFaults(resource as FhirResource).map(({ diagnostics }) => diagnostics)
+const faults = (resource: FhirElement): string[] => validateStructure(resource as FhirResource).map(({ diagnostics }) => diagnostics)
 
 const patient = (elements: FhirElement): string[] => faults({ resourceType: 'Patient', ...elements })
 const observation = (elements: FhirElement): string[] => faults({ resourceType: 'Observation', status: 'final', code: { text: 'x' }, ...elements })
@@ -174,7 +174,7 @@ t.test('a reference leads to a type that R4 allows there', async t => {
 
 t.test('a change is not prevented by what was wrong with the stored record before', async t => {
   const before = { resourceType: 'Patient', id: '1', gender: 'foo', contained: [{ resourceType: 'Organization', id: 'o', name: 'x' }], managingOrganization: { reference: '#o' } }
-  const changed = (resource: FhirElement): string[] => newFaults(structureFaults(resource as FhirResource), { resource: resource as FhirResource, before }).map(({ diagnostics }) => diagnostics)
+  const changed = (resource: FhirElement): string[] => newFaults(validateStructure(resource as FhirResource), { resource: resource as FhirResource, before }).map(({ diagnostics }) => diagnostics)
   t.strictSame(changed({ ...before, active: true }), [])
   t.strictSame(changed({ resourceType: 'Patient', id: '1', gender: 'foo', contained: before.contained }), [], 'nor by a contained resource to which nothing refers any more')
   t.strictSame(changed({ ...before, birthDate: 'x' }).length, 1)
@@ -195,8 +195,8 @@ t.test('lists of values become as long as those of their extensions', async t =>
 })
 
 t.test('of a body full of faults some are told', async t => {
-  t.equal(patient(Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`name${at}`, 1]))).length, enoughIssues)
-  t.equal(patient({ name: Array.from({ length: 100_000 }, () => ({ family: 1 })) }).length, enoughIssues)
+  t.equal(patient(Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`name${at}`, 1]))).length, maxIssues)
+  t.equal(patient({ name: Array.from({ length: 100_000 }, () => ({ family: 1 })) }).length, maxIssues)
 })
 
 interface DataElement { readonly path: string, readonly min: number, readonly max: string, readonly type?: ReadonlyArray<{ readonly code: string }> }
@@ -210,20 +210,20 @@ function resourcesIn (file: string): Definition[] {
 t.test('the table has every data element of R4 with its types, and no other', async t => {
   const key = (path: string, { min, max, type = [{ code: '' }] }: Pick<DataElement, 'min' | 'max' | 'type'>): string[] => type.map(({ code }) =>
     `${path.replace('[x]', () => code[0]!.toUpperCase() + code.slice(1))} ${max === '1' ? 'one' : 'list'} ${min > 0 ? 'mandatory' : 'optional'}`)
-  const elements = resourcesIn('dataelements').map(({ snapshot }) => snapshot.element[0]!).filter(({ path }) => membersOf(path.slice(0, path.lastIndexOf('.'))) !== undefined)
+  const elements = resourcesIn('dataelements').map(({ snapshot }) => snapshot.element[0]!).filter(({ path }) => elementDefinitions(path.slice(0, path.lastIndexOf('.'))) !== undefined)
   const expected = elements.filter(({ max }) => max !== '0').flatMap(element => key(element.path, element))
   const holders = new Set(elements.map(({ path }) => path.slice(0, path.lastIndexOf('.'))))
-  const table = [...holders].flatMap(holder => [...membersOf(holder) ?? []].map(([name, member]) => ({ name: `${holder}.${name}`, ...member })))
+  const table = [...holders].flatMap(holder => [...elementDefinitions(holder) ?? []].map(([name, member]) => ({ name: `${holder}.${name}`, ...member })))
   const own = new Set(table.map(({ name, isList, isMandatory }) => `${name} ${isList ? 'list' : 'one'} ${isMandatory ? 'mandatory' : 'optional'}`))
   t.strictSame(expected.filter(line => !own.has(line)), [])
-  const inherited = new Set(['Element', 'BackboneElement', 'Resource', 'DomainResource'].flatMap(type => [...membersOf(type)!.keys()]))
+  const inherited = new Set(['Element', 'BackboneElement', 'Resource', 'DomainResource'].flatMap(type => [...elementDefinitions(type)!.keys()]))
   const names = new Set(expected.map(line => line.split(' ')[0]))
   // An element whose path is longer than an id may be is no data element; no more are backbone elements.
   const more = table.filter(({ name, type }) => !names.has(name) && !inherited.has(name.split('.').at(-1)!) && !/[a-z]\./.test(type) && name.length <= 61)
   t.strictSame(more.filter(({ name }) => !/^(?:Age|Count|Distance|Duration)\./.test(name)).map(({ name }) => name), [])
   t.strictSame([...resourceTypes].filter(type => !isResourceType(type)), [])
   const types = new Set(table.map(({ type }) => type))
-  t.strictSame([...types].filter(type => !primitives.has(type) && membersOf(type) === undefined), [], 'every type is a known one')
+  t.strictSame([...types].filter(type => !primitives.has(type) && elementDefinitions(type) === undefined), [], 'every type is a known one')
 })
 
 t.test('what R4 itself publishes passes', async t => {
@@ -235,6 +235,6 @@ t.test('what R4 itself publishes passes', async t => {
 
 t.test('whatever R4 allows passes, except ids of primitives that HAPI drops', async () => {
   // Bundle and Binary have no text, which the generator gives to all, and of EvidenceVariable it knows a later version. A fixed seed, as the laws have.
-  const generated = [...resourceTypes].filter(type => membersOf(type)!.has('text') && type !== 'EvidenceVariable')
+  const generated = [...resourceTypes].filter(type => elementDefinitions(type)!.has('text') && type !== 'EvidenceVariable')
   for (const type of generated) fc.assert(fc.property(r4Resource(type), resource => faults(resource).every(says => says.includes('drops the id'))), { numRuns: 20, seed: 4 })
 })

@@ -1,7 +1,7 @@
 /** Every example of the document is sent to a running gateway, and every answer must be one that the document has for it. */
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
-import { takesOne } from '../../src/mappings/kit/filter.js'
+import { singleValueKinds } from '../../src/mappings/kit/filter.js'
 import type { Mapping } from '../../src/mappings/kit/mapping.js'
 import type { Schema } from '../../src/mappings/kit/schema.js'
 import { referenceParameters } from '../../src/mappings/r4/search-parameters.js'
@@ -142,7 +142,7 @@ async function testResource (t: Test, mapping: Mapping, examples: LiveExamples):
 function searchesOf (mapping: Mapping): Array<Readonly<Record<string, unknown>>> {
   const names = Object.keys(mapping.filters)
   const filters = names.map(name => ({ [name]: exampleFilter(mapping, name) }))
-  const several = names.filter(name => !takesOne.has(mapping.filters[name]!.kind)).map(name => ({ [name]: `${exampleFilter(mapping, name)},${exampleFilter(mapping, name)}` }))
+  const several = names.filter(name => !singleValueKinds.has(mapping.filters[name]!.kind)).map(name => ({ [name]: `${exampleFilter(mapping, name)},${exampleFilter(mapping, name)}` }))
   const byText = names.filter(name => mapping.filters[name]!.hasText).map(name => ({ [`${name}:text`]: 'words' }))
   const orders = [...names, 'id', 'updatedSince'].map((name, i) => ({ sort: i % 2 === 0 ? name : `-${name}` }))
   return [exampleSearch(mapping), ...filters, ...several, ...byText, ...orders, { count: 1, updatedSince: '2026-03-14T09:30:00Z' }]

@@ -5,7 +5,7 @@ import { parseStored, plainNumbers, printJson } from '../../src/json.js'
 import type { Mapping } from '../../src/mappings/kit/mapping.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { openApiDocument } from '../../src/openapi/document.js'
-import { nounOf } from '../../src/openapi/resource-schemas.js'
+import { displayName } from '../../src/openapi/resource-schemas.js'
 import { startGateway } from '../harness/gateway.js'
 import { lintDocument } from './lint.js'
 import { changesOf, simpleOf } from '../laws/arbitrary.js'
@@ -58,7 +58,7 @@ t.test('each route of a running gateway is documented, and nothing else is', asy
 
 for (const mapping of mappings) {
   t.test(`${mapping.path}: the schemas are those of the gateway`, async t => {
-    const noun = nounOf(mapping)
+    const noun = displayName(mapping)
     t.doesNotThrow(() => fc.assert(fc.property(simpleOf(mapping), simple => refuse(check(component(`${noun}Create`), plainNumbers(simple)))), parameters), 'what is taken may be sent')
     t.doesNotThrow(() => fc.assert(fc.property(r4Resource(mapping.type), resource => refuse(shownFaults(mapping, resource))), parameters), 'whatever is stored is shown as documented')
     if (mapping.appendOnly) return
@@ -68,7 +68,7 @@ for (const mapping of mappings) {
 
 function shownFaults (mapping: Mapping, resource: Record<string, unknown>): string[] {
   const shown = mapping.present({ meta: {}, ...parseStored(printJson(resource)) as object } as never)
-  return checkClosed(component(nounOf(mapping)), JSON.parse(printJson(shown)))
+  return checkClosed(component(displayName(mapping)), JSON.parse(printJson(shown)))
 }
 
 function refuse (faults: readonly string[]): void {

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { checkChange, checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { exampleChange, exampleFhir, exampleOccasion, exampleOf } from '../../src/openapi/example.js'
+import { exampleChange, exampleFhir, exampleContext, exampleOf } from '../../src/openapi/example.js'
 import { faultsOf } from '../laws/definitions.js'
 
 t.test('what the documentation says to send is accepted and becomes valid FHIR', async t => {
   for (const mapping of mappings) {
-    const complete = mapping.withDefaults(exampleOf(mapping), exampleOccasion)
+    const complete = mapping.withDefaults(exampleOf(mapping), exampleContext)
     t.strictSame(checkCreate(mapping, complete), [], mapping.path)
     const resource = exampleFhir(mapping)
     t.strictSame(checkRules(mapping, resource, Object.keys(complete)), [], mapping.path)

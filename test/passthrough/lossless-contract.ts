@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { mapJson, parseStored, printJson } from '../../src/json.js'
 import type { FhirElement, FhirResource } from '../../src/mappings/fhir.js'
 import { isElement } from '../../src/mappings/kit/path.js'
-import { membersOf } from '../../src/mappings/r4/elements.js'
+import { elementDefinitions } from '../../src/mappings/r4/elements.js'
 import { isTenantType, resourceTypes } from '../../src/tenant-guard/resource-types.js'
 import { findStoredDifferences } from '../../src/tenant-guard/writes/stored-differences.js'
 import { r4Resource } from '../laws/r4-arbitrary.js'
@@ -14,7 +14,7 @@ const others = new Set(['Bundle', 'Binary', 'Parameters', 'EvidenceVariable', 'S
 
 /** What was sent is stored whole, or refused with its path: never dropped without a word. @param numRuns of each type and kind */
 export async function losslessContract (t: Test, { fhir: join }: World, numRuns: number): Promise<void> {
-  const types = [...resourceTypes].filter(type => isTenantType(type) && membersOf(type)!.has('text') && !others.has(type))
+  const types = [...resourceTypes].filter(type => isTenantType(type) && elementDefinitions(type)!.has('text') && !others.has(type))
   await t.test('a generated resource of R4 comes back as it was sent, or is refused with its path', async t => {
     const fhir = await join()
     const made = await countStored(t, fhir, types.flatMap(type => fc.sample(storable(type), { numRuns, seed: 7 })))

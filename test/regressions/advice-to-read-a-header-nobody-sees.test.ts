@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { RunningJob } from '../../src/bulk/running-job.js'
-import { FinalFailure } from '../../src/bulk/work.js'
+import { PermanentFailure } from '../../src/bulk/work.js'
 import { catalog, Failure } from '../../src/envelope/failures.js'
 import { command } from '../cli/command.js'
 
@@ -38,7 +38,7 @@ t.test('the failure of a job, which is read at any time, names neither a header 
   const running = new RunningJob({ job: { id: 'job-x', owner: { keyId: 'key-x' } }, lease: { jobId: 'job-x', number: 1 }, failures: 0 } as never, {
     jobs: { save: async (_: unknown, change: unknown) => { told.push(change); return 'going on' }, release: async () => {} },
     spool: { of: () => ({}) },
-    doJob: async () => { throw new FinalFailure('BACKEND_UNAVAILABLE', { message: 'It is full.', retryAfterSeconds: 20 }) },
+    doJob: async () => { throw new PermanentFailure('BACKEND_UNAVAILABLE', { message: 'It is full.', retryAfterSeconds: 20 }) },
     isRevoked: () => false,
     leaseMs: 30_000,
     log: { child: () => ({ warn () {}, info () {} }) }

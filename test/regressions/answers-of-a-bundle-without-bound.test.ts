@@ -1,6 +1,6 @@
 import t from 'tap'
-import { backendWith } from '../../src/backends/backend-with.js'
-import { interactionOf } from '../../src/passthrough/interaction-of.js'
+import { decorateBackend } from '../../src/backends/backend-with.js'
+import { parseInteraction } from '../../src/passthrough/interaction-of.js'
 import { bundle, entry } from '../passthrough/world.js'
 import { gatewayTo, newTenant, system } from '../tenant-guard/guarded.js'
 
@@ -18,13 +18,13 @@ function large () {
     count++
     return { status: 200, headers: {}, body: JSON.stringify(patient) }
   }
-  return { count: () => count, patient, store: guard(tenantId, { backend: backendWith(real, { send }) }) }
+  return { count: () => count, patient, store: guard(tenantId, { backend: decorateBackend(real, { send }) }) }
 }
 
 // A thousand reads of a record of 16 MiB, in a Bundle of 100 KB, ended the process: all of them were held until the last came.
 t.test('the entries of a batch show together as much as one answer may have, and what finds no room is not read', async t => {
   const { count, store } = large()
-  const { body = '' } = await store.perform(interactionOf({ ...plain, body: bundle('batch', ...reads(100)) }))
+  const { body = '' } = await store.perform(parseInteraction({ ...plain, body: bundle('batch', ...reads(100)) }))
   const answers = (JSON.parse(body) as { entry: Array<{ resource?: object, response: { status: string } }> }).entry
   t.ok(body.length < 65 * megabytes)
   t.ok(count() <= 16 + 8, `${count()} were read`)
@@ -35,7 +35,7 @@ t.test('the entries of a batch show together as much as one answer may have, and
 t.test('a write that finds no room is done, and answered without its record', async t => {
   const { store, patient } = large()
   const { meta: _, ...content } = patient
-  const { body = '' } = await store.perform(interactionOf({ ...plain, body: bundle('batch', ...reads(40), entry('PUT', 'Patient/1', { ...content, name: [{ family: 'Byron' }] })) }))
+  const { body = '' } = await store.perform(parseInteraction({ ...plain, body: bundle('batch', ...reads(40), entry('PUT', 'Patient/1', { ...content, name: [{ family: 'Byron' }] })) }))
   const last = (JSON.parse(body) as { entry: unknown[] }).entry.at(-1)
   t.match(last, { response: { status: '200 OK', etag: 'W/"1"' } })
   t.notOk(Object.hasOwn(last as object, 'resource'))

@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { deskFor } from '../../src/control/desk.js'
-import { actorOf } from '../../src/control/members.js'
+import { controlServiceFor } from '../../src/control/desk.js'
+import { toActor } from '../../src/control/members.js'
 import { signedIn, visitor } from '../harness/dashboard.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 
@@ -26,7 +26,7 @@ test('the audit trail tells people with the same address apart, in all that they
   ])
   t.match(await control.auditTrail({ entity: another, limit: 1 }), [{ actor: `member:${email} (${another})` }])
   const ann = await signedIn(gateway, { role: 'admin', tenantId, email: 'ann@example.org' })
-  await deskFor(control, actorOf(ann.member)).createKey({ tenantId, name: 'intake', mode: 'test' })
+  await controlServiceFor(control, toActor(ann.member)).createKey({ tenantId, name: 'intake', mode: 'test' })
   t.match(await control.auditTrail({ tenantId, limit: 1 }), [{ action: 'key created', actor: `member:ann@example.org (${ann.member.memberId})` }])
   t.match((await ann.get(`/dashboard/organizations/${tenantId}/audit`)).text, `${email} ${memberId} signed in`)
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { JsonBudget, parseStrict } from '../../src/json.js'
-import { interactionOf } from '../../src/passthrough/interaction-of.js'
+import { parseInteraction } from '../../src/passthrough/interaction-of.js'
 import type { Batch } from '../../src/tenant-guard/fhir-interaction.js'
 import { startGateway } from '../harness/gateway.js'
 import { bundle, patchEntry } from '../passthrough/world.js'
@@ -30,7 +30,7 @@ t.test('the same names in another order count once more, and in one order once',
 
 t.test('the patches of a Bundle share the bound', async t => {
   const patches = names(3).map(prefix => patchEntry('Patient/1', [{ op: 'add', path: '/x', value: JSON.parse(objectOf(names(most / 2 - 10, prefix))) as object }]))
-  const { entries } = interactionOf({ method: 'POST', path: [], query: [], body: bundle('batch', ...patches), isLenient: false, showsWritten: false, fhirBase: '' }) as Batch
+  const { entries } = parseInteraction({ method: 'POST', path: [], query: [], body: bundle('batch', ...patches), isLenient: false, showsWritten: false, fhirBase: '' }) as Batch
   t.strictSame(entries.map(entry => 'failure' in entry ? entry.failure.code : entry.interaction.kind), ['patch', 'patch', 'PAYLOAD_TOO_LARGE'])
 })
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import fastify from 'fastify'
 import t, { type Test } from 'tap'
-import { whenEnded } from '../../src/gateway/when-ended.js'
+import { onResponseEnd } from '../../src/gateway/when-ended.js'
 import { json, startFaultyServer, type Behaviour } from '../backends/faulty-server.js'
 import { tenantSystem } from '../harness/fhir-server.js'
 import { until } from '../harness/until.js'
@@ -147,7 +147,7 @@ t.test('the end of an answer that is streamed is told once, however it ends', as
   const app = fastify()
   t.teardown(() => app.close())
   const told: boolean[] = []
-  app.addHook('onRequest', async (request, reply) => whenEnded(request, reply, isAnswered => { told.push(isAnswered) }))
+  app.addHook('onRequest', async (request, reply) => onResponseEnd(request, reply, isAnswered => { told.push(isAnswered) }))
   let source = new PassThrough()
   app.get('/', async (_, reply) => reply.send(source))
   const url = await app.listen({ host: '127.0.0.1', port: 0 })

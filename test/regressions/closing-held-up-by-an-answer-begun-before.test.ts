@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import fastify from 'fastify'
 import { test } from 'tap'
-import { letGo } from '../../src/gateway/let-go.js'
+import { drainConnections } from '../../src/gateway/let-go.js'
 import { Readiness } from '../../src/gateway/readiness.js'
 import { serverOptions } from '../../src/gateway/settings.js'
 
@@ -13,7 +13,7 @@ const heldUpMs = 30_000
 
 test('a server closes once the answers are out that had begun before, though their connections could be kept', async t => {
   const app = fastify(serverOptions({ now: () => new Date() }))
-  await app.register(letGo, { readiness: new Readiness() })
+  await app.register(drainConnections, { readiness: new Readiness() })
   const content = new PassThrough()
   app.get('/', (_, reply) => reply.send(content))
   await app.listen({ port: 0 })

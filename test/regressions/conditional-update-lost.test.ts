@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { BackendRequest } from '../../src/backends/backend.js'
-import { backendWith } from '../../src/backends/backend-with.js'
+import { decorateBackend } from '../../src/backends/backend-with.js'
 import type { Access } from '../../src/tenant-guard/access.js'
 import type { ConditionalUpdate } from '../../src/tenant-guard/fhir-interaction.js'
 import { startTestSandbox } from '../harness/sandbox.js'
@@ -18,7 +18,7 @@ function disturbed (isHit: (request: BackendRequest) => boolean, others: Readonl
   const tenantId = newTenant()
   const waiting = [...others]
   const accesses: Access[] = []
-  const backend = backendWith(gateway.backend, {
+  const backend = decorateBackend(gateway.backend, {
     send: async request => {
       if (isHit(request)) await waiting.shift()?.(tenantId)
       return await gateway.backend.send(request)

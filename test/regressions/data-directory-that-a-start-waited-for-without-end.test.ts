@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, statSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { madeDirectory } from '../../src/made-directory.js'
+import { ensureDirectory } from '../../src/made-directory.js'
 import { buildMain } from '../harness/built.js'
 
 const main = buildMain()
@@ -27,10 +27,10 @@ t.test('a data directory that cannot be made ends the start at once, and what to
 
 t.test('a directory is made with those above it, once, and for this user alone', async t => {
   const path = join(t.testdir(), 'a', 'b', 'c')
-  madeDirectory(path)
-  madeDirectory(path)
+  ensureDirectory(path)
+  ensureDirectory(path)
   for (const made of [path, dirname(path), dirname(dirname(path))]) t.equal(statSync(made).mode & 0o777, 0o700)
   mkdirSync(join(path, 'open'), { mode: 0o755 })
-  madeDirectory(join(path, 'open'))
+  ensureDirectory(join(path, 'open'))
   t.equal(statSync(join(path, 'open')).mode & 0o077, 0o055, 'and what is there already stays as it is')
 })

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Holdings, ownerMark } from '../../src/bulk/spool/holdings.js'
+import { DiskQuota, ownerHash } from '../../src/bulk/spool/holdings.js'
 import { Spool } from '../../src/bulk/spool/files.js'
 
 // For some time after an upload was refused and its files were deleted, they counted as if they were there: the next one was refused with 429 in place of 413, or although there was room.
@@ -50,11 +50,11 @@ t.test('an upload that is larger than all may be is refused as such, also right 
 t.test('what is deleted while it is looked what is there is not found', async t => {
   const { directory, spool, upload } = await place(t)
   const id = await upload(most * 0.9)
-  const holdings = new Holdings({ directory, most })
-  const looking = holdings.require(ownerMark(owner), 0)
+  const holdings = new DiskQuota({ directory, most })
+  const looking = holdings.require(ownerHash(owner), 0)
   // The look has found it or has not by now.
   await spool.delete(id)
   holdings.forget(id)
   await looking
-  await holdings.require(ownerMark(owner), most)
+  await holdings.require(ownerHash(owner), most)
 })

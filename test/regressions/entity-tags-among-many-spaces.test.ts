@@ -1,6 +1,6 @@
 import t from 'tap'
 import { versionsIn } from '../../src/envelope/conditions.js'
-import { interactionOf } from '../../src/passthrough/interaction-of.js'
+import { parseInteraction } from '../../src/passthrough/interaction-of.js'
 import type { Batch } from '../../src/tenant-guard/fhir-interaction.js'
 import { bundle, entry } from '../passthrough/world.js'
 
@@ -12,6 +12,6 @@ t.test('an entity tag after millions of spaces is read or refused', async t => {
   t.throws(() => versionsIn(`"1"${spaces}x`, 'If-Match'), { code: 'BAD_REQUEST' })
   const patient = { resourceType: 'Patient', id: '1' }
   const sent = bundle('batch', entry('GET', 'Patient/1', undefined, { ifNoneMatch: `"1"${spaces}x` }), entry('PUT', 'Patient/1', patient, { ifMatch: `"1"${spaces}x` }))
-  const { entries } = interactionOf({ method: 'POST', path: [], query: [], body: sent, isLenient: false, showsWritten: false, fhirBase: '' }) as Batch
+  const { entries } = parseInteraction({ method: 'POST', path: [], query: [], body: sent, isLenient: false, showsWritten: false, fhirBase: '' }) as Batch
   t.match(entries, [{ failure: { code: 'BAD_REQUEST' } }, { failure: { code: 'BAD_REQUEST' } }])
 })

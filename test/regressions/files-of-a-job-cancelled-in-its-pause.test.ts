@@ -6,7 +6,7 @@ import { indexFile } from '../../src/bulk/import/import-job.js'
 import { JobRunner } from '../../src/bulk/runner.js'
 import { Spool } from '../../src/bulk/spool/files.js'
 import { Sweeper } from '../../src/bulk/spool/sweeper.js'
-import type { DoJob } from '../../src/bulk/work.js'
+import type { JobHandler } from '../../src/bulk/work.js'
 import { openControlStore } from '../../src/control/store.js'
 import { Failure } from '../../src/envelope/failures.js'
 import type { JobOwner, Jobs } from '../../src/jobs/job.js'
@@ -34,7 +34,7 @@ async function place (t: Test) {
     }
     return (await store.jobs.create({ owner, request: exportRequest, ...made })).id
   }
-  const work = (doJob: DoJob) => {
+  const work = (doJob: JobHandler) => {
     const runner = new JobRunner({ jobs: store.jobs, spool, doJob: { export: doJob, import: doJob }, gateway: 'one', jobsAtOnce: 1, jobsPerOrganization: 1, isRevoked: () => false, log, lookMs: 20 })
     t.teardown(() => runner.close())
     return runner

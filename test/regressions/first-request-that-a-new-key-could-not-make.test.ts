@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { newOnce } from '../../src/control/context.js'
+import { newIdempotencyToken } from '../../src/control/context.js'
 import { signedIn } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 
@@ -8,7 +8,7 @@ test('a new key is shown with a request that it may make, and a key that only wr
   const tenantId = await gateway.createOrganization()
   const admin = await signedIn(gateway, { role: 'admin', tenantId })
   for (const scopes of ['*', 'read', 'write']) {
-    const { text } = await admin.post(`/dashboard/organizations/${tenantId}/keys/new`, { once: newOnce(), name: 'Intake form', mode: 'test', scopes })
+    const { text } = await admin.post(`/dashboard/organizations/${tenantId}/keys/new`, { once: newIdempotencyToken(), name: 'Intake form', mode: 'test', scopes })
     t.match(text, 'Copy the secret now.')
     t.equal(text.includes('It lists the patients'), scopes !== 'write', scopes)
   }

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { IndexFile } from '../../src/bulk/import/index-file.js'
 import { Spool } from '../../src/bulk/spool/files.js'
-import { noRoom } from '../../src/bulk/spool/spool-trouble.js'
+import { diskFull } from '../../src/bulk/spool/spool-trouble.js'
 import { startNativeScene, type NativeSceneSettings } from '../bulk/native-importing.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
@@ -19,7 +19,7 @@ const outOfOrder = [...Array(1_500).fill(observation), { resourceType: 'Patient'
 /** An import for which there is no room as long as something is so. */
 async function startScene (t: Test, isFull: () => boolean, settings: Partial<NativeSceneSettings> = {}) {
   const sandbox = await startTestSandbox(t)
-  return await startNativeScene(t, { fhirUrl: sandbox.url, isUsual: true, lines: outOfOrder, requireRoom: async () => { if (isFull()) throw noRoom(undefined) }, ...settings })
+  return await startNativeScene(t, { fhirUrl: sandbox.url, isUsual: true, lines: outOfOrder, requireRoom: async () => { if (isFull()) throw diskFull(undefined) }, ...settings })
 }
 
 t.test('what a database may grow by is what any file of the job may', async t => {

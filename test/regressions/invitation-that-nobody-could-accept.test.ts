@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { newOnce } from '../../src/control/context.js'
+import { newIdempotencyToken } from '../../src/control/context.js'
 import { signedIn, visitor } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 
@@ -10,7 +10,7 @@ test('a member is not invited to the same organization again, but may be to anot
   const people = `/dashboard/organizations/${tenantId}/members`
   const { token } = await gateway.control.invitations.create({ tenantId, email: 'ann@clinic.example', role: 'viewer' }, 'test')
   await gateway.control.invitations.accept(token, { name: 'Ann', password: 'a sentence for a test' })
-  const refused = await admin.post(people, { once: newOnce(), email: 'Ann@clinic.example', role: 'admin' })
+  const refused = await admin.post(people, { once: newIdempotencyToken(), email: 'Ann@clinic.example', role: 'admin' })
   t.equal(refused.status, 409)
   t.match(refused.text, /Someone with this address is already a member/)
   t.match(refused.html, /value="Ann@clinic\.example"/, 'the form is there to write another address')

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { mostUnfinished } from '../../src/jobs/unfinished-jobs.js'
+import { maxUnfinishedJobs } from '../../src/jobs/unfinished-jobs.js'
 import { unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { jobMaker } from '../bulk/made-jobs.js'
@@ -19,7 +19,7 @@ t.test('an organization with a hundred jobs that wait starts no other one until 
     () => post(secret, 'application/x-ndjson')('/v1/bulk/import?resourceType=patients', '{"lastName":"Byron"}\n'),
     () => post(secret, 'application/json')('/v1/bulk/export', '{"resourceTypes":["patients"]}')
   ]
-  while (waiting.length < mostUnfinished) waiting.push((await make({ owner: { tenantId: mine.tenantId, mode: 'test' }, isPending: true })).id)
+  while (waiting.length < maxUnfinishedJobs) waiting.push((await make({ owner: { tenantId: mine.tenantId, mode: 'test' }, isPending: true })).id)
 
   for (const start of starts(mine.secret)) {
     const refused = await start()
@@ -40,7 +40,7 @@ t.test('jobs that are started at the same moment are never more than an organiza
   const gateway = await startGateway(t, { plans: unlimitedPlans })
   const { secret, tenantId } = await gateway.createKey()
   const make = jobMaker(gateway.control, gateway.dataDirectory)
-  const kept = await Promise.all(Array.from({ length: mostUnfinished - 1 }, () => make({ owner: { tenantId, mode: 'test' }, isPending: true })))
+  const kept = await Promise.all(Array.from({ length: maxUnfinishedJobs - 1 }, () => make({ owner: { tenantId, mode: 'test' }, isPending: true })))
   const starts = await Promise.all(Array.from({ length: 6 }, () =>
     gateway.inject({ method: 'POST', url: '/v1/bulk/import?resourceType=patients', headers: { 'x-api-key': secret, 'content-type': 'application/x-ndjson' }, payload: '{"lastName":"Byron"}\n' })))
   t.strictSame(starts.map(({ statusCode }) => statusCode).toSorted(), [202, 429, 429, 429, 429, 429])

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { patched } from '../../src/json-patch.js'
+import { applyPatch } from '../../src/json-patch.js'
 import { startGateway } from '../harness/gateway.js'
 import { builtIns, inheritedNames } from '../isolation/built-ins.js'
 
@@ -28,9 +28,9 @@ t.test('no operation reaches what objects, lists, texts and numbers inherit', as
 t.test('a name that objects inherit is a member like any other once it was added', async t => {
   const before = builtIns()
   for (const name of inheritedNames.filter(name => name !== '__proto__')) {
-    const after = patched([{ op: 'add', path: `/object/${name}`, value: { x: 1 } }, { op: 'replace', path: `/object/${name}/x`, value: 2 }], record) as typeof record
+    const after = applyPatch([{ op: 'add', path: `/object/${name}`, value: { x: 1 } }, { op: 'replace', path: `/object/${name}/x`, value: 2 }], record) as typeof record
     t.ok(Object.hasOwn(after.object, name))
-    t.equal(JSON.stringify(patched([{ op: 'remove', path: `/object/${name}` }], after)), JSON.stringify(record), name)
+    t.equal(JSON.stringify(applyPatch([{ op: 'remove', path: `/object/${name}` }], after)), JSON.stringify(record), name)
   }
   t.notOk(isApplied([{ op: 'add', path: '/object/__proto__', value: { x: 1 } }]), 'but for the one that sets what the object is')
   t.ok(builtIns() === before)
@@ -55,7 +55,7 @@ t.test('the gateway serves on after a JSON Patch through inherited members', asy
 
 function isApplied (operations: readonly object[]): boolean {
   try {
-    patched(operations, record)
+    applyPatch(operations, record)
     return true
   } catch {
     return false

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { patched } from '../../src/json-patch.js'
+import { applyPatch } from '../../src/json-patch.js'
 
 // `remove /name/map` took the first item away in silence, and `replace /name/length` made a list of four thousand million.
 t.test('a JSON Patch reaches the items of a list and nothing else of it', async t => {
@@ -10,7 +10,7 @@ t.test('a JSON Patch reaches the items of a list and nothing else of it', async 
       { op: 'remove', path }, { op: 'replace', path, value: 4_294_967_295 }, { op: 'test', path, value: 3 }, { op: 'copy', from: path, path: '/other' }, { op: 'move', from: path, path: '/other' },
       ...token === '-' || token === '3' ? [] : [{ op: 'add', path, value: 'x' }]
     ]
-    for (const operation of operations) t.throws(() => patched([operation], record), { code: 'VALIDATION_ERROR' }, JSON.stringify(operation))
+    for (const operation of operations) t.throws(() => applyPatch([operation], record), { code: 'VALIDATION_ERROR' }, JSON.stringify(operation))
   }
-  t.strictSame(patched([{ op: 'add', path: '/name/-', value: 'd' }, { op: 'add', path: '/name/4', value: 'e' }, { op: 'remove', path: '/name/0' }], record), { name: ['b', 'c', 'd', 'e'] })
+  t.strictSame(applyPatch([{ op: 'add', path: '/name/-', value: 'd' }, { op: 'add', path: '/name/4', value: 'e' }, { op: 'remove', path: '/name/0' }], record), { name: ['b', 'c', 'd', 'e'] })
 })

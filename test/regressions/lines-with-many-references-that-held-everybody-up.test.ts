@@ -1,8 +1,8 @@
 import { test, type Test } from 'tap'
 import { IndexFile } from '../../src/bulk/import/index-file.js'
-import { ordered, TooDeep } from '../../src/bulk/import/order.js'
+import { topologicalOrder, TooDeep } from '../../src/bulk/import/order.js'
 import { mostReferences } from '../../src/bulk/import/pace.js'
-import { Seal } from '../../src/bulk/import/result.js'
+import { ResultCipher } from '../../src/bulk/import/result.js'
 import { startNativeScene, type NativeScene, type NativeSceneSettings } from '../bulk/native-importing.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
@@ -82,7 +82,7 @@ test('lines of a circle that have too many references together fail', async t =>
 
 test('no more references are held than a path of lines may have, while their order is found', t => {
   const referred = (line: number): readonly number[] => line > 100 ? [] : [line + 1, ...Array(mostReferences).fill(1_000)]
-  t.throws(() => [...ordered([1], { referred, isOrdered: line => line === 1_000 })], TooDeep)
+  t.throws(() => [...topologicalOrder([1], { referred, isOrdered: line => line === 1_000 })], TooDeep)
   t.end()
 })
 
@@ -90,13 +90,13 @@ for (const dryRun of [true, false]) {
   test(`the result of a line that ${dryRun ? 'would be' : 'was'} new is not opened for each one that refers to it`, async t => {
     const observation = { resourceType: 'Observation', status: 'final', code: { text: 'weight' }, subject: { reference: 'Patient/0' } }
     const scene = await startScene(t, { lines: [...patients(1), ...Array(1_000).fill(observation)], dryRun })
-    const { open } = Seal.prototype
+    const { open } = ResultCipher.prototype
     let opened = 0
-    Seal.prototype.open = function (...args) {
+    ResultCipher.prototype.open = function (...args) {
       opened++
       return open.apply(this, args)
     }
-    t.after(() => { Seal.prototype.open = open })
+    t.after(() => { ResultCipher.prototype.open = open })
     t.equal(await scene.run(), 'ended')
     t.equal(opened, 0)
     t.ok(scene.results().every(({ status }) => status === (dryRun ? 'valid' : 'created')))

@@ -2,8 +2,8 @@ import { runInNewContext } from 'node:vm'
 import { setFlagsFromString } from 'node:v8'
 import t from 'tap'
 import type { FhirResource } from '../../src/mappings/fhir.js'
-import { namesTenantSystem } from '../../src/tenant-guard/tenant.js'
-import { stamp } from '../../src/tenant-guard/writes/stamp.js'
+import { isTenantSystem } from '../../src/tenant-guard/tenant.js'
+import { tagForTenant } from '../../src/tenant-guard/writes/stamp.js'
 
 const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
 
@@ -18,7 +18,7 @@ t.test('systems of tags that a client makes long are not kept', async t => {
   const before = megabytes()
   for (let i = 0; i < 30; i++) {
     const system = Buffer.alloc(4 * 2 ** 20, `x${i}`).toString()
-    const stamped = stamp({ resourceType: 'Patient', meta: { tag: [{ system, code: 'x' }] } } as FhirResource, tenant)
+    const stamped = tagForTenant({ resourceType: 'Patient', meta: { tag: [{ system, code: 'x' }] } } as FhirResource, tenant)
     t.equal(stamped.meta?.tag?.length, 2)
   }
   t.ok(megabytes() - before < 60, 'of 120 MB')
@@ -29,9 +29,9 @@ t.test('a long spelling of the tenant system is one of its spellings', async t =
   for (let shift = 0; shift < 4; shift++) {
     for (const [spelling, told] of [[tenant.system, true], [wide, true], [`${wide}\ud835`, true], [`${wide}s`, false], [wide.slice(2), false]] as const) {
       const invisible = '\u200b'.repeat(190 + shift)
-      t.equal(namesTenantSystem(invisible + spelling, tenant), told, `${shift} ${told}`)
-      t.equal(namesTenantSystem(spelling + invisible + invisible, tenant), told, `${shift} ${told}, before`)
-      t.equal(namesTenantSystem([...spelling].join(invisible), tenant), told, `${shift} ${told}, between`)
+      t.equal(isTenantSystem(invisible + spelling, tenant), told, `${shift} ${told}`)
+      t.equal(isTenantSystem(spelling + invisible + invisible, tenant), told, `${shift} ${told}, before`)
+      t.equal(isTenantSystem([...spelling].join(invisible), tenant), told, `${shift} ${told}, between`)
     }
   }
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ledgerLines } from '../../src/limits/ledger/file.js'
-import { MonthCounts } from '../../src/limits/ledger/month-counts.js'
+import { MonthlyUsage } from '../../src/limits/ledger/month-counts.js'
 import { recordQuota } from '../../src/limits/record-quota.js'
 import { ledgerPlace, openLedger } from '../limits/usage-samples.js'
 
@@ -10,7 +10,7 @@ const plans = { pro: { requestsPerMinute: null, requestsPerMonth: 2, overage: tr
 t.test('a record counts in the month and hour in which it took its place, though its result comes in the next', async t => {
   const file = ledgerPlace(t)
   const ledger = openLedger(t, file)
-  const months = new MonthCounts({ ledger })
+  const months = new MonthlyUsage({ ledger })
   let now = '2030-01-31T23:59:59.900Z'
   const quota = recordQuota({ plans, organization: () => ({ plan: 'pro', overage: true }), months, record: (use, at) => ledger.record(use, at), now: () => new Date(now) })(owner)
   const early = [quota.take(), quota.take(), quota.take()]

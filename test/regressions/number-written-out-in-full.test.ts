@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isOutOfRange, JsonRefused, parseStrict } from '../../src/json.js'
 import { restrict } from '../../src/tenant-guard/restrict.js'
-import { stamp } from '../../src/tenant-guard/writes/stamp.js'
+import { tagForTenant } from '../../src/tenant-guard/writes/stamp.js'
 
 const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
 
@@ -29,7 +29,7 @@ t.test('and so it is in a search by a number, a quantity or a composite', async 
 // HAPI takes a text, or a list of one, for the number.
 t.test('a text in place of a number is no way around it', async t => {
   const code = { text: 'x' }
-  const stored = (more: object) => () => stamp({ resourceType: 'Observation', status: 'final', code, ...more }, tenant)
+  const stored = (more: object) => () => tagForTenant({ resourceType: 'Observation', status: 'final', code, ...more }, tenant)
   const refused = { code: 'VALIDATION_ERROR', issues: [{ diagnostics: /: expected (?:a number|a single value, not an array)$/ }] }
   for (const value of ['1E-20000000', ' 1e-1000000000 ', ['1e1000000000'], [['0e99999']], '0.'.padEnd(500, '0')]) {
     t.throws(stored({ valueQuantity: { value } }), refused)

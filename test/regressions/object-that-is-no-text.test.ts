@@ -1,5 +1,5 @@
 import t from 'tap'
-import { patched } from '../../src/json-patch.js'
+import { applyPatch } from '../../src/json-patch.js'
 import { appointments } from '../../src/mappings/resources/appointments.js'
 import { documents } from '../../src/mappings/resources/documents.js'
 import { encounters } from '../../src/mappings/resources/encounters.js'
@@ -23,7 +23,7 @@ t.test('what stands where a text should is refused as any other mistake', async 
       const { statusCode } = await inject({ method: 'POST', url: `/v1/fhir/${path}`, headers, payload })
       t.ok(statusCode === 400 || statusCode === 422, `${path} ${JSON.stringify(payload)}`)
     }
-    t.throws(() => patched([{ op: value, path: '/a', value: 1 }], {}), { code: 'BAD_REQUEST' })
+    t.throws(() => applyPatch([{ op: value, path: '/a', value: 1 }], {}), { code: 'BAD_REQUEST' })
   }
 })
 

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { GatheredWrites } from '../../src/bulk/import/gathered-writes.js'
-import { noRoom } from '../../src/bulk/spool/spool-trouble.js'
+import { WriteBuffer } from '../../src/bulk/import/gathered-writes.js'
+import { diskFull } from '../../src/bulk/spool/spool-trouble.js'
 import { startNativeScene } from '../bulk/native-importing.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
@@ -12,7 +12,7 @@ t.test('an import that is left before its failed lines are noted takes nothing o
   const sandbox = await startTestSandbox(t)
   let isFull = true
   const lines = Array(1_500).fill({ resourceType: 'Patient', id: 7 })
-  const scene = await startNativeScene(t, { fhirUrl: sandbox.url, isUsual: true, lines, requireRoom: async () => { if (isFull) throw noRoom(undefined) } })
+  const scene = await startNativeScene(t, { fhirUrl: sandbox.url, isUsual: true, lines, requireRoom: async () => { if (isFull) throw diskFull(undefined) } })
   await t.rejects(scene.run(), { code: 'BACKEND_UNAVAILABLE' })
   t.equal(scene.held(), 0)
   isFull = false
@@ -27,7 +27,7 @@ function startWrites () {
   db.pragma('foreign_keys = ON')
   db.exec('CREATE TABLE lines (line INTEGER PRIMARY KEY); CREATE TABLE links (line INTEGER REFERENCES lines (line) DEFERRABLE INITIALLY DEFERRED)')
   t.after(() => db.close())
-  const writes = new GatheredWrites(db)
+  const writes = new WriteBuffer(db)
   const told: boolean[] = []
   const change = (sql: string): void => {
     writes.change(1, () => db.exec(sql))

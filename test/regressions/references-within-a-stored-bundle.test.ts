@@ -1,9 +1,9 @@
 import t from 'tap'
-import { linksIn } from '../../src/tenant-guard/writes/references.js'
+import { collectReferences } from '../../src/tenant-guard/writes/references.js'
 
 const urn = 'urn:uuid:0c3151bd-1cbf-4d64-b04d-cd9187a4c6e0'
 const of = (reference: string, more: object = {}) => ({ resourceType: 'Observation', subject: { reference }, ...more })
-const paths = (...entry: object[]) => linksIn({ resourceType: 'Bundle', entry }, []).map(({ path }) => path)
+const paths = (...entry: object[]) => collectReferences({ resourceType: 'Bundle', entry }, []).map(({ path }) => path)
 const subject = (at: number) => `Bundle.entry[${at}].resource.subject`
 
 // What a document says of its own entries was looked for among the records of the server, so no document could be stored.
@@ -15,5 +15,5 @@ t.test('a reference is internal only where it leads to something of the same res
   t.strictSame(paths({ fullUrl: 'Patient/1', resource: of('Patient/1') }, { fullUrl: 'http://x/Patient/1', resource: of('http://x/Patient/1') }), ['Bundle.entry[0].fullUrl', subject(0)], 'a URL that is no absolute one names no entry')
   t.strictSame(paths({ fullUrl: 'http://x/Patient/1', resource: of('http://x/Patient/2') }), [subject(0)], 'any other URL')
   t.strictSame(paths({ resource: { resourceType: 'Bundle', entry: [{ fullUrl: urn }] } }, { resource: of(urn) }), [subject(1)], 'what a Bundle within it holds')
-  t.strictSame(linksIn({ resourceType: 'Observation', entry: [{ fullUrl: urn }], subject: { reference: urn } }, []).length, 1, 'what is no Bundle has no entries')
+  t.strictSame(collectReferences({ resourceType: 'Observation', entry: [{ fullUrl: urn }], subject: { reference: urn } }, []).length, 1, 'what is no Bundle has no entries')
 })

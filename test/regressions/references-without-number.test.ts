@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
-import { backendWith } from '../../src/backends/backend-with.js'
+import { decorateBackend } from '../../src/backends/backend-with.js'
 import type { BackendRequest } from '../../src/backends/backend.js'
-import { Failure, enoughIssues } from '../../src/envelope/failures.js'
-import { interactionOf } from '../../src/passthrough/interaction-of.js'
-import { mostReferred } from '../../src/tenant-guard/writes/references.js'
+import { Failure, maxIssues } from '../../src/envelope/failures.js'
+import { parseInteraction } from '../../src/passthrough/interaction-of.js'
+import { maxReferencedRecords } from '../../src/tenant-guard/writes/references.js'
 import { startGateway } from '../harness/gateway.js'
 import { bundle, entry, isRefused, sender } from '../passthrough/world.js'
 import { failureOf, gatewayTo, newTenant } from '../tenant-guard/guarded.js'
@@ -15,7 +15,7 @@ const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://gateway
 function asked () {
   const sent: BackendRequest[] = []
   const { backend: real, guard } = gatewayTo('http://datastore.test/fhir')
-  const backend = backendWith(real, {
+  const backend = decorateBackend(real, {
     send: async request => {
       sent.push(request)
       return { status: 200, headers: {}, body: JSON.stringify({ resourceType: 'Bundle', type: 'searchset', entry: [] }) }
@@ -26,22 +26,22 @@ function asked () {
 
 // A List of a hundred thousand entries made 500 searches, for one request that counted.
 t.test('a request refers to ten thousand records, and is refused before any search when it refers to more', async t => {
-  const half = mostReferred / 2
+  const half = maxReferencedRecords / 2
   const both = (type: string, more: number) => ({ path: [], body: bundle(type, ...[0, half].map(from => entry('POST', 'List', listOf(half + (from && more), at => `Patient/x${from + at}`)))) })
   for (const [name, most, tooMany] of [
-    ['create', { path: ['List'], body: listOf(mostReferred, at => `Patient/x${at}`) }, { path: ['List'], body: listOf(mostReferred + 1, at => `Patient/x${at}`) }],
+    ['create', { path: ['List'], body: listOf(maxReferencedRecords, at => `Patient/x${at}`) }, { path: ['List'], body: listOf(maxReferencedRecords + 1, at => `Patient/x${at}`) }],
     ['transaction', both('transaction', 0), both('transaction', 1)],
     ['batch', both('batch', 0), both('batch', 1)]
   ] as const) {
     const { sent, store } = asked()
-    await store.perform(interactionOf({ ...plain, ...most })).catch(error => t.type(error, Failure))
+    await store.perform(parseInteraction({ ...plain, ...most })).catch(error => t.type(error, Failure))
     t.equal(sent.length, 50, `${name}: all are looked up`)
     sent.length = 0
-    t.match(await failureOf(store.perform(interactionOf({ ...plain, ...tooMany }))), { code: 'VALIDATION_ERROR', message: /at most 10000 different records/, issues: [{ code: 'too-costly' }] }, name)
+    t.match(await failureOf(store.perform(parseInteraction({ ...plain, ...tooMany }))), { code: 'VALIDATION_ERROR', message: /at most 10000 different records/, issues: [{ code: 'too-costly' }] }, name)
     t.equal(sent.length, 0, `${name}: none is looked up`)
   }
   const { sent, store } = asked()
-  await failureOf(store.perform(interactionOf({ ...plain, path: ['List'], body: listOf(2 * mostReferred, () => 'Patient/x') })))
+  await failureOf(store.perform(parseInteraction({ ...plain, path: ['List'], body: listOf(2 * maxReferencedRecords, () => 'Patient/x') })))
   t.equal(sent.length, 1, 'one record is one, however often it is referred to')
 })
 
@@ -51,8 +51,8 @@ t.test('of the references at fault the first hundred are told', async t => {
   const { secret } = await gateway.createKey()
   const send = sender(gateway, secret)
   const told = (items: readonly object[], named: (at: number) => string, name: string) => {
-    t.equal(items.length, enoughIssues, name)
-    t.match(items.slice(0, -1), Array.from({ length: enoughIssues - 1 }, (_, at) => ({ expression: [named(at)] })), name)
+    t.equal(items.length, maxIssues, name)
+    t.match(items.slice(0, -1), Array.from({ length: maxIssues - 1 }, (_, at) => ({ expression: [named(at)] })), name)
     t.match(items.at(-1), { code: 'too-costly', diagnostics: /^Only the first 100 issues are listed/ }, name)
   }
   const faulty = listOf(1_000, () => 'x')

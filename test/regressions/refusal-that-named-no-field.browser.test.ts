@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { test } from 'tap'
-import { newOnce } from '../../src/control/context.js'
+import { newIdempotencyToken } from '../../src/control/context.js'
 import { startBrowser } from '../harness/browser.js'
 import { signedIn } from '../harness/dashboard.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
@@ -79,7 +79,7 @@ test('settings, names and passwords that are refused are marked as well, and so 
   await page.locator('[role=alert] a').click()
   await focused(page, 'name', 'plan')
   t.equal(await page.locator('fieldset').getAttribute('aria-describedby'), 'plan-trouble')
-  const { token } = await gateway.control.invitations.create({ tenantId, email: 'ann@example.org', role: 'viewer', once: newOnce() }, 'test')
+  const { token } = await gateway.control.invitations.create({ tenantId, email: 'ann@example.org', role: 'viewer', once: newIdempotencyToken() }, 'test')
   await page.context().clearCookies()
   await page.goto(`${gateway.url}/dashboard/invitations/${token}`)
   await sendUnchecked(page, { name: 'Ann', password: 'short' })

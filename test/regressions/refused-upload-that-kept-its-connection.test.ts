@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { randomBytes } from 'node:crypto'
 import fastify from 'fastify'
 import t, { type Test } from 'tap'
-import { drainAfterAnswer } from '../../src/gateway/body-time.js'
+import { drainRequestBody } from '../../src/gateway/body-time.js'
 import { unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { until } from '../harness/until.js'
@@ -77,7 +77,7 @@ for (const [name, upload] of Object.entries<Upload>({ plain: { body: plain }, zi
 t.test('a client that has its answer, and then neither sends the rest nor leaves, is cut off', async t => {
   const app = fastify()
   t.after(() => app.close())
-  app.addHook('onRequest', async (request, reply) => drainAfterAnswer(request, reply, 100))
+  app.addHook('onRequest', async (request, reply) => drainRequestBody(request, reply, 100))
   app.addContentTypeParser('text/long', (_, __, done) => done(null))
   app.post('/', async () => 'enough')
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))

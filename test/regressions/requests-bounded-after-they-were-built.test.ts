@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import { pairsIn, type QueryPair } from '../../src/envelope/query.js'
+import { parseQuery, type QueryPair } from '../../src/envelope/query.js'
 import { JsonBudget, parseStrict } from '../../src/json.js'
-import { interactionOf } from '../../src/passthrough/interaction-of.js'
+import { parseInteraction } from '../../src/passthrough/interaction-of.js'
 import type { Batch, FhirSearch } from '../../src/tenant-guard/fhir-interaction.js'
 import { startGateway } from '../harness/gateway.js'
 import { bundle, formType, isRefused, patchEntry, sender } from '../passthrough/world.js'
@@ -56,15 +56,15 @@ t.test('16 MiB of dense records are read', async t => {
 t.test('the patches of a Bundle hold together what a body may hold', async t => {
   const patches = Array.from({ length: 4 }, (_, at) => patchEntry(`Patient/${at}`, []))
   for (const { resource } of patches as Array<{ resource: { data: string } }>) resource.data = Buffer.from(`[{"op":"add","path":"/x","value":${list('1.0', mostExact / 2)}}]`).toString('base64')
-  const { entries } = interactionOf({ ...plain, method: 'POST', path: [], query: [], body: bundle('batch', ...patches) }) as Batch
+  const { entries } = parseInteraction({ ...plain, method: 'POST', path: [], query: [], body: bundle('batch', ...patches) }) as Batch
   t.strictSame(entries.map(entry => 'failure' in entry ? entry.failure.code : entry.interaction.kind), ['patch', 'patch', 'PAYLOAD_TOO_LARGE', 'PAYLOAD_TOO_LARGE'])
 })
 
 t.test('a query or form has a thousand parameters, and a thousand that are left out too', async t => {
   const query = (length: number) => Array.from({ length }, (_, at) => `name${at}=a`).join('&')
-  t.equal(pairsIn(query(1_000)).length, 1_000)
-  t.throws(() => pairsIn(query(1_001)), { code: 'BAD_REQUEST', message: 'query: at most 1000 parameters' })
-  t.throws(() => pairsIn(`${'a:'.repeat(1_001)}=a`, Infinity), { code: 'BAD_REQUEST', message: /at most 2000 characters/ })
+  t.equal(parseQuery(query(1_000)).length, 1_000)
+  t.throws(() => parseQuery(query(1_001)), { code: 'BAD_REQUEST', message: 'query: at most 1000 parameters' })
+  t.throws(() => parseQuery(`${'a:'.repeat(1_001)}=a`, Infinity), { code: 'BAD_REQUEST', message: /at most 2000 characters/ })
   const send = await senderOf(t)
   const lenient = { ...formType, prefer: 'handling=lenient' }
   t.equal((await send('POST', '/Patient/_search', query(1_000), lenient)).status, 200)
@@ -77,13 +77,13 @@ t.test('of the parameters of a search no more are read than it may have', async 
     let read = 0
     const pairs = Array.from({ length: 1_000 }, (_, at): QueryPair => [name, name === '_include' ? 'Observation:subject' : `${at}`])
     const query = Object.assign([...pairs], { * [Symbol.iterator] () { for (const pair of pairs) { read++; yield pair } } })
-    t.throws(() => interactionOf({ ...plain, method: 'GET', path: ['Observation'], query }) as FhirSearch, { code: 'BAD_REQUEST', message })
+    t.throws(() => parseInteraction({ ...plain, method: 'GET', path: ['Observation'], query }) as FhirSearch, { code: 'BAD_REQUEST', message })
     t.equal(read, most + 1, name)
   }
 })
 
 t.test('an export names a thousand elements', async t => {
-  const asked = (names: number) => interactionOf({ ...plain, isLenient: true, method: 'GET', path: ['$export'], query: [['_elements', Array.from({ length: names }, (_, at) => `a${at}`).join(',')]] })
+  const asked = (names: number) => parseInteraction({ ...plain, isLenient: true, method: 'GET', path: ['$export'], query: [['_elements', Array.from({ length: names }, (_, at) => `a${at}`).join(',')]] })
   t.match(asked(1_000), { kind: 'export' })
   t.throws(() => asked(1_001), { code: 'BAD_REQUEST', message: '_elements: at most 1000 names in one export' })
 })

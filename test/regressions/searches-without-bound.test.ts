@@ -1,15 +1,15 @@
 import t from 'tap'
-import { backendWith } from '../../src/backends/backend-with.js'
+import { decorateBackend } from '../../src/backends/backend-with.js'
 import { Failure } from '../../src/envelope/failures.js'
-import { interactionOf } from '../../src/passthrough/interaction-of.js'
+import { parseInteraction } from '../../src/passthrough/interaction-of.js'
 import type { Batch, Transaction } from '../../src/tenant-guard/fhir-interaction.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { failureOf, gatewayTo, newTenant } from '../tenant-guard/guarded.js'
 import { bundle, entry, observation } from '../passthrough/world.js'
 
 const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://gateway.test/v1/fhir' }
-const search = (...query: ReadonlyArray<readonly [string, string]>) => interactionOf({ ...plain, method: 'POST', path: ['Observation', '_search'], query })
-const sent = (body: object) => interactionOf({ ...plain, method: 'POST', path: [], query: [], body })
+const search = (...query: ReadonlyArray<readonly [string, string]>) => parseInteraction({ ...plain, method: 'POST', path: ['Observation', '_search'], query })
+const sent = (body: object) => parseInteraction({ ...plain, method: 'POST', path: [], query: [], body })
 const times = <T>(length: number, item: (at: number) => T): T[] => Array.from({ length }, (_, at) => item(at))
 const typed = (at: number) => ['subject:Patient.family', `x${at}`] as const
 const reference = (at: number) => entry('POST', 'Observation', observation(`Patient?identifier=${at}`))
@@ -47,7 +47,7 @@ t.test('of the searches that a request becomes eight are under way at once, and 
   const sandbox = await startTestSandbox(t)
   const { backend: real, guard } = gatewayTo(sandbox.url)
   let [underWay, most, all, failing] = [0, 0, 0, 0]
-  const backend = backendWith(real, {
+  const backend = decorateBackend(real, {
     send: async request => {
       if (++all === failing) throw new Failure('BACKEND_ERROR')
       most = Math.max(most, ++underWay)

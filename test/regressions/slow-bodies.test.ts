@@ -3,15 +3,15 @@
  * would take minutes and end the test, while the time that they should take is a second on a busy machine too.
  */
 import t from 'tap'
-import { enoughIssues } from '../../src/envelope/failures.js'
+import { maxIssues } from '../../src/envelope/failures.js'
 import { checkChange, checkCreate } from '../../src/mappings/kit/validate.js'
 import { encounters } from '../../src/mappings/resources/encounters.js'
 import { patients } from '../../src/mappings/resources/patients.js'
 
 t.test('of a hundred thousand names that are no fields as many are told as it takes', async t => {
   const body = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`n${i}`, i % 2 === 0 ? 1 : null]))
-  t.equal(checkCreate(patients, { firstName: 'Ada', lastName: 'Byron', ...body }).length, enoughIssues)
-  t.equal(checkChange(patients, body).length, enoughIssues)
+  t.equal(checkCreate(patients, { firstName: 'Ada', lastName: 'Byron', ...body }).length, maxIssues)
+  t.equal(checkChange(patients, body).length, maxIssues)
 })
 
 t.test('a list is changed in the time of its length', async t => {

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import type { FhirResource } from '../../src/mappings/fhir.js'
-import { namesTenantSystem } from '../../src/tenant-guard/tenant.js'
-import { stamp } from '../../src/tenant-guard/writes/stamp.js'
+import { isTenantSystem } from '../../src/tenant-guard/tenant.js'
+import { tagForTenant } from '../../src/tenant-guard/writes/stamp.js'
 
 const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
 
@@ -22,18 +22,18 @@ function normalizedIn (test: Test): () => number {
 t.test('each character of the systems of tags is normalized once', async t => {
   const tag = Array.from({ length: 100 }, (_, at) => ({ system: '\ufdfa\ufdfb'.repeat(5_000) + at, code: 'x' }))
   const normalized = normalizedIn(t)
-  const stamped = stamp({ resourceType: 'Patient', meta: { tag, security: tag } } as FhirResource, tenant)
+  const stamped = tagForTenant({ resourceType: 'Patient', meta: { tag, security: tag } } as FhirResource, tenant)
   t.equal(stamped.meta?.tag?.length, 101)
-  t.notOk(namesTenantSystem('\ufdfa'.repeat(1_000_000), tenant))
+  t.notOk(isTenantSystem('\ufdfa'.repeat(1_000_000), tenant))
   t.ok(normalized() < 200, `${normalized()} characters`)
 })
 
 t.test('characters that unfold widely hide no spelling of the tenant system', async t => {
   for (const many of ['\ufdfa'.repeat(50_000), '\u0301'.repeat(50_000), '\ud800'.repeat(1_000)]) {
-    t.ok(namesTenantSystem(many + tenant.system, tenant))
-    t.ok(namesTenantSystem([...tenant.system].join(many.slice(0, 500)), tenant))
-    t.ok(namesTenantSystem(tenant.system.replace('u', '\uff35') + many, tenant))
-    t.notOk(namesTenantSystem(`${tenant.system}${many}x`, tenant))
-    t.notOk(namesTenantSystem(`${many}${tenant.system.slice(1)}`, tenant))
+    t.ok(isTenantSystem(many + tenant.system, tenant))
+    t.ok(isTenantSystem([...tenant.system].join(many.slice(0, 500)), tenant))
+    t.ok(isTenantSystem(tenant.system.replace('u', '\uff35') + many, tenant))
+    t.notOk(isTenantSystem(`${tenant.system}${many}x`, tenant))
+    t.notOk(isTenantSystem(`${many}${tenant.system.slice(1)}`, tenant))
   }
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mostUnfinished } from '../../src/jobs/unfinished-jobs.js'
+import { maxUnfinishedJobs } from '../../src/jobs/unfinished-jobs.js'
 import { remoteLink } from '../../src/link/remote.js'
 import { draftOf } from '../control/jobs-contract.js'
 import { standIn, startControlPlane } from '../link/control-plane.js'
@@ -19,7 +19,7 @@ t.test('the control plane says why it makes no job to a gateway that takes reaso
   }
   t.match(await ask(question), [200, { answer: { status: 'pending' } }])
   t.match(await ask(older), [200, { answer: { status: 'pending' } }])
-  for (let made = 2; made < mostUnfinished; made++) await control.jobs.create(draftOf())
+  for (let made = 2; made < maxUnfinishedJobs; made++) await control.jobs.create(draftOf())
   t.strictSame(await ask(question), [200, reason])
   t.strictSame(await ask(older), [200, {}])
 })

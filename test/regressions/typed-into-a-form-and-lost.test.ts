@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { newOnce } from '../../src/control/context.js'
+import { newIdempotencyToken } from '../../src/control/context.js'
 import { signedIn } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 
@@ -8,7 +8,7 @@ test('an invitation that is refused keeps the chosen role, so that nobody is inv
   const tenantId = await gateway.createOrganization()
   const admin = await signedIn(gateway, { role: 'admin', tenantId })
   const path = `/dashboard/organizations/${tenantId}/members`
-  const refused = await admin.post(path, { once: newOnce(), email: 'ann@clinic', role: 'admin' })
+  const refused = await admin.post(path, { once: newIdempotencyToken(), email: 'ann@clinic', role: 'admin' })
   t.equal(refused.status, 422)
   t.match(refused.html, /value="ann@clinic"/)
   t.match(refused.html, /value="admin" checked/)
@@ -32,7 +32,7 @@ test('a last day that is refused stays in the form of a token and of a key', asy
   const { keyId } = await gateway.createKey({ tenantId })
   const admin = await signedIn(gateway, { role: 'admin', tenantId })
   const forms = [
-    await admin.post(`/dashboard/organizations/${tenantId}/tokens`, { once: newOnce(), name: 'deployment', role: 'viewer', lastDay: '2020-01-31' }),
+    await admin.post(`/dashboard/organizations/${tenantId}/tokens`, { once: newIdempotencyToken(), name: 'deployment', role: 'viewer', lastDay: '2020-01-31' }),
     await admin.post(`/dashboard/keys/${keyId}`, { lastDay: '2020-01-31' })
   ]
   for (const { status, html } of forms) {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Test } from 'tap'
 import { readRecord } from '../../src/bulk/import/record.js'
-import type { Door } from '../../src/tenant-guard/door.js'
+import type { TenantContext } from '../../src/tenant-guard/door.js'
 import { CheckedRecord } from '../../src/tenant-guard/import/stamped-record.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { bundle, entry, fhirBase, isRefused, listed, observation, openWorld, patchEntry, patchType, patient, stored, type World } from '../passthrough/world.js'
@@ -27,7 +27,7 @@ t.test('a system below the address of this gateway stays as it is, and is found'
 
 t.test('so it does in a line of an import', async t => {
   const { type, body } = readRecord(Buffer.from(JSON.stringify(named)), { fhirBase })
-  const door = { backend: { baseUrl: 'http://datastore/fhir' }, fhirBase, tenant: { id: 'mine', system: 'urn:clinigate:tenant' } } as Door
+  const door = { backend: { baseUrl: 'http://datastore/fhir' }, fhirBase, tenant: { id: 'mine', system: 'urn:clinigate:tenant' } } as TenantContext
   const { resource, links } = new CheckedRecord(door, { type, id: 'p1', resource: { ...body, resourceType: type } })
   t.match({ resource, links }, { resource: { identifier: [{ system }] }, links: [] })
 })

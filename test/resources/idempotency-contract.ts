@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
-import { KeyedRequests } from '../../src/idempotency/keyed-requests.js'
+import { IdempotencyStore } from '../../src/idempotency/keyed-requests.js'
 import { patients } from '../../src/mappings/resources/patients.js'
 import { createOnce } from '../../src/resources/once.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
@@ -349,7 +349,7 @@ async function twoGateways (t: Test, fhirUrl: string): Promise<void> {
   const midnight = Math.ceil(Date.now() / 86_400_000) * 86_400_000
   const gatewayAt = (t: Test, clock: { ms: number }) => {
     const datastore = gatewayTo(fhirUrl)
-    const keyedRequests = new KeyedRequests({ file: ':memory:', now: () => new Date(clock.ms) })
+    const keyedRequests = new IdempotencyStore({ file: ':memory:', now: () => new Date(clock.ms) })
     t.teardown(async () => { keyedRequests.close(); await datastore.backend.close() })
     return (tenantId: string, key: string, body: object = person) => {
       const occasion = { now: new Date(clock.ms).toISOString(), keyName: 'k', newUrl: () => 'http://example.org/1' }

@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import { mappings } from '../../src/mappings/registry.js'
-import { relationsTo } from '../../src/resources/relations.js'
+import { reverseIncludes } from '../../src/resources/relations.js'
 import { fhirServer } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 import { startWatched } from '../harness/watched-backend.js'
@@ -155,7 +155,7 @@ export async function includeContract (t: Test, fhirUrl: string): Promise<void> 
     const store = guard(tenant)
     for (const mapping of mappings) {
       const { id } = await fhirServer(fhirUrl).store(tenant, { resourceType: mapping.type })
-      const includes = [...relationsTo(mapping, mappings).values()].flatMap(({ includes }) => includes)
+      const includes = [...reverseIncludes(mapping, mappings).values()].flatMap(({ includes }) => includes)
       t.match(await store.readRelated({ kind: 'read-related', type: mapping.type, id, includes }), { record: { id }, related: [] }, mapping.path)
     }
   })

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { plainNumbers } from '../../src/json.js'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
-import { same } from '../../src/mappings/kit/element.js'
+import { deepEqual } from '../../src/mappings/kit/element.js'
 import type { Filter } from '../../src/mappings/kit/filter.js'
 import { identityFields, type Mapping } from '../../src/mappings/kit/mapping.js'
 import { checkChange, checkRules } from '../../src/mappings/kit/validate.js'
@@ -39,7 +39,7 @@ function withoutIdentity (shown: Shown): Shown {
 function differences (mapping: Mapping, shown: Shown, expected: Shown, sent: Body = expected): string[] {
   const isOpen = (name: string): boolean => typeof mapping.fields[name]?.options.default === 'function' && !Object.hasOwn(sent, name)
   return [...new Set([...Object.keys(shown), ...Object.keys(expected)])]
-    .filter(name => isOpen(name) ? (shown[name] === undefined) !== (expected[name] === undefined) : !same(comparable(shown[name]), comparable(expected[name])))
+    .filter(name => isOpen(name) ? (shown[name] === undefined) !== (expected[name] === undefined) : !deepEqual(comparable(shown[name]), comparable(expected[name])))
     .map(name => `${name}: ${JSON.stringify(plainNumbers(shown[name]))}, expected ${JSON.stringify(plainNumbers(expected[name]))}`)
 }
 
@@ -187,7 +187,7 @@ async function jsonPatched (t: Test, bodies: Bodies, place: Place): Promise<void
   const minimal = (await create(mapping, place, bodies.minimal())).data
   const full = bodies.full()[0]!
   const path = `${mapping.path}/${minimal.id}`
-  const set = Object.entries(full).filter(([name, value]) => !same(minimal[name], value))
+  const set = Object.entries(full).filter(([name, value]) => !deepEqual(minimal[name], value))
   const operations = set.map(([name, value]) => ({ op: minimal[name] === undefined ? 'add' : 'replace', path: `/${name}`, value }))
   const answer = await place.client.send('PATCH', path, [{ op: 'test', path: '/versionId', value: minimal.versionId }, ...operations])
   t.equal(answer.status, 200, answer.text)

@@ -3,8 +3,8 @@ import { capabilityStatements } from '../../src/gateway/capability-statement.js'
 import { identityFields } from '../../src/mappings/kit/mapping.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { incompleteLists, referrersTo } from '../../src/mappings/relations.js'
-import { readWish } from '../../src/resources/include.js'
-import { relationsTo } from '../../src/resources/relations.js'
+import { parseInclude } from '../../src/resources/include.js'
+import { reverseIncludes } from '../../src/resources/relations.js'
 
 t.test('no list that comes along has the name of a field', async t => {
   for (const mapping of mappings) {
@@ -16,19 +16,19 @@ t.test('no list that comes along has the name of a field', async t => {
 
 t.test('a group comes along by the search parameter that is about the record, and by another one only where there is none', async t => {
   const patients = mappings.find(({ path }) => path === 'patients')!
-  const relations = relationsTo(patients, mappings)
+  const relations = reverseIncludes(patients, mappings)
   for (const path of ['encounters', 'observations', 'appointments', 'medication-statements', 'care-plans', 'allergies', 'conditions']) {
     t.strictSame(relations.get(path)?.includes.map(({ direction, parameter }) => [direction, parameter]), [['revinclude', 'patient']], path)
   }
   t.notOk(relations.has('patients'), 'a link between patients is no filter')
   t.notOk(relations.has('medications'), 'no medication refers to a patient')
-  const roles = relationsTo(mappings.find(({ path }) => path === 'practitioner-roles')!, mappings)
+  const roles = reverseIncludes(mappings.find(({ path }) => path === 'practitioner-roles')!, mappings)
   t.strictSame(roles.get('observations')?.includes.map(({ parameter }) => parameter), ['performer'])
 })
 
 t.test('all groups that refer to a record can come along at once', async t => {
   for (const mapping of mappings) {
-    const includes = [...relationsTo(mapping, mappings).values()].flatMap(({ includes }) => includes)
+    const includes = [...reverseIncludes(mapping, mappings).values()].flatMap(({ includes }) => includes)
     t.ok(includes.length <= 60, `${mapping.path}: ${includes.length}`)
   }
 })
@@ -37,7 +37,7 @@ t.test('every include that the capability statement promises is understood', asy
   const { rest: [{ resource }] } = capabilityStatements(mappings, { version: '1', url: 'http://x', date: new Date(0), fetchesImports: false }).whole(() => true) as { rest: [{ resource: Array<{ type: string, searchInclude?: string[], searchRevInclude?: string[] }> }] }
   for (const [at, { type, searchInclude = [], searchRevInclude = [] }] of resource.entries()) {
     const asked = [...searchInclude.map(value => `_include=${value}`), ...searchRevInclude.map(value => `_revinclude=${value}`)]
-    for (const query of asked) t.match(readWish(mappings[at]!, () => new Map(), query), { form: 'fhir', includes: [{ type: String }] }, `${type}?${query}`)
+    for (const query of asked) t.match(parseInclude(mappings[at]!, () => new Map(), query), { form: 'fhir', includes: [{ type: String }] }, `${type}?${query}`)
   }
   t.match(resource.find(({ type }) => type === 'Patient'), { searchInclude: ['Patient:general-practitioner'], searchRevInclude: ['Encounter:patient'] })
 })

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import type { Owner } from '../../src/backends/routing.js'
+import type { RoutingKey } from '../../src/backends/routing.js'
 import { loadConfig } from '../../src/config/load.js'
-import { Closers } from '../../src/service/closers.js'
+import { Disposables } from '../../src/service/closers.js'
 import { openDatastores } from '../../src/service/datastores.js'
 
 /** One server behind three names, two connections to each; it answers what it is asked when it is told to. */
@@ -25,7 +25,7 @@ async function opened (t: Test) {
   const file = join(directory, 'config.json')
   const datastores = Object.fromEntries(['test', 'live', 'own'].map(name => [name, { url: url(name), connections: 2 }]))
   writeFileSync(file, JSON.stringify({ datastores, routing: { dedicated: { acme: 'own' } } }))
-  const closers = new Closers()
+  const closers = new Disposables()
   t.teardown(async () => {
     server.closeAllConnections()
     server.close()
@@ -37,13 +37,13 @@ async function opened (t: Test) {
   return {
     backendFor,
     asked,
-    read: (owner: Owner) => backendFor(owner).send({ method: 'GET', path: `Patient/${owner.tenantId}` }),
+    read: (owner: RoutingKey) => backendFor(owner).send({ method: 'GET', path: `Patient/${owner.tenantId}` }),
     hasAsked: async (count: number) => { while (asked.length < count) await new Promise(resolve => setTimeout(resolve, 5)) },
     letGo: () => { for (const { response } of asked.splice(0)) response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{}') }
   }
 }
 
-const test = (tenantId: string): Owner => ({ tenantId, mode: 'test', plan: 'pro' })
+const test = (tenantId: string): RoutingKey => ({ tenantId, mode: 'test', plan: 'pro' })
 
 t.test('the way of an organization to its datastore is made once, and is no other\'s where it has a share', async t => {
   const { backendFor } = await opened(t)
@@ -54,7 +54,7 @@ t.test('the way of an organization to its datastore is made once, and is no othe
 
 t.test('a change of mode or plan leads to another datastore with the next request', async t => {
   const { backendFor } = await opened(t)
-  const nameOf = (owner: Owner) => backendFor(owner).name
+  const nameOf = (owner: RoutingKey) => backendFor(owner).name
   for (let i = 0; i < 2; i++) {
     t.equal(nameOf(test('acme')), 'test')
     t.equal(nameOf({ tenantId: 'acme', mode: 'live', plan: 'pro' }), 'live')

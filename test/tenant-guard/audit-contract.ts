@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
-import { backendWith } from '../../src/backends/backend-with.js'
+import { decorateBackend } from '../../src/backends/backend-with.js'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
-import { walk } from '../../src/tenant-guard/walk/walk.js'
+import { scanAll } from '../../src/tenant-guard/walk/walk.js'
 import { newTenant } from './guarded.js'
 import { auditOf, existing, operatorsBackend, tenantSystem } from './operator.js'
 
@@ -75,7 +75,7 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
     // Patients were walked over before observations, so the one that this refers to was not met.
     const whileWalking = once(async () => { late = await server.plant(observation(reference(await server.plant(patient, [tenantSystem, a]))), [tenantSystem, a]) })
     const afterWalking = once(async () => { await server.send('PUT', reference(stray), { ...stray, subject: { reference: reference(own) } }) })
-    const watched = backendWith(backend, {
+    const watched = decorateBackend(backend, {
       send: async request => {
         if (request.path.startsWith('Observation?_sort')) await whileWalking()
         if (request.path.startsWith('Observation?_id')) await afterWalking()
@@ -95,7 +95,7 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
     let pages = 0
     const removed = new Set<string>()
     const criteria = [['_tag', `urn:test:batch|${server.batch}`]] as const
-    for await (const records of walk({ send: request => backend.send(request), baseUrl: backend.baseUrl, type: 'Patient', criteria, pageSize: Math.ceil(many / 28) })) {
+    for await (const records of scanAll({ send: request => backend.send(request), baseUrl: backend.baseUrl, type: 'Patient', criteria, pageSize: Math.ceil(many / 28) })) {
       for (const { id } of records) seen.set(id, (seen.get(id) ?? 0) + 1)
       if (pages++ % 5 !== 2) continue
       // Some behind and some ahead are deleted, changed and made.

@@ -3,13 +3,13 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import { catalog, Failure } from '../../src/envelope/failures.js'
-import { filtersHash, sealedCursors } from '../../src/tenant-guard/cursor.js'
+import { filtersHash, createCursors } from '../../src/tenant-guard/cursor.js'
 
 const place = { tenant: 'tenant-a', mode: 'test', datastore: 'hapi', route: 'patients', type: 'Patient' }
 const contents = { link: '?_getpages=3f2c&_getpagesoffset=20', filters: filtersHash([['name', 'x']]), count: 20, total: 61 }
 const key = randomBytes(32)
 let now = new Date('2026-01-01T00:00:00Z')
-const cursors = sealedCursors({ key, now: () => now })
+const cursors = createCursors({ key, now: () => now })
 
 function isInvalid (error: unknown): boolean {
   return error instanceof Failure && error.code === 'INVALID_CURSOR' && error.message === catalog.INVALID_CURSOR.remedy && error.issues.length === 0
@@ -41,8 +41,8 @@ t.test('a cursor serves for fifty minutes', async t => {
 })
 
 t.test('a cursor of another key is refused, and a key of another length stops the start', async t => {
-  throws(() => sealedCursors({ key: randomBytes(32), now: () => now }).open(cursors.seal(contents, place), place), isInvalid)
-  t.throws(() => sealedCursors({ key: randomBytes(16), now: () => now }), /32 bytes/)
+  throws(() => createCursors({ key: randomBytes(32), now: () => now }).open(cursors.seal(contents, place), place), isInvalid)
+  t.throws(() => createCursors({ key: randomBytes(16), now: () => now }), /32 bytes/)
 })
 
 t.test('every change to a cursor is refused: a flipped bit, another spelling, a piece, something longer', async () => {

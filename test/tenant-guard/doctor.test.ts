@@ -1,30 +1,30 @@
 import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
-import type { BackendAnswer, BackendRequest } from '../../src/backends/backend.js'
-import { backendWith } from '../../src/backends/backend-with.js'
+import type { BackendResponse, BackendRequest } from '../../src/backends/backend.js'
+import { decorateBackend } from '../../src/backends/backend-with.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import { Failure } from '../../src/envelope/failures.js'
-import type { Manners } from '../../src/sandbox/manners.js'
-import { checks, examine, type Examination } from '../../src/tenant-guard/doctor/examine.js'
+import type { ServerBehaviour } from '../../src/sandbox/manners.js'
+import { checks, runChecks, type Examination } from '../../src/tenant-guard/doctor/examine.js'
 import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { unlikeHapi } from '../harness/unlike-hapi.js'
 
-type Send = (request: BackendRequest) => Promise<BackendAnswer>
+type Send = (request: BackendRequest) => Promise<BackendResponse>
 /** What stands between the doctor and the server. */
 type Between = (send: Send, baseUrl: string) => Send
 
 interface Ward { readonly server: FhirServer, readonly examined: (between?: Between, signal?: AbortSignal) => Promise<Examination> }
 
-async function ward (t: Test, manners: Partial<Manners> = {}): Promise<Ward> {
+async function ward (t: Test, manners: Partial<ServerBehaviour> = {}): Promise<Ward> {
   const sandbox = await startTestSandbox(t, manners)
   const http = new HttpBackend({ name: 'datastore', baseUrl: sandbox.url, retryPauseMs: 1 })
   t.after(() => http.close())
   return {
     server: fhirServer(sandbox.url),
     examined: (between = send => send, signal) => {
-      const backend = backendWith(http, { send: between(request => http.send(request), http.baseUrl) })
-      return examine({ backend, anonymous: http, tenantSystem, newId: randomUUID, pause: async () => {}, ...signal !== undefined && { signal } })
+      const backend = decorateBackend(http, { send: between(request => http.send(request), http.baseUrl) })
+      return runChecks({ backend, anonymous: http, tenantSystem, newId: randomUUID, pause: async () => {}, ...signal !== undefined && { signal } })
     }
   }
 }

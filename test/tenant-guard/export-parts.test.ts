@@ -1,15 +1,15 @@
 import t from 'tap'
 import type { StoredResource } from '../../src/mappings/fhir.js'
-import { hasElement, mandatoryElements, named } from '../../src/mappings/r4/elements.js'
+import { hasElement, mandatoryElements, resolveAliases } from '../../src/mappings/r4/elements.js'
 import { compartments } from '../../src/mappings/r4/compartments.js'
-import { compartmentOf, isOfPatients } from '../../src/tenant-guard/export/compartment-of-patients.js'
-import { merged } from '../../src/tenant-guard/export/merged.js'
-import { inFewer, searchesOf } from '../../src/tenant-guard/export/searches.js'
-import type { Stretch } from '../../src/tenant-guard/reads/stretches.js'
+import { compartmentOf, isInPatientCompartment } from '../../src/tenant-guard/export/compartment-of-patients.js'
+import { mergeSorted } from '../../src/tenant-guard/export/merged.js'
+import { combineSearches, searchesOf } from '../../src/tenant-guard/export/searches.js'
+import type { ScanChunk } from '../../src/tenant-guard/reads/stretches.js'
 import { isTenantType, resourceTypes } from '../../src/tenant-guard/resource-types.js'
 
 t.test('filters that differ in one value are one search; others stay apart', async t => {
-  const one = (...searches: Array<Array<[string, string]>>) => inFewer('Observation', searches)
+  const one = (...searches: Array<Array<[string, string]>>) => combineSearches('Observation', searches)
   t.strictSame(one([['status', 'final']], [['status', 'amended']]), [[['status', 'final,amended']]])
   t.strictSame(one([['status', 'final']], [['status', 'final']], [['status', 'amended']]), [[['status', 'final,amended']]], 'the same one twice is one')
   t.strictSame(one([['status', 'final'], ['code', 'a']], [['status', 'final'], ['code', 'b']]), [[['status', 'final'], ['code', 'a,b']]])
@@ -42,7 +42,7 @@ t.test('whether a record is in a patient\'s compartment is told by the elements 
   t.ok(compartmentOf('Observation')({ subject: { reference: 'Patient/anybody' } }))
   t.ok(compartments.includes('Patient'))
   // Of each of those types some element must lead to a patient, or no record of it would ever be exported.
-  for (const type of [...resourceTypes].filter(type => isTenantType(type) && isOfPatients(type))) t.ok(pathsLead(type), type)
+  for (const type of [...resourceTypes].filter(type => isTenantType(type) && isInPatientCompartment(type))) t.ok(pathsLead(type), type)
 })
 
 /** Whether a record that refers to a patient by every path that R4 names is told to be in the compartment. */
@@ -53,14 +53,14 @@ function pathsLead (type: string): boolean {
 
 const record = (id: string, at: number): StoredResource => ({ resourceType: 'Patient', id, meta: { lastUpdated: new Date(at).toISOString() } })
 
-async function * walkOver (...records: StoredResource[]): AsyncGenerator<Stretch> {
+async function * walkOver (...records: StoredResource[]): AsyncGenerator<ScanChunk> {
   for (const one of records) yield { records: [one], upTo: one.meta.lastUpdated }
 }
 
 t.test('walks that meet the same records are one walk in the order of time, which meets each once', async t => {
   const met: string[] = []
   const times: string[] = []
-  for await (const { records, upTo } of merged([walkOver(record('a', 1), record('b', 2), record('c', 2), record('e', 9)), walkOver(record('b', 2), record('d', 3)), walkOver(), walkOver(record('c', 2), record('b', 2), record('e', 9))])) {
+  for await (const { records, upTo } of mergeSorted([walkOver(record('a', 1), record('b', 2), record('c', 2), record('e', 9)), walkOver(record('b', 2), record('d', 3)), walkOver(), walkOver(record('c', 2), record('b', 2), record('e', 9))])) {
     met.push(...records.map(({ id }) => id))
     times.push(upTo!)
   }
@@ -71,6 +71,6 @@ t.test('walks that meet the same records are one walk in the order of time, whic
 t.test('an element is told by its name, a choice by each of its names, and the part of a primitive by that of the whole', async t => {
   t.strictSame(mandatoryElements('Observation'), ['status', 'code'])
   t.strictSame(mandatoryElements('Nothing'), [])
-  for (const [element, member, is] of [['status', 'status', true], ['birthDate', '_birthDate', true], ['value[x]', 'valueQuantity', true], ['value[x]', 'value', false], ['value[x]', 'values', false], ['status', 'statusReason', false]] as const) t.equal(named(element, member), is, `${element} ${member}`)
+  for (const [element, member, is] of [['status', 'status', true], ['birthDate', '_birthDate', true], ['value[x]', 'valueQuantity', true], ['value[x]', 'value', false], ['value[x]', 'values', false], ['status', 'statusReason', false]] as const) t.equal(resolveAliases(element, member), is, `${element} ${member}`)
   for (const [type, name, has] of [['Observation', 'value', true], ['Observation', 'valueQuantity', true], ['Patient', 'birthDate', true], ['Patient', 'id', true], ['Patient', 'nothing', false], ['constructor', 'id', false]] as const) t.equal(hasElement(type, name), has, `${type}.${name}`)
 })

@@ -3,8 +3,8 @@ import type { Test } from 'tap'
 import { gatewayTo, newTenant, system } from './guarded.js'
 import { startExportingServer, type ExportingServer, type Fault } from './exporting-server.js'
 import { breakableJob, type BreakableJob } from '../bulk/broken-off.js'
-import { sealedCursors } from '../../src/tenant-guard/cursor.js'
-import type { Door, Incident } from '../../src/tenant-guard/door.js'
+import { createCursors } from '../../src/tenant-guard/cursor.js'
+import type { TenantContext, Incident } from '../../src/tenant-guard/door.js'
 import { guardedExport } from '../../src/tenant-guard/export/export.js'
 import { ownershipCache } from '../../src/tenant-guard/ownership.js'
 
@@ -26,12 +26,12 @@ export async function scene (t: Test, request: Parameters<typeof breakableJob>[1
   server.files = [{ type: 'Patient', lines: many('Patient', 0, 700) }, { type: 'Observation', lines: many('Observation', 0, 10) }, { type: 'Patient', lines: many('Patient', 700, 50) }]
   const { backend, incidents } = gatewayTo(server.url)
   t.teardown(async () => { await backend.close(); await server.close() })
-  const door: Door = {
+  const door: TenantContext = {
     backend,
     tenant: { id: tenantId, system },
     mode: 'test',
     ownership: ownershipCache({ max: 10 }),
-    cursors: sealedCursors({ key: Buffer.alloc(32), now: () => new Date() }),
+    cursors: createCursors({ key: Buffer.alloc(32), now: () => new Date() }),
     fhirBase: 'http://gateway.test/v1/fhir',
     requestId: 'job-1',
     onIncident: incident => { incidents.push(incident) },

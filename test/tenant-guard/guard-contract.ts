@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import { ExactNumber } from '../../src/json.js'
 import type { StoredResource } from '../../src/mappings/fhir.js'
-import type { GuardedStore, Page } from '../../src/tenant-guard/guard.js'
+import type { TenantStore, Page } from '../../src/tenant-guard/guard.js'
 import type { SearchParameter } from '../../src/tenant-guard/interaction.js'
 import { ReferenceFailure } from '../../src/tenant-guard/writes/references.js'
 import { failureOf, gatewayTo, newTenant, shown, system } from './guarded.js'
@@ -34,7 +34,7 @@ export async function guardContract (t: Test, baseUrl: string, abilities: Abilit
 
 const patient = { resourceType: 'Patient' } as const
 
-function createPatient (store: GuardedStore, family = 'Doe'): Promise<StoredResource> {
+function createPatient (store: TenantStore, family = 'Doe'): Promise<StoredResource> {
   return store.create({ kind: 'create', type: 'Patient', resource: { ...patient, name: [{ family }] } })
 }
 
@@ -42,23 +42,23 @@ function observation (subject?: string): { resourceType: string } {
   return { resourceType: 'Observation', status: 'final', code: { text: 'x' }, ...subject !== undefined && { subject: { reference: subject } } } as { resourceType: string }
 }
 
-function createObservation (store: GuardedStore, subject?: string): Promise<StoredResource> {
+function createObservation (store: TenantStore, subject?: string): Promise<StoredResource> {
   return store.create({ kind: 'create', type: 'Observation', resource: observation(subject) })
 }
 
-function read (store: GuardedStore, { resourceType: type, id }: { resourceType: string, id: string }): Promise<StoredResource> {
+function read (store: TenantStore, { resourceType: type, id }: { resourceType: string, id: string }): Promise<StoredResource> {
   return store.read({ kind: 'read', type, id })
 }
 
-function remove (store: GuardedStore, { resourceType: type, id }: StoredResource, version?: string): Promise<void> {
+function remove (store: TenantStore, { resourceType: type, id }: StoredResource, version?: string): Promise<void> {
   return store.delete({ kind: 'delete', type, id, version })
 }
 
-function update (store: GuardedStore, resource: StoredResource, version = resource.meta.versionId!): Promise<StoredResource> {
+function update (store: TenantStore, resource: StoredResource, version = resource.meta.versionId!): Promise<StoredResource> {
   return store.update({ kind: 'update', type: resource.resourceType, id: resource.id, resource, version })
 }
 
-function find (store: GuardedStore, parameters: SearchParameter[] = [], more: { count?: number, cursor?: string, route?: string, type?: string } = {}): Promise<Page> {
+function find (store: TenantStore, parameters: SearchParameter[] = [], more: { count?: number, cursor?: string, route?: string, type?: string } = {}): Promise<Page> {
   return store.search({ kind: 'search', type: 'Patient', route: 'patients', parameters, ...more })
 }
 

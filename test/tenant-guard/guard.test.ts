@@ -2,8 +2,8 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { ExactNumber } from '../../src/json.js'
 import type { StoredResource } from '../../src/mappings/fhir.js'
-import type { GuardedStore } from '../../src/tenant-guard/guard.js'
-import { ownRecord } from '../../src/tenant-guard/answer.js'
+import type { TenantStore } from '../../src/tenant-guard/guard.js'
+import { verifyOwned } from '../../src/tenant-guard/answer.js'
 import { ownershipCache } from '../../src/tenant-guard/ownership.js'
 import { json, startFaultyServer } from '../backends/faulty-server.js'
 import type { Behaviour, FaultyServer } from '../backends/faulty-server.js'
@@ -13,7 +13,7 @@ import type { Gateway } from './guarded.js'
 const own = { system, code: 'tenant-a' }
 const foreign = { system, code: 'tenant-b' }
 
-interface Rig { readonly server: FaultyServer, readonly gateway: Gateway, readonly store: GuardedStore }
+interface Rig { readonly server: FaultyServer, readonly gateway: Gateway, readonly store: TenantStore }
 
 /** A guard of tenant-a in front of a server that answers as it is told. */
 async function rig (t: Test): Promise<Rig> {
@@ -99,7 +99,7 @@ t.test('an answer is shown when it is the record that was asked for, with one te
   }
   server.behave(json(200, patient('1', [{ system: 'http://ward', code: '3' }, { code: 'x' }, own])))
   t.equal((await store.read(read)).id, '1')
-  t.equal(ownRecord(patient('.'), { tenant: { id: 'tenant-a', system }, type: 'Patient' }), undefined)
+  t.equal(verifyOwned(patient('.'), { tenant: { id: 'tenant-a', system }, type: 'Patient' }), undefined)
 })
 
 t.test('a foreign match is dropped, not counted, and reported; notes of the server and included records are no matches', async t => {

@@ -1,13 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Backend, BackendRequest } from '../../src/backends/backend.js'
-import { backendWith } from '../../src/backends/backend-with.js'
+import { decorateBackend } from '../../src/backends/backend-with.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import type { HttpBackendOptions } from '../../src/backends/http-backend.js'
 import { Failure } from '../../src/envelope/failures.js'
-import { sealedCursors } from '../../src/tenant-guard/cursor.js'
-import type { Door, Incident } from '../../src/tenant-guard/door.js'
+import { createCursors } from '../../src/tenant-guard/cursor.js'
+import type { TenantContext, Incident } from '../../src/tenant-guard/door.js'
 import { tenantGuard } from '../../src/tenant-guard/guard.js'
-import type { GuardedStore } from '../../src/tenant-guard/guard.js'
+import type { TenantStore } from '../../src/tenant-guard/guard.js'
 import { ownershipCache } from '../../src/tenant-guard/ownership.js'
 
 export const system = 'urn:clinigate:tenant'
@@ -17,7 +17,7 @@ export interface Gateway {
   readonly backend: Backend
   readonly sent: BackendRequest[]
   readonly incidents: Incident[]
-  guard (tenantId: string, changes?: Partial<Door>): GuardedStore
+  guard (tenantId: string, changes?: Partial<TenantContext>): TenantStore
 }
 
 const key = randomBytes(32)
@@ -26,11 +26,11 @@ export function gatewayTo (baseUrl: string, options: Partial<HttpBackendOptions>
   const http = new HttpBackend({ name: 'datastore', baseUrl, retryPauseMs: 1, ...options })
   const sent: BackendRequest[] = []
   const incidents: Incident[] = []
-  const backend = backendWith(http, {
+  const backend = decorateBackend(http, {
     send: request => { sent.push(request); return http.send(request) },
     stream: request => { sent.push({ method: 'GET', path: request.path }); return http.stream(request) }
   })
-  const parts = { backend, mode: 'test', ownership: ownershipCache({ max: 1000 }), cursors: sealedCursors({ key, now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: (incident: Incident) => { incidents.push(incident) }, onTrouble: () => {} } as const
+  const parts = { backend, mode: 'test', ownership: ownershipCache({ max: 1000 }), cursors: createCursors({ key, now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: (incident: Incident) => { incidents.push(incident) }, onTrouble: () => {} } as const
   return { backend, sent, incidents, guard: (id, changes) => tenantGuard({ ...parts, tenant: { id, system }, ...changes }) }
 }
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
-import type { Backend, BackendAnswer, BackendRequest } from '../../src/backends/backend.js'
+import type { Backend, BackendResponse, BackendRequest } from '../../src/backends/backend.js'
 import type { FhirResource } from '../../src/mappings/fhir.js'
-import { sealedCursors } from '../../src/tenant-guard/cursor.js'
+import { createCursors } from '../../src/tenant-guard/cursor.js'
 import type { Incident } from '../../src/tenant-guard/door.js'
 import { importStore } from '../../src/tenant-guard/import/import-store.js'
 import { ownershipCache } from '../../src/tenant-guard/ownership.js'
@@ -17,7 +17,7 @@ function startScene () {
   const incidents: Incident[] = []
   const ownership = ownershipCache()
   const scene = { answerOf: whole as (resource: FhirResource) => Entry, sent, stored, incidents, ownership }
-  const send = async (request: BackendRequest): Promise<BackendAnswer> => {
+  const send = async (request: BackendRequest): Promise<BackendResponse> => {
     sent.push(request)
     return { status: 200, headers: {}, body: JSON.stringify(request.method === 'POST' ? transaction(request) : searchset(request)) }
   }
@@ -31,7 +31,7 @@ function startScene () {
     return { resourceType: 'Bundle', type: 'searchset', entry: ids.flatMap(id => stored.has(id) ? [{ search: { mode: 'match' }, resource: stored.get(id) }] : []) }
   }
   const backend = { name: 'scripted', baseUrl: 'http://datastore.test/fhir', send } as unknown as Backend
-  const store = importStore({ backend, tenant: { id: 'mine', system }, mode: 'test', ownership, cursors: sealedCursors({ key: randomBytes(32), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: incident => { incidents.push(incident) }, onTrouble: () => {} })
+  const store = importStore({ backend, tenant: { id: 'mine', system }, mode: 'test', ownership, cursors: createCursors({ key: randomBytes(32), now: () => new Date() }), fhirBase: 'http://gateway.test/v1/fhir', onIncident: incident => { incidents.push(incident) }, onTrouble: () => {} })
   return { ...scene, scene, store, preferred: () => sent.filter(({ method }) => method === 'POST').map(({ headers }) => headers?.prefer), searches: () => sent.filter(({ method }) => method === 'GET').length }
 }
 

@@ -5,7 +5,7 @@ import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
 import { audit } from '../../src/tenant-guard/walk/audit.js'
 import { adopt, type AdoptParts } from '../../src/tenant-guard/walk/adopt.js'
 import { readCriteria } from '../../src/tenant-guard/walk/adopt-criteria.js'
-import { Ledger, type Noted } from '../../src/tenant-guard/walk/walk-ledger.js'
+import { ScanIndex, type ScannedRecord } from '../../src/tenant-guard/walk/walk-ledger.js'
 import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
 
 export { tenantSystem }
@@ -62,7 +62,7 @@ export function existing (url: string): Existing {
 
 /** What an audit of these types says, a line for each finding. */
 export async function auditOf (backend: Backend, types: readonly string[], more: { pageSize?: number, onProgress?: () => void } = {}): Promise<string[]> {
-  const ledger = new Ledger()
+  const ledger = new ScanIndex()
   await audit({ backend, tenantSystem, types, ledger, ...more })
   const lines = [...ledger.records(['no-tag', 'several-tags', 'unclear-tag'])].map(({ state, type, id }) => `${state} ${type}/${id}`)
   lines.push(...[...ledger.faults()].map(({ finding, source, path, target = '-', tenantId, targetTenantId = '-' }) => `${finding} ${source} ${path} ${target} ${tenantId} ${targetTenantId}`))
@@ -72,10 +72,10 @@ export async function auditOf (backend: Backend, types: readonly string[], more:
 
 /** Adopts what a search finds, and says what became of each record. */
 export async function adoptOf (backend: Backend, tenantId: string, search: string, more: Partial<AdoptParts> = {}): Promise<{ states: Record<string, string>, faults: string[] }> {
-  const ledger = new Ledger()
+  const ledger = new ScanIndex()
   await adopt({ backend, tenant: { id: tenantId, system: tenantSystem }, wanted: [readCriteria(search)], isDryRun: false, parallel: 4, ledger, ...more })
   const everyState = [...new Set(ledger.recordCounts().map(({ state }) => state))]
-  const states = Object.fromEntries([...ledger.records(everyState)].map(({ type, id, state }: Noted) => [`${type}/${id}`, state]))
+  const states = Object.fromEntries([...ledger.records(everyState)].map(({ type, id, state }: ScannedRecord) => [`${type}/${id}`, state]))
   const faults = [...ledger.faults()].map(({ finding, source, target = '-' }) => `${finding} ${source} ${target}`)
   ledger.close()
   return { states, faults }

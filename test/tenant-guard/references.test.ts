@@ -1,14 +1,14 @@
 import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { linkElements, uriReferenceParents } from '../../src/tenant-guard/writes/link-elements.js'
-import { linksIn, ReferenceFailure, referencesIn } from '../../src/tenant-guard/writes/references.js'
+import { uriElements, uriReferenceParents } from '../../src/tenant-guard/writes/link-elements.js'
+import { collectReferences, ReferenceFailure, referencesIn } from '../../src/tenant-guard/writes/references.js'
 import { isTenantType, resourceTypes, sharedTypes } from '../../src/tenant-guard/resource-types.js'
 
 const base = 'http://datastore:8080/fhir'
 
 function records (resource: Record<string, unknown>): Array<[path: string, record: string | undefined]> {
-  return linksIn({ resourceType: 'Observation', ...resource }, [base]).map(({ path, record }) => [path, record])
+  return collectReferences({ resourceType: 'Observation', ...resource }, [base]).map(({ path, record }) => [path, record])
 }
 
 t.test('references are found wherever they are, with the path of the element that refers', async t => {
@@ -58,7 +58,7 @@ t.test('uris and canonicals that lead to a record are checked; the others mean t
 t.test('an element named reference that R4 has as uri may lead outside, and nowhere in the datastore unchecked', async t => {
   const url = 'https://www.cdc.gov/vaccine.pdf'
   t.strictSame(records({ education: [{ reference: url }], condition: [{ expression: { reference: url } }] }), [])
-  t.strictSame(linksIn({ resourceType: 'DetectedIssue', reference: url }, [base]), [])
+  t.strictSame(collectReferences({ resourceType: 'DetectedIssue', reference: url }, [base]), [])
   t.strictSame(records({ contained: [{ resourceType: 'DetectedIssue', reference: url }] }), [])
   t.strictSame(records({ education: [{ reference: `${base}/Patient/1` }] }), [['Observation.education[0].reference', undefined]])
   t.strictSame(records({ education: [{ reference: 'Patient/1' }, { reference: 'Patient?identifier=1' }] }), [['Observation.education[0]', 'Patient/1'], ['Observation.education[1]', undefined]])
@@ -71,7 +71,7 @@ t.test('a path names no element that the client made up', async t => {
 })
 
 t.test('a refusal names the paths and, for the route, the references; its texts hold neither', async t => {
-  const failure = new ReferenceFailure(linksIn({ resourceType: 'Observation', subject: { reference: 'Patient/secret' } }, []))
+  const failure = new ReferenceFailure(collectReferences({ resourceType: 'Observation', subject: { reference: 'Patient/secret' } }, []))
   t.strictSame([failure.code, failure.status, failure.references], ['VALIDATION_ERROR', 422, ['Patient/secret']])
   t.strictSame(failure.issues.map(({ code, expression }) => [code, expression]), [['business-rule', ['Observation.subject']]])
   t.notMatch(JSON.stringify([failure.message, failure.issues]), /secret/)
@@ -98,7 +98,7 @@ t.test('the lists of types and elements are those of R4', async t => {
   const named = (codes: string[]) => new Set(elements.filter(({ code }) => codes.includes(code)).map(({ name }) => name))
   const texts = named(['string', 'markdown'])
   const links = [...named(['uri', 'url', 'canonical'])].filter(name => name !== 'reference' && (name === 'url' || !texts.has(name)))
-  t.strictSame([...linkElements].sort(), links.sort())
+  t.strictSame([...uriElements].sort(), links.sort())
 
   const uriReferences = elements.filter(({ path, code }) => path.endsWith('.reference') && code === 'uri').map(({ path }) => path)
   t.strictSame(uriReferences.sort(), ['DetectedIssue.reference', 'Expression.reference', 'Immunization.education.reference'])

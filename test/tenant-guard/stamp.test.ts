@@ -3,18 +3,18 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ExactNumber, printJson } from '../../src/json.js'
 import type { FhirResource } from '../../src/mappings/fhir.js'
-import { stamp } from '../../src/tenant-guard/writes/stamp.js'
+import { tagForTenant } from '../../src/tenant-guard/writes/stamp.js'
 
 const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
 const own = { system: tenant.system, code: tenant.id }
 const foreign = { system: tenant.system, code: 'tenant-b' }
 
 function stampedMeta (meta: unknown): unknown {
-  return stamp({ resourceType: 'Patient', meta } as FhirResource, tenant).meta
+  return tagForTenant({ resourceType: 'Patient', meta } as FhirResource, tenant).meta
 }
 
 t.test('a resource gets the tenant\'s tag and keeps its others', async t => {
-  t.strictSame(stamp({ resourceType: 'Patient', active: true }, tenant), { resourceType: 'Patient', meta: { tag: [own] }, active: true })
+  t.strictSame(tagForTenant({ resourceType: 'Patient', active: true }, tenant), { resourceType: 'Patient', meta: { tag: [own] }, active: true })
   const ward = { system: 'http://hospital.example/ward', code: '3' }
   t.strictSame(stampedMeta({ profile: ['http://x'], tag: [ward, foreign] }), { profile: ['http://x'], tag: [ward, own] })
 })
@@ -39,9 +39,9 @@ t.test('what the datastore decides about a record is not sent', async t => {
 t.test('contained resources and resources held in a bundle carry no tag of any tenant', async t => {
   const inner = { resourceType: 'Patient', id: 'p', meta: { tag: [foreign], profile: ['http://x'] } }
   const clean = { resourceType: 'Patient', id: 'p', meta: { profile: ['http://x'] } }
-  t.strictSame(stamp({ resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: '#p' }, contained: [inner] }, tenant).contained, [clean])
+  t.strictSame(tagForTenant({ resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: '#p' }, contained: [inner] }, tenant).contained, [clean])
   const link = [{ other: { reference: '#p' }, type: 'seealso' }]
-  t.strictSame(stamp({ resourceType: 'Bundle', type: 'collection', entry: [{ resource: { ...inner, link, contained: [inner] } }] }, tenant).entry, [{ resource: { ...clean, link, contained: [clean] } }])
+  t.strictSame(tagForTenant({ resourceType: 'Bundle', type: 'collection', entry: [{ resource: { ...inner, link, contained: [inner] } }] }, tenant).entry, [{ resource: { ...clean, link, contained: [clean] } }])
 })
 
 t.test('a meta that a lenient server could read in two ways is refused', async t => {
@@ -52,7 +52,7 @@ t.test('a meta that a lenient server could read in two ways is refused', async t
   ]
   for (const meta of unclear) {
     t.throws(() => stampedMeta(meta), { code: 'VALIDATION_ERROR' }, JSON.stringify(meta))
-    t.throws(() => stamp({ resourceType: 'Observation', contained: [{ resourceType: 'Patient', meta }] }, tenant), { code: 'VALIDATION_ERROR' }, JSON.stringify(meta))
+    t.throws(() => tagForTenant({ resourceType: 'Observation', contained: [{ resourceType: 'Patient', meta }] }, tenant), { code: 'VALIDATION_ERROR' }, JSON.stringify(meta))
   }
 })
 
@@ -61,9 +61,9 @@ t.test('an extension of the datastore\'s own is refused wherever it is', async t
   const urls = ['http://hapifhir.io/fhir/StructureDefinition/externalized-binary-id', 'https://hapifhir.io/fhir/ns/StructureDefinition/request-partition-ids', 'HTTPS://smilecdr.com/x', ' http://hapifhir.io/x']
   for (const url of urls) {
     const places = [{ extension: extension(url) }, { _language: { extension: extension(url) } }, { meta: { extension: extension(url) } }, { contained: [{ resourceType: 'Basic', meta: { extension: extension(url) } }] }, { meta: { tag: [{ system: 'urn:x', code: 'y', extension: extension(url) }] } }]
-    for (const place of places) t.throws(() => stamp({ resourceType: 'Basic', ...place } as FhirResource, tenant), { code: 'VALIDATION_ERROR' }, JSON.stringify(place))
+    for (const place of places) t.throws(() => tagForTenant({ resourceType: 'Basic', ...place } as FhirResource, tenant), { code: 'VALIDATION_ERROR' }, JSON.stringify(place))
   }
-  t.strictSame(stamp({ resourceType: 'Basic', code: { text: 'x' }, extension: extension('http://nothapifhir.io/x') }, tenant).extension, extension('http://nothapifhir.io/x'))
+  t.strictSame(tagForTenant({ resourceType: 'Basic', code: { text: 'x' }, extension: extension('http://nothapifhir.io/x') }, tenant).extension, extension('http://nothapifhir.io/x'))
 })
 
 const spelledSystem = fc.constantFrom(tenant.system, 'URN:clinigate:tenant', 'http://other', 'urn:x')
@@ -131,10 +131,10 @@ t.test('of a tag and a label the system and code are kept, since HAPI shows the 
 t.test('of every resource: exactly one tenant tag comes out, the own one, and nothing else is changed', async () => {
   fc.assert(fc.property(anyResource, resource => {
     const before = printJson(resource)
-    const after = stamp(resource as FhirResource, tenant)
+    const after = tagForTenant(resource as FhirResource, tenant)
     equal(printJson(resource), before, 'the argument is left alone')
     deepEqual(tenantTagsIn(after), [own])
-    deepEqual(stamp(after, tenant), after, 'twice is as good as once')
+    deepEqual(tagForTenant(after, tenant), after, 'twice is as good as once')
     deepEqual(withoutTenantTags(after), withoutTenantTags({ ...resource, meta: keptMeta(resource.meta) }))
   }), { numRuns: 300 })
 })

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import type { Meta, StoredResource } from '../../src/mappings/fhir.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { CriteriaRefused, readCriteria } from '../../src/tenant-guard/walk/adopt-criteria.js'
-import { Ledger } from '../../src/tenant-guard/walk/walk-ledger.js'
+import { ScanIndex } from '../../src/tenant-guard/walk/walk-ledger.js'
 import { ownerOf } from '../../src/tenant-guard/walk/walk-owner.js'
-import { patiently } from '../../src/tenant-guard/patience.js'
-import { walk } from '../../src/tenant-guard/walk/walk.js'
+import { withRetry } from '../../src/tenant-guard/patience.js'
+import { scanAll } from '../../src/tenant-guard/walk/walk.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import { json, startFaultyServer, type FaultyServer } from '../backends/faulty-server.js'
 import { readSources } from '../harness/sources.js'
@@ -26,7 +26,7 @@ const page = (records: readonly object[], next?: string): object =>
 
 async function idsOf (backend: HttpBackend, pageSize?: number): Promise<string[]> {
   const ids: string[] = []
-  for await (const records of walk({ send: request => backend.send(request), baseUrl: backend.baseUrl, type: 'Patient', pageSize })) ids.push(...records.map(({ id }: StoredResource) => id))
+  for await (const records of scanAll({ send: request => backend.send(request), baseUrl: backend.baseUrl, type: 'Patient', pageSize })) ids.push(...records.map(({ id }: StoredResource) => id))
   return ids
 }
 
@@ -79,7 +79,7 @@ t.test('a busy datastore is given the time that it names, and less to do', async
   const { server, backend } = await faulty(t)
   const waits: number[] = []
   let busy = 0
-  const send = patiently(backend, { pause: async ms => { waits.push(ms) }, onBusy: () => { busy++ } })
+  const send = withRetry(backend, { pause: async ms => { waits.push(ms) }, onBusy: () => { busy++ } })
   const put = { method: 'PUT', path: 'Patient/1', body: '{}' } as const
   server.behave(json(429, {}, { 'retry-after': '7' }), json(503, {}, { 'retry-after': '3000' }), json(503, {}), json(200, {}))
   t.equal((await send(put)).status, 200)
@@ -91,7 +91,7 @@ t.test('a busy datastore is given the time that it names, and less to do', async
 
 t.test('a read that failed in the datastore is repeated, a write and a refused credential are not', async t => {
   const { server, backend } = await faulty(t)
-  const send = patiently(backend, { pause: async () => {} })
+  const send = withRetry(backend, { pause: async () => {} })
   server.behave(json(500, {}), json(500, {}), json(200, {}))
   t.equal((await send({ method: 'GET', path: 'Patient' })).status, 200)
   server.behave(json(500, {}))
@@ -105,7 +105,7 @@ t.test('a read that failed in the datastore is repeated, a write and a refused c
 t.test('a datastore that was never there is given up at once', async t => {
   const backend = new HttpBackend({ name: 'nowhere', baseUrl: 'http://127.0.0.1:1/fhir' })
   t.teardown(() => backend.close())
-  const send = patiently(backend, { pause: async () => { throw new Error('waited') } })
+  const send = withRetry(backend, { pause: async () => { throw new Error('waited') } })
   t.equal((await failureOf(send({ method: 'GET', path: 'metadata' }))).code, 'BACKEND_UNAVAILABLE')
 })
 
@@ -193,7 +193,7 @@ t.test('a search that a server might pass over in part is refused', async t => {
 })
 
 t.test('a ledger forgets a doubt when the target turns out to be the same tenant\'s, or the record was met anew', async t => {
-  const ledger = new Ledger()
+  const ledger = new ScanIndex()
   t.teardown(() => ledger.close())
   const note = (id: string, tenantId: string | undefined, ...targets: string[]): void => ledger.note({ type: 'Observation', id, tenantId, state: 'owned' }, targets.map(target => ({ path: 'Observation.subject', target })))
   note('1', 'a', 'Patient/1', 'Patient/2')

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test, type Test } from 'tap'
-import { areTracesWanted } from '../../src/service/traces.js'
+import { isTracingEnabled } from '../../src/service/traces.js'
 import { json, startFaultyServer } from '../backends/faulty-server.js'
 import { clientOf } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
@@ -66,9 +66,9 @@ test('without the variables of OpenTelemetry nothing is traced, and a datastore 
 })
 
 test('a collector that is named asks for traces, unless they are switched off', async t => {
-  t.ok(areTracesWanted({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }))
-  t.ok(areTracesWanted({ OTEL_TRACES_EXPORTER: 'otlp' }))
-  t.notOk(areTracesWanted({}))
-  t.notOk(areTracesWanted({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', OTEL_SDK_DISABLED: 'true' }))
-  t.notOk(areTracesWanted({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', OTEL_TRACES_EXPORTER: 'none' }))
+  t.ok(isTracingEnabled({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }))
+  t.ok(isTracingEnabled({ OTEL_TRACES_EXPORTER: 'otlp' }))
+  t.notOk(isTracingEnabled({}))
+  t.notOk(isTracingEnabled({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', OTEL_SDK_DISABLED: 'true' }))
+  t.notOk(isTracingEnabled({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', OTEL_TRACES_EXPORTER: 'none' }))
 })

@@ -6,7 +6,7 @@ import type { ClientProof, OAuthCredentials, SigningHash } from '../../config/cr
 import type { ClientCertificate } from '../../config/datastore-connection.js'
 import type { Secret } from '../../config/secret.js'
 import { bearerHeader } from './authorization.js'
-import { CredentialTrouble, knownCode, type Credential, type CredentialSource } from './credential-source.js'
+import { CredentialError, knownCode, type Credential, type CredentialSource } from './credential-source.js'
 
 /** The lifetime of a token if the token server does not state it. */
 const assumedGoodForMs = 300_000
@@ -32,7 +32,7 @@ export class ClientCredentials implements CredentialSource {
     try {
       const configuration = await this.#configuration(signal)
       const { access_token: token, expires_in: seconds } = await oidc.clientCredentialsGrant(configuration, { ...this.#credentials.parameters })
-      if (!/^[\x21-\x7e]+$/.test(token)) throw new CredentialTrouble('the token server issued a token that is not valid in a header')
+      if (!/^[\x21-\x7e]+$/.test(token)) throw new CredentialError('the token server issued a token that is not valid in a header')
       return { header: bearerHeader(token), goodForMs: seconds === undefined ? assumedGoodForMs : Math.max(seconds * 1_000, shortestGoodForMs) }
     } catch (error) {
       throw troubleOf(error)
@@ -67,8 +67,8 @@ async function clientAuthentication (proof: ClientProof): Promise<oidc.ClientAut
 /** The present secret. */
 export async function textOf ({ text, file }: Secret): Promise<string> {
   if (file === undefined) return text
-  const read = (await readFile(file, 'utf8').catch(() => { throw new CredentialTrouble('the client secret file cannot be read') })).trim()
-  if (read === '') throw new CredentialTrouble('the client secret file is empty')
+  const read = (await readFile(file, 'utf8').catch(() => { throw new CredentialError('the client secret file cannot be read') })).trim()
+  if (read === '') throw new CredentialError('the client secret file is empty')
   return read
 }
 
@@ -79,7 +79,7 @@ async function signingKey (file: string, hash: SigningHash): Promise<oidc.Crypto
     const algorithm = key.asymmetricKeyType === 'ec' ? { name: 'ECDSA', namedCurve: curve! } : { name: 'RSASSA-PKCS1-v1_5', hash }
     return await webcrypto.subtle.importKey('pkcs8', key.export({ format: 'der', type: 'pkcs8' }), algorithm, false, ['sign'])
   } catch {
-    throw new CredentialTrouble('the signing key file contains no usable key')
+    throw new CredentialError('the signing key file contains no usable key')
   }
 }
 
@@ -87,18 +87,18 @@ async function signingKey (file: string, hash: SigningHash): Promise<oidc.Crypto
 const curves: Readonly<Record<string, string>> = { prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' }
 
 /** Keeps only the error code, since the description of a server may repeat what it was sent. */
-function troubleOf (error: unknown): CredentialTrouble {
-  if (error instanceof CredentialTrouble) return error
+function troubleOf (error: unknown): CredentialError {
+  if (error instanceof CredentialError) return error
   if (error instanceof oidc.ResponseBodyError) {
-    return new CredentialTrouble('the token server refused the gateway', { code: knownCode(error.error), status: error.status, retryAfterSeconds: secondsIn(error.response) })
+    return new CredentialError('the token server refused the gateway', { code: knownCode(error.error), status: error.status, retryAfterSeconds: secondsIn(error.response) })
   }
   // The library does not read the body if this header is present. RFC 6749, section 5.2, requires it with invalid_client.
-  if (error instanceof oidc.WWWAuthenticateChallengeError) return new CredentialTrouble('the token server refused the gateway', { code: 'invalid_client', status: error.status })
+  if (error instanceof oidc.WWWAuthenticateChallengeError) return new CredentialError('the token server refused the gateway', { code: 'invalid_client', status: error.status })
   const { code, cause } = Object(error) as { code?: unknown, cause?: unknown }
   const answer = cause instanceof Object && 'status' in cause ? cause as Response : undefined
-  if (answer !== undefined) return new CredentialTrouble('the token server\'s response contains no token', { code: knownCode(code), status: answer.status, retryAfterSeconds: secondsIn(answer) })
+  if (answer !== undefined) return new CredentialError('the token server\'s response contains no token', { code: knownCode(code), status: answer.status, retryAfterSeconds: secondsIn(answer) })
   const system = knownCode(Object(cause).code)
-  return new CredentialTrouble(system === undefined ? 'the token server\'s response is unusable' : 'the token server cannot be reached', { code: system ?? knownCode(code) })
+  return new CredentialError(system === undefined ? 'the token server\'s response is unusable' : 'the token server cannot be reached', { code: system ?? knownCode(code) })
 }
 
 const longestRetryAfterSeconds = 300

@@ -4,12 +4,12 @@ export interface Credential {
   /** The lifetime from now on. It is renewed earlier. */
   readonly goodForMs: number
   /** Why it is out of date, if it is. */
-  readonly trouble?: CredentialTrouble
+  readonly trouble?: CredentialError
 }
 
 /** The source of a datastore's credentials: a file, or a token server. */
 export interface CredentialSource {
-  /** Never called concurrently. @throws {CredentialTrouble} */
+  /** Never called concurrently. @throws {CredentialError} */
   next (signal: AbortSignal): Promise<Credential>
   close? (): Promise<void>
 }
@@ -25,7 +25,7 @@ interface TroubleFacts {
 }
 
 /** Why there is no new credential. The reason is our own text, since that of servers and libraries may repeat a secret. */
-export class CredentialTrouble extends Error {
+export class CredentialError extends Error {
   constructor (readonly reason: string, readonly facts: TroubleFacts = {}) {
     super(reason)
     this.name = 'CredentialTrouble'

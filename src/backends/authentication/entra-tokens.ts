@@ -2,7 +2,7 @@ import type { TokenCredential } from '@azure/identity'
 import type { EntraCredentials } from '../../config/credentials.js'
 import { bearerHeader } from './authorization.js'
 import { textOf } from './client-credentials.js'
-import { CredentialTrouble, knownCode, type Credential, type CredentialSource } from './credential-source.js'
+import { CredentialError, knownCode, type Credential, type CredentialSource } from './credential-source.js'
 
 /** The Azure library, an optional dependency. */
 type Library = typeof import('@azure/identity')
@@ -64,11 +64,11 @@ function isMicrosofts (authorityHost: string): boolean {
 }
 
 /** Keeps only the error code, since messages of Entra ID repeat the ids of the directory and the application. */
-function troubleOf (error: unknown): CredentialTrouble {
-  if (error instanceof CredentialTrouble) return error
+function troubleOf (error: unknown): CredentialError {
+  if (error instanceof CredentialError) return error
   const { name, message = '', statusCode, errorResponse, code } = Object(error) as { name?: string, message?: string, statusCode?: number, errorResponse?: { error?: string }, code?: unknown }
   const entraCode = /\bAADSTS\d{4,8}\b/.exec(String(message))?.[0]
   const facts = { code: entraCode ?? knownCode(errorResponse?.error) ?? knownCode(code), ...typeof statusCode === 'number' && { status: statusCode } }
-  if (name === 'CredentialUnavailableError') return new CredentialTrouble('this machine has no such Entra ID identity', facts)
-  return new CredentialTrouble('Entra ID issued no token', facts)
+  if (name === 'CredentialUnavailableError') return new CredentialError('this machine has no such Entra ID identity', facts)
+  return new CredentialError('Entra ID issued no token', facts)
 }

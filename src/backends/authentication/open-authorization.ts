@@ -2,12 +2,12 @@ import type { DatastoreConnection } from '../../config/datastore-connection.js'
 import type { Secret } from '../../config/secret.js'
 import { basicHeader, bearerHeader, fixedAuthorization, type Authorization } from './authorization.js'
 import type { CredentialSource } from './credential-source.js'
-import { RenewedAuthorization, type RenewedOptions } from './renewed-authorization.js'
+import { RefreshingAuthorization, type RenewedOptions } from './renewed-authorization.js'
 import { SecretFile } from './secret-file.js'
 
 /** Opens the authorization of a datastore. No token is requested yet, so the token server may be down. */
 export async function openAuthorization ({ credentials, certificate }: Pick<DatastoreConnection, 'credentials' | 'certificate'>, parts: Omit<RenewedOptions, 'source'>): Promise<Authorization> {
-  const renewed = (source: CredentialSource) => new RenewedAuthorization({ ...parts, source })
+  const renewed = (source: CredentialSource) => new RefreshingAuthorization({ ...parts, source })
   const ofSecret = ({ text, file }: Secret, headerOf: (secret: string) => string) =>
     file === undefined ? fixedAuthorization(headerOf(text)) : renewed(new SecretFile({ path: file, text, headerOf }))
   switch (credentials.kind) {

@@ -1,8 +1,8 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { scatteredBackoff } from '../../backoff.js'
+import { jitteredBackoff } from '../../backoff.js'
 import { Failure } from '../../envelope/failures.js'
 import type { Authorization } from './authorization.js'
-import { CredentialTrouble, type Credential, type CredentialSource } from './credential-source.js'
+import { CredentialError, type Credential, type CredentialSource } from './credential-source.js'
 
 export interface RenewedOptions {
   /** The name of the datastore. */
@@ -36,7 +36,7 @@ const refusalPauseMs = 10_000
  * An {@link Authorization} that renews its credential before it expires. There is one call to the source at a time for all requests,
  * which use the old credential in the meantime while it is valid. A source that fails is not called again for some time.
  */
-export class RenewedAuthorization implements Authorization {
+export class RefreshingAuthorization implements Authorization {
   readonly #options: RenewedOptions
   readonly #closing = new AbortController()
   #held: Held | undefined
@@ -44,7 +44,7 @@ export class RenewedAuthorization implements Authorization {
   #failures = 0
   #nextTryAt = 0
   #nextRefusalAt = 0
-  #trouble: CredentialTrouble | undefined
+  #trouble: CredentialError | undefined
 
   constructor (options: RenewedOptions) {
     this.#options = options
@@ -93,7 +93,7 @@ export class RenewedAuthorization implements Authorization {
       this.#take(credential)
       return credential.header
     } catch (error) {
-      this.#fail(error instanceof CredentialTrouble ? error : new CredentialTrouble('the credential could not be renewed'))
+      this.#fail(error instanceof CredentialError ? error : new CredentialError('the credential could not be renewed'))
       throw this.#unavailable(this.#now())
     }
   }
@@ -104,7 +104,7 @@ export class RenewedAuthorization implements Authorization {
       const giveUp = new AbortController()
       const leave = () => {
         giveUp.abort()
-        reject(new CredentialTrouble('the credential was not renewed in time'))
+        reject(new CredentialError('the credential was not renewed in time'))
       }
       const timer = setTimeout(leave, patienceMs)
       this.#closing.signal.addEventListener('abort', leave, { once: true })
@@ -124,15 +124,15 @@ export class RenewedAuthorization implements Authorization {
     this.#tell(trouble)
   }
 
-  #fail (trouble: CredentialTrouble): void {
-    const askedMs = Math.max(scatteredBackoff(pauses, this.#failures), (trouble.facts.retryAfterSeconds ?? 0) * 1_000)
+  #fail (trouble: CredentialError): void {
+    const askedMs = Math.max(jitteredBackoff(pauses, this.#failures), (trouble.facts.retryAfterSeconds ?? 0) * 1_000)
     this.#failures++
     this.#nextTryAt = this.#now() + askedMs
     this.#tell(trouble)
   }
 
   /** Logs each kind of trouble once, and once when it is over, since a source may fail for days. */
-  #tell (trouble: CredentialTrouble | undefined): void {
+  #tell (trouble: CredentialError | undefined): void {
     const told = this.#trouble
     this.#trouble = trouble
     const { name: datastore, log } = this.#options

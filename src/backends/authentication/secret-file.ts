@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { CredentialTrouble, knownCode, type Credential, type CredentialSource } from './credential-source.js'
+import { CredentialError, knownCode, type Credential, type CredentialSource } from './credential-source.js'
 
 interface SecretFileOptions {
   readonly path: string
@@ -33,7 +33,7 @@ export class SecretFile implements CredentialSource {
   async next (): Promise<Credential> {
     const { path, headerOf } = this.#options
     const text = await settledText(path, this.#good).catch((error: unknown) => troubleOf(error))
-    const trouble = text instanceof CredentialTrouble ? text : isSecret(text) ? undefined : new CredentialTrouble('the credential file is empty or contains a character that is not valid in a header')
+    const trouble = text instanceof CredentialError ? text : isSecret(text) ? undefined : new CredentialError('the credential file is empty or contains a character that is not valid in a header')
     if (trouble === undefined) this.#good = text as string
     return { header: headerOf(this.#good), goodForMs, ...trouble && { trouble } }
   }
@@ -47,7 +47,7 @@ function isSecret (text: string): boolean {
 async function settledText (path: string, known: string): Promise<string> {
   let text = await textOf(path)
   for (let looks = 0; text !== known; looks++) {
-    if (looks === mostLooks) throw new CredentialTrouble('the credential file keeps changing')
+    if (looks === mostLooks) throw new CredentialError('the credential file keeps changing')
     await pause(settledMs)
     const later = await textOf(path)
     if (later === text) break
@@ -60,7 +60,7 @@ async function textOf (path: string): Promise<string> {
   return (await readFile(path, 'utf8')).trim()
 }
 
-function troubleOf (error: unknown): CredentialTrouble {
-  if (error instanceof CredentialTrouble) return error
-  return new CredentialTrouble('the credential file cannot be read', { code: knownCode((error as { code?: unknown }).code) })
+function troubleOf (error: unknown): CredentialError {
+  if (error instanceof CredentialError) return error
+  return new CredentialError('the credential file cannot be read', { code: knownCode((error as { code?: unknown }).code) })
 }

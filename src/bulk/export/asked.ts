@@ -1,5 +1,5 @@
-import { enoughIssues, Failure, fieldIssue, type Issue } from '../../envelope/failures.js'
-import { printable } from '../../envelope/query.js'
+import { maxIssues, Failure, fieldIssue, type Issue } from '../../envelope/failures.js'
+import { safeName } from '../../envelope/query.js'
 import type { ExportRequest } from '../../jobs/job.js'
 import { formats, formatWords } from '../../mappings/kit/formats.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
@@ -13,14 +13,14 @@ const fields = ['resourceTypes', 'since', 'format']
  * What the body of `POST /v1/bulk/export` asks for.
  * @throws {Failure} VALIDATION_ERROR with every failing field
  */
-export function readAsked (body: unknown, mappings: readonly Mapping[]): Wish {
+export function parseExportRequest (body: unknown, mappings: readonly Mapping[]): Wish {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object; {} exports all records.' })
   const { resourceTypes: named, since, format = 'fhir', ...others } = body as Record<string, unknown>
   const isSimple = format === 'simple'
   const possible = isSimple ? mappings.map(({ type }) => type) : [...resourceTypes].filter(isTenantType)
   const types = named === undefined ? possible : typesNamed(named, mappings)
   const issues: Issue[] = [
-    ...Object.keys(others).slice(0, enoughIssues).map(name => fieldIssue(printable(name), `no such field; an export takes ${fields.join(', ')}`)),
+    ...Object.keys(others).slice(0, maxIssues).map(name => fieldIssue(safeName(name), `no such field; an export takes ${fields.join(', ')}`)),
     ...format === 'fhir' || isSimple ? [] : [fieldIssue('format', 'expected simple or fhir')],
     ...since === undefined || isTime(since) ? [] : [fieldIssue('since', `expected ${formatWords['fhir-dateTime']}`)],
     ...types === undefined ? [fieldIssue('resourceTypes', 'expected a list of at least one name')] : issuesOf(types, possible, isSimple)
@@ -38,7 +38,7 @@ function typesNamed (named: unknown, mappings: readonly Mapping[]): Array<string
 
 function issuesOf (types: ReadonlyArray<string | undefined>, possible: readonly string[], isSimple: boolean): Issue[] {
   const isWrong = (type: string | undefined): boolean => type === undefined || (isSimple && !possible.includes(type))
-  return [...types.entries()].filter(([, type]) => isWrong(type)).slice(0, enoughIssues).map(([at, type]) => {
+  return [...types.entries()].filter(([, type]) => isWrong(type)).slice(0, maxIssues).map(([at, type]) => {
     const field = `resourceTypes[${at}]`
     if (type === undefined) return fieldIssue(field, 'expected a resource of this API, such as patients, or an R4 type, such as Patient')
     return fieldIssue(field, 'has no simple form; use the format fhir', 'invariant')

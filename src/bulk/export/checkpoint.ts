@@ -1,9 +1,9 @@
 import type { Job } from '../../jobs/job.js'
-import type { ExportPlace } from '../../tenant-guard/export/place.js'
+import type { ExportPosition } from '../../tenant-guard/export/place.js'
 import type { Written } from './output.js'
 
 /** Where an export can go on: what was taken from the datastore, and what of it is in the files. */
-export interface ExportCheckpoint { readonly place: ExportPlace, readonly written: readonly Written[] }
+export interface ExportCheckpoint { readonly place: ExportPosition, readonly written: readonly Written[] }
 
 /** The checkpoint of an export, which nothing else writes. */
 export function checkpointOf ({ checkpoint }: Pick<Job, 'checkpoint'>): ExportCheckpoint | undefined {

@@ -3,11 +3,11 @@ import { Failure } from '../../envelope/failures.js'
 import type { ExportRequest, Job, JobFile } from '../../jobs/job.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
 import type { GuardedExport } from '../../tenant-guard/export/export.js'
-import type { ExportPlace, Portion } from '../../tenant-guard/export/place.js'
-import { isUnwanted, type DoJob, type Work } from '../work.js'
+import type { ExportPosition, ExportChunk } from '../../tenant-guard/export/place.js'
+import { isCancelled, type JobHandler, type JobContext } from '../work.js'
 import { checkpointOf, type ExportCheckpoint } from './checkpoint.js'
-import { Late } from './late.js'
-import { lineForms } from './line-form.js'
+import { LateChanges } from './late.js'
+import { lineFormats } from './line-form.js'
 import { Output } from './output.js'
 import { wholeRequest } from './sealed-request.js'
 
@@ -23,7 +23,7 @@ export interface ExportParts {
 const usualSaveEveryMs = 1_000
 
 /** Exports records into a file for each type. What was written and saved is not asked for again. */
-export function doExport ({ exportFor, mappings, saveEveryMs = usualSaveEveryMs }: ExportParts): DoJob {
+export function runExport ({ exportFor, mappings, saveEveryMs = usualSaveEveryMs }: ExportParts): JobHandler {
   return async work => {
     const run = await opened(work, { store: exportFor(work.job, work.log), mappings, saveEveryMs })
     try {
@@ -42,10 +42,10 @@ interface RunParts {
   readonly store: GuardedExport
   readonly mappings: readonly Mapping[]
   readonly output: Output
-  readonly place?: ExportPlace | undefined
+  readonly place?: ExportPosition | undefined
 }
 
-async function opened (work: Work, given: Omit<RunParts, 'output' | 'request'>): Promise<Run> {
+async function opened (work: JobContext, given: Omit<RunParts, 'output' | 'request'>): Promise<Run> {
   const { files, job } = work
   const parts = { ...given, request: await wholeRequest(files, job.request as ExportRequest) }
   const before = checkpointOf(job)
@@ -58,27 +58,27 @@ async function opened (work: Work, given: Omit<RunParts, 'output' | 'request'>):
 /** One run of an export: from where it stands until its end, or until it must leave. */
 class Run {
   readonly output: Output
-  readonly #work: Work
+  readonly #work: JobContext
   readonly #store: GuardedExport
   readonly #saveEveryMs: number
   readonly #request: ExportRequest
-  readonly #formOf: ReturnType<typeof lineForms>
-  #place: ExportPlace | undefined
+  readonly #formOf: ReturnType<typeof lineFormats>
+  #place: ExportPosition | undefined
   #savedAt = -Infinity
 
-  constructor (work: Work, { request, store, mappings, saveEveryMs, output, place }: RunParts) {
+  constructor (work: JobContext, { request, store, mappings, saveEveryMs, output, place }: RunParts) {
     this.output = output
     this.#work = work
     this.#store = store
     this.#saveEveryMs = saveEveryMs
     this.#request = request
-    this.#formOf = lineForms(this.#request, mappings)
+    this.#formOf = lineFormats(this.#request, mappings)
     this.#place = place
   }
 
   async all (): Promise<void> {
     const { job, signal, save } = this.#work
-    const late = new Late(this.output)
+    const late = new LateChanges(this.output)
     for await (const portion of this.#store.portions(this.#request, { place: this.#place, askedAt: job.createdAt, signal })) {
       if (portion.isAnew === true) await this.output.clear()
       await this.#take(portion, late)
@@ -92,7 +92,7 @@ class Run {
     await save({ ...this.#state(), files, progress: { total: processed, processed, failed: 0 } })
   }
 
-  async #take ({ type, lines, isLate }: Portion, late: Late): Promise<void> {
+  async #take ({ type, lines, isLate }: ExportChunk, late: LateChanges): Promise<void> {
     const isNext = type !== late.type || (lines.length > 0 && isLate !== true)
     if (isNext || late.isFull) await late.write()
     if (type === undefined || lines.length === 0) return
@@ -101,7 +101,7 @@ class Run {
     else await this.output.write(type, lines.map(form))
   }
 
-  async #reached ({ place, isStep }: Portion): Promise<void> {
+  async #reached ({ place, isStep }: ExportChunk): Promise<void> {
     if (place === undefined) return
     this.#place = place
     if (isStep !== true && performance.now() - this.#savedAt < this.#saveEveryMs) return
@@ -118,7 +118,7 @@ class Run {
   /** @returns what the work ends with */
   async leaving (error: unknown): Promise<unknown> {
     const { signal, log } = this.#work
-    if (isUnwanted(signal)) await this.#store.end(this.#place).catch(cause => log.warn({ err: cause }, 'the datastore\'s native export could not be cancelled'))
+    if (isCancelled(signal)) await this.#store.end(this.#place).catch(cause => log.warn({ err: cause }, 'the datastore\'s native export could not be cancelled'))
     if (error instanceof Failure && error.code === 'NOT_FOUND') return new Failure('BAD_REQUEST', { message: 'The group of this export no longer exists.' })
     return error
   }

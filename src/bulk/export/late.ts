@@ -7,7 +7,7 @@ const gathered = 4_194_304
  * Records that were changed while the export went on, of one type. One whose earlier version is in the file already stays as
  * it is there, so that no record is in an export twice; a later export by `_since` has the change.
  */
-export class Late {
+export class LateChanges {
   type: string | undefined
   readonly #output: Output
   readonly #texts = new Map<string, string>()

@@ -1,6 +1,6 @@
 import type { JobFile, Progress } from '../../jobs/job.js'
 import { stateOf, type FileWriter, type JobFiles } from '../work.js'
-import { textsWithin } from './texts.js'
+import { ndjsonChunks } from './texts.js'
 
 /** What was written of one type. */
 export type Written = Required<Omit<JobFile, 'name'>>
@@ -53,7 +53,7 @@ export class Output {
     const found = new Set<string>()
     if (written === undefined || ids.size === 0) return found
     await this.flush()
-    for await (const texts of textsWithin(this.#files.read(nameOf(type), { end: written.bytes, state: written }))) {
+    for await (const texts of ndjsonChunks(this.#files.read(nameOf(type), { end: written.bytes, state: written }))) {
       for (const text of texts) {
         const { id } = JSON.parse(text) as { readonly id: string }
         if (ids.has(id)) found.add(id)

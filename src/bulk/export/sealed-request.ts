@@ -1,7 +1,7 @@
 import { json } from 'node:stream/consumers'
-import { pairsIn, queryOf, type QueryPair } from '../../envelope/query.js'
+import { parseQuery, rawQuery, type QueryPair } from '../../envelope/query.js'
 import type { ExportRequest } from '../../jobs/job.js'
-import { damaged } from '../spool/spool-trouble.js'
+import { corruptFile } from '../spool/spool-trouble.js'
 import { stateOf, type JobFiles } from '../work.js'
 
 /** The file of a job that holds what the control plane is not to know of its request. */
@@ -17,7 +17,7 @@ type SealedPart = Pick<ExportRequest, 'filters' | 'url'>
 export async function sealedRequest (files: Pick<JobFiles, 'write'>, request: ExportRequest): Promise<ExportRequest> {
   const { filters, ...open } = request
   const { url } = request
-  if (filters === undefined && pairsIn(queryOf(url), Infinity).every(pair => isPlain(pair, request))) return request
+  if (filters === undefined && parseQuery(rawQuery(url), Infinity).every(pair => isPlain(pair, request))) return request
   const part: SealedPart = { url, ...filters !== undefined && { filters } }
   const writer = await files.write(requestFile)
   try {
@@ -42,7 +42,7 @@ async function sealedPart (files: Pick<JobFiles, 'read'>, state: NonNullable<Exp
   try {
     return await json(files.read(requestFile, { end: state.bytes, state })) as SealedPart
   } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? damaged('the request of an export is missing') : error
+    throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? corruptFile('the request of an export is missing') : error
   }
 }
 

@@ -1,5 +1,5 @@
 import { subsetted, type FhirElement } from '../../mappings/fhir.js'
-import { mandatoryElements, named } from '../../mappings/r4/elements.js'
+import { mandatoryElements, resolveAliases } from '../../mappings/r4/elements.js'
 
 /** What every record keeps. */
 const always = ['resourceType', 'id', 'meta']
@@ -17,7 +17,7 @@ export function subsetOf (type: string, elements: readonly string[]): ((record: 
   if (wanted.length === 0) return undefined
   const kept = [...always, ...mandatoryElements(type), ...wanted.flatMap(name => [name, `${name}[x]`])]
   const decided = new Map<string, boolean>()
-  const isKept = (member: string): boolean => decided.get(member) ?? decided.set(member, kept.some(element => named(element, member))).get(member)!
+  const isKept = (member: string): boolean => decided.get(member) ?? decided.set(member, kept.some(element => resolveAliases(element, member))).get(member)!
   return record => {
     const { meta, ...others } = Object.fromEntries(Object.entries(record).filter(([member]) => isKept(member)))
     const { tag = [], ...ofMeta } = (meta ?? {}) as { readonly tag?: readonly unknown[] }

@@ -1,5 +1,5 @@
 /** The lines of NDJSON that was written here, as many at a time as are there. */
-export async function * textsWithin (bytes: AsyncIterable<Buffer>): AsyncGenerator<readonly string[]> {
+export async function * ndjsonChunks (bytes: AsyncIterable<Buffer>): AsyncGenerator<readonly string[]> {
   let begun: Buffer[] = []
   for await (const chunk of bytes) {
     const end = chunk.lastIndexOf(0x0a)

@@ -10,7 +10,7 @@ const freeBytes = 16 * 1024 * 1024
  * A stream as it was before its content encoding, in pieces; of a small one that would become a large one no more than was free.
  * @throws {Failure} UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST
  */
-export async function * inflated (chunks: AsyncIterable<Buffer>, encoding = 'identity'): AsyncGenerator<Buffer> {
+export async function * decompress (chunks: AsyncIterable<Buffer>, encoding = 'identity'): AsyncGenerator<Buffer> {
   const name = encoding.trim().toLowerCase()
   if (name === 'identity' || name === '') return yield * chunks
   if (name !== 'gzip' && name !== 'x-gzip') throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the lines uncompressed or with Content-Encoding: gzip.' })

@@ -1,14 +1,14 @@
 import type { IndexFile } from './index-file.js'
-import { states, type IndexedLine, type Referred } from './index-rows.js'
+import { states, type IndexedLine, type LineReference } from './index-rows.js'
 
 /** Lines that can be written together now, and such as never can be. */
-export interface Chosen {
+export interface BatchSelection {
   /** In the order of writing; those of one circle stand together. */
   readonly lines: readonly IndexedLine[]
   /** Whether no more go together. */
   readonly isFull: boolean
   /** Each with the line that it refers to and that failed. */
-  readonly doomed: ReadonlyArray<{ readonly line: IndexedLine, readonly because: Referred }>
+  readonly blockedLines: ReadonlyArray<{ readonly line: IndexedLine, readonly because: LineReference }>
 }
 
 /** The limits of one transaction. References of lines that have to wait count, too, since each is looked up. */
@@ -18,7 +18,7 @@ export interface Bounds { readonly lines: number, readonly bytes: number, readon
 const farther = 4
 
 /** The next lines all of whose references are stored, or are chosen with them. @param underWay lines that are being written */
-export function choose (index: IndexFile, underWay: ReadonlySet<number>, bounds: Bounds): Chosen {
+export function selectBatch (index: IndexFile, underWay: ReadonlySet<number>, bounds: Bounds): BatchSelection {
   return index.together(() => {
     const choice = new Choice(index, bounds)
     for (const line of waiting(index, underWay, bounds.lines)) {
@@ -45,9 +45,9 @@ function * waiting (index: IndexFile, underWay: ReadonlySet<number>, most: numbe
   }
 }
 
-class Choice implements Chosen {
+class Choice implements BatchSelection {
   readonly lines: IndexedLine[] = []
-  readonly doomed: Array<Chosen['doomed'][number]> = []
+  readonly blockedLines: Array<BatchSelection['blockedLines'][number]> = []
   readonly #index: IndexFile
   readonly #bounds: Bounds
   readonly #chosen = new Set<number>()
@@ -88,12 +88,12 @@ class Choice implements Chosen {
     return this.#choose(together)
   }
 
-  #doom (together: readonly IndexedLine[], because: Referred): boolean {
+  #doom (together: readonly IndexedLine[], because: LineReference): boolean {
     for (const line of together) {
-      this.doomed.push({ line, because })
+      this.blockedLines.push({ line, because })
       this.#looked.add(line.line)
     }
-    return !this.#hasLooked && this.doomed.length < this.#bounds.lines * farther
+    return !this.#hasLooked && this.blockedLines.length < this.#bounds.lines * farther
   }
 
   #choose (together: readonly IndexedLine[]): boolean {

@@ -1,5 +1,5 @@
-import { inputFile, type Errand } from './errand.js'
-import { withoutMark } from './lines.js'
+import { inputFile, type ImportContext } from './errand.js'
+import { withoutBom } from './lines.js'
 
 /** Where a line stands in the input. */
 interface LineSpan { readonly line: number, readonly at: number, readonly bytes: number }
@@ -8,13 +8,13 @@ interface LineSpan { readonly line: number, readonly at: number, readonly bytes:
 const gap = 65_536
 
 /** What stands on lines, by their numbers. */
-export async function contentsOf (errand: Pick<Errand, 'work' | 'input'>, lines: readonly LineSpan[]): Promise<ReadonlyMap<number, Buffer>> {
+export async function readContents (errand: Pick<ImportContext, 'work' | 'input'>, lines: readonly LineSpan[]): Promise<ReadonlyMap<number, Buffer>> {
   const contents = new Map<number, Buffer>()
   for (const run of runsOf([...lines].sort((a, b) => a.at - b.at))) {
     const start = run[0]!.at
     const last = run.at(-1)!
     const bytes = await bytesOf(errand, start, last.at + last.bytes)
-    for (const { line, at, bytes: length } of run) contents.set(line, withoutMark(line, bytes.subarray(at - start, at - start + length)))
+    for (const { line, at, bytes: length } of run) contents.set(line, withoutBom(line, bytes.subarray(at - start, at - start + length)))
   }
   return contents
 }
@@ -30,7 +30,7 @@ function runsOf (lines: readonly LineSpan[]): LineSpan[][] {
   return runs
 }
 
-async function bytesOf ({ work: { files }, input }: Pick<Errand, 'work' | 'input'>, start: number, end: number): Promise<Buffer> {
+async function bytesOf ({ work: { files }, input }: Pick<ImportContext, 'work' | 'input'>, start: number, end: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of files.read(inputFile, { start, end, state: input }) as AsyncIterable<Buffer>) chunks.push(chunk)
   return Buffer.concat(chunks)

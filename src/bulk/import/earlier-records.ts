@@ -1,5 +1,5 @@
 import { failureOf } from '../../envelope/error-handlers.js'
-import type { Errand } from './errand.js'
+import type { ImportContext } from './errand.js'
 import type { IndexFile } from './index-file.js'
 
 /** Records that are listed for each line, at most. */
@@ -15,7 +15,7 @@ const underWay = new WeakMap<IndexFile, Map<string, Promise<void>>>()
  * one, which takes as long as writing them; to list those that are there takes a tenth of that. Where there are many more of
  * them than lines, or the datastore does not list them, each line has to be asked for: then any may be there.
  */
-export async function earlierRecords (errand: Errand, type: string): Promise<MayBeThere> {
+export async function findExistingRecords (errand: ImportContext, type: string): Promise<MayBeThere> {
   const { index, identities } = errand
   if (index.isListed(type) === undefined) await listOnce(errand, type)
   if (index.isListed(type) !== true) return () => true
@@ -23,7 +23,7 @@ export async function earlierRecords (errand: Errand, type: string): Promise<May
 }
 
 /** Several transactions are made ready at the same time. */
-async function listOnce (errand: Errand, type: string): Promise<void> {
+async function listOnce (errand: ImportContext, type: string): Promise<void> {
   const listings = underWay.get(errand.index) ?? new Map<string, Promise<void>>()
   underWay.set(errand.index, listings)
   const listing = listings.get(type) ?? list(errand, type).finally(() => listings.delete(type))
@@ -31,11 +31,11 @@ async function listOnce (errand: Errand, type: string): Promise<void> {
   await listing
 }
 
-async function list (errand: Errand, type: string): Promise<void> {
+async function list (errand: ImportContext, type: string): Promise<void> {
   errand.index.noteType(type, await isListed(errand, type))
 }
 
-async function isListed (errand: Errand, type: string): Promise<boolean> {
+async function isListed (errand: ImportContext, type: string): Promise<boolean> {
   const { index, store, identities, signal } = errand
   const most = errand.input.lines * listedForALine
   let count = 0

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { Agent } from 'undici'
 import { Failure } from '../../envelope/failures.js'
-import { inflated } from './bounded.js'
+import { decompress } from './bounded.js'
 import { isLoopback, isPublic } from './public-address.js'
 
 /** From where imports may fetch, and how much. */
@@ -20,29 +20,29 @@ const connectMs = 10_000
 const quietMs = 60_000
 
 /** A source that can't be had, for a reason that is the client's to mend; it names no address. */
-export class SourceRefused extends Error {
+export class SourceError extends Error {
   constructor (readonly says: string, cause?: unknown) {
     super(says, { cause })
     this.name = 'SourceRefused'
   }
 }
 
-/** The URL of a source as far as it may be fetched at all. @throws {SourceRefused} */
+/** The URL of a source as far as it may be fetched at all. @throws {SourceError} */
 export function sourceUrl (text: string, { importHosts }: SourceRules): URL {
-  if (!URL.canParse(text)) throw new SourceRefused('the URL is not valid')
+  if (!URL.canParse(text)) throw new SourceError('the URL is not valid')
   const url = new URL(text)
-  if (url.protocol !== 'https:') throw new SourceRefused('the URL must begin with https')
-  if (url.username !== '' || url.password !== '') throw new SourceRefused('the URL must not contain credentials')
-  if (!importHosts.some(host => host.toLowerCase() === url.host)) throw new SourceRefused('the operator has not allowed this host')
+  if (url.protocol !== 'https:') throw new SourceError('the URL must begin with https')
+  if (url.username !== '' || url.password !== '') throw new SourceError('the URL must not contain credentials')
+  if (!importHosts.some(host => host.toLowerCase() === url.host)) throw new SourceError('the operator has not allowed this host')
   return url
 }
 
 /**
  * The content of a source, in pieces. The name is resolved once, and that address connected to; certificates are verified,
  * redirects are not followed.
- * @throws {SourceRefused} when the source is at fault, and other errors when trying again may help
+ * @throws {SourceError} when the source is at fault, and other errors when trying again may help
  */
-export async function * fetched (text: string, rules: SourceRules, leaving: AbortSignal): AsyncGenerator<Buffer> {
+export async function * fetchSource (text: string, rules: SourceRules, leaving: AbortSignal): AsyncGenerator<Buffer> {
   const url = sourceUrl(text, rules)
   const { sourceBytes = defaults.sourceBytes, sourceMs = defaults.sourceMs, trial } = rules
   const agent = agentTo(await addressOf(url.hostname, rules), trial?.ca)
@@ -51,13 +51,13 @@ export async function * fetched (text: string, rules: SourceRules, leaving: Abor
     const { statusCode, headers, body } = await agent.request({ origin: url.origin, path: url.pathname + url.search, method: 'GET', headers: { accept: 'application/fhir+ndjson, application/x-ndjson, application/ndjson;q=0.9, */*;q=0.1', 'accept-encoding': 'gzip, identity' }, signal })
     demandContent(statusCode)
     let size = 0
-    for await (const chunk of inflated(body as AsyncIterable<Buffer>, String(headers['content-encoding'] ?? 'identity'))) {
+    for await (const chunk of decompress(body as AsyncIterable<Buffer>, String(headers['content-encoding'] ?? 'identity'))) {
       size += chunk.length
-      if (size > sourceBytes) throw new SourceRefused('it is too large')
+      if (size > sourceBytes) throw new SourceError('it is too large')
       yield chunk
     }
   } catch (error) {
-    throw error instanceof Failure ? new SourceRefused(error.message) : error
+    throw error instanceof Failure ? new SourceError(error.message) : error
   } finally {
     await agent.destroy()
   }
@@ -65,9 +65,9 @@ export async function * fetched (text: string, rules: SourceRules, leaving: Abor
 
 function demandContent (status: number): void {
   if (status === 200) return
-  if (status >= 300 && status < 400) throw new SourceRefused('it redirects to another address; use that address')
+  if (status >= 300 && status < 400) throw new SourceError('it redirects to another address; use that address')
   if (status === 429 || status >= 500) throw new Error('the source failed', { cause: { status } })
-  throw new SourceRefused(`it answered with status ${status}`)
+  throw new SourceError(`it answered with status ${status}`)
 }
 
 /** One address for the whole of an exchange: a name that leads elsewhere a moment later changes nothing. */
@@ -76,7 +76,7 @@ async function addressOf (host: string, { trial }: SourceRules): Promise<string>
   const addresses = await (trial?.resolve ?? resolved)(name)
   const isAllowed = (address: string): boolean => isPublic(address) || (trial?.loopback === true && isLoopback(address))
   // One address among many that is not public would be reason enough to try until it comes first.
-  if (addresses.length === 0 || !addresses.every(isAllowed)) throw new SourceRefused('the host has no public address')
+  if (addresses.length === 0 || !addresses.every(isAllowed)) throw new SourceError('the host has no public address')
   return addresses[0]!
 }
 

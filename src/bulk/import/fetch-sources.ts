@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
 import { Failure } from '../../envelope/failures.js'
-import { damaged } from '../spool/spool-trouble.js'
+import { corruptFile } from '../spool/spool-trouble.js'
 import { stateOf } from '../work.js'
 import { checkpointOf, type ImportCheckpoint, type InputState } from './checkpoint.js'
-import { inputFile, type Errand } from './errand.js'
-import { LineCount, newline, withoutMark } from './lines.js'
-import { fetched, SourceRefused, type SourceRules } from './fetch-source.js'
+import { inputFile, type ImportContext } from './errand.js'
+import { LineCount, newline, withoutBom } from './lines.js'
+import { fetchSource, SourceError, type SourceRules } from './fetch-source.js'
 
 export type { SourceRules } from './fetch-source.js'
 
@@ -20,7 +20,7 @@ const mostTries = 5
 const firstPauseMs = 1_000
 
 /** What sources are fetched for. */
-type Fetching = Pick<Errand, 'work' | 'index' | 'signal'>
+type Fetching = Pick<ImportContext, 'work' | 'index' | 'signal'>
 
 /** Fetches all sources of an import, one after the other, into its input; what was fetched whole before is not fetched again. @returns the input */
 export async function fetchSources (fetching: Fetching, rules: SourceRules): Promise<InputState> {
@@ -39,7 +39,7 @@ export async function fetchSources (fetching: Fetching, rules: SourceRules): Pro
     await save({ checkpoint: { input: input!, parts: list.length } satisfies ImportCheckpoint })
     await files.remove(sourcesFile)
   }
-  if (input === undefined) throw damaged('the input of an import is unknown')
+  if (input === undefined) throw corruptFile('the input of an import is unknown')
   return input
 }
 
@@ -54,7 +54,7 @@ async function fetchOne (fetching: Fetching, rules: SourceRules, place: Place): 
       return await copy(fetching, rules, place)
     } catch (error) {
       signal.throwIfAborted()
-      if (error instanceof SourceRefused) throw refusal(place, error.says)
+      if (error instanceof SourceError) throw refusal(place, error.says)
       if (error instanceof Failure) throw error
       // Words of the network may hold the address.
       log.warn({ source: place.number + 1, code: (error as NodeJS.ErrnoException).code }, 'a source of an import could not be fetched')
@@ -69,9 +69,9 @@ async function copy ({ work: { files }, signal }: Fetching, rules: SourceRules, 
   const writer = await files.write(inputFile, at, after?.mark)
   const count = new LineCount()
   try {
-    for await (const chunk of fetched(source.url, rules, signal)) {
+    for await (const chunk of fetchSource(source.url, rules, signal)) {
       count.add(chunk)
-      await writer.write(writer.bytes === at ? withoutMark(1, chunk) : chunk)
+      await writer.write(writer.bytes === at ? withoutBom(1, chunk) : chunk)
     }
     if (!count.isEnded) await writer.write(Buffer.of(newline))
   } finally {

@@ -7,7 +7,7 @@ const mostGathered = 1_000
  * Writes to an SQLite database that reach the disk together. To put something there takes longer than to change it, and everything
  * else of the process waits for it. What is asked meanwhile knows of all changes.
  */
-export class GatheredWrites {
+export class WriteBuffer {
   readonly #db: Database.Database
   readonly #begin: Database.Statement
   readonly #commit: Database.Statement

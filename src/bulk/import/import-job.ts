@@ -2,26 +2,26 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Job, Progress, JobOwner, Jobs, LineError } from '../../jobs/job.js'
 import type { RecordQuota } from '../../limits/record-quota.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
-import { damaged } from '../spool/spool-trouble.js'
-import { isUnwanted, type DoJob, type Work } from '../work.js'
+import { corruptFile } from '../spool/spool-trouble.js'
+import { isCancelled, type JobHandler, type JobContext } from '../work.js'
 import { checkpointOf, type InputState } from './checkpoint.js'
-import { inputFile, type Errand } from './errand.js'
+import { inputFile, type ImportContext } from './errand.js'
 import { fetchSources, type SourceRules } from './fetch-sources.js'
 import { Identities } from './identities.js'
 import { IndexFile } from './index-file.js'
-import { KeptRecords } from './kept-records.js'
+import { RecordCache } from './kept-records.js'
 import { orderLines } from './order-lines.js'
 import { writeNatively, type NativeParts } from './native/write-natively.js'
 import { readLines } from './read-lines.js'
-import { Seal } from './result.js'
+import { ResultCipher } from './result.js'
 import { writeLines } from './write-lines.js'
 
 /** What imports need of the gateway. */
 export interface ImportJobOptions extends SourceRules {
   /** The part of its datastore that is an owner's tenant's. */
-  readonly storeFor: (owner: JobOwner, errand: { readonly id: string, readonly log: Work['log'] }) => ImportStore
+  readonly storeFor: (owner: JobOwner, errand: { readonly id: string, readonly log: JobContext['log'] }) => ImportStore
   /** For the native import of that datastore; absent, or undefined, where transactions are to write everything. */
-  readonly nativePartsFor?: (owner: JobOwner, errand: { readonly id: string, readonly log: Work['log'] }) => NativeParts | undefined
+  readonly nativePartsFor?: (owner: JobOwner, errand: { readonly id: string, readonly log: JobContext['log'] }) => NativeParts | undefined
   readonly jobs: Pick<Jobs, 'identityKey'>
   readonly quotaFor: (owner: JobOwner) => RecordQuota
   /** The longest line, in bytes. */
@@ -36,26 +36,26 @@ const reportMs = 1_000
 const mostErrors = 100
 
 /** Does imports: reads all lines, orders them, writes them, those that can be while others are still read. Each step goes on where an earlier run of it was broken off. */
-export function importJobs (options: ImportJobOptions): DoJob {
+export function importJobs (options: ImportJobOptions): JobHandler {
   return async work => {
     const { job: { request, owner, fileKey, id }, log } = work
     if (request.kind !== 'import') throw new Error('this job is not an import')
     const identities = new Identities(await options.jobs.identityKey(owner))
     const index = new IndexFile(work.files.path(indexFile))
     const left = new AbortController()
-    const parts = { work, request, index, identities, seal: new Seal(fileKey), kept: new KeptRecords(), store: options.storeFor(owner, { id, log }), quota: options.quotaFor(owner) }
+    const parts = { work, request, index, identities, seal: new ResultCipher(fileKey), kept: new RecordCache(), store: options.storeFor(owner, { id, log }), quota: options.quotaFor(owner) }
     const signal = AbortSignal.any([work.signal, left.signal])
     try {
       // Before anything is added to it, or written.
       requireAllOf(work.job, index)
       const input = await fetchSources({ work, index, signal }, options)
-      const errand: Errand = { ...parts, input, signal, lineBytes: options.lineBytes, url: request.url, fhirBase: `${request.url}/v1/fhir` }
+      const errand: ImportContext = { ...parts, input, signal, lineBytes: options.lineBytes, url: request.url, fhirBase: `${request.url}/v1/fhir` }
       const reporting = keepReporting(errand).catch((error: unknown) => { left.abort(error) })
       try {
         await steps(errand, options)
       } catch (error) {
         // The job says what was written before nobody wanted the rest.
-        if (isUnwanted(work.signal)) await finish(errand).catch(() => {})
+        if (isCancelled(work.signal)) await finish(errand).catch(() => {})
         throw error
       } finally {
         left.abort()
@@ -71,17 +71,17 @@ export function importJobs (options: ImportJobOptions): DoJob {
 /** An index that knows less than the control plane was told was put back as it was before, or made anew. @throws {Failure} INTERNAL_ERROR */
 function requireAllOf (job: Job, index: IndexFile): void {
   const { parts = 0, input } = checkpointOf(job)
-  if (index.counts.processed < job.progress.processed || index.parts().length < parts) throw damaged('the index of an import is older than its reported progress')
+  if (index.counts.processed < job.progress.processed || index.parts().length < parts) throw corruptFile('the index of an import is older than its reported progress')
   requireNoneMissing(index, input)
 }
 
 /** @throws {Failure} INTERNAL_ERROR when a line was taken out that had been read */
 function requireNoneMissing (index: IndexFile, input: InputState | undefined): void {
   const { last, counts: { total } } = index
-  if (last !== total || (index.has('read') && total !== input?.lines)) throw damaged('lines are missing from the index of an import')
+  if (last !== total || (index.has('read') && total !== input?.lines)) throw corruptFile('lines are missing from the index of an import')
 }
 
-async function steps (errand: Errand, options: ImportJobOptions): Promise<void> {
+async function steps (errand: ImportContext, options: ImportJobOptions): Promise<void> {
   const { work: { job: { owner, id }, log } } = errand
   const native = options.nativePartsFor?.(owner, { id, log })
   const reading = readAndOrder(errand)
@@ -92,7 +92,7 @@ async function steps (errand: Errand, options: ImportJobOptions): Promise<void> 
   await writeLines(errand, reading)
 }
 
-async function * readAndOrder (errand: Errand): AsyncGenerator<void> {
+async function * readAndOrder (errand: ImportContext): AsyncGenerator<void> {
   const { index, input } = errand
   if (!index.has('read')) yield * readLines(errand)
   requireNoneMissing(index, input)
@@ -100,7 +100,7 @@ async function * readAndOrder (errand: Errand): AsyncGenerator<void> {
 }
 
 /** Reports progress until the import is left. @throws when the job is somebody else's by now, or unwanted */
-async function keepReporting (errand: Errand): Promise<void> {
+async function keepReporting (errand: ImportContext): Promise<void> {
   while (!errand.signal.aborted) {
     await pause(reportMs, undefined, { signal: errand.signal }).catch(() => {})
     if (errand.signal.aborted) return
@@ -111,7 +111,7 @@ async function keepReporting (errand: Errand): Promise<void> {
 }
 
 /** Reports how far the import came, and deletes its input: lines hold what is said of people, and take up disk space. */
-async function finish (errand: Errand): Promise<void> {
+async function finish (errand: ImportContext): Promise<void> {
   try {
     await report(errand)
   } finally {
@@ -119,7 +119,7 @@ async function finish (errand: Errand): Promise<void> {
   }
 }
 
-async function report ({ work, index, seal, input }: Errand): Promise<void> {
+async function report ({ work, index, seal, input }: ImportContext): Promise<void> {
   index.commit()
   await work.save({ progress: progressOf(index, input), errors: errorsIn(index, seal) })
 }
@@ -128,7 +128,7 @@ function progressOf ({ counts: { processed, failed } }: IndexFile, { lines }: In
   return { total: lines, processed, failed }
 }
 
-function errorsIn (index: IndexFile, seal: Seal): readonly LineError[] {
+function errorsIn (index: IndexFile, seal: ResultCipher): readonly LineError[] {
   return index.failures(mostErrors).map(({ line, result }) => {
     const { code = 'INTERNAL_ERROR', message = '' } = seal.open(line, result!)
     return { line, code, message }

@@ -1,9 +1,9 @@
 import Database from 'better-sqlite3'
-import { GatheredWrites } from './gathered-writes.js'
+import { WriteBuffer } from './gathered-writes.js'
 import type { Identity } from './identities.js'
-import { states, type Counts, type Ending, type IndexedLine, type Mark, type NewLine, type Part, type Plan, type Referred, type ResultRow, type Stretch } from './index-rows.js'
+import { states, type Counts, type LineOutcomeRow, type IndexedLine, type IndexStage, type NewLine, type Part, type LineAction, type LineReference, type ResultRow, type LineRange } from './index-rows.js'
 import { schema, statementsOn } from './index-statements.js'
-import { handedOverLines, readyLines, type Look, type ReadyAsked } from './look-through.js'
+import { submittedLines, nextReadyLines, type ReadyPage, type ReadyQuery } from './look-through.js'
 
 /** How long the file may be locked, by a gateway that had the job before and hangs. */
 const longestLockMs = 1_000
@@ -19,7 +19,7 @@ interface Called { readonly line: number, readonly isPlaced: number }
 export class IndexFile {
   readonly #db: Database.Database
   readonly #sql: ReturnType<typeof statementsOn>
-  readonly #writes: GatheredWrites
+  readonly #writes: WriteBuffer
   #counts: Counts
   /** These are asked for each line. */
   #hasEarlier: boolean
@@ -36,7 +36,7 @@ export class IndexFile {
     this.#db.pragma('cache_size = -4096')
     this.#db.exec(schema)
     this.#sql = statementsOn(this.#db)
-    this.#writes = new GatheredWrites(this.#db)
+    this.#writes = new WriteBuffer(this.#db)
     this.#counts = this.#sql.counts.get() as Counts
     this.#parts = this.parts()
     this.#hasEarlier = this.#sql.hasEarlier.get() !== undefined
@@ -61,11 +61,11 @@ export class IndexFile {
     return this.#counts
   }
 
-  has (mark: Mark): boolean {
+  has (mark: IndexStage): boolean {
     return this.#sql.mark.get(mark) !== undefined
   }
 
-  set (mark: Mark): void {
+  set (mark: IndexStage): void {
     this.#writes.change(1, () => this.#sql.setMark.run(mark))
   }
 
@@ -152,14 +152,14 @@ export class IndexFile {
     const upTo = this.#sql.unlinked.get(most) as number | undefined
     if (upTo === undefined) return false
     this.#writes.change(most, () => {
-      if (this.#sql.link.run(upTo).changes > 0) this.#sql.setMark.run('leads on' satisfies Mark)
+      if (this.#sql.link.run(upTo).changes > 0) this.#sql.setMark.run('leads on' satisfies IndexStage)
       this.#sql.dropLinked.run(upTo)
     })
     return true
   }
 
   /** Has those of these lines that have no place yet written in the order in which they stand. */
-  placeAsRead (stretch: Stretch): void {
+  placeAsRead (stretch: LineRange): void {
     this.#writes.change(stretch.upTo - stretch.after, () => this.#sql.placeAsRead.run(stretch))
   }
 
@@ -179,8 +179,8 @@ export class IndexFile {
   }
 
   /** The lines of this import that one refers to, itself aside. */
-  referred (line: number): readonly Referred[] {
-    return this.#sql.referred.all(line) as Referred[]
+  referred (line: number): readonly LineReference[] {
+    return this.#sql.referred.all(line) as LineReference[]
   }
 
   /** How it ended with a line that is done or failed, sealed. */
@@ -209,13 +209,13 @@ export class IndexFile {
   }
 
   /** The next lines that nothing was done with and that refer to no line but such as are stored, after a place in the order of writing; none of a circle. */
-  ready (asked: ReadyAsked): Look {
-    return this.together(() => readyLines(this.#sql, asked))
+  ready (asked: ReadyQuery): ReadyPage {
+    return this.together(() => nextReadyLines(this.#sql, asked))
   }
 
   /** The next lines that were sent to be created and of which it is not known what became of them, after a place in the order of writing. */
-  handedOver (after: number, most: number): Look {
-    return this.together(() => handedOverLines(this.#sql, after, most))
+  handedOver (after: number, most: number): ReadyPage {
+    return this.together(() => submittedLines(this.#sql, after, most))
   }
 
   /** The lines of a circle. */
@@ -251,13 +251,13 @@ export class IndexFile {
   }
 
   /** Notes what is about to be done with lines, and has it on the disk before the datastore hears of it. */
-  send (lines: ReadonlyArray<{ readonly line: number, readonly plan: Plan }>): void {
+  send (lines: ReadonlyArray<{ readonly line: number, readonly plan: LineAction }>): void {
     this.#writes.change(lines.length, () => { for (const line of lines) this.#sql.send.run(line) })
     this.commit()
   }
 
   /** Notes how it ended with lines. @returns those that had not ended before */
-  end (endings: readonly Ending[]): readonly number[] {
+  end (endings: readonly LineOutcomeRow[]): readonly number[] {
     const ended = this.#writes.change(endings.length, () => endings.filter(({ line, isFailed, result }) =>
       this.#sql.end.run({ line, state: isFailed ? states.failed : states.done, result }).changes > 0))
     const { total, processed, failed } = this.#counts

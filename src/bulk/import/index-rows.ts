@@ -4,7 +4,7 @@ import type { Identity } from './identities.js'
 export const states = { waiting: 0, sent: 1, done: 2, failed: 3 } as const
 
 /** What is to become of a line that was sent to the datastore. */
-export type Plan = 'created' | 'updated'
+export type LineAction = 'created' | 'updated'
 
 /** A line as it was read. */
 export interface NewLine {
@@ -32,17 +32,17 @@ export interface IndexedLine {
   readonly identity: Identity
   readonly seal: string
   readonly circle: number | null
-  readonly plan: Plan | null
+  readonly plan: LineAction | null
 }
 
 /** A line with its place in the order of writing. */
-export interface PlacedLine extends IndexedLine { readonly place: number }
+export interface OrderedLine extends IndexedLine { readonly place: number }
 
 /** Something that a line refers to in this import. */
-export interface Referred { readonly line: number, readonly state: number, readonly plan: Plan | null, readonly type: string, readonly identity: Identity }
+export interface LineReference { readonly line: number, readonly state: number, readonly plan: LineAction | null, readonly type: string, readonly identity: Identity }
 
 /** How it ended with a line. */
-export interface Ending { readonly line: number, readonly isFailed: boolean, readonly result: Buffer }
+export interface LineOutcomeRow { readonly line: number, readonly isFailed: boolean, readonly result: Buffer }
 
 /** A line for the results. */
 export interface ResultRow { readonly line: number, readonly type: string | null, readonly result: Buffer | null }
@@ -53,7 +53,7 @@ export interface Part { readonly number: number, readonly at: number, readonly t
 export interface Counts { readonly total: number, readonly processed: number, readonly failed: number }
 
 /** What is so of the whole: all lines are in the index, a line refers to one behind it, all lines have their place in the order of writing. */
-export type Mark = 'read' | 'leads on' | 'ordered'
+export type IndexStage = 'read' | 'leads on' | 'ordered'
 
 /** A row of lines. */
-export interface Stretch { readonly after: number, readonly upTo: number }
+export interface LineRange { readonly after: number, readonly upTo: number }

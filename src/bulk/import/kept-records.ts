@@ -12,7 +12,7 @@ export interface KeptRecord extends Pick<LineRecord, 'type' | 'name' | 'mapping'
 }
 
 /** Records that were read and wait to be written, in bounded memory: what is not kept is read from the input again. */
-export class KeptRecords {
+export class RecordCache {
   readonly #records = new Map<number, KeptRecord>()
   #size = 0
 

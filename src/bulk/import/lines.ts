@@ -76,6 +76,6 @@ export const isBlank = (content: Buffer): boolean => content.every(byte => blank
 const byteOrderMark = Buffer.from([0xEF, 0xBB, 0xBF])
 
 /** The content of a line without the byte order mark that some programs put before the first one. */
-export function withoutMark (line: number, content: Buffer): Buffer {
+export function withoutBom (line: number, content: Buffer): Buffer {
   return line === 1 && content.subarray(0, 3).equals(byteOrderMark) ? content.subarray(3) : content
 }

@@ -1,23 +1,23 @@
-import { states, type PlacedLine } from './index-rows.js'
+import { states, type OrderedLine } from './index-rows.js'
 import type { statementsOn } from './index-statements.js'
 import { mostReferences } from './pace.js'
 
 /** What was found among the next lines that are not written, and the place behind which to look next; none when all were looked at. */
-export interface Look { readonly lines: readonly PlacedLine[], readonly after: number | undefined }
+export interface ReadyPage { readonly lines: readonly OrderedLine[], readonly after: number | undefined }
 
 /** Which lines are looked for: after a place in the order of writing, no longer than so many bytes, and how many. */
-export interface ReadyAsked { readonly after: number, readonly longest: number, readonly most: number }
+export interface ReadyQuery { readonly after: number, readonly longest: number, readonly most: number }
 
 type Statements = Pick<ReturnType<typeof statementsOn>, 'unwritten' | 'targetsOf'>
 
-type LookedAt = PlacedLine & { readonly state: number }
+type LookedAt = OrderedLine & { readonly state: number }
 
 /** So many lines are looked at at once, and no more: of a million that wait for one, none may be found, and everybody waits meanwhile. */
 const lookedAt = 1_000
 
 /** Lines that nothing was done with and that refer to no line but such as are stored; none of a circle. */
-export function readyLines (sql: Statements, { after, longest, most }: ReadyAsked): Look {
-  const lines: PlacedLine[] = []
+export function nextReadyLines (sql: Statements, { after, longest, most }: ReadyQuery): ReadyPage {
+  const lines: OrderedLine[] = []
   const rows = unwritten(sql, after)
   let references = 0
   for (const row of rows) {
@@ -31,7 +31,7 @@ export function readyLines (sql: Statements, { after, longest, most }: ReadyAske
 }
 
 /** Lines that were sent to be created and of which it is not known what became of them. */
-export function handedOverLines (sql: Statements, after: number, most: number): Look {
+export function submittedLines (sql: Statements, after: number, most: number): ReadyPage {
   const rows = unwritten(sql, after)
   const lines = rows.filter(({ state, plan }) => state === states.sent && plan === 'created')
   return lines.length > most ? { lines: lines.slice(0, most), after: lines[most]!.place - 1 } : { lines, after: rows.at(-1)?.place }

@@ -1,6 +1,6 @@
 import type { StoredResource } from '../../mappings/fhir.js'
-import { earlierRecords } from './earlier-records.js'
-import type { Errand } from './errand.js'
+import { findExistingRecords } from './earlier-records.js'
+import type { ImportContext } from './errand.js'
 import { idOf } from './identities.js'
 import type { IndexedLine } from './index-rows.js'
 import type { LineRecord } from './record.js'
@@ -15,7 +15,7 @@ export interface Target { readonly id: string, readonly before: StoredResource |
  * The ids under which lines are stored. A record that an import made of a line with this name comes first, then the tenant's
  * record of which the name is the id; else it is a new one. What is another tenant's is not seen, and so is not there.
  */
-export async function targetsOf (errand: Errand, lines: readonly NamedLine[]): Promise<ReadonlyMap<number, Target>> {
+export async function targetsOf (errand: ImportContext, lines: readonly NamedLine[]): Promise<ReadonlyMap<number, Target>> {
   const groups = new Map<string, NamedLine[]>()
   for (const line of lines) {
     const name = `${line.record.type} ${line.record.mapping !== undefined}`
@@ -27,9 +27,9 @@ export async function targetsOf (errand: Errand, lines: readonly NamedLine[]): P
   return new Map(found.flat())
 }
 
-async function targetsOfGroup (errand: Errand, lines: readonly NamedLine[]): Promise<ReadonlyArray<readonly [number, Target]>> {
+async function targetsOfGroup (errand: ImportContext, lines: readonly NamedLine[]): Promise<ReadonlyArray<readonly [number, Target]>> {
   const { type, mapping } = lines[0]!.record
-  const mayBeThere = await earlierRecords(errand, type)
+  const mayBeThere = await findExistingRecords(errand, type)
   // What was sent before may be there though it was not before this import.
   const asked = errand.index.together(() => lines.flatMap(line => idsOf(line).filter(id => line.line.plan !== null || mayBeThere(id))))
   const stored = asked.length === 0 ? new Map<string, StoredResource>() : await errand.store.stored({ type, ids: [...new Set(asked)], isWhole: mapping !== undefined })

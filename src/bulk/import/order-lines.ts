@@ -1,7 +1,7 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
-import { end, failedEnd, type Errand } from './errand.js'
-import { ordered, TooDeep, type Together } from './order.js'
+import { recordOutcomes, failedOutcome, type ImportContext } from './errand.js'
+import { topologicalOrder, TooDeep, type ReferenceCycle } from './order.js'
 import { mostBytes, mostReferences } from './pace.js'
 
 /** Lines of a circle, which go into one transaction. */
@@ -10,7 +10,7 @@ const mostInCircle = 500
 const together = 1_000
 
 /** Puts all lines of an import in the order in which they can be written: as they stand, where none refers to one behind it. */
-export async function orderLines (errand: Errand): Promise<void> {
+export async function orderLines (errand: ImportContext): Promise<void> {
   const { index } = errand
   while (index.link(mostReferences)) await pause(errand)
   if (index.has('leads on')) await orderAll(errand)
@@ -19,13 +19,13 @@ export async function orderLines (errand: Errand): Promise<void> {
 }
 
 /** Requests have their turn, and the disk is looked at. */
-async function pause ({ signal, work: { files } }: Errand): Promise<void> {
+async function pause ({ signal, work: { files } }: ImportContext): Promise<void> {
   await breathe()
   signal.throwIfAborted()
   await files.requireRoom()
 }
 
-async function placeAll (errand: Errand): Promise<void> {
+async function placeAll (errand: ImportContext): Promise<void> {
   const { index } = errand
   const { last } = index
   for (let after = 0; after < last; after += together) {
@@ -34,7 +34,7 @@ async function placeAll (errand: Errand): Promise<void> {
   }
 }
 
-async function orderAll (errand: Errand): Promise<void> {
+async function orderAll (errand: ImportContext): Promise<void> {
   const { index } = errand
   const places = new Places(errand)
   for (let after = 0; ;) {
@@ -53,14 +53,14 @@ async function orderAll (errand: Errand): Promise<void> {
 }
 
 /** Stops whenever enough was looked at or found. @returns lines in the way that can't be written: the rest is still to be ordered */
-function * place (waiting: readonly number[], { index }: Errand, places: Places): Generator<void, readonly number[] | undefined> {
+function * place (waiting: readonly number[], { index }: ImportContext, places: Places): Generator<void, readonly number[] | undefined> {
   let looked = 0
   const isOrdered = (line: number): boolean => {
     looked++
     return places.has(line) || index.isOrdered(line)
   }
   try {
-    for (const lines of ordered(waiting, { referred: line => index.targets(line), isOrdered })) {
+    for (const lines of topologicalOrder(waiting, { referred: line => index.targets(line), isOrdered })) {
       places.add(lines)
       if (looked < mostReferences && places.size < together) continue
       yield
@@ -76,13 +76,13 @@ function * place (waiting: readonly number[], { index }: Errand, places: Places)
 
 /** Places that are not in the index yet. */
 class Places {
-  readonly #errand: Errand
+  readonly #errand: ImportContext
   readonly #next = new Map<number, { readonly place: number, readonly circle: number | null }>()
   /** Lines that have none, with what they fail with. */
   readonly #failed = new Map<number, string>()
   #place: number
 
-  constructor (errand: Errand) {
+  constructor (errand: ImportContext) {
     this.#errand = errand
     this.#place = errand.index.nextPlace()
   }
@@ -95,7 +95,7 @@ class Places {
     return this.#next.has(line) || this.#failed.has(line)
   }
 
-  add (lines: Together): void {
+  add (lines: ReferenceCycle): void {
     const trouble = this.#troubleWith(lines)
     const circle = lines.length > 1 ? lines[0]! : null
     for (const line of lines) {
@@ -105,7 +105,7 @@ class Places {
   }
 
   /** Why lines of a circle can't be written, which only go together. */
-  #troubleWith (lines: Together): string | undefined {
+  #troubleWith (lines: ReferenceCycle): string | undefined {
     const { index, lineBytes } = this.#errand
     if (lines.length === 1) return undefined
     if (lines.length > mostInCircle) return `The line is part of a reference cycle of more than ${mostInCircle} lines.`
@@ -125,11 +125,11 @@ class Places {
   }
 }
 
-function sumOf (lines: Together, count: (line: number) => number): number {
+function sumOf (lines: ReferenceCycle, count: (line: number) => number): number {
   return lines.reduce((sum, line) => sum + count(line), 0)
 }
 
 /** @param lines with what each fails with */
-function fail (errand: Errand, lines: Iterable<readonly [number, string]>): void {
-  end(errand, [...lines].map(([line, message]) => failedEnd(errand, { line, type: errand.index.typeOf(line) }, new Failure('VALIDATION_ERROR', { message }))))
+function fail (errand: ImportContext, lines: Iterable<readonly [number, string]>): void {
+  recordOutcomes(errand, [...lines].map(([line, message]) => failedOutcome(errand, { line, type: errand.index.typeOf(line) }, new Failure('VALIDATION_ERROR', { message }))))
 }

@@ -1,5 +1,5 @@
 /** Lines that refer to each other, or one that does not; what they refer to was given before. */
-export type Together = readonly number[]
+export type ReferenceCycle = readonly number[]
 
 /** What the order of lines is found from. */
 export interface References {
@@ -28,11 +28,11 @@ export class TooDeep extends Error {
  * Depth-first search and linear graph algorithms, 1972; in memory is only the path from the line that is looked at.
  * @throws {TooDeep}
  */
-export function * ordered (lines: readonly number[], { referred, isOrdered }: References): Generator<Together> {
+export function * topologicalOrder (lines: readonly number[], { referred, isOrdered }: References): Generator<ReferenceCycle> {
   for (const line of lines) if (!isOrdered(line)) yield * from(line, { referred, isOrdered })
 }
 
-function * from (first: number, { referred, isOrdered }: References): Generator<Together> {
+function * from (first: number, { referred, isOrdered }: References): Generator<ReferenceCycle> {
   const visits = new Map<number, Visit>()
   const path: Visit[] = []
   const open: number[] = []

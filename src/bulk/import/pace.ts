@@ -1,25 +1,25 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { Failure } from '../../envelope/failures.js'
-import { mostReferred } from '../../tenant-guard/writes/references.js'
+import { maxReferencedRecords } from '../../tenant-guard/writes/references.js'
 import { Parallelism } from './parallelism.js'
 
 /** Lines of one transaction, at most and at least while the datastore has trouble; and bytes of them. */
-export const mostLines = 200
+export const maxLines = 200
 const fewestLines = 10
 export const mostBytes = 2 * 1024 * 1024
 /** Other records that a line may refer to; and that the lines of one transaction may, counted for each line. */
-export const mostReferences = mostReferred
+export const mostReferences = maxReferencedRecords
 /** In milliseconds: how long trouble with the datastore may last before the work is given up for now, and the longest and first pause in it. */
 const patienceMs = 180_000
 const longestWaitMs = 15_000
 const firstWaitMs = 100
 
 /** How fast a datastore is written to, by how it takes it. */
-export class Pace {
+export class Throttle {
   readonly #parallelism = new Parallelism()
   readonly #turns = pLimit(this.#parallelism.limit)
-  #lines = mostLines
+  #lines = maxLines
   readonly #conflicts = new Map<number, number>()
   /** When the trouble began that there is, by the clock that only goes forward. */
   #troubleSince: number | undefined
@@ -49,7 +49,7 @@ export class Pace {
     this.#troubleSince = undefined
     this.#parallelism.succeeded(lines, performance.now())
     this.#turns.concurrency = this.limit
-    this.#lines = Math.min(mostLines, Math.ceil(this.#lines * 1.25))
+    this.#lines = Math.min(maxLines, Math.ceil(this.#lines * 1.25))
   }
 
   /** A transaction was refused for one of its lines: smaller ones lose less. */

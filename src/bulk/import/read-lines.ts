@@ -1,17 +1,17 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure, fieldIssue } from '../../envelope/failures.js'
-import { textOf } from '../../mappings/kit/text-of.js'
-import type { RecordTicket, RecordUse } from '../../limits/record-quota.js'
+import { canonicalJson } from '../../mappings/kit/text-of.js'
+import type { QuotaReservation, RecordUse } from '../../limits/record-quota.js'
 import type { CheckedRecord } from '../../tenant-guard/import/import-store.js'
 import type { Targets } from '../../tenant-guard/import/resolve-links.js'
-import { countNoted, exceededIn, giveBack, inputFile, occasionOf, typeAt, type Errand } from './errand.js'
+import { recordUsage, exceededIn, refund, inputFile, createContext, typeOfLine, type ImportContext } from './errand.js'
 import { idOf, type Identity } from './identities.js'
 import type { NewLine } from './index-rows.js'
-import { isBlank, linesOf, withoutMark, type RawLine } from './lines.js'
+import { isBlank, linesOf, withoutBom, type RawLine } from './lines.js'
 import type { KeptRecord } from './kept-records.js'
-import { mostBytes, mostLines, mostReferences } from './pace.js'
-import { newContent, readRecord, type LineRecord } from './record.js'
+import { mostBytes, maxLines, mostReferences } from './pace.js'
+import { createdContent, readRecord, type LineRecord } from './record.js'
 import { hasOpenFields, referredBy } from './references.js'
 import { failed } from './result.js'
 
@@ -22,7 +22,7 @@ const breath = 8
  * Reads every line of the input once: checks it as a create of its form would, and notes what it is called and refers to. Stops at
  * each part that is noted, which holds as much as a transaction may.
  */
-export async function * readLines (errand: Errand): AsyncGenerator<void> {
+export async function * readLines (errand: ImportContext): AsyncGenerator<void> {
   const { index, work, input, signal, lineBytes } = errand
   const from = index.next()
   let part = new Part(errand)
@@ -44,7 +44,7 @@ export async function * readLines (errand: Errand): AsyncGenerator<void> {
     }
     part.noted()
   } finally {
-    part.giveBack()
+    part.refund()
   }
   index.set('read')
 }
@@ -54,7 +54,7 @@ interface Made extends Pick<KeptRecord, 'fields'> { readonly checked: CheckedRec
 
 /** Lines that were read and are not in the index yet. */
 class Part {
-  readonly #errand: Errand
+  readonly #errand: ImportContext
   readonly #lines: NewLine[] = []
   /** Of the lines, those that are kept if they have their place; printed at once, since a text costs the garbage collector next to nothing. */
   readonly #records = new Map<number, KeptRecord>()
@@ -63,13 +63,13 @@ class Part {
   #bytes = 0
   #references = 0
 
-  constructor (errand: Errand) {
+  constructor (errand: ImportContext) {
     this.#errand = errand
   }
 
   /** Whether it has as much as a transaction may: records that were read are in memory until the part is noted. */
   get isFull (): boolean {
-    return this.#lines.length >= mostLines || this.#bytes >= mostBytes || this.#references >= mostReferences
+    return this.#lines.length >= maxLines || this.#bytes >= mostBytes || this.#references >= mostReferences
   }
 
   add ({ line, at, bytes, content }: RawLine): void {
@@ -95,15 +95,15 @@ class Part {
   noted (): Part {
     const { index, kept } = this.#errand
     const placed = index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
-    countNoted(this.#errand, this.#uses.splice(0))
+    recordUsage(this.#errand, this.#uses.splice(0))
     // They are written soon, since all that they refer to stands before them.
     for (const [line, record] of this.#records) if (placed.has(line)) kept.keep(line, record)
     return new Part(this.#errand)
   }
 
   /** Takes out of the month again what was not noted. */
-  giveBack (): void {
-    giveBack(this.#uses)
+  refund (): void {
+    refund(this.#uses)
   }
 
   #print ({ line, record: { body: _, ...read }, made: { fields, checked }, targets }: { readonly line: number, readonly record: LineRecord, readonly made: Made, readonly targets: ReadonlyMap<string, Identity> }): void {
@@ -118,20 +118,20 @@ class Part {
     const { fhirBase, lineBytes } = this.#errand
     if (content === undefined) throw new Failure('PAYLOAD_TOO_LARGE', { message: `A line can have at most ${lineBytes} bytes.` })
     if (isBlank(content)) throw new EmptyLine()
-    return readRecord(withoutMark(line, content), { type: typeAt(this.#errand, at), fhirBase })
+    return readRecord(withoutBom(line, content), { type: typeOfLine(this.#errand, at), fhirBase })
   }
 
   #identityOf ({ type, name, body }: LineRecord): Identity {
     const { identities, index } = this.#errand
     if (name !== undefined) return identities.ofName(type, name)
-    const content = identities.ofContent(type, textOf(body))
+    const content = identities.ofContent(type, canonicalJson(body))
     const before = this.#twins.get(content) ?? index.twins(content)
     this.#twins.set(content, before + 1)
     return identities.ofTwin(content, before)
   }
 
   #check (record: LineRecord, identity: Identity): Made {
-    const { resource, fields } = newContent(record, occasionOf(this.#errand, identity))
+    const { resource, fields } = createdContent(record, createContext(this.#errand, identity))
     return { fields, checked: this.#errand.store.checked({ type: record.type, id: idOf(identity), resource }) }
   }
 
@@ -148,7 +148,7 @@ class Part {
     const { seal, quota, work, request } = this.#errand
     let failure = failureOf(error)
     if (failure.status >= 500) work.log.error({ code: failure.code, err: failure.cause }, 'a line of an import could not be read')
-    let ticket: RecordTicket | undefined
+    let ticket: QuotaReservation | undefined
     try {
       if (!(error instanceof EmptyLine) && !request.dryRun) ticket = quota.take()
     } catch (exceeded) {

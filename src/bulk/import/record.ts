@@ -1,13 +1,13 @@
 import { parseBody } from '../../envelope/body.js'
 import { Failure, fieldIssue } from '../../envelope/failures.js'
 import { isSubsetted, type FhirElement, type FhirResource } from '../../mappings/fhir.js'
-import type { Occasion } from '../../mappings/kit/element.js'
+import type { CreateContext } from '../../mappings/kit/element.js'
 import { identityFields, type Mapping } from '../../mappings/kit/mapping.js'
 import { isElement } from '../../mappings/kit/path.js'
 import { mappings } from '../../mappings/registry.js'
-import { newFields, newResource } from '../../records/new-record.js'
+import { validateCreate, buildResource } from '../../records/new-record.js'
 import { isId, isTenantType } from '../../tenant-guard/resource-types.js'
-import { withOwnReferences } from '../../tenant-guard/writes/own-references.js'
+import { relativizeReferences } from '../../tenant-guard/writes/own-references.js'
 
 /** A record as a line of an import has it: FHIR, or with a mapping the simple form. */
 export interface LineRecord {
@@ -42,14 +42,14 @@ export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): L
   // It would replace the whole one.
   if (isSubsetted(body)) throw invalid('meta.tag', 'the tag SUBSETTED marks an incomplete record; send the whole record')
   const { id: _, ...resource } = body
-  return { type: own, ...named, body: withOwnReferences(resource, fhirBase) }
+  return { type: own, ...named, body: relativizeReferences(resource, fhirBase) }
 }
 
 /** What a line in the simple form becomes when it is a new record, and its fields with the defaults; a line of FHIR is what it is. */
-export function newContent ({ mapping, body }: LineRecord, occasion: Occasion): { readonly resource: FhirResource, readonly fields: FhirElement } {
+export function createdContent ({ mapping, body }: LineRecord, occasion: CreateContext): { readonly resource: FhirResource, readonly fields: FhirElement } {
   if (mapping === undefined) return { resource: body as FhirResource, fields: {} }
-  const fields = newFields(mapping, body, occasion)
-  return { resource: newResource(mapping, fields), fields }
+  const fields = validateCreate(mapping, body, occasion)
+  return { resource: buildResource(mapping, fields), fields }
 }
 
 function ownType (type: unknown): string {

@@ -1,8 +1,8 @@
-import { hasIdForm } from '../../fhir-names.js'
+import { isValidId } from '../../fhir-names.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
-import { inFields } from '../../records/references.js'
+import { toFieldPath } from '../../records/references.js'
 import type { Targets } from '../../tenant-guard/import/resolve-links.js'
-import { ReferenceFailure, type Link } from '../../tenant-guard/writes/references.js'
+import { ReferenceFailure, type ReferenceSite } from '../../tenant-guard/writes/references.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -10,20 +10,20 @@ type Fields = Readonly<Record<string, unknown>>
  * Every record that a new resource refers to, as `Type/id`; a bare id that may mean one of several types is all of them.
  * @throws {Failure} VALIDATION_ERROR for a reference that leads to no record
  */
-export function referredBy (links: readonly Link[], mapping: Mapping | undefined, fields: Fields): ReadonlySet<string> {
+export function referredBy (links: readonly ReferenceSite[], mapping: Mapping | undefined, fields: Fields): ReadonlySet<string> {
   const refused = links.filter(({ record }) => record === undefined)
-  if (refused.length > 0) throw refusedIn(mapping, fields, new ReferenceFailure(refused))
+  if (refused.length > 0) throw toLineFailure(mapping, fields, new ReferenceFailure(refused))
   const possible = mapping === undefined ? [] : openFields(mapping).flatMap(field => candidatesOf(field, fields[field.name]))
   return new Set([...links.map(({ record }) => record!), ...possible])
 }
 
 /** A refused reference as the form of the line names its place. */
-export function refusedIn (mapping: Mapping | undefined, fields: Fields, failure: ReferenceFailure) {
-  return mapping === undefined ? failure : inFields(mapping, fields, failure)
+export function toLineFailure (mapping: Mapping | undefined, fields: Fields, failure: ReferenceFailure) {
+  return mapping === undefined ? failure : toFieldPath(mapping, fields, failure)
 }
 
 /** The fields with each bare id that means a line of this import leading there; what is looked up among stored records stays. */
-export function withTargetsInFields (mapping: Mapping, fields: Fields, targets: Targets): Fields {
+export function resolveTargets (mapping: Mapping, fields: Fields, targets: Targets): Fields {
   const found = openFields(mapping).flatMap(field => {
     const target = candidatesOf(field, fields[field.name]).map(candidate => targets.get(candidate)).find(found => found !== undefined)
     return target === undefined ? [] : [[field.name, field.isCanonical ? target.slice(target.indexOf('/') + 1) : target] as const]
@@ -52,5 +52,5 @@ function candidatesOf ({ types, isCanonical }: OpenField, value: unknown): reado
   if (typeof value !== 'string') return []
   const own = `${types[0]}/`
   const bare = isCanonical && value.startsWith(own) ? value.slice(own.length) : value
-  return hasIdForm(bare) ? types.map(type => `${type}/${bare}`) : []
+  return isValidId(bare) ? types.map(type => `${type}/${bare}`) : []
 }

@@ -1,18 +1,18 @@
 import { Failure } from '../../envelope/failures.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
-import { same } from '../../mappings/kit/element.js'
+import { deepEqual } from '../../mappings/kit/element.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
 import { checkRules } from '../../mappings/kit/validate.js'
 import { changedFields } from '../../records/changed-record.js'
-import { demandNone, newFields, newResource } from '../../records/new-record.js'
-import { resolved } from '../../records/references.js'
+import { throwIfIssues, validateCreate, buildResource } from '../../records/new-record.js'
+import { resolveReferences } from '../../records/references.js'
 import type { ImportedRecord } from '../../tenant-guard/import/import-store.js'
 import { resolveLinks, type Targets } from '../../tenant-guard/import/resolve-links.js'
-import { occasionOf, type Errand } from './errand.js'
+import { createContext, type ImportContext } from './errand.js'
 import type { IndexedLine } from './index-rows.js'
 import type { Target } from './look-up.js'
 import type { LineRecord } from './record.js'
-import { hasOpenFields, withTargetsInFields } from './references.js'
+import { hasOpenFields, resolveTargets } from './references.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -32,32 +32,32 @@ export interface Prepared {
  * PATCH, since it does not show all of a record.
  * @throws {Failure} VALIDATION_ERROR, METHOD_NOT_ALLOWED
  */
-export async function prepared (errand: Errand, { line, record: { type, mapping, body } }: ReadLine, { id, before, targets }: Target & { readonly targets: Targets }): Promise<Prepared> {
+export async function prepareLine (errand: ImportContext, { line, record: { type, mapping, body } }: ReadLine, { id, before, targets }: Target & { readonly targets: Targets }): Promise<Prepared> {
   if (mapping === undefined) {
     return { record: { type, id, resource: body as FhirResource, targets }, fields: {} }
   }
   if (before !== undefined) return await changed(errand, mapping, { before, body, targets })
-  const fields = await complete(errand, mapping, withTargetsInFields(mapping, newFields(mapping, body, occasionOf(errand, line.identity)), targets))
-  return { record: { type, id, resource: newResource(mapping, fields), targets }, fields }
+  const fields = await complete(errand, mapping, resolveTargets(mapping, validateCreate(mapping, body, createContext(errand, line.identity)), targets))
+  return { record: { type, id, resource: buildResource(mapping, fields), targets }, fields }
 }
 
 interface Change { readonly before: StoredResource, readonly body: Fields, readonly targets: Targets }
 
-async function changed (errand: Errand, mapping: Mapping, { before, body, targets }: Change): Promise<Prepared> {
+async function changed (errand: ImportContext, mapping: Mapping, { before, body, targets }: Change): Promise<Prepared> {
   if (mapping.appendOnly === true) throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot be changed.' })
   const { changed, kept } = changedFields(mapping, body, mapping.present(before))
-  const fields = await complete(errand, mapping, withTargetsInFields(mapping, changed, targets))
+  const fields = await complete(errand, mapping, resolveTargets(mapping, changed, targets))
   const patched: FhirResource = mapping.patch(before, { ...kept, ...fields })
-  demandNone(checkRules(mapping, patched, Object.keys(fields), before))
+  throwIfIssues(checkRules(mapping, patched, Object.keys(fields), before))
   // Resolved at once, since it may turn out to be what is stored already.
   const { type } = mapping
   const { id } = before
   const { resource } = resolveLinks({ resource: patched, links: errand.store.checked({ type, id, resource: patched, before }).links }, targets)
-  if (same(resource, before)) return { record: undefined, fields }
+  if (deepEqual(resource, before)) return { record: undefined, fields }
   const version = before.meta.versionId
   return { record: { type, id, resource, before, ...version !== undefined && { version } }, fields }
 }
 
-async function complete ({ store }: Errand, mapping: Mapping, fields: Fields): Promise<Fields> {
-  return hasOpenFields(mapping) ? await resolved(mapping, store.records, fields) : fields
+async function complete ({ store }: ImportContext, mapping: Mapping, fields: Fields): Promise<Fields> {
+  return hasOpenFields(mapping) ? await resolveReferences(mapping, store.records, fields) : fields
 }

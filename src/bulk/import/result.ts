@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, randomFillSync, timingSafeEqual } from 'node:crypto'
 import { Failure, type FailureCode } from '../../envelope/failures.js'
-import { damaged } from '../spool/spool-trouble.js'
+import { corruptFile } from '../spool/spool-trouble.js'
 import type { IndexedLine } from './index-rows.js'
 
 /** What became of one line; `pending` until it is known. */
@@ -52,7 +52,7 @@ class Nonces {
 }
 
 /** Encrypts and seals what an index says of lines, so that on a disk it names no record, and nobody else can say what a line is and what became of it. */
-export class Seal {
+export class ResultCipher {
   readonly #key: Buffer
   readonly #lineKey: Buffer
   readonly #nonces = new Nonces()
@@ -71,7 +71,7 @@ export class Seal {
   /** @throws {Failure} INTERNAL_ERROR for a line that was not read so */
   require (line: ReadSpan & Pick<IndexedLine, 'seal'>): void {
     const given = Buffer.from(String(line.seal), 'hex')
-    if (given.length !== tagBytes || !timingSafeEqual(given, Buffer.from(this.ofLine(line), 'hex'))) throw damaged('a line is not where it was when it was read')
+    if (given.length !== tagBytes || !timingSafeEqual(given, Buffer.from(this.ofLine(line), 'hex'))) throw corruptFile('a line is not where it was when it was read')
   }
 
   close (line: number, result: Result): Buffer {
@@ -89,7 +89,7 @@ export class Seal {
       const plain = decipher.update(sealed.subarray(nonceBytes, -tagBytes))
       return JSON.parse(Buffer.concat([plain, decipher.final()]).toString()) as Result
     } catch {
-      throw damaged('the result of a line is not the one that was stored')
+      throw corruptFile('the result of a line is not the one that was stored')
     }
   }
 }

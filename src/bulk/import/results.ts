@@ -6,13 +6,13 @@ import Database from 'better-sqlite3'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type {} from '@fastify/accepts'
 import { Failure } from '../../envelope/failures.js'
-import { queryOf } from '../../envelope/query.js'
+import { rawQuery } from '../../envelope/query.js'
 import type { Job } from '../../jobs/job.js'
-import { fileFor, ndjsonTypes, requireHere, type DownloadsOptions } from '../downloads.js'
+import { fileFor, ndjsonTypes, requireLocalFile, type DownloadsOptions } from '../downloads.js'
 import { jobOf } from '../job-routes.js'
 import { indexFile } from './import-job.js'
 import type { ResultRow } from './index-rows.js'
-import { Seal } from './result.js'
+import { ResultCipher } from './result.js'
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
@@ -24,7 +24,7 @@ const mostTries = 200
 const retryMs = 25
 
 /** `/v1/bulk/jobs/<id>/results`: what became of each line of an import, in their order, also while it is under way. */
-export async function results (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
+export async function writeResults (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
   scope.route({
     method: ['GET', 'HEAD'],
     url: '/bulk/jobs/:id/results',
@@ -32,10 +32,10 @@ export async function results (scope: FastifyInstance, { jobs, spool }: Download
     exposeHeadRoute: false,
     config: { mediaTypes: ndjsonTypes, staysOpen: true },
     handler: async (request: WithId, reply) => {
-      if (queryOf(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+      if (rawQuery(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
       const job = await jobOf(jobs, request)
       if (job.request.kind !== 'import') throw new Failure('NOT_FOUND')
-      requireHere(job, spool)
+      requireLocalFile(job, spool)
       return send(reply, job, () => Readable.from(linesOf(job, spool.of(job).path(indexFile)), { objectMode: false }))
     }
   })
@@ -70,7 +70,7 @@ async function * linesRead ({ fileKey }: Job, path: string): AsyncGenerator<Buff
   if (!existsSync(path)) return 0
   const db = new Database(path, { fileMustExist: true, timeout: 0 })
   try {
-    const seal = new Seal(fileKey)
+    const seal = new ResultCipher(fileKey)
     const sql = await unlocked(() => db.prepare('SELECT line, type, result FROM lines WHERE line > ? ORDER BY line LIMIT ?'))
     for (let last = 0; ;) {
       const rows = await unlocked(() => sql.all(last, together) as ResultRow[])
@@ -97,7 +97,7 @@ async function unlocked<T> (ask: () => T): Promise<T> {
   }
 }
 
-function printed ({ line, type, result }: ResultRow, seal: Seal): string {
+function printed ({ line, type, result }: ResultRow, seal: ResultCipher): string {
   const { status = 'pending', ...more } = result === null ? {} : seal.open(line, result)
   return JSON.stringify({ line, status, ...type !== null && { resourceType: type }, ...more })
 }

@@ -7,7 +7,7 @@ import type { Spool } from '../spool/files.js'
 import { requireFewUnfinished } from '../../jobs/unfinished-jobs.js'
 import { stateOf, type FileWriter, type JobFiles } from '../work.js'
 import { inputFile } from './errand.js'
-import { SourceRefused, sourceUrl, type SourceRules } from './fetch-source.js'
+import { SourceError, sourceUrl, type SourceRules } from './fetch-source.js'
 import { sourcesFile, type Source } from './fetch-sources.js'
 import type { ImportCheckpoint } from './checkpoint.js'
 import { LineCount } from './lines.js'
@@ -25,15 +25,15 @@ export interface StartOptions {
 export type Input = AsyncIterable<Buffer> | string | readonly Source[]
 
 /** How an import is to be done. */
-export type Wish = Pick<ImportRequest, 'type' | 'dryRun'>
+export type ImportOptions = Pick<ImportRequest, 'type' | 'dryRun'>
 
 /** What a client asks for; `announced` is how many bytes it said that it will send. */
-export interface Asked { readonly wish: Wish, readonly input: Input, readonly announced?: number }
+export interface ImportInput { readonly wish: ImportOptions, readonly input: Input, readonly announced?: number }
 
 const mostSources = 1_000
 
 /** Starts an import once its input is whole; when that does not come, nothing remains. */
-export async function startImport ({ jobs, spool, url }: StartOptions, caller: Caller, { wish, input, announced }: Asked): Promise<Job> {
+export async function startImport ({ jobs, spool, url }: StartOptions, caller: Caller, { wish, input, announced }: ImportInput): Promise<Job> {
   // Before a long upload; the control plane, which might not take the job either, is asked here.
   await requireFewUnfinished(jobs, caller)
   const { files, ...made } = await spool.begin(caller, announced)
@@ -91,7 +91,7 @@ function sourceOf (item: unknown, { field, rules }: { readonly field: string, re
   try {
     sourceUrl(url, rules)
   } catch (error) {
-    throw error instanceof SourceRefused ? invalid(`${field}.url`, error.says, 'processing') : error
+    throw error instanceof SourceError ? invalid(`${field}.url`, error.says, 'processing') : error
   }
   return { type: resourceType === undefined ? null : typeNamed(resourceType, `${field}.resourceType`), url }
 }

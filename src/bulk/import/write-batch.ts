@@ -1,29 +1,29 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure } from '../../envelope/failures.js'
-import type { RecordTicket } from '../../limits/record-quota.js'
+import type { QuotaReservation } from '../../limits/record-quota.js'
 import { ReferenceFailure } from '../../tenant-guard/writes/references.js'
-import { end, exceededIn, failedEnd, type Errand, type LineEnd } from './errand.js'
+import { recordOutcomes, exceededIn, failedOutcome, type ImportContext, type LineOutcome } from './errand.js'
 import { idOf } from './identities.js'
-import { states, type IndexedLine, type Plan } from './index-rows.js'
-import type { Pace } from './pace.js'
-import { prepareAll, type Entry, type Tickets } from './prepare-lines.js'
-import { refusedIn } from './references.js'
+import { states, type IndexedLine, type LineAction } from './index-rows.js'
+import type { Throttle } from './pace.js'
+import { prepareAll, type Entry, type QuotaReservations } from './prepare-lines.js'
+import { toLineFailure } from './references.js'
 
 /**
  * Writes lines whose references are stored or among them. What keeps one line from being written ends that line; others that
  * can't be written without it stay for another time.
  */
-export async function writeBatch (errand: Errand, lines: readonly IndexedLine[], pace: Pace): Promise<void> {
-  const { tickets, refused } = takeTickets(errand, lines)
-  end(errand, refused)
+export async function writeBatch (errand: ImportContext, lines: readonly IndexedLine[], pace: Throttle): Promise<void> {
+  const { tickets, refused } = reserveQuota(errand, lines)
+  recordOutcomes(errand, refused)
   const used = new Set<number>()
-  const note = (ends: readonly LineEnd[]): void => {
-    end(errand, ends)
+  const note = (ends: readonly LineOutcome[]): void => {
+    recordOutcomes(errand, ends)
     for (const { line } of ends) used.add(line)
   }
   try {
-    const entries = await patiently(errand, pace, () => prepareAll(errand, lines.filter(({ line }) => tickets.has(line)), tickets))
+    const entries = await withRetry(errand, pace, () => prepareAll(errand, lines.filter(({ line }) => tickets.has(line)), tickets))
     const ends = entries.flatMap(entry => 'result' in entry ? [entry] : [])
     note(ends)
     if (ends.some(({ result }) => result.status === 'failed')) return
@@ -34,26 +34,26 @@ export async function writeBatch (errand: Errand, lines: readonly IndexedLine[],
     errand.index.send(open.map(({ line: { line }, plan }) => ({ line, plan })))
     await write({ errand, pace, note }, open)
   } finally {
-    for (const [line, ticket] of tickets) if (!used.has(line)) ticket?.giveBack()
+    for (const [line, ticket] of tickets) if (!used.has(line)) ticket?.refund()
   }
 }
 
 /** Takes from the month for each line; from the first one on for which nothing is left, no line is written. */
-export function takeTickets (errand: Errand, lines: readonly IndexedLine[]): { readonly tickets: Tickets, readonly refused: readonly LineEnd[] } {
-  const tickets = new Map<number, RecordTicket | undefined>()
+export function reserveQuota (errand: ImportContext, lines: readonly IndexedLine[]): { readonly tickets: QuotaReservations, readonly refused: readonly LineOutcome[] } {
+  const tickets = new Map<number, QuotaReservation | undefined>()
   const groups = groupsOf(lines, line => line)
   for (const [at, group] of groups.entries()) {
-    const taken: RecordTicket[] = []
+    const taken: QuotaReservation[] = []
     try {
       for (const { line } of group) {
         if (!errand.request.dryRun) taken.push(errand.quota.take())
         tickets.set(line, taken.at(-1))
       }
     } catch (error) {
-      for (const ticket of taken) ticket.giveBack()
+      for (const ticket of taken) ticket.refund()
       for (const { line } of group) tickets.delete(line)
       const failure = exceededIn(error)
-      return { tickets, refused: groups.slice(at).flat().map(line => failedEnd(errand, line, failure)) }
+      return { tickets, refused: groups.slice(at).flat().map(line => failedOutcome(errand, line, failure)) }
     }
   }
   return { tickets, refused: [] }
@@ -73,7 +73,7 @@ function groupsOf<T> (items: readonly T[], lineOf: (item: T) => IndexedLine): T[
 }
 
 /** What a dry run says of lines: those that would be written, and those that refer to what is not there. */
-async function check (errand: Errand, entries: readonly Entry[]): Promise<readonly LineEnd[]> {
+async function check (errand: ImportContext, entries: readonly Entry[]): Promise<readonly LineOutcome[]> {
   const { index } = errand
   const others = index.together(() => entries.flatMap(({ line }) => index.referred(line.line))).map(({ type, identity }) => `${type}/${idOf(identity)}`)
   const refused = await errand.store.refused(entries.map(({ record }) => record), others)
@@ -83,16 +83,16 @@ async function check (errand: Errand, entries: readonly Entry[]): Promise<readon
   })
 }
 
-function endOf ({ line, record: { type, id }, plan, ticket }: Entry, status: 'valid' | Plan): LineEnd {
+function endOf ({ line, record: { type, id }, plan, ticket }: Entry, status: 'valid' | LineAction): LineOutcome {
   return { line: line.line, type, result: { status, ...status !== 'valid' && { id } }, status: plan === 'created' ? 201 : 200, interaction: plan === 'created' ? 'create' : 'update', ticket }
 }
 
-function refusedEnd (errand: Errand, { line, record: { type }, mapping, fields, ticket }: Entry, failure: Failure): LineEnd {
-  const named = failure instanceof ReferenceFailure ? refusedIn(mapping, fields, failure) : failure
-  return failedEnd(errand, { line: line.line, type }, named, ticket)
+function refusedEnd (errand: ImportContext, { line, record: { type }, mapping, fields, ticket }: Entry, failure: Failure): LineOutcome {
+  const named = failure instanceof ReferenceFailure ? toLineFailure(mapping, fields, failure) : failure
+  return failedOutcome(errand, { line: line.line, type }, named, ticket)
 }
 
-interface Writing { readonly errand: Errand, readonly pace: Pace, readonly note: (ends: readonly LineEnd[]) => void }
+interface Writing { readonly errand: ImportContext, readonly pace: Throttle, readonly note: (ends: readonly LineOutcome[]) => void }
 
 /** How often lines are sent again when the datastore has trouble with them and with no others, or somebody else writes the same ones. */
 const mostTries = 3
@@ -136,7 +136,7 @@ async function writeAgain (writing: Writing, entries: readonly Entry[], { failur
 }
 
 /** Those of the groups whose references are stored or among them; the others stay for another time. */
-function standing ({ index }: Errand, groups: readonly Entry[][]): Entry[] {
+function standing ({ index }: ImportContext, groups: readonly Entry[][]): Entry[] {
   const open = new Set<number>()
   return index.together(() => groups.filter(group => {
     const own = new Set(group.map(({ line }) => line.line))
@@ -146,12 +146,12 @@ function standing ({ index }: Errand, groups: readonly Entry[][]): Entry[] {
   })).flat()
 }
 
-function answered (errand: Errand, entry: Entry, failure: Failure | undefined): LineEnd {
+function answered (errand: ImportContext, entry: Entry, failure: Failure | undefined): LineOutcome {
   return failure === undefined ? endOf(entry, entry.plan) : refusedEnd(errand, entry, failure)
 }
 
 /** Does what only reads, again and again while the datastore has trouble. */
-export async function patiently<T> ({ signal }: Errand, pace: Pace, work: () => Promise<T>): Promise<T> {
+export async function withRetry<T> ({ signal }: ImportContext, pace: Throttle, work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await work()

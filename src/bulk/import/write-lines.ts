@@ -1,9 +1,9 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
-import { choose, type Chosen } from './choose.js'
-import { end, failedEnd, type Errand } from './errand.js'
+import { selectBatch, type BatchSelection } from './choose.js'
+import { recordOutcomes, failedOutcome, type ImportContext } from './errand.js'
 import type { IndexedLine } from './index-rows.js'
-import { Pace } from './pace.js'
+import { Throttle } from './pace.js'
 import { writeBatch } from './write-batch.js'
 
 /**
@@ -11,8 +11,8 @@ import { writeBatch } from './write-batch.js'
  * their place in the order of writing are written while others are still read.
  * @param reading reads lines and orders them, a part at a time
  */
-export async function writeLines (errand: Errand, reading: AsyncGenerator<void>): Promise<void> {
-  const pace = new Pace()
+export async function writeLines (errand: ImportContext, reading: AsyncGenerator<void>): Promise<void> {
+  const pace = new Throttle()
   const underWay = new UnderWay()
   const batches = new Batches(errand, pace)
   let isReading = false
@@ -32,7 +32,7 @@ export async function writeLines (errand: Errand, reading: AsyncGenerator<void>)
       if (chosen !== undefined && !isReady && !isRead && !isReading) underWay.begin(readOn())
       if (isReady) underWay.begin(batches.write(chosen.lines))
       // Nothing is waited for, so that requests would have no turn.
-      if (isReady || (chosen !== undefined && chosen.doomed.length > 0)) await breathe()
+      if (isReady || (chosen !== undefined && chosen.blockedLines.length > 0)) await breathe()
       else if (underWay.size > 0) await underWay.one()
       else break
     }
@@ -44,22 +44,22 @@ export async function writeLines (errand: Errand, reading: AsyncGenerator<void>)
 
 /** Transactions of an import that are made ready or under way. */
 class Batches {
-  readonly #errand: Errand
-  readonly #pace: Pace
+  readonly #errand: ImportContext
+  readonly #pace: Throttle
   readonly #lines = new Set<number>()
   #size = 0
 
-  constructor (errand: Errand, pace: Pace) {
+  constructor (errand: ImportContext, pace: Throttle) {
     this.#errand = errand
     this.#pace = pace
   }
 
   /** The next lines to write, after those were ended that refer to one which failed; undefined while there are enough. */
-  next (): Chosen | undefined {
+  next (): BatchSelection | undefined {
     if (this.#size >= this.#pace.begun) return undefined
     const errand = this.#errand
-    const chosen = choose(errand.index, this.#lines, this.#pace.bounds)
-    if (chosen.doomed.length > 0) end(errand, chosen.doomed.map(doomed => failedEnd(errand, doomed.line, failureOfDoomed(errand, doomed))))
+    const chosen = selectBatch(errand.index, this.#lines, this.#pace.bounds)
+    if (chosen.blockedLines.length > 0) recordOutcomes(errand, chosen.blockedLines.map(doomed => failedOutcome(errand, doomed.line, failureOfDoomed(errand, doomed))))
     return chosen
   }
 
@@ -76,7 +76,7 @@ class Batches {
 }
 
 /** What stood in the way of the line that this one refers to stands in its way as well, when it is nothing about the line. */
-function failureOfDoomed ({ index, seal }: Errand, { because: { line } }: Chosen['doomed'][number]): Failure {
+function failureOfDoomed ({ index, seal }: ImportContext, { because: { line } }: BatchSelection['blockedLines'][number]): Failure {
   const { code } = seal.open(line, index.result(line))
   const says = `The record refers to line ${line} of this import, which failed.`
   if (code === 'MONTHLY_QUOTA_EXCEEDED' || code === 'SANDBOX_QUOTA_EXCEEDED') return new Failure(code)

@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises'
-import { frameBytes, keyFor, opened, slotBytes, type FileSecret } from './frames.js'
-import { PieceList, type Piece } from './pieces.js'
-import { damaged } from './spool-trouble.js'
+import { frameBytes, keyFor, decryptFrame, sealedFrameBytes, type FileSecret } from './frames.js'
+import { PieceList, type Segment } from './pieces.js'
+import { corruptFile } from './spool-trouble.js'
 import type { ReadRange } from '../work.js'
 
 /** What a file is read with. */
@@ -32,7 +32,7 @@ export async function * bytesOf ({ path, listPath, secret }: ReaderOptions, { st
         yield chunk
         place += chunk.length
       }
-      if (isEnd && place < end && end < Infinity) throw damaged('a file is truncated')
+      if (isEnd && place < end && end < Infinity) throw corruptFile('a file is truncated')
       if (isEnd) return
     }
   } finally {
@@ -48,11 +48,11 @@ interface Frames {
 }
 
 /** Frames as they are on the disk, the first of which has this number in its piece. */
-interface Run { readonly piece: Piece, readonly first: number, readonly bytes: Buffer, readonly next: Piece | undefined }
+interface Run { readonly piece: Segment, readonly first: number, readonly bytes: Buffer, readonly next: Segment | undefined }
 
 class FrameReader {
   #space = Buffer.alloc(0)
-  #key: { readonly piece: Piece, readonly bytes: Buffer } | undefined
+  #key: { readonly piece: Segment, readonly bytes: Buffer } | undefined
 
   constructor (private readonly file: FileHandle, private readonly list: PieceList, private readonly secret: FileSecret) {}
 
@@ -62,7 +62,7 @@ class FrameReader {
       const run = await this.#runFrom(place, end)
       const frames = run === undefined ? undefined : this.#framesIn(run, place, end)
       if (frames !== undefined) return frames
-      if (!await this.list.learn()) throw damaged('a frame of a file is missing or was changed')
+      if (!await this.list.learn()) throw corruptFile('a frame of a file is missing or was changed')
     }
   }
 
@@ -74,10 +74,10 @@ class FrameReader {
     if (piece === undefined) return undefined
     const rowBytes = (next?.offset ?? (await this.file.stat()).size) - piece.offset
     if (rowBytes <= 0) return undefined
-    const first = Math.min(Math.floor((place - piece.start) / frameBytes), Math.ceil(rowBytes / slotBytes) - 1)
+    const first = Math.min(Math.floor((place - piece.start) / frameBytes), Math.ceil(rowBytes / sealedFrameBytes) - 1)
     const wanted = Math.ceil((Math.min(end, next?.start ?? Infinity) - piece.start) / frameBytes) - first
-    const length = Math.min(rowBytes - first * slotBytes, Math.min(Math.max(wanted, 1), together) * slotBytes)
-    return { piece, first, next, bytes: await this.#bytes(piece.offset + first * slotBytes, length) }
+    const length = Math.min(rowBytes - first * sealedFrameBytes, Math.min(Math.max(wanted, 1), together) * sealedFrameBytes)
+    return { piece, first, next, bytes: await this.#bytes(piece.offset + first * sealedFrameBytes, length) }
   }
 
   /** In memory that the next call uses again. */
@@ -96,9 +96,9 @@ class FrameReader {
   #framesIn ({ piece, first, next, bytes }: Run, place: number, end: number): Frames | undefined {
     const key = this.#keyOf(piece)
     const chunks: Buffer[] = []
-    for (let at = 0; at < bytes.length; at += slotBytes) {
-      const number = first + at / slotBytes
-      const plain = opened(key, number, bytes.subarray(at, at + slotBytes))
+    for (let at = 0; at < bytes.length; at += sealedFrameBytes) {
+      const number = first + at / sealedFrameBytes
+      const plain = decryptFrame(key, number, bytes.subarray(at, at + sealedFrameBytes))
       if (plain === undefined) break
       const start = piece.start + number * frameBytes
       const chunk = plain.subarray(Math.max(0, place - start), Math.min(next?.start ?? Infinity, end) - start)
@@ -109,7 +109,7 @@ class FrameReader {
     return chunks.length === 0 ? undefined : { chunks, isEnd: false }
   }
 
-  #keyOf (piece: Piece): Buffer {
+  #keyOf (piece: Segment): Buffer {
     if (this.#key?.piece !== piece) this.#key = { piece, bytes: keyFor(this.secret, 'frames', piece.salt) }
     return this.#key.bytes
   }

@@ -1,9 +1,9 @@
 import { constants } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import type { ReaderOptions } from './file-reader.js'
-import { frameBytes, keyFor, sealed } from './frames.js'
-import { endOfFrameBefore, PieceList } from './pieces.js'
-import { inTrouble } from './spool-trouble.js'
+import { frameBytes, keyFor, encryptFrame } from './frames.js'
+import { previousFrameEnd, PieceList } from './pieces.js'
+import { toStorageError } from './spool-trouble.js'
 import type { FileWriter } from '../work.js'
 
 /** How much gathers before it goes to the disk. */
@@ -35,7 +35,7 @@ interface WriterOptions extends ReaderOptions {
  * @throws {Failure} BACKEND_UNAVAILABLE when there is no room; INTERNAL_ERROR when the file was changed
  */
 export async function openWriter (options: WriterOptions): Promise<FileWriter> {
-  return await inTrouble(async () => {
+  return await toStorageError(async () => {
     const { path, listPath, secret, from, mark } = options
     await options.requireRoom()
     options.requireHeld()
@@ -43,7 +43,7 @@ export async function openWriter (options: WriterOptions): Promise<FileWriter> {
     try {
       const list = await PieceList.read(listPath, secret)
       if (mark !== undefined) list.require({ bytes: from, mark })
-      const offset = endOfFrameBefore(from, list.pieces, (await file.stat()).size)
+      const offset = previousFrameEnd(from, list.pieces, (await file.stat()).size)
       if (offset === undefined) throw new Error('a job file is shorter than the position to continue from')
       await file.truncate(offset)
       await file.datasync()
@@ -117,7 +117,7 @@ class SealingWriter implements FileWriter {
     if (this.#row !== undefined) this.#seal(this.#frame?.subarray(0, this.#filled) ?? Buffer.alloc(0))
     this.#row = undefined
     await this.#drain()
-    await inTrouble(() => this.#file.datasync())
+    await toStorageError(() => this.#file.datasync())
   }
 
   async close (): Promise<void> {
@@ -143,7 +143,7 @@ class SealingWriter implements FileWriter {
 
   #seal (plain: Uint8Array): void {
     const row = this.#row!
-    for (const part of sealed(row.key, row.frames++, plain)) {
+    for (const part of encryptFrame(row.key, row.frames++, plain)) {
       this.#gathered.push(part)
       this.#gatheredBytes += part.length
       this.#end += part.length
@@ -160,7 +160,7 @@ class SealingWriter implements FileWriter {
 
   /** One after another; after one that failed, all fail, for there is a hole. */
   #queued (act: () => Promise<void>): Promise<void> {
-    this.#writing = this.#writing.then(() => inTrouble(act))
+    this.#writing = this.#writing.then(() => toStorageError(act))
     this.#writing.catch(() => {})
     return this.#writing
   }

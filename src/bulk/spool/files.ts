@@ -4,14 +4,14 @@ import { mkdir, readdir, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { isJobId, type Job, type JobScope } from '../../jobs/job.js'
-import { base32, randomText } from '../../keys/random-text.js'
-import { madeDirectory } from '../../made-directory.js'
-import { madeOnce } from '../../made-once.js'
+import { base32, randomString } from '../../keys/random-text.js'
+import { ensureDirectory } from '../../made-directory.js'
+import { ensureFile } from '../../made-once.js'
 import { bytesOf, type ReaderOptions } from './file-reader.js'
 import { openWriter } from './file-writer.js'
-import { Holdings, ownerMark } from './holdings.js'
+import { DiskQuota, ownerHash } from './holdings.js'
 import { PieceList, plainBytesOf } from './pieces.js'
-import { inTrouble, noRoom } from './spool-trouble.js'
+import { toStorageError, diskFull } from './spool-trouble.js'
 import type { JobFiles } from '../work.js'
 
 /** Where the spool is, what it leaves of the disk to others, and the most that the files of one organization may take up: unless given, half of the disk. */
@@ -42,13 +42,13 @@ export class Spool {
   /** The id of this directory: only who sees it can work on a job that names it. */
   readonly storeId: string
   readonly #options: SpoolOptions
-  readonly #holdings: Holdings
+  readonly #holdings: DiskQuota
 
   /** Opens the directory; makes it, and its id, where they are missing. */
   constructor (options: SpoolOptions) {
     this.#options = options
-    madeDirectory(options.directory)
-    this.#holdings = new Holdings({ directory: options.directory, most: options.organizationBytes ?? halfOfDisk(options.directory) })
+    ensureDirectory(options.directory)
+    this.#holdings = new DiskQuota({ directory: options.directory, most: options.organizationBytes ?? halfOfDisk(options.directory) })
     this.storeId = storeIdIn(options.directory)
   }
 
@@ -57,10 +57,10 @@ export class Spool {
    * @throws {Failure} RATE_LIMITED or PAYLOAD_TOO_LARGE when its owner has no room for them
    */
   async begin (owner?: JobScope, bytes = 0): Promise<NewFiles> {
-    const made = { id: `job-${randomText(base32, 26)}`, fileKey: randomBytes(32).toString('base64') }
-    if (owner !== undefined) await inTrouble(() => this.#holdings.require(ownerMark(owner), bytes))
-    await inTrouble(() => mkdir(this.#folder(made.id), { mode: 0o700 }))
-    if (owner !== undefined) await inTrouble(() => writeFile(join(this.#folder(made.id), ownerMark(owner)), '', { mode: 0o600 }))
+    const made = { id: `job-${randomString(base32, 26)}`, fileKey: randomBytes(32).toString('base64') }
+    if (owner !== undefined) await toStorageError(() => this.#holdings.require(ownerHash(owner), bytes))
+    await toStorageError(() => mkdir(this.#folder(made.id), { mode: 0o700 }))
+    if (owner !== undefined) await toStorageError(() => writeFile(join(this.#folder(made.id), ownerHash(owner)), '', { mode: 0o600 }))
     return { ...made, storeId: this.storeId, files: this.of({ ...made, ...owner !== undefined && { owner } }) }
   }
 
@@ -68,11 +68,11 @@ export class Spool {
   of ({ id, fileKey, owner }: SpooledJob, requireHeld = () => {}): JobFiles {
     const folder = this.#folder(id)
     const key = Buffer.from(fileKey, 'base64')
-    const mark = owner && ownerMark(owner)
+    const mark = owner && ownerHash(owner)
     const take = async (bytes: number, fileBytes: number): Promise<void> => { if (mark !== undefined) await this.#holdings.take({ id, mark }, bytes, fileBytes) }
     const requireRoom = async (): Promise<void> => {
-      await inTrouble(() => take(0, 0))
-      await inTrouble(() => this.#requireRoom(folder))
+      await toStorageError(() => take(0, 0))
+      await toStorageError(() => this.#requireRoom(folder))
     }
     const path = (name: string): string => join(folder, requireFileName(name))
     const parts = (name: string) => ({ path: path(name), listPath: path(name) + listSuffix, secret: { key, name } })
@@ -123,7 +123,7 @@ export class Spool {
   async #requireRoom (folder: string): Promise<void> {
     const { reserveBytes } = this.#options
     const { bavail, bsize } = await statfs(folder)
-    if (bavail * bsize < reserveBytes) throw noRoom(new Error(`less than ${reserveBytes} bytes are free`))
+    if (bavail * bsize < reserveBytes) throw diskFull(new Error(`less than ${reserveBytes} bytes are free`))
   }
 
   #folder (id: string): string {
@@ -133,7 +133,7 @@ export class Spool {
 }
 
 function storeIdIn (directory: string): string {
-  const id = readFileSync(madeOnce(join(directory, 'store.id'), () => `store-${randomText(base32, 26)}`), 'utf8').trim()
+  const id = readFileSync(ensureFile(join(directory, 'store.id'), () => `store-${randomString(base32, 26)}`), 'utf8').trim()
   if (/^store-[a-z2-7]{26}$/.test(id)) return id
   throw new Error('the file store.id in the directory for bulk jobs contains no id; delete it once no jobs are left')
 }

@@ -9,7 +9,7 @@ export const frameBytes = 65_536
 const tagBytes = 16
 
 /** Bytes that a frame takes on the disk. */
-export const slotBytes = frameBytes + tagBytes
+export const sealedFrameBytes = frameBytes + tagBytes
 
 const algorithm = 'aes-256-gcm'
 const nonceBytes = 12
@@ -20,7 +20,7 @@ export function keyFor ({ key, name }: FileSecret, use: 'list' | 'frames', salt:
 }
 
 /** A frame as it goes to the disk, in parts. A key seals each number once. */
-export function sealed (key: Uint8Array, number: number, plain: Uint8Array): readonly [Buffer, Buffer] {
+export function encryptFrame (key: Uint8Array, number: number, plain: Uint8Array): readonly [Buffer, Buffer] {
   const cipher = createCipheriv(algorithm, key, nonceOf(number))
   const bytes = cipher.update(plain)
   cipher.final()
@@ -28,7 +28,7 @@ export function sealed (key: Uint8Array, number: number, plain: Uint8Array): rea
 }
 
 /** What is in a frame; undefined when it is not, bit for bit, the one that was sealed with this key and number. */
-export function opened (key: Uint8Array, number: number, frame: Buffer): Buffer | undefined {
+export function decryptFrame (key: Uint8Array, number: number, frame: Buffer): Buffer | undefined {
   if (frame.length < tagBytes) return undefined
   const decipher = createDecipheriv(algorithm, key, nonceOf(number), { authTagLength: tagBytes })
   decipher.setAuthTag(frame.subarray(-tagBytes))
@@ -42,8 +42,8 @@ export function opened (key: Uint8Array, number: number, frame: Buffer): Buffer 
 }
 
 /** Plain bytes in so many bytes of a row. */
-export function plainIn (rowBytes: number): number {
-  return Math.floor(rowBytes / slotBytes) * frameBytes + Math.max(0, rowBytes % slotBytes - tagBytes)
+export function plaintextLength (rowBytes: number): number {
+  return Math.floor(rowBytes / sealedFrameBytes) * frameBytes + Math.max(0, rowBytes % sealedFrameBytes - tagBytes)
 }
 
 function nonceOf (number: number): Buffer {

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isJobId, type JobScope } from '../../jobs/job.js'
-import { tooLarge, tooMuchHeld } from './spool-trouble.js'
+import { tooLarge, quotaExceeded } from './spool-trouble.js'
 
 /** The name of the empty file by which a job's folder tells whose it is. No file of a job begins with a dot. */
-export function ownerMark ({ tenantId, mode }: JobScope): string {
+export function ownerHash ({ tenantId, mode }: JobScope): string {
   return `.of-${createHash('sha256').update(`${tenantId} ${mode}`).digest('hex').slice(0, 32)}`
 }
 
@@ -50,7 +50,7 @@ class Tally {
  * What the files of each organization take up in a spool, live and test apart, whatever became of their jobs. The disk itself is
  * asked, so that all count that is on it: uploads that have no job yet, databases, and what other gateways write to the same directory.
  */
-export class Holdings {
+export class DiskQuota {
   readonly #directory: string
   readonly #most: number
   #found = new Tally()
@@ -75,7 +75,7 @@ export class Holdings {
     await this.#look(keptMs)
     // Something may be gone by now.
     if (this.#heldBy(mark) + bytes > this.#most) await this.#look(0)
-    if (this.#heldBy(mark) + bytes > this.#most) throw tooMuchHeld(this.#most)
+    if (this.#heldBy(mark) + bytes > this.#most) throw quotaExceeded(this.#most)
   }
 
   /** The same, and counts it as written. `fileBytes` is how large the file becomes by it. */

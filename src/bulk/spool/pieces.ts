@@ -1,12 +1,12 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
-import { frameBytes, keyFor, plainIn, slotBytes, type FileSecret } from './frames.js'
-import { damaged } from './spool-trouble.js'
+import { frameBytes, keyFor, plaintextLength, sealedFrameBytes, type FileSecret } from './frames.js'
+import { corruptFile } from './spool-trouble.js'
 import type { FileState } from '../work.js'
 
 /** From a place of a file on, up to where the next piece begins, its bytes are in this row of frames. */
-export interface Piece {
+export interface Segment {
   /** The place, in plain bytes. */
   readonly start: number
   /** Where the row begins on the disk. */
@@ -28,7 +28,7 @@ export class PieceList {
   readonly #path: string
   readonly #key: Buffer
   #bytes: Buffer
-  #pieces: readonly Piece[] | undefined
+  #pieces: readonly Segment[] | undefined
 
   private constructor (path: string, secret: FileSecret, bytes: Buffer) {
     this.#path = path
@@ -41,18 +41,18 @@ export class PieceList {
     return new PieceList(path, secret, await bytesOf(path))
   }
 
-  get pieces (): readonly Piece[] {
+  get pieces (): readonly Segment[] {
     this.#pieces ??= piecesIn(this.#bytes)
     return this.#pieces
   }
 
   /** @throws {Failure} when the bytes before a place are not those that were there when it was noted */
   require ({ bytes, mark }: FileState): void {
-    if (bytes > 0 && pieceBefore(bytes, this.pieces).piece?.mark !== mark) throw damaged('a file is not in the recorded state')
+    if (bytes > 0 && pieceBefore(bytes, this.pieces).piece?.mark !== mark) throw corruptFile('a file is not in the recorded state')
   }
 
   /** A piece that follows, with a salt that was never used. It is nothing before it is noted. */
-  next (start: number, offset: number): { readonly piece: Piece, readonly note: () => Promise<void> } {
+  next (start: number, offset: number): { readonly piece: Segment, readonly note: () => Promise<void> } {
     const place = this.#bytes.length
     const { entry, piece } = entryAfter(this.#bytes, { start, offset }, this.#key)
     this.#know(Buffer.concat([this.#bytes, entry]))
@@ -78,26 +78,26 @@ export class PieceList {
  * @param fileBytes how long the file is on the disk
  * @returns undefined when the file does not reach so far
  */
-export function endOfFrameBefore (place: number, pieces: readonly Piece[], fileBytes: number): number | undefined {
+export function previousFrameEnd (place: number, pieces: readonly Segment[], fileBytes: number): number | undefined {
   const { piece, next } = pieceBefore(place, pieces)
   if (piece === undefined) return place === 0 ? 0 : undefined
   const rowBytes = Math.min(next?.offset ?? fileBytes, fileBytes) - piece.offset
-  if (plainIn(rowBytes) < place - piece.start) return undefined
-  return piece.offset + Math.min(rowBytes, Math.ceil((place - piece.start) / frameBytes) * slotBytes)
+  if (plaintextLength(rowBytes) < place - piece.start) return undefined
+  return piece.offset + Math.min(rowBytes, Math.ceil((place - piece.start) / frameBytes) * sealedFrameBytes)
 }
 
 /** The piece that holds the last byte before a place, and the one behind it. */
-function pieceBefore (place: number, pieces: readonly Piece[]): { readonly piece: Piece | undefined, readonly next: Piece | undefined } {
+function pieceBefore (place: number, pieces: readonly Segment[]): { readonly piece: Segment | undefined, readonly next: Segment | undefined } {
   const at = pieces.findLastIndex(({ start }) => start < place)
   return { piece: pieces[at], next: pieces[at + 1] }
 }
 
 /** The plain bytes of a file that is so long on the disk. Reading them is what proves them. */
-export function plainBytesOf (pieces: readonly Piece[], fileBytes: number): number {
+export function plainBytesOf (pieces: readonly Segment[], fileBytes: number): number {
   const at = pieces.findLastIndex(({ offset }) => offset <= fileBytes)
   const piece = pieces[at]
   if (piece === undefined) return 0
-  return Math.min(pieces[at + 1]?.start ?? Infinity, piece.start + plainIn(fileBytes - piece.offset))
+  return Math.min(pieces[at + 1]?.start ?? Infinity, piece.start + plaintextLength(fileBytes - piece.offset))
 }
 
 async function bytesOf (path: string): Promise<Buffer> {
@@ -126,7 +126,7 @@ function wholeList (bytes: Buffer, key: Buffer): Buffer {
     if (length <= 0) return bytes.subarray(0, 0)
     if (isWhole(bytes.subarray(0, length), key)) return bytes.subarray(0, length)
   }
-  throw damaged('the list of a file\'s pieces was changed')
+  throw corruptFile('the list of a file\'s pieces was changed')
 }
 
 /** The last mark is over all that is before it. */
@@ -138,7 +138,7 @@ function markOf (list: Buffer, key: Buffer): Buffer {
   return createHmac('sha256', key).update(list).digest().subarray(0, markBytes)
 }
 
-function entryAfter (list: Buffer, { start, offset }: Pick<Piece, 'start' | 'offset'>, key: Buffer): { readonly entry: Buffer, readonly piece: Piece } {
+function entryAfter (list: Buffer, { start, offset }: Pick<Segment, 'start' | 'offset'>, key: Buffer): { readonly entry: Buffer, readonly piece: Segment } {
   const salt = randomBytes(saltBytes)
   const note = Buffer.alloc(noteBytes)
   note.writeBigUInt64BE(BigInt(start))
@@ -149,8 +149,8 @@ function entryAfter (list: Buffer, { start, offset }: Pick<Piece, 'start' | 'off
 }
 
 /** A piece that begins where an earlier one was, or before it, has taken its place. */
-function piecesIn (list: Buffer): readonly Piece[] {
-  const pieces: Piece[] = []
+function piecesIn (list: Buffer): readonly Segment[] {
+  const pieces: Segment[] = []
   for (let at = 0; at < list.length; at += entryBytes) {
     const start = Number(list.readBigUInt64BE(at))
     while (pieces.length > 0 && pieces.at(-1)!.start >= start) pieces.pop()

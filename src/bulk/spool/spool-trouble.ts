@@ -1,10 +1,10 @@
 import { Failure } from '../../envelope/failures.js'
-import { FinalFailure } from '../work.js'
+import { PermanentFailure } from '../work.js'
 
 const retryAfterSeconds = 60
 
 /** There is no room for files of bulk jobs: ours to mend, so a job waits and a client tries again. */
-export function noRoom (cause: unknown): Failure {
+export function diskFull (cause: unknown): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {
     message: 'The gateway has no disk space for bulk jobs at the moment. Jobs that have started continue automatically.',
     retryAfterSeconds,
@@ -15,7 +15,7 @@ export function noRoom (cause: unknown): Failure {
 const howToMakeRoom = 'Wait for jobs to end, cancel some with DELETE /v1/bulk/jobs/<jobId>, or delete files that you no longer need with DELETE /v1/fhir/_export/<jobId>. They are deleted a day after their job ended.'
 
 /** The files of one organization take up what they may of a disk that all organizations share. */
-export function tooMuchHeld (most: number): Failure {
+export function quotaExceeded (most: number): Failure {
   return new Failure('RATE_LIMITED', {
     message: `The files of your organization's bulk jobs would take up more than ${most} bytes. ${howToMakeRoom}`,
     headers: { 'retry-after': String(retryAfterSeconds) }
@@ -28,8 +28,8 @@ export function tooLarge (most: number): Failure {
 }
 
 /** A file is not as the gateway left it, so that nothing of it can be believed: it ends the job, or the download. */
-export function damaged (how: string): FinalFailure {
-  return new FinalFailure('INTERNAL_ERROR', {
+export function corruptFile (how: string): PermanentFailure {
+  return new PermanentFailure('INTERNAL_ERROR', {
     message: 'Something other than the gateway changed or truncated a file of this job, so the gateway does not use it. Start the job again, and ask the operator to check who else can write to bulk.directory.',
     cause: new Error(how)
   })
@@ -38,10 +38,10 @@ export function damaged (how: string): FinalFailure {
 const full = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'ESTALE', 'EMFILE', 'ENFILE'])
 
 /** Says of a disk that is full or fails that there is no room. @throws {Failure} BACKEND_UNAVAILABLE */
-export async function inTrouble<T> (act: () => Promise<T>): Promise<T> {
+export async function toStorageError<T> (act: () => Promise<T>): Promise<T> {
   try {
     return await act()
   } catch (error) {
-    throw full.has((error as NodeJS.ErrnoException).code ?? '') ? noRoom(error) : error
+    throw full.has((error as NodeJS.ErrnoException).code ?? '') ? diskFull(error) : error
   }
 }

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Jobs } from '../../jobs/job.js'
-import { Loop } from '../../loop.js'
-import { keptName } from '../given-up.js'
+import { BackgroundTask } from '../../loop.js'
+import { importResultsPrefix } from '../given-up.js'
 import type { Spool } from './files.js'
 
 /** What a sweeper joins together; `now` is the wall clock, as that of the disk. */
@@ -22,13 +22,13 @@ const askedAtOnce = 1_000
 /** Deletes the files of jobs whose time has come, what nobody needs of jobs that failed or were cancelled, and what belongs to no job, until it is closed. */
 export class Sweeper {
   readonly #parts: Required<SweeperParts>
-  readonly #loop: Loop
+  readonly #loop: BackgroundTask
   #isFailing = false
 
   /** Starts at once. */
   constructor (parts: SweeperParts) {
     this.#parts = { everyMs: 60_000, ...parts }
-    this.#loop = new Loop(() => this.#turn())
+    this.#loop = new BackgroundTask(() => this.#turn())
   }
 
   async close (): Promise<void> {
@@ -72,9 +72,9 @@ export class Sweeper {
   /** Whoever leaves a job deletes this by itself; but one may be cancelled while nobody works on it, or fail with the process. */
   async #sweepAbandoned (): Promise<void> {
     const { jobs, spool } = this.#parts
-    const ids = await spool.withMoreThan(keptName)
+    const ids = await spool.withMoreThan(importResultsPrefix)
     for (let at = 0; at < ids.length; at += askedAtOnce) {
-      for (const id of await jobs.abandoned(ids.slice(at, at + askedAtOnce))) await spool.deleteBut(id, keptName)
+      for (const id of await jobs.abandoned(ids.slice(at, at + askedAtOnce))) await spool.deleteBut(id, importResultsPrefix)
     }
   }
 }

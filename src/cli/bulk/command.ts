@@ -1,13 +1,13 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { exportFormats } from '../../jobs/job.js'
-import type { Surroundings } from '../surroundings.js'
+import type { CliContext } from '../surroundings.js'
 import { parseTime } from '../times.js'
-import { runExport, type ExportWish } from './export.js'
-import { gatewayAt, placeOf } from './gateway.js'
-import { runImport, type ImportWish } from './import.js'
+import { runExport, type ExportOptions } from './export.js'
+import { gatewayAt, pathOf } from './gateway.js'
+import { runImport, type ImportOptions } from './import.js'
 import { cancelJob, listJobs, showJob } from './jobs.js'
 import type { Session } from './session.js'
-import { settling, untilInterrupted } from './trouble.js'
+import { withRetry, untilSigint } from './trouble.js'
 
 interface PlaceOptions { readonly url?: string, readonly json?: true }
 
@@ -21,13 +21,13 @@ keeps running, and --job resumes it.
   clinigate bulk jobs --url https://api.example.org`
 
 /** Adds the commands that move records in bulk through a gateway. */
-export function addBulk (program: Command, surroundings: Surroundings): void {
+export function addBulk (program: Command, surroundings: CliContext): void {
   const bulk = program.command('bulk').description('export and import any number of records through a gateway').addHelpText('after', help)
   const add = (name: string, description: string): Command => bulk.command(name).description(description)
     .option('--url <url>', 'URL of the gateway (default: CLINIGATE_URL, or else http://127.0.0.1:8080)')
     .option('--json', 'print the result as JSON')
   const doing = (command: Command, { url, json }: PlaceOptions, work: (session: Session) => Promise<void>): Promise<void> =>
-    settling(command, () => untilInterrupted(signal => work(sessionIn(surroundings, { url, isJson: json === true, signal }))))
+    withRetry(command, () => untilSigint(signal => work(sessionIn(surroundings, { url, isJson: json === true, signal }))))
 
   const exporting = add('export', 'export records to a directory, one NDJSON file per type')
     .requiredOption('--to <directory>', 'directory for the files, created if missing')
@@ -35,7 +35,7 @@ export function addBulk (program: Command, surroundings: Surroundings): void {
     .option('--since <time>', 'only records changed since, such as 2030-01-31T00:00:00Z', parseTime)
     .addOption(new Option('--format <format>', 'format of the records (default: fhir)').choices(exportFormats))
     .option('--force', 'overwrite existing files')
-  following(exporting).action((options: PlaceOptions & ExportWish) => doing(exporting, options, session => runExport(session, options)))
+  following(exporting).action((options: PlaceOptions & ExportOptions) => doing(exporting, options, session => runExport(session, options)))
 
   const importing = add('import', 'import records from NDJSON, one per line, in the simple form or as FHIR')
     .argument('[file]', 'an NDJSON file, compressed if its name ends with .gz, or - for standard input')
@@ -43,7 +43,7 @@ export function addBulk (program: Command, surroundings: Surroundings): void {
     .option('--dry-run', 'check every line without writing anything')
     .option('--results <file>', 'file for the result of each line (default: <file>.results.ndjson)')
     .option('--force', 'overwrite existing results')
-  following(importing).action((file: string | undefined, options: PlaceOptions & ImportWish) => doing(importing, options, session => runImport(session, file, options)))
+  following(importing).action((file: string | undefined, options: PlaceOptions & ImportOptions) => doing(importing, options, session => runImport(session, file, options)))
 
   const jobs = add('jobs', 'list the jobs of the key\'s organization, or show one').argument('[jobId]', 'id of the job', jobIdOf)
   jobs.action((id: string | undefined, options: PlaceOptions) => doing(jobs, options, session => id === undefined ? listJobs(session) : showJob(session, id)))
@@ -59,8 +59,8 @@ function following (command: Command): Command {
 
 interface SessionWish { readonly url: string | undefined, readonly isJson: boolean, readonly signal: AbortSignal }
 
-function sessionIn ({ environment, streams, out, err }: Surroundings, { url, isJson, signal }: SessionWish): Session {
-  const place = placeOf(url ?? environment.CLINIGATE_URL ?? 'http://127.0.0.1:8080', environment.CLINIGATE_API_KEY)
+function sessionIn ({ environment, streams, out, err }: CliContext, { url, isJson, signal }: SessionWish): Session {
+  const place = pathOf(url ?? environment.CLINIGATE_URL ?? 'http://127.0.0.1:8080', environment.CLINIGATE_API_KEY)
   const notice = (text: string): void => err(`${text}\n`)
   return { gateway: gatewayAt(place, { signal, notice }), afterwards: gatewayAt(place), signal, streams, out, err, isJson }
 }

@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs'
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { longPatienceMs, pauseAfter, Refused, refusalOf, type Gateway } from './gateway.js'
-import { Trouble } from './trouble.js'
+import { requestTimeoutMs, retryDelayMs, ApiError, refusalOf, type Gateway } from './gateway.js'
+import { CliError } from './trouble.js'
 import { retryAfterOf } from './retry-after.js'
 
 /** A file of an export, and where it is to be. */
@@ -28,17 +28,17 @@ interface Version { readonly etag: string, readonly bytes: number }
  */
 export async function download (gateway: Gateway, wanted: Download): Promise<number> {
   const { path, to, count, isForced } = wanted
-  const version = await patiently(gateway, () => versionOf(gateway, path))
+  const version = await withRetry(gateway, () => versionOf(gateway, path))
   if (!isForced && await sizeOf(to) !== undefined) {
     if (await sizeOf(to) === version.bytes && await linesIn(to) === count) return version.bytes
-    throw new Trouble(`A different file exists where the export would write: ${to}. Choose another directory, or use --force.`)
+    throw new CliError(`A different file exists where the export would write: ${to}. Choose another directory, or use --force.`)
   }
   // Its name says of which version it is a part, so that a part of another one is never gone on with.
   const part = `${to}.${createHash('sha256').update(version.etag).digest('hex').slice(0, 16)}.part`
   await fill(gateway, { ...wanted, part, version })
   if (await linesIn(part) !== count) {
     await rm(part)
-    throw new Trouble('A file did not have as many lines as the gateway reported, so it was discarded.')
+    throw new CliError('A file did not have as many lines as the gateway reported, so it was discarded.')
   }
   await rename(part, to)
   return version.bytes
@@ -50,7 +50,7 @@ async function versionOf (gateway: Gateway, path: string): Promise<Version> {
   const { etag, 'content-length': length } = headers
   if (statusCode === 200 && typeof etag === 'string' && typeof length === 'string') return { etag, bytes: Number(length) }
   const text = statusCode === 404 ? 'The files of the job no longer exist. They are kept for a day.' : `A file of the job cannot be read (status ${statusCode}).`
-  throw new Refused(text, statusCode, retryAfterOf({ headers }))
+  throw new ApiError(text, statusCode, retryAfterOf({ headers }))
 }
 
 interface Filling extends Download { readonly part: string, readonly version: Version }
@@ -61,14 +61,14 @@ async function fill (gateway: Gateway, filling: Filling): Promise<void> {
   try {
     let { size: place } = await handle.stat()
     // Each time that some of it comes, the patience is new.
-    while (place < bytes) place = await patiently(gateway, async () => await more(gateway, { ...filling, handle, place }))
+    while (place < bytes) place = await withRetry(gateway, async () => await more(gateway, { ...filling, handle, place }))
     await handle.sync()
   } finally {
     await handle.close()
   }
   if (await sizeOf(part) === bytes) return
   await rm(part)
-  throw new Trouble('A file was longer than the gateway reported, so it was discarded.')
+  throw new CliError('A file was longer than the gateway reported, so it was discarded.')
 }
 
 /** Writes what one answer has. @returns the place where the next one begins; rejects only when no data arrived */
@@ -78,20 +78,20 @@ async function more (gateway: Gateway, { path, version: { etag, bytes }, handle,
   if (answer.statusCode !== 200 && answer.statusCode !== 206) throw await refusalOf(answer)
   if (place > 0 && answer.statusCode === 200) {
     await handle.truncate(0)
-    if (answer.headers.etag !== etag) throw new Trouble('The file changed while it was read. Run the command again.')
+    if (answer.headers.etag !== etag) throw new CliError('The file changed while it was read. Run the command again.')
   }
   const start = answer.statusCode === 206 ? place : 0
   let end = start
   try {
     // Written piece by piece and waited for, so that after a break it is known what is on the disk.
     for await (const chunk of plain(answer.body, answer.headers['content-encoding'])) {
-      if (end + chunk.length > bytes) throw new Trouble('A file was longer than the gateway reported.')
+      if (end + chunk.length > bytes) throw new CliError('A file was longer than the gateway reported.')
       await handle.write(chunk, 0, chunk.length, end)
       end += chunk.length
       onBytes(end, bytes)
     }
   } catch (error) {
-    if (error instanceof Trouble || isOfDisk(error) || end === start) throw error
+    if (error instanceof CliError || isOfDisk(error) || end === start) throw error
   }
   if (end === start) throw new Error('no data arrived')
   return end
@@ -106,16 +106,16 @@ export function plain (body: Readable, encoding: string | string[] | undefined):
 }
 
 /** Tries a thing that may be done twice until it is done, and for as long as a gateway may be away. */
-export async function patiently<T> (gateway: Gateway, act: () => Promise<T>): Promise<T> {
-  const end = performance.now() + longPatienceMs
+export async function withRetry<T> (gateway: Gateway, act: () => Promise<T>): Promise<T> {
+  const end = performance.now() + requestTimeoutMs
   for (let tries = 1; ; tries++) {
     try {
       return await act()
     } catch (error) {
-      const isFinal = (error instanceof Trouble && !(error instanceof Refused)) || isOfDisk(error)
-      const ms = isFinal ? undefined : pauseAfter(error, { tries, isSafe: true })
+      const isFinal = (error instanceof CliError && !(error instanceof ApiError)) || isOfDisk(error)
+      const ms = isFinal ? undefined : retryDelayMs(error, { tries, isSafe: true })
       if (ms === undefined) throw error
-      if (performance.now() + ms > end) throw error instanceof Trouble ? error : new Trouble('The connection broke repeatedly.')
+      if (performance.now() + ms > end) throw error instanceof CliError ? error : new CliError('The connection broke repeatedly.')
       await gateway.pause(ms)
     }
   }

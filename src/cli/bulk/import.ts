@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs'
-import { FaultsFound } from '../surroundings.js'
-import { thousands } from '../table.js'
-import { follow, following, quoted, requireKind } from './follow.js'
+import { ExitWithFindings } from '../surroundings.js'
+import { formatInteger } from '../table.js'
+import { waitForJob, following, shellQuote, requireKind } from './follow.js'
 import type { BulkJob } from './jobs.js'
-import { meterOn, transfer } from './meter.js'
+import { progressBar, withProgress } from './meter.js'
 import { fetchResults, type LineResult, type Outcome } from './results.js'
 import type { Session } from './session.js'
-import { Trouble } from './trouble.js'
+import { CliError } from './trouble.js'
 import { sourceOf, upload } from './upload.js'
 
 /** How lines are to be imported. */
-export interface ImportWish {
+export interface ImportOptions {
   readonly type?: string
   readonly dryRun?: true
   /** The file for the results. */
@@ -23,27 +23,27 @@ export interface ImportWish {
 }
 
 /** Imports the lines of a file or, for `-`, of standard input; with a job, goes on with what an earlier run began. */
-export async function runImport (session: Session, file: string | undefined, wish: ImportWish): Promise<void> {
+export async function runImport (session: Session, file: string | undefined, wish: ImportOptions): Promise<void> {
   const { job: begun, force } = wish
-  if ((begun === undefined) === (file === undefined)) throw new Trouble('Name the file to import, or the import to resume with --job.')
+  if ((begun === undefined) === (file === undefined)) throw new CliError('Name the file to import, or the import to resume with --job.')
   const results = wish.results ?? `${file === undefined || file === '-' ? 'import' : file}.results.ndjson`
-  if (force !== true && existsSync(results)) throw new Trouble(`The results file already exists: ${results}. Choose another one with --results, or use --force to overwrite it.`)
+  if (force !== true && existsSync(results)) throw new CliError(`The results file already exists: ${results}. Choose another one with --results, or use --force to overwrite it.`)
   if (begun !== undefined) await requireKind(session, begun, 'import')
   const jobId = begun ?? await start(session, file!, wish)
-  const place = wish.url === undefined ? '' : ` --url ${quoted(wish.url)}`
-  const again = `clinigate bulk import --job ${jobId} --results ${quoted(results)}${place}${force === true ? ' --force' : ''}`
+  const place = wish.url === undefined ? '' : ` --url ${shellQuote(wish.url)}`
+  const again = `clinigate bulk import --job ${jobId} --results ${shellQuote(results)}${place}${force === true ? ' --force' : ''}`
   await following(session, { jobId, again, cancelOnInterrupt: wish.cancelOnInterrupt === true }, async () => {
-    const job = await follow(session, jobId)
+    const job = await waitForJob(session, jobId)
     report(session, { job, outcome: await fetchResults(session.gateway, jobId, results), results })
   })
 }
 
-async function start ({ gateway, signal, streams, err }: Session, file: string, { type, dryRun }: ImportWish): Promise<string> {
+async function start ({ gateway, signal, streams, err }: Session, file: string, { type, dryRun }: ImportOptions): Promise<string> {
   const source = await sourceOf(file, streams.stdin)
   // A key that can't be used is told of before a long upload.
   await gateway.ask('/bulk/jobs?count=1')
-  const meter = meterOn(streams.stderr)
-  const standing = transfer('sent', source.size)
+  const meter = progressBar(streams.stderr)
+  const standing = withProgress('sent', source.size)
   const query = new URLSearchParams({ ...type !== undefined && { resourceType: type }, ...dryRun && { dryRun: 'true' } }).toString()
   try {
     const jobId = await upload(gateway, source, { query: query === '' ? '' : `?${query}`, onBytes: bytes => meter.show(standing(bytes)) })
@@ -52,7 +52,7 @@ async function start ({ gateway, signal, streams, err }: Session, file: string, 
     return jobId
   } catch (error) {
     meter.end()
-    if (signal.aborted) err(`${error instanceof Trouble ? error.message : 'Not all lines were sent. Nothing was imported.'}\n`)
+    if (signal.aborted) err(`${error instanceof CliError ? error.message : 'Not all lines were sent. Nothing was imported.'}\n`)
     throw error
   }
 }
@@ -67,14 +67,14 @@ function report ({ out, err, isJson }: Session, { job, outcome: { lines, counts,
   if (status !== 'completed') err(`The job ended with status ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`)
   else if (!isWhole) err('The number of results differs from the number of lines.\n')
   const good = ['created', 'updated', 'unchanged', 'valid'].reduce((sum, word) => sum + (counts[word] ?? 0), 0)
-  if (!isWhole || good !== lines) throw new FaultsFound()
+  if (!isWhole || good !== lines) throw new ExitWithFindings()
 }
 
 function forPeople (lines: number, counts: Outcome['counts'], failures: readonly LineResult[]): string {
   const more = (counts.failed ?? 0) - failures.length
   return [
-    `${thousands(lines)} ${lines === 1 ? 'line' : 'lines'}: ${Object.entries(counts).map(([status, count]) => `${thousands(count)} ${status}`).join(', ')}\n`,
+    `${formatInteger(lines)} ${lines === 1 ? 'line' : 'lines'}: ${Object.entries(counts).map(([status, count]) => `${formatInteger(count)} ${status}`).join(', ')}\n`,
     ...failures.map(({ line, code, field, message }) => `  line ${line}: ${code} ${field === undefined ? '' : `${field}: `}${message}\n`),
-    more > 0 ? `  and ${thousands(more)} more\n` : ''
+    more > 0 ? `  and ${formatInteger(more)} more\n` : ''
   ].join('')
 }

@@ -1,6 +1,6 @@
 import type { JobKind, JobStatus } from '../../jobs/job.js'
-import { FaultsFound } from '../surroundings.js'
-import { thousands } from '../table.js'
+import { ExitWithFindings } from '../surroundings.js'
+import { formatInteger } from '../table.js'
 import type { Session } from './session.js'
 
 /** A job as the gateway tells of it. */
@@ -48,19 +48,19 @@ export async function cancelJob ({ gateway, out, err, isJson }: Session, id: str
   out(isJson ? `${JSON.stringify(job)}\n` : lineOf(job))
   if (job.status === 'cancelled') return
   err(`The job had already ended with status ${job.status}.\n`)
-  throw new FaultsFound()
+  throw new ExitWithFindings()
 }
 
 function lineOf ({ id, type, status, processedRecords, failedRecords, createdAt }: BulkJob): string {
-  return `${id}  ${type}  ${status.padEnd('processing'.length)}  ${thousands(processedRecords).padStart(11)} records  ${thousands(failedRecords).padStart(7)} failed  ${createdAt}\n`
+  return `${id}  ${type}  ${status.padEnd('processing'.length)}  ${formatInteger(processedRecords).padStart(11)} records  ${formatInteger(failedRecords).padStart(7)} failed  ${createdAt}\n`
 }
 
 function described (job: BulkJob): string {
   const { totalRecords, secondsLeft, files, errors, failure, expiresAt } = job
   return [
     lineOf(job),
-    totalRecords === undefined ? '' : `  ${thousands(totalRecords)} records in all${secondsLeft === undefined ? '' : `, about ${thousands(secondsLeft)} s left`}\n`,
-    ...files.map(({ resourceType, count }) => `  ${resourceType}: ${thousands(count)}\n`),
+    totalRecords === undefined ? '' : `  ${formatInteger(totalRecords)} records in all${secondsLeft === undefined ? '' : `, about ${formatInteger(secondsLeft)} s left`}\n`,
+    ...files.map(({ resourceType, count }) => `  ${resourceType}: ${formatInteger(count)}\n`),
     ...errors.map(({ line, code, message }) => `  line ${line}: ${code} ${message}\n`),
     failure === undefined ? '' : `  ${failure.code} ${failure.message}\n`,
     `  kept until ${expiresAt}\n`

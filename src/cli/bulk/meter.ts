@@ -1,6 +1,6 @@
 import { SingleBar } from 'cli-progress'
 import type { Writable } from 'node:stream'
-import { thousands } from '../table.js'
+import { formatInteger } from '../table.js'
 import type { BulkJob } from './jobs.js'
 
 /** How far something is. */
@@ -21,7 +21,7 @@ interface Meter {
 const lineMs = 5_000
 
 /** A bar on a terminal; elsewhere, as in the log of a scheduled job, a line every few seconds. */
-export function meterOn (stream: Writable & { readonly isTTY?: boolean }): Meter {
+export function progressBar (stream: Writable & { readonly isTTY?: boolean }): Meter {
   return stream.isTTY === true ? bar(stream) : lines(stream)
 }
 
@@ -65,18 +65,18 @@ function bar (stream: Writable): Meter {
 }
 
 /** How far a job is, by what the gateway tells of it. */
-export function standingOf ({ status, totalRecords: total, processedRecords: done, failedRecords, recordsPerSecond, secondsLeft }: BulkJob): Standing {
+export function progressText ({ status, totalRecords: total, processedRecords: done, failedRecords, recordsPerSecond, secondsLeft }: BulkJob): Standing {
   const parts = [
-    `${status}: ${thousands(done)}${total === undefined ? '' : ` of ${thousands(total)}`} records`,
-    recordsPerSecond === undefined ? [] : `${thousands(recordsPerSecond)}/s`,
+    `${status}: ${formatInteger(done)}${total === undefined ? '' : ` of ${formatInteger(total)}`} records`,
+    recordsPerSecond === undefined ? [] : `${formatInteger(recordsPerSecond)}/s`,
     secondsLeft === undefined ? [] : `${duration(secondsLeft)} left`,
-    failedRecords === 0 ? [] : `${thousands(failedRecords)} failed`
+    failedRecords === 0 ? [] : `${formatInteger(failedRecords)} failed`
   ]
   return { done, total, text: parts.flat().join(', ') }
 }
 
 /** How far a transfer is, in bytes; its rate is the one since this was made. */
-export function transfer (what: string, total: number | undefined): (bytes: number) => Standing {
+export function withProgress (what: string, total: number | undefined): (bytes: number) => Standing {
   const start = performance.now()
   return done => {
     const rate = done / Math.max(0.001, (performance.now() - start) / 1_000)

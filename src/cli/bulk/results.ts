@@ -1,5 +1,5 @@
 import { open, rename } from 'node:fs/promises'
-import { patiently, plain } from './download.js'
+import { withRetry, plain } from './download.js'
 import { refusalOf, type Gateway } from './gateway.js'
 
 /** What became of one line of an import. */
@@ -24,7 +24,7 @@ const mostFailures = 10
 /** Fetches the results of an import into a file, which has its name only when it is whole. */
 export async function fetchResults (gateway: Gateway, jobId: string, to: string): Promise<Outcome> {
   const part = `${to}.part`
-  const outcome = await patiently(gateway, () => fetchOnce(gateway, jobId, part))
+  const outcome = await withRetry(gateway, () => fetchOnce(gateway, jobId, part))
   await rename(part, to)
   return outcome
 }

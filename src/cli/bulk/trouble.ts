@@ -1,15 +1,15 @@
 import { CommanderError, type Command } from 'commander'
-import { FaultsFound, Interrupted } from '../surroundings.js'
+import { ExitWithFindings, Interrupted } from '../surroundings.js'
 
 /** What keeps a bulk command from its work, in words that say what to do. No key, no record and no value of one is in it. */
-export class Trouble extends Error {}
+export class CliError extends Error {}
 
 /** Does the work of a command; whatever keeps it from being done ends the command with 2, because 1 tells of records that failed. */
-export async function settling (command: Command, work: () => Promise<void>): Promise<void> {
+export async function withRetry (command: Command, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    if (error instanceof FaultsFound || error instanceof CommanderError || error instanceof Interrupted) throw error
+    if (error instanceof ExitWithFindings || error instanceof CommanderError || error instanceof Interrupted) throw error
     command.error(`error: ${explain(error)}`, { exitCode: 2 })
   }
 }
@@ -26,11 +26,11 @@ const reasons: Readonly<Record<string, string>> = {
 
 function explain (error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException
-  return error instanceof Trouble ? message : reasons[code] ?? message
+  return error instanceof CliError ? message : reasons[code] ?? message
 }
 
 /** Does the work until it is done or the person wants it to end: the signal is then aborted, and the next one kills the process. */
-export async function untilInterrupted (work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+export async function untilSigint (work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const interrupt = new AbortController()
   const stop = (): void => interrupt.abort(new Interrupted())
   const signals = ['SIGINT', 'SIGTERM'] as const

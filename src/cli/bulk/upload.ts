@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { pipeline, Transform, type Readable } from 'node:stream'
-import { dataOf, pauseAfter, Refused, type Gateway } from './gateway.js'
-import { Trouble } from './trouble.js'
+import { dataOf, retryDelayMs, ApiError, type Gateway } from './gateway.js'
+import { CliError } from './trouble.js'
 
 /** Lines to be sent, however many. */
 interface Source {
@@ -26,11 +26,11 @@ const mostTries = 5
 /** An upload that does not move for so long will not move any more. */
 const stallMs = 120_000
 
-/** The file, or standard input for `-`. @throws {Trouble} */
+/** The file, or standard input for `-`. @throws {CliError} */
 export async function sourceOf (file: string, stdin: Readable): Promise<Source> {
   if (file === '-') return { open: () => stdin, isRepeatable: false, isZipped: false }
-  const facts = await stat(file).catch((error: NodeJS.ErrnoException) => { throw new Trouble(`The file cannot be read: ${reasons[error.code ?? ''] ?? error.code}.`) })
-  if (facts.isDirectory()) throw new Trouble('The file cannot be read: it is a directory.')
+  const facts = await stat(file).catch((error: NodeJS.ErrnoException) => { throw new CliError(`The file cannot be read: ${reasons[error.code ?? ''] ?? error.code}.`) })
+  if (facts.isDirectory()) throw new CliError('The file cannot be read: it is a directory.')
   const isZipped = /\.gz$/i.test(file)
   if (!facts.isFile()) return { open: () => createReadStream(file), isRepeatable: false, isZipped }
   // What is appended meanwhile is not of this import.
@@ -51,13 +51,13 @@ export async function upload (gateway: Gateway, source: Source, uploading: Uploa
       return await once(gateway, source, { ...uploading, sent })
     } catch (error) {
       // An answer that refuses says that no job was made.
-      const isSafe = error instanceof Refused || !sent.isWhole
-      if (!isSafe) throw new Trouble('The connection broke after everything was sent. Check with clinigate bulk jobs whether the import has started; if so, resume it with --job.')
+      const isSafe = error instanceof ApiError || !sent.isWhole
+      if (!isSafe) throw new CliError('The connection broke after everything was sent. Check with clinigate bulk jobs whether the import has started; if so, resume it with --job.')
       // Rejects when the person has ended the command.
       await gateway.pause(0)
-      const ms = error instanceof Trouble && !(error instanceof Refused) ? undefined : pauseAfter(error, { tries, isSafe })
+      const ms = error instanceof CliError && !(error instanceof ApiError) ? undefined : retryDelayMs(error, { tries, isSafe })
       if (ms === undefined) throw error
-      if (!source.isRepeatable || tries >= mostTries) throw error instanceof Trouble ? error : new Trouble('The connection broke while the lines were sent. Nothing was imported. Run the command again.')
+      if (!source.isRepeatable || tries >= mostTries) throw error instanceof CliError ? error : new CliError('The connection broke while the lines were sent. Nothing was imported. Run the command again.')
       await gateway.pause(ms)
     }
   }
@@ -79,7 +79,7 @@ async function once (gateway: Gateway, source: Source, { query, onBytes, sent }:
     const answer = await gateway.attempt(`/bulk/import${query}`, { method: 'POST', headers, body: counter, headersTimeout: 0, signal: stalled.signal })
     return (await dataOf<{ readonly jobId: string }>(answer)).jobId
   } catch (error) {
-    if (faults.length > 0) throw new Trouble('The input could not be read completely. Nothing was imported.')
+    if (faults.length > 0) throw new CliError('The input could not be read completely. Nothing was imported.')
     throw error
   } finally {
     sent.isWhole = counter.readableEnded

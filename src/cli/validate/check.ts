@@ -2,16 +2,16 @@ import { isUtf8 } from 'node:buffer'
 import { findNodeAtLocation, parseTree, type Node, type ParseError } from 'jsonc-parser'
 import { parseBody } from '../../envelope/body.js'
 import { Failure, type FailureCode, type Issue } from '../../envelope/failures.js'
-import type { Occasion } from '../../mappings/kit/element.js'
+import type { CreateContext } from '../../mappings/kit/element.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
-import { newFields, newResource } from '../../records/new-record.js'
+import { validateCreate, buildResource } from '../../records/new-record.js'
 import type { Value } from './input.js'
 
 /** Something to correct, and the line on which it stands. */
 interface PlacedIssue extends Issue { readonly line: number }
 
 /** Why POST would refuse a value, as its answer would say it. Nothing of the value is in it. */
-export interface Fault {
+export interface LineError {
   /** Where the value begins. */
   readonly line: number
   readonly code: FailureCode
@@ -21,9 +21,9 @@ export interface Fault {
 }
 
 /** What POST would refuse a value for before it asks a datastore; undefined when it would go on to that. */
-export function faultOf (mapping: Mapping, value: Value, occasion: Occasion): Fault | undefined {
+export function faultOf (mapping: Mapping, value: Value, occasion: CreateContext): LineError | undefined {
   try {
-    newResource(mapping, newFields(mapping, parsed(value), occasion))
+    buildResource(mapping, validateCreate(mapping, parsed(value), occasion))
     return undefined
   } catch (error) {
     if (error instanceof Failure) return placed(error, value)
@@ -41,7 +41,7 @@ function parsed ({ line, bytes }: Value): unknown {
 
 const byteOrderMark = [0xEF, 0xBB, 0xBF]
 
-function placed ({ code, title, message, issues }: Failure, { line, bytes, isDocument }: Value): Fault {
+function placed ({ code, title, message, issues }: Failure, { line, bytes, isDocument }: Value): LineError {
   const text = isDocument && bytes !== undefined ? Buffer.from(bytes) : undefined
   const tree = text && treeOf(text.toString())
   const lineOf = (issue: Issue): number => text === undefined ? line : lineAt(text.toString(), nodeOf(tree?.root, issue.expression?.[0] ?? '')?.offset)

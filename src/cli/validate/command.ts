@@ -2,10 +2,10 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { open, type FileHandle } from 'node:fs/promises'
 import { configSchema } from '../../config.js'
 import { suggestion } from '../../envelope/nearest.js'
-import type { Occasion } from '../../mappings/kit/element.js'
+import type { CreateContext } from '../../mappings/kit/element.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
 import { mappings } from '../../mappings/registry.js'
-import { FaultsFound, type Surroundings } from '../surroundings.js'
+import { ExitWithFindings, type CliContext } from '../surroundings.js'
 import { validate, type Input } from './run.js'
 
 interface Options { readonly json?: true, readonly ndjson?: true }
@@ -20,7 +20,7 @@ Exit codes: 0 all records are valid, 1 a record is invalid or there are no recor
   jq -c '.[]' list.json | clinigate validate observations - --json`
 
 /** Adds the command that checks records before they are sent; it needs no configuration, no data directory and no datastore. */
-export function addValidate (program: Command, { streams, now }: Surroundings): void {
+export function addValidate (program: Command, { streams, now }: CliContext): void {
   const command = program.command('validate').description('check records in the simple form, without a gateway')
     .argument('<resource>', 'resource name as in the URL, such as patients', mappingOf)
     .argument('<file>', 'a JSON or NDJSON file, or - for standard input')
@@ -29,9 +29,9 @@ export function addValidate (program: Command, { streams, now }: Surroundings): 
     .addHelpText('after', help)
   command.action(async (mapping: Mapping, file: string, options: Options) => {
     const input = await inputFrom(file, streams.stdin, command)
-    const occasion: Occasion = { now: now().toISOString(), keyName: 'clinigate validate', newUrl: () => 'https://example.org/new' }
+    const occasion: CreateContext = { now: now().toISOString(), keyName: 'clinigate validate', newUrl: () => 'https://example.org/new' }
     const faulty = await validate(input, { mapping, occasion, streams, longest, isJson: options.json === true, isNdjson: options.ndjson === true })
-    if (faulty) throw new FaultsFound()
+    if (faulty) throw new ExitWithFindings()
   })
 }
 

@@ -1,11 +1,11 @@
 import { SingleBar } from 'cli-progress'
 import { clearLine, cursorTo } from 'node:readline'
 import type { Writable } from 'node:stream'
-import type { Tally } from './report.js'
+import type { Totals } from './report.js'
 
 /** What a person sees of a long run. */
 export interface Progress {
-  readonly show: (bytes: number, tally: Tally) => void
+  readonly show: (bytes: number, tally: Totals) => void
   /** Makes room for a line of the report, where both stand on one terminal. */
   readonly stepAside: () => void
   readonly end: () => void

@@ -1,11 +1,11 @@
 import { pipeline } from 'node:stream/promises'
-import type { Occasion } from '../../mappings/kit/element.js'
+import type { CreateContext } from '../../mappings/kit/element.js'
 import type { Mapping } from '../../mappings/kit/mapping.js'
 import type { Streams } from '../surroundings.js'
 import { faultOf } from './check.js'
 import { valuesOf } from './input.js'
 import { progressOn, type Progress } from './progress.js'
-import { asJson, printed, summary, type Tally } from './report.js'
+import { asJson, formatError, summary, type Totals } from './report.js'
 
 /** What is checked. `size` is in bytes, where it is known beforehand. */
 export interface Input { readonly chunks: AsyncIterable<Uint8Array>, readonly size?: number | undefined }
@@ -13,7 +13,7 @@ export interface Input { readonly chunks: AsyncIterable<Uint8Array>, readonly si
 /** How it is checked, and how that is told. */
 interface Validation {
   readonly mapping: Mapping
-  readonly occasion: Occasion
+  readonly occasion: CreateContext
   readonly streams: Pick<Streams, 'stdout' | 'stderr'>
   /** The longest value, in bytes. */
   readonly longest: number
@@ -40,7 +40,7 @@ export async function validate ({ chunks, size }: Input, validation: Validation)
 }
 
 /** What has been read and found so far. */
-type Count = { bytes: number } & { -readonly [K in keyof Tally]: Tally[K] }
+type Count = { bytes: number } & { -readonly [K in keyof Totals]: Totals[K] }
 
 async function * counted (chunks: Input['chunks'], count: Count, progress: Progress): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
@@ -57,7 +57,7 @@ async function * reportOf (chunks: Input['chunks'], { mapping, occasion, count, 
     if (fault === undefined) continue
     count.faulty++
     if (how.streams.stdout.isTTY === true) progress.stepAside()
-    yield how.isJson ? asJson(fault) : printed(fault)
+    yield how.isJson ? asJson(fault) : formatError(fault)
   }
   progress.end()
   if (!how.isJson) yield summary(count)

@@ -4,7 +4,7 @@ import type { ChangeSource } from '../changes-heard.js'
 const pollMs = 100
 
 /** Polls ten times a second, and so learns of changes by any process on the machine, such as a command. */
-export class AskedOften implements ChangeSource {
+export class PollingChangeSource implements ChangeSource {
   readonly #ask: () => string | undefined
   readonly #stopping = new AbortController()
   #running = Promise.resolve()

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { scatteredBackoff } from '../../backoff.js'
+import { jitteredBackoff } from '../../backoff.js'
 import type { ChangeSource } from '../changes-heard.js'
 import { channel } from './announce.js'
 
@@ -35,7 +35,7 @@ export class PostgresListener implements ChangeSource {
     const { signal } = this.#stopping
     for (let failures = 0; !signal.aborted; failures++) {
       await this.#listen(() => { failures = 0 }, tell)
-      await pause(scatteredBackoff(pauses, failures), undefined, { signal }).catch(() => {})
+      await pause(jitteredBackoff(pauses, failures), undefined, { signal }).catch(() => {})
     }
   }
 

@@ -1,11 +1,11 @@
 import { CamelCasePlugin, Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
 import pg from 'pg'
-import { ControlRefused } from '../refused.js'
+import { ControlError } from '../refused.js'
 import type { Tables } from '../tables.js'
 import { migrate, type Engine } from './engine.js'
 import { PostgresListener } from './postgres-listener.js'
 import { verifyingUrl } from './postgres-url.js'
-import { tellable, unavailable } from './unavailable.js'
+import { safeReason, unavailable } from './unavailable.js'
 
 /** The most connections of one process. By default, PostgreSQL allows 100 for all processes. */
 const mostConnections = 10
@@ -82,11 +82,11 @@ function steadyClient (client: pg.PoolClient): PostgresPoolClient {
   const query = async (text: string, values: readonly unknown[]): Promise<pg.QueryResult> => {
     if (failure !== undefined) throw failure
     // PostgreSQL can't store it, and would report an error in the query.
-    if (values.some(value => typeof value === 'string' && value.includes('\0'))) throw new ControlRefused('invalid', 'Send text without NUL characters.')
+    if (values.some(value => typeof value === 'string' && value.includes('\0'))) throw new ControlError('invalid', 'Send text without NUL characters.')
     try {
       return await client.query(text, [...values])
     } catch (error) {
-      const told = tellable(error) as Error
+      const told = safeReason(error) as Error
       if (!(error instanceof pg.DatabaseError)) failure = told
       throw told
     }

@@ -2,12 +2,12 @@ import { dirname } from 'node:path'
 import SQLite from 'better-sqlite3'
 import { CamelCasePlugin, Kysely, SqliteDialect, type SqliteDatabase } from 'kysely'
 import { LRUCache } from 'lru-cache'
-import { madeDirectory } from '../../made-directory.js'
+import { ensureDirectory } from '../../made-directory.js'
 import { privateDatabase } from '../../private-database.js'
 import { DatabaseUnavailable } from '../database-unavailable.js'
 import type { Tables } from '../tables.js'
 import { migrate, type Engine } from './engine.js'
-import { AskedOften } from './asked-often.js'
+import { PollingChangeSource } from './asked-often.js'
 
 /** How long to wait while another process writes. */
 const busyMs = 10_000
@@ -16,7 +16,7 @@ const mostStatements = 200
 
 /** Opens the file. Creates it and its directory if missing. */
 export async function openSqlite (file: string): Promise<Engine> {
-  madeDirectory(dirname(file))
+  ensureDirectory(dirname(file))
   const sqlite = new SQLite(privateDatabase(file), { timeout: busyMs })
   try {
     sqlite.pragma('journal_mode = WAL')
@@ -24,7 +24,7 @@ export async function openSqlite (file: string): Promise<Engine> {
     sqlite.pragma('synchronous = FULL')
     const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: telling(sqlite) }), plugins: [new CamelCasePlugin()] })
     await migrateAlone(sqlite, db)
-    return { db, changes: new AskedOften(latestIn(sqlite)) }
+    return { db, changes: new PollingChangeSource(latestIn(sqlite)) }
   } catch (error) {
     sqlite.close()
     throw error

@@ -28,7 +28,7 @@ export function unavailable (error: unknown): DatabaseUnavailable {
 }
 
 /** The error of a query without the values of the row, which PostgreSQL repeats in it. Safe to log. */
-export function tellable (error: unknown): unknown {
+export function safeReason (error: unknown): unknown {
   if (!(error instanceof DatabaseError)) return unavailable(error)
   if (/^(08|28|53|57)|^(25006|25P03|42501|55P03)$/.test(error.code ?? '')) return unavailable(error)
   return Object.assign(error, { detail: undefined, where: undefined, internalQuery: undefined })

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import { base32, randomText } from '../../keys/random-text.js'
+import { base32, randomString } from '../../keys/random-text.js'
 
 /** Organizations, their keys, the change feed of both, and the audit trail. */
 export async function up (db: Kysely<any>): Promise<void> {
@@ -33,7 +33,7 @@ async function createRecords (db: Kysely<any>): Promise<void> {
     .addColumn('feedId', 'text', column => column.notNull())
     .addColumn('seq', 'integer', column => column.notNull())
     .execute()
-  await db.insertInto('feed').values({ feedId: randomText(base32, 26), seq: 0 }).execute()
+  await db.insertInto('feed').values({ feedId: randomString(base32, 26), seq: 0 }).execute()
   await db.schema.createTable('changes')
     .addColumn('kind', 'text', column => column.notNull())
     .addColumn('entity', 'text', column => column.notNull())

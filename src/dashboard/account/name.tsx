@@ -1,7 +1,7 @@
 import type { Member } from '../../control/members.js'
-import { Heading, TroubleNotice } from '../elements.js'
-import type { Trouble } from '../form.js'
-import { PostForm, Send, TextField } from '../forms.js'
+import { Heading, ErrorNotice } from '../elements.js'
+import type { FormError } from '../form.js'
+import { PostForm, SubmitButton, TextField } from '../forms.js'
 import { accountPath } from '../paths.js'
 
 interface NameForm {
@@ -9,7 +9,7 @@ interface NameForm {
   readonly member: Member
   /** What was typed before. */
   readonly name?: string
-  readonly trouble?: Trouble
+  readonly trouble?: FormError
 }
 
 /** The page on which members change their own name. */
@@ -25,10 +25,10 @@ export function NamePage (form: NameForm) {
 function ChangeForm ({ csrf, member, name = member.name, trouble }: NameForm) {
   return (
     <>
-      <TroubleNotice trouble={trouble} />
+      <ErrorNotice trouble={trouble} />
       <PostForm action={accountPath('name')} csrf={csrf}>
         <TextField label='Name' name='name' value={name} isRequired maxLength={200} autocomplete='name' trouble={trouble} />
-        <Send label='Change name' cancel={accountPath()} />
+        <SubmitButton label='Change name' cancel={accountPath()} />
       </PostForm>
     </>
   )

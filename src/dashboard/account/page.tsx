@@ -1,6 +1,6 @@
 import type { Member } from '../../control/members.js'
 import type { ListedSession } from '../../control/session-store.js'
-import { Badge, Cell, Fact, Heading, Row, Table, Time, momentText } from '../elements.js'
+import { Badge, Cell, DescriptionItem, Heading, Row, Table, Time, momentText } from '../elements.js'
 import { PostForm } from '../forms.js'
 import { accountPath } from '../paths.js'
 
@@ -22,11 +22,11 @@ export function AccountPage ({ member, organization, sessions, own, csrf }: Acco
         {member.isFromProvider ? '' : <OwnLinks />}
       </Heading>
       <dl class='facts'>
-        <Fact name='Name'><span safe>{member.name}</span></Fact>
-        <Fact name='Email'><span safe>{member.email}</span></Fact>
-        <Fact name='Role'><span>{member.role}</span></Fact>
-        {organization === undefined ? '' : <Fact name='Organization'><span safe>{organization}</span></Fact>}
-        <Fact name='Signs in'><span>{member.isFromProvider ? 'with the organization’s own sign-in' : 'with a password'}</span></Fact>
+        <DescriptionItem name='Name'><span safe>{member.name}</span></DescriptionItem>
+        <DescriptionItem name='Email'><span safe>{member.email}</span></DescriptionItem>
+        <DescriptionItem name='Role'><span>{member.role}</span></DescriptionItem>
+        {organization === undefined ? '' : <DescriptionItem name='Organization'><span safe>{organization}</span></DescriptionItem>}
+        <DescriptionItem name='Signs in'><span>{member.isFromProvider ? 'with the organization’s own sign-in' : 'with a password'}</span></DescriptionItem>
       </dl>
       <section>
         <h2>Sessions</h2>

@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { hashSecret } from '../../keys/secret.js'
-import { field, orAgain, statusOf, troubleOf } from '../form.js'
+import { field, redisplayOnError, statusOf, toFormError } from '../form.js'
 import { accountPath } from '../paths.js'
-import type { DashboardParts } from '../parts.js'
-import { leave, signOut } from '../session.js'
+import type { DashboardContext } from '../parts.js'
+import { endSession, signOut } from '../session.js'
 import { NamePage } from './name.js'
 import { AccountPage } from './page.js'
 
 /** Who the member is, where the member is signed in, and the way out. */
-export async function accountRoutes (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
+export async function accountRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
   const { control, cookies } = parts
   scope.get('/account', async ({ member, session }, reply) => {
     const sessions = await control.sessions.listOf(member.memberId)
@@ -28,16 +28,16 @@ export async function accountRoutes (scope: FastifyInstance, parts: DashboardPar
   })
   scope.post('/sign-out', async (request, reply) => {
     await signOut(request, reply, cookies)
-    return leave(reply)
+    return endSession(reply)
   })
 }
 
 const nameTitle = 'Change your name'
 
-async function changeName ({ member, body }: FastifyRequest, reply: FastifyReply, { control }: DashboardParts): Promise<FastifyReply> {
+async function changeName ({ member, body }: FastifyRequest, reply: FastifyReply, { control }: DashboardContext): Promise<FastifyReply> {
   const name = field(body, 'name')
-  return await orAgain(async () => {
+  return await redisplayOnError(async () => {
     await control.members.changeName(member.memberId, name)
     return reply.done(accountPath(), 'Name changed.')
-  }, async refusal => await reply.code(statusOf(refusal)).page(nameTitle, <NamePage csrf={reply.generateCsrf()} member={member} name={name} trouble={troubleOf(refusal)} />))
+  }, async refusal => await reply.code(statusOf(refusal)).page(nameTitle, <NamePage csrf={reply.generateCsrf()} member={member} name={name} trouble={toFormError(refusal)} />))
 }

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Desk } from '../../control/desk.js'
+import type { ControlService } from '../../control/desk.js'
 import { lastAuditLine } from '../../control/records.js'
 import { AuditPage } from './trail.js'
-import { onlyOperators, queried } from '../organization-requests.js'
+import { operatorsOnly, queryParameter } from '../organization-requests.js'
 import type { PageFacts } from '../page.js'
 
 /** Lines of one page. */
@@ -14,13 +14,13 @@ interface AuditRequest { Params: { readonly tenantId?: string }, Querystring: Re
 /** The pages of the audit trail. */
 export async function auditRoutes (scope: FastifyInstance): Promise<void> {
   scope.get<AuditRequest>('/organizations/:tenantId/audit', async (request, reply) => await show(request, reply))
-  scope.get<AuditRequest>('/audit', { onRequest: onlyOperators }, async (request, reply) => await show(request, reply))
+  scope.get<AuditRequest>('/audit', { onRequest: operatorsOnly }, async (request, reply) => await show(request, reply))
 }
 
 async function show ({ desk, query, params: { tenantId } }: FastifyRequest<AuditRequest>, reply: FastifyReply): Promise<FastifyReply> {
   const facts: PageFacts = tenantId === undefined ? {} : { organization: await desk.findOrganization(tenantId) }
-  const entity = queried(query.entity)
-  const before = numberOf(queried(query.before))
+  const entity = queryParameter(query.entity)
+  const before = numberOf(queryParameter(query.before))
   const found = await desk.auditTrail({ tenantId, entity, before, limit: pageLength + 1 })
   const entries = found.slice(0, pageLength)
   const older = found.length > pageLength ? entries.at(-1)!.seq : undefined
@@ -28,7 +28,7 @@ async function show ({ desk, query, params: { tenantId } }: FastifyRequest<Audit
 }
 
 /** What the things that lines are about are called, by id: keys, people and tokens, and where lines are about several organizations, these. */
-async function namesFor (desk: Desk, tenantId: string | undefined): Promise<ReadonlyMap<string, string>> {
+async function namesFor (desk: ControlService, tenantId: string | undefined): Promise<ReadonlyMap<string, string>> {
   const [organizations, keys, members, tokens] = await Promise.all([
     tenantId === undefined ? desk.listOrganizations() : [],
     tenantId === undefined ? [] : desk.listKeys(tenantId),

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../control/records.js'
 import { Cell, Empty, Heading, Row, Table, Time } from '../elements.js'
-import { Person } from './person.js'
-import { deedText, detailText, personOf } from './words.js'
+import { ActorName } from './person.js'
+import { actionLabel, detailText, personOf } from './words.js'
 import { auditPath, organizationPath } from '../paths.js'
 
 /** What a page of the audit trail shows. */
@@ -40,7 +40,7 @@ function Entries ({ tenantId, entries, names }: AuditPageContent) {
       {entries.map(entry => (
         <Row>
           <Cell of='When'><Time at={entry.at} /></Cell>
-          <Cell of='Who' kind='long'><Person actor={entry.actor} /></Cell>
+          <Cell of='Who' kind='long'><ActorName actor={entry.actor} /></Cell>
           <Cell of='What' kind='long'><Deed tenantId={tenantId} entry={entry} names={names} /></Cell>
           {tenantId === undefined ? <Cell of='Organization' kind='long'><OrganizationLink tenantId={entry.tenantId} names={names} /></Cell> : ''}
         </Row>
@@ -55,7 +55,7 @@ function Deed ({ tenantId, entry, names }: Pick<AuditPageContent, 'tenantId' | '
   const exactly = exactText(entry, names)
   return (
     <div>
-      <a href={auditPath(tenantId, { entity })} title={`All that was done with ${nameOf(entity, names)}`} safe>{deedText(action)}</a>
+      <a href={auditPath(tenantId, { entity })} title={`All that was done with ${nameOf(entity, names)}`} safe>{actionLabel(action)}</a>
       {exactly === '' ? '' : <span class='beneath' safe>{exactly}</span>}
     </div>
   )

@@ -23,7 +23,7 @@ const deeds: Readonly<Record<string, string>> = {
 }
 
 /** What was done; a deed that has no words yet is told as it is recorded. */
-export function deedText (action: string): string {
+export function actionLabel (action: string): string {
   return Object.hasOwn(deeds, action) ? deeds[action]! : action
 }
 

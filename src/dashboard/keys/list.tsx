@@ -1,25 +1,25 @@
 import type { Key } from '../../control/keys.js'
-import { Badge, Cell, Empty, Heading, Row, Table, Time, TimeOr } from '../elements.js'
-import { conditionBadges, conditionOf, isGood, scopesText, type KeyCondition } from './state.js'
-import { goodFirst, Listed, listingOf, type Listing } from '../listing.js'
+import { Badge, Cell, Empty, Heading, Row, Table, Time, OptionalTime } from '../elements.js'
+import { conditionBadges, conditionOf, isGood, scopesText, type KeyStatus } from './state.js'
+import { activeFirst, PaginatedList, listingOf, type ListOptions } from '../listing.js'
 import type { OrganizationRequest } from '../organization-requests.js'
 import { keyPath, organizationPath } from '../paths.js'
 
 /** A key, and how it is at the moment. */
-interface JudgedKey { readonly key: Key, readonly condition: KeyCondition }
+interface JudgedKey { readonly key: Key, readonly condition: KeyStatus }
 
 /** What the list of an organization's keys shows. */
 interface KeyList {
   readonly tenantId: string
   /** Those that open something first. */
-  readonly listing: Listing<JudgedKey>
+  readonly listing: ListOptions<JudgedKey>
   readonly mayChange: boolean
 }
 
 /** The page of an organization's keys that a query asks for. @param keys newest first */
-export function keyListing (keys: readonly Key[], now: Date, query: OrganizationRequest['Querystring']): Listing<JudgedKey> {
+export function keyListing (keys: readonly Key[], now: Date, query: OrganizationRequest['Querystring']): ListOptions<JudgedKey> {
   const judged = keys.map(key => ({ key, condition: conditionOf(key, now) }))
-  return listingOf(goodFirst(judged, ({ condition }) => isGood(condition)), ({ key: { name, keyId, hint } }) => [name, keyId, hint], query)
+  return listingOf(activeFirst(judged, ({ condition }) => isGood(condition)), ({ key: { name, keyId, hint } }) => [name, keyId, hint], query)
 }
 
 /** The keys of an organization; those that open nothing any more come last. */
@@ -32,11 +32,11 @@ export function KeysPage ({ tenantId, listing, mayChange }: KeyList) {
       <Heading title='Keys' about='Applications send a key with each request.'>
         {mayChange ? <a class='button button-primary' href={organizationPath(tenantId, 'keys/new')}>New key</a> : ''}
       </Heading>
-      <Listed listing={listing} path={path} what='Name, key id or last characters' empty={<NoKey tenantId={tenantId} mayChange={mayChange} />}>
+      <PaginatedList listing={listing} path={path} what='Name, key id or last characters' empty={<NoKey tenantId={tenantId} mayChange={mayChange} />}>
         {good.length > 0 ? <KeyTable label='Keys' judged={good} /> : ''}
         {listing.search === '' && listing.page === 1 && good.length === 0 ? <NoKey tenantId={tenantId} mayChange={mayChange} /> : ''}
         {ended.length === 0 ? '' : <Ended judged={ended} />}
-      </Listed>
+      </PaginatedList>
     </>
   )
 }
@@ -69,12 +69,12 @@ function KeyTable ({ label, judged }: { readonly label: string, readonly judged:
       {judged.map(({ key, condition }) => (
         <Row>
           <Cell of='Name'><div><a href={keyPath(key.keyId)} safe>{key.name}</a><code class='beneath' safe>{`…${key.hint}`}</code></div></Cell>
-          <Cell of='State'><Condition condition={condition} /></Cell>
+          <Cell of='State'><KeyStatusBadge condition={condition} /></Cell>
           <Cell of='Mode'><Badge tone={key.mode} text={key.mode} /></Cell>
           <Cell of='Scopes'><span safe>{scopesText(key.scopes)}</span></Cell>
           <Cell of='Created'><Time at={key.createdAt} /></Cell>
-          <Cell of='Last used'><TimeOr at={key.lastUsedAt} otherwise='never' /></Cell>
-          <Cell of='Expires'><TimeOr at={key.expiresAt} otherwise='never' /></Cell>
+          <Cell of='Last used'><OptionalTime at={key.lastUsedAt} otherwise='never' /></Cell>
+          <Cell of='Expires'><OptionalTime at={key.expiresAt} otherwise='never' /></Cell>
         </Row>
       ))}
     </Table>
@@ -82,6 +82,6 @@ function KeyTable ({ label, judged }: { readonly label: string, readonly judged:
 }
 
 /** How a key is, as a badge. */
-export function Condition ({ condition }: { readonly condition: KeyCondition }) {
+export function KeyStatusBadge ({ condition }: { readonly condition: KeyStatus }) {
   return <Badge {...conditionBadges[condition]} />
 }

@@ -1,11 +1,11 @@
 import type { Key } from '../../control/keys.js'
-import { Badge, Copyable, Fact, Heading, Time, TimeOr, TroubleNotice } from '../elements.js'
-import type { Trouble } from '../form.js'
-import { PostForm, Send, TextField } from '../forms.js'
-import { Condition } from './list.js'
+import { Badge, Copyable, DescriptionItem, Heading, Time, OptionalTime, ErrorNotice } from '../elements.js'
+import type { FormError } from '../form.js'
+import { PostForm, SubmitButton, TextField } from '../forms.js'
+import { KeyStatusBadge } from './list.js'
 import { conditionOf, isGood, scopesText } from './state.js'
 import { auditPath, keyPath } from '../paths.js'
-import { Person } from '../audit/person.js'
+import { ActorName } from '../audit/person.js'
 
 /** What the page of a key shows. */
 interface ShownKey {
@@ -14,7 +14,7 @@ interface ShownKey {
   readonly now: Date
   readonly mayChange: boolean
   readonly lastDay?: string
-  readonly trouble?: Trouble
+  readonly trouble?: FormError
 }
 
 /** One key with what can be done with it. */
@@ -28,7 +28,7 @@ export function KeyPage ({ csrf, shown: key, now, mayChange, lastDay, trouble }:
         {canEnd && key.successor === undefined ? <a class='button' href={keyPath(key.keyId, 'roll')}>Roll</a> : ''}
         {canEnd ? <a class='button button-danger' href={keyPath(key.keyId, 'revoke')}>Revoke</a> : ''}
       </Heading>
-      <TroubleNotice trouble={trouble} />
+      <ErrorNotice trouble={trouble} />
       <KeyFacts shown={key} now={now} />
       <p>
         <a href={auditPath(key.tenantId, { entity: key.keyId })}>Audit trail of this key</a>
@@ -43,18 +43,18 @@ export function KeyPage ({ csrf, shown: key, now, mayChange, lastDay, trouble }:
 function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Date }) {
   return (
     <dl class='facts'>
-      <Fact name='State'>
-        <Condition condition={conditionOf(key, now)} />
+      <DescriptionItem name='State'>
+        <KeyStatusBadge condition={conditionOf(key, now)} />
         {key.revokedAt === undefined ? '' : <span>{' '}<Time at={key.revokedAt} /></span>}
         {key.successor === undefined ? '' : <span>{' '}replaced by <a href={keyPath(key.successor)}>a new key</a></span>}
-      </Fact>
-      <Fact name='Mode'><Badge tone={key.mode} text={key.mode} /></Fact>
-      <Fact name='Scopes'><span safe>{scopesText(key.scopes)}</span></Fact>
-      <Fact name='Secret'><code safe>{`svc_${key.mode}_…${key.hint}`}</code></Fact>
-      <Fact name='Created'><Time at={key.createdAt} /> by <Person actor={key.createdBy} /></Fact>
-      <Fact name='Last used'><TimeOr at={key.lastUsedAt} otherwise='never' /></Fact>
-      <Fact name='Expires'><TimeOr at={key.expiresAt} otherwise='never' /></Fact>
-      <Fact name='Key id'><Copyable text={key.keyId} label='the key id' /></Fact>
+      </DescriptionItem>
+      <DescriptionItem name='Mode'><Badge tone={key.mode} text={key.mode} /></DescriptionItem>
+      <DescriptionItem name='Scopes'><span safe>{scopesText(key.scopes)}</span></DescriptionItem>
+      <DescriptionItem name='Secret'><code safe>{`svc_${key.mode}_…${key.hint}`}</code></DescriptionItem>
+      <DescriptionItem name='Created'><Time at={key.createdAt} /> by <ActorName actor={key.createdBy} /></DescriptionItem>
+      <DescriptionItem name='Last used'><OptionalTime at={key.lastUsedAt} otherwise='never' /></DescriptionItem>
+      <DescriptionItem name='Expires'><OptionalTime at={key.expiresAt} otherwise='never' /></DescriptionItem>
+      <DescriptionItem name='Key id'><Copyable text={key.keyId} label='the key id' /></DescriptionItem>
     </dl>
   )
 }
@@ -65,7 +65,7 @@ function ExpiryForm ({ csrf, keyId, now, lastDay, trouble }: Pick<ShownKey, 'csr
       <h2>Set a last day</h2>
       <PostForm action={keyPath(keyId)} csrf={csrf}>
         <TextField label='Last day' name='lastDay' type='date' value={lastDay} isRequired min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC).' trouble={trouble} />
-        <Send label='Set last day' />
+        <SubmitButton label='Set last day' />
       </PostForm>
     </section>
   )

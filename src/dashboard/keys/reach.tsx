@@ -1,11 +1,11 @@
-import type { Reach } from '../../control/gateway-store.js'
+import type { KeyPropagation } from '../../control/gateway-store.js'
 import type { Key } from '../../control/keys.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time } from '../elements.js'
 import { durationText } from '../numbers.js'
 import { keyPath } from '../paths.js'
 
 /** On which gateways the latest change of a key is in force. */
-export function ReachPage ({ shown: key, reach }: { readonly shown: Key, readonly reach: Reach }) {
+export function PropagationPage ({ shown: key, reach }: { readonly shown: Key, readonly reach: KeyPropagation }) {
   const deed = key.revokedAt === undefined ? 'The latest change of' : 'The revocation of'
   return (
     <>
@@ -21,7 +21,7 @@ export function ReachPage ({ shown: key, reach }: { readonly shown: Key, readonl
 }
 
 /** Whether a connected gateway has still to take the change. */
-export function isPending ({ gateways }: Reach): boolean {
+export function isPending ({ gateways }: KeyPropagation): boolean {
   return gateways.some(({ isConnected, isReached }) => isConnected && !isReached)
 }
 
@@ -33,7 +33,7 @@ function NoGateway () {
   )
 }
 
-function Gateways ({ gateways }: Pick<Reach, 'gateways'>) {
+function Gateways ({ gateways }: Pick<KeyPropagation, 'gateways'>) {
   return (
     <Table label='Gateways' columns={['Gateway', 'State', 'In force after']}>
       {gateways.map(({ name, isConnected, isReached, afterMs }) => (
@@ -47,7 +47,7 @@ function Gateways ({ gateways }: Pick<Reach, 'gateways'>) {
   )
 }
 
-function ReachBadge ({ isConnected, isReached }: Pick<Reach['gateways'][number], 'isConnected' | 'isReached'>) {
+function ReachBadge ({ isConnected, isReached }: Pick<KeyPropagation['gateways'][number], 'isConnected' | 'isReached'>) {
   if (isReached) return <Badge tone='good' text='in force' />
   return isConnected ? <Badge tone='warning' text='not yet in force' /> : <Badge tone='bad' text='disconnected, not yet in force' />
 }

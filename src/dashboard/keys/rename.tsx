@@ -1,7 +1,7 @@
 import type { Key } from '../../control/keys.js'
-import { Heading, TroubleNotice } from '../elements.js'
-import type { Trouble } from '../form.js'
-import { PostForm, Send, TextField } from '../forms.js'
+import { Heading, ErrorNotice } from '../elements.js'
+import type { FormError } from '../form.js'
+import { PostForm, SubmitButton, TextField } from '../forms.js'
 import { keyPath } from '../paths.js'
 
 interface RenameForm {
@@ -9,7 +9,7 @@ interface RenameForm {
   readonly shown: Key
   /** What was typed before. */
   readonly name?: string
-  readonly trouble?: Trouble
+  readonly trouble?: FormError
 }
 
 /** The form that gives a key another name. */
@@ -17,10 +17,10 @@ export function RenamePage ({ csrf, shown: key, name = key.name, trouble }: Rena
   return (
     <>
       <Heading title={`Rename “${key.name}”`} about='Its secret stays the same, and applications notice nothing.' />
-      <TroubleNotice trouble={trouble} />
+      <ErrorNotice trouble={trouble} />
       <PostForm action={keyPath(key.keyId, 'rename')} csrf={csrf}>
         <TextField label='Name' name='name' value={name} isRequired maxLength={200} trouble={trouble} />
-        <Send label='Rename key' cancel={keyPath(key.keyId)} />
+        <SubmitButton label='Rename key' cancel={keyPath(key.keyId)} />
       </PostForm>
     </>
   )

@@ -1,6 +1,6 @@
 import type { Key } from '../../control/keys.js'
-import { Badge, Heading, TimeOr } from '../elements.js'
-import { PostForm, Send } from '../forms.js'
+import { Badge, Heading, OptionalTime } from '../elements.js'
+import { PostForm, SubmitButton } from '../forms.js'
 import { keyPath } from '../paths.js'
 
 /** Asks whether a key is really to be revoked. */
@@ -10,11 +10,11 @@ export function RevokePage ({ csrf, shown: key }: { readonly csrf: string, reado
       <Heading title={`Revoke “${key.name}”?`} />
       <p>
         <Badge tone={key.mode} text={key.mode} />{' '}
-        Secret <code safe>{`…${key.hint}`}</code>, last used: <TimeOr at={key.lastUsedAt} otherwise='never' />
+        Secret <code safe>{`…${key.hint}`}</code>, last used: <OptionalTime at={key.lastUsedAt} otherwise='never' />
       </p>
       <p>All gateways refuse it within a second. This cannot be undone.</p>
       <PostForm action={keyPath(key.keyId, 'revoke')} csrf={csrf}>
-        <Send label='Revoke key' cancel={keyPath(key.keyId)} isDangerous />
+        <SubmitButton label='Revoke key' cancel={keyPath(key.keyId)} isDangerous />
       </PostForm>
     </>
   )

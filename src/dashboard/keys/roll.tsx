@@ -1,6 +1,6 @@
 import type { Key } from '../../control/keys.js'
-import { Heading, TimeOr } from '../elements.js'
-import { PostForm, RadioField, Send, type Choice } from '../forms.js'
+import { Heading, OptionalTime } from '../elements.js'
+import { PostForm, RadioField, SubmitButton, type RadioOption } from '../forms.js'
 import { keyPath } from '../paths.js'
 
 const hourMs = 3_600_000
@@ -13,17 +13,17 @@ export const overlaps: Readonly<Record<string, { readonly ms: number, readonly l
   '7d': { ms: 7 * 24 * hourMs, label: 'In 7 days', hint: 'Both keys work until then.' }
 }
 
-const choices: readonly Choice[] = Object.entries(overlaps).map(([value, { label, hint }]) => ({ value, label, hint }))
+const choices: readonly RadioOption[] = Object.entries(overlaps).map(([value, { label, hint }]) => ({ value, label, hint }))
 
 /** The form that makes a key which follows another one. */
 export function RollPage ({ csrf, shown: key }: { readonly csrf: string, readonly shown: Key }) {
   return (
     <>
       <Heading title={`Roll “${key.name}”`} about='Rolling creates a new key with the same name, mode and scopes, and ends the old one.' />
-      <p>Last used: <TimeOr at={key.lastUsedAt} otherwise='never' /></p>
+      <p>Last used: <OptionalTime at={key.lastUsedAt} otherwise='never' /></p>
       <PostForm action={keyPath(key.keyId, 'roll')} csrf={csrf}>
         <RadioField label='When the old key ends' name='overlap' choices={choices} value='24h' trouble={undefined} />
-        <Send label='Roll key' cancel={keyPath(key.keyId)} />
+        <SubmitButton label='Roll key' cancel={keyPath(key.keyId)} />
       </PostForm>
     </>
   )

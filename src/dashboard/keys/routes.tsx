@@ -1,18 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { setTimeout as pause } from 'node:timers/promises'
-import { newOnce } from '../../control/context.js'
-import type { Desk } from '../../control/desk.js'
-import type { Reach } from '../../control/gateway-store.js'
+import { newIdempotencyToken } from '../../control/context.js'
+import type { ControlService } from '../../control/desk.js'
+import type { KeyPropagation } from '../../control/gateway-store.js'
 import type { Key } from '../../control/keys.js'
 import { requireAdmin } from '../../control/permissions.js'
-import { ControlRefused } from '../../control/refused.js'
+import { ControlError } from '../../control/refused.js'
 import type { Scope } from '../../keys/caller.js'
 import type { Mode } from '../../mode.js'
-import { field, orAgain, statusOf, troubleOf } from '../form.js'
+import { field, redisplayOnError, statusOf, toFormError } from '../form.js'
 import { keyListing, KeysPage } from './list.js'
 import { NewKeyPage } from './new.js'
 import { KeyPage } from './page.js'
-import { isPending, ReachPage } from './reach.js'
+import { isPending, PropagationPage } from './reach.js'
 import { RenamePage } from './rename.js'
 import { RevokePage } from './revoke.js'
 import { overlaps, RollPage } from './roll.js'
@@ -21,42 +21,42 @@ import { endOfLastDay } from '../usage/last-day.js'
 import { mayChange, organizationOf, organizationToChange, type OrganizationRequest } from '../organization-requests.js'
 import type { PageFacts } from '../page.js'
 import { keyPath, organizationPath } from '../paths.js'
-import type { DashboardParts } from '../parts.js'
+import type { DashboardContext } from '../parts.js'
 
 interface KeyRequest { Params: { readonly keyId: string } }
 
 /** The pages of keys. */
-export async function keyRoutes (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
+export async function keyRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
   scope.get<OrganizationRequest>('/organizations/:tenantId/keys', async (request, reply) => await showAll(request, reply, parts))
   scope.get<OrganizationRequest>('/organizations/:tenantId/keys/new', async (request, reply) => await showForm(request, reply, parts))
   scope.post<OrganizationRequest>('/organizations/:tenantId/keys/new', async (request, reply) => {
     await organizationToChange(request)
-    return await orAgain(() => create(request, reply, parts), refusal => createAgain(request, reply, { refusal, parts }))
+    return await redisplayOnError(() => create(request, reply, parts), refusal => createAgain(request, reply, { refusal, parts }))
   })
   scope.get<KeyRequest>('/keys/:keyId', async (request, reply) => await showOne(request, reply, { parts }))
   scope.get<KeyRequest>('/keys/:keyId/rename', async (request, reply) => await ask(request, reply, { title: 'Rename key', page: RenamePage }))
-  scope.post<KeyRequest>('/keys/:keyId/rename', async (request, reply) => await orAgain(() => rename(request, reply), refusal => renameAgain(request, reply, refusal)))
+  scope.post<KeyRequest>('/keys/:keyId/rename', async (request, reply) => await redisplayOnError(() => rename(request, reply), refusal => renameAgain(request, reply, refusal)))
   scope.get<KeyRequest>('/keys/:keyId/roll', async (request, reply) => await ask(request, reply, { title: 'Roll key', page: RollPage }))
   scope.post<KeyRequest>('/keys/:keyId/roll', async (request, reply) => await roll(request, reply, parts))
   scope.get<KeyRequest>('/keys/:keyId/revoke', async (request, reply) => await ask(request, reply, { title: 'Revoke key', page: RevokePage }))
   scope.post<KeyRequest>('/keys/:keyId/revoke', async ({ desk, params }, reply) => reply.done(keyPath((await desk.revokeKey(params.keyId)).keyId, 'reach')))
-  scope.post<KeyRequest>('/keys/:keyId', async (request, reply) => await orAgain(() => expire(request, reply), refusal => showOne(request, reply, { parts, refusal })))
+  scope.post<KeyRequest>('/keys/:keyId', async (request, reply) => await redisplayOnError(() => expire(request, reply), refusal => showOne(request, reply, { parts, refusal })))
   scope.get<KeyRequest>('/keys/:keyId/reach', async (request, reply) => await showReach(request, reply))
 }
 
-async function showAll (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { now }: DashboardParts): Promise<FastifyReply> {
+async function showAll (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { now }: DashboardContext): Promise<FastifyReply> {
   const organization = await organizationOf(request)
   const { tenantId } = organization
   const keys = await request.desk.listKeys(tenantId)
   return await reply.page('Keys', <KeysPage tenantId={tenantId} listing={keyListing(keys.reverse(), now(), request.query)} mayChange={mayChange(request)} />, { organization })
 }
 
-async function showForm (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { now }: DashboardParts): Promise<FastifyReply> {
+async function showForm (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { now }: DashboardContext): Promise<FastifyReply> {
   const organization = await organizationToChange(request)
-  return await reply.page('New key', <NewKeyPage csrf={reply.generateCsrf()} once={newOnce()} tenantId={organization.tenantId} now={now()} />, { organization })
+  return await reply.page('New key', <NewKeyPage csrf={reply.generateCsrf()} once={newIdempotencyToken()} tenantId={organization.tenantId} now={now()} />, { organization })
 }
 
-async function create (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { gatewayUrl }: DashboardParts): Promise<FastifyReply> {
+async function create (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { gatewayUrl }: DashboardContext): Promise<FastifyReply> {
   const { desk, body, params: { tenantId } } = request
   const [name, mode] = [field(body, 'name'), field(body, 'mode') as Mode]
   const scopes = [field(body, 'scopes') as Scope]
@@ -64,25 +64,25 @@ async function create (request: FastifyRequest<OrganizationRequest>, reply: Fast
   return await reply.code(201).page('Key created', <SecretPage keyId={made.keyId} name={name.trim()} mode={mode} scopes={scopes} secret={made.secret} gatewayUrl={gatewayUrl} />, { organization: await organizationOf(request) })
 }
 
-async function createAgain (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { refusal, parts }: { readonly refusal: ControlRefused, readonly parts: DashboardParts }): Promise<FastifyReply> {
+async function createAgain (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { refusal, parts }: { readonly refusal: ControlError, readonly parts: DashboardContext }): Promise<FastifyReply> {
   if (refusal.reason === 'conflict') throw refusal
   const organization = await organizationOf(request)
   const { body } = request
-  const form = { csrf: reply.generateCsrf(), once: newOnce(), tenantId: organization.tenantId, now: parts.now(), trouble: troubleOf(refusal) }
+  const form = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), tenantId: organization.tenantId, now: parts.now(), trouble: toFormError(refusal) }
   const said = { name: field(body, 'name'), mode: field(body, 'mode'), scopes: field(body, 'scopes'), lastDay: field(body, 'lastDay') }
   return await reply.code(statusOf(refusal)).page('New key', <NewKeyPage {...form} {...said} />, { organization })
 }
 
-async function showOne (request: FastifyRequest<KeyRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardParts, readonly refusal?: ControlRefused }): Promise<FastifyReply> {
+async function showOne (request: FastifyRequest<KeyRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardContext, readonly refusal?: ControlError }): Promise<FastifyReply> {
   const key = await request.desk.findKey(request.params.keyId)
   const facts = await factsOf(request.desk, key)
-  const form = { csrf: reply.generateCsrf(), lastDay: field(request.body, 'lastDay'), trouble: refusal && troubleOf(refusal) }
+  const form = { csrf: reply.generateCsrf(), lastDay: field(request.body, 'lastDay'), trouble: refusal && toFormError(refusal) }
   if (refusal !== undefined) reply.code(statusOf(refusal))
   return await reply.page(key.name, <KeyPage {...form} shown={key} now={parts.now()} mayChange={mayChange(request)} />, facts)
 }
 
 /** What the frame of a page about a key shows. */
-async function factsOf (desk: Desk, { tenantId }: Pick<Key, 'tenantId'>): Promise<PageFacts> {
+async function factsOf (desk: ControlService, { tenantId }: Pick<Key, 'tenantId'>): Promise<PageFacts> {
   return { organization: await desk.findOrganization(tenantId), under: organizationPath(tenantId, 'keys') }
 }
 
@@ -100,12 +100,12 @@ async function rename ({ desk, params, body }: FastifyRequest<KeyRequest>, reply
   return reply.done(keyPath(keyId), 'Key renamed.')
 }
 
-async function renameAgain (request: FastifyRequest<KeyRequest>, reply: FastifyReply, refusal: ControlRefused): Promise<FastifyReply> {
-  const Again = ({ csrf, shown }: { readonly csrf: string, readonly shown: Key }) => <RenamePage csrf={csrf} shown={shown} name={field(request.body, 'name')} trouble={troubleOf(refusal)} />
+async function renameAgain (request: FastifyRequest<KeyRequest>, reply: FastifyReply, refusal: ControlError): Promise<FastifyReply> {
+  const Again = ({ csrf, shown }: { readonly csrf: string, readonly shown: Key }) => <RenamePage csrf={csrf} shown={shown} name={field(request.body, 'name')} trouble={toFormError(refusal)} />
   return await ask(request, reply.code(statusOf(refusal)), { title: 'Rename key', page: Again })
 }
 
-async function roll ({ desk, params, body }: FastifyRequest<KeyRequest>, reply: FastifyReply, { gatewayUrl }: DashboardParts): Promise<FastifyReply> {
+async function roll ({ desk, params, body }: FastifyRequest<KeyRequest>, reply: FastifyReply, { gatewayUrl }: DashboardContext): Promise<FastifyReply> {
   const made = await desk.rollKey(params.keyId, overlapMs(field(body, 'overlap')))
   const { previous } = made
   const shown = { keyId: made.keyId, name: previous.name, mode: previous.mode, scopes: previous.scopes, secret: made.secret, gatewayUrl, previous: { keyId: previous.keyId, expiresAt: previous.revokedAt === undefined ? previous.expiresAt : undefined } }
@@ -121,7 +121,7 @@ async function expire ({ desk, params, body }: FastifyRequest<KeyRequest>, reply
   await desk.findKey(params.keyId)
   requireAdmin(desk.actor)
   const end = endOfLastDay(field(body, 'lastDay'))
-  if (end === undefined) throw new ControlRefused('invalid', 'Choose the last day of the key.', 'expiresAt')
+  if (end === undefined) throw new ControlError('invalid', 'Choose the last day of the key.', 'expiresAt')
   const { keyId } = await desk.changeKey(params.keyId, { expiresAt: end })
   return reply.done(keyPath(keyId), 'Last day set.')
 }
@@ -130,11 +130,11 @@ async function showReach ({ desk, params }: FastifyRequest<KeyRequest>, reply: F
   const key = await desk.findKey(params.keyId)
   const facts = await factsOf(desk, key)
   const reach = await settledReach(desk, key.keyId)
-  return await reply.page('State on each gateway', <ReachPage shown={key} reach={reach} />, facts)
+  return await reply.page('State on each gateway', <PropagationPage shown={key} reach={reach} />, facts)
 }
 
 /** Gateways take a change within a second: whoever looks at once is shown the end of it rather than the way there. */
-async function settledReach (desk: Desk, keyId: string): Promise<Reach> {
+async function settledReach (desk: ControlService, keyId: string): Promise<KeyPropagation> {
   let reach = await desk.reachOfKey(keyId)
   for (let looks = 0; looks < 20 && isPending(reach); looks++) {
     await pause(75)

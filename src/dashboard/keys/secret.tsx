@@ -1,5 +1,5 @@
 import type { Scope } from '../../keys/caller.js'
-import { mayCall } from '../../keys/scopes.js'
+import { hasScope } from '../../keys/scopes.js'
 import type { Mode } from '../../mode.js'
 import { Heading, Secret, Time } from '../elements.js'
 import { keyPath } from '../paths.js'
@@ -30,7 +30,7 @@ export function SecretPage (shown: ShownSecret) {
         <h2>Secret</h2>
         <Secret text={secret} label='the secret' />
       </section>
-      {mayCall(scopes, 'read') ? <FirstRequest {...shown} /> : ''}
+      {hasScope(scopes, 'read') ? <FirstRequest {...shown} /> : ''}
       {previous === undefined ? '' : <Previous {...previous} />}
       <p><a class='button' href={keyPath(keyId)}>I have copied it</a></p>
     </>

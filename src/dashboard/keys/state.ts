@@ -3,13 +3,13 @@ import type { Key } from '../../control/keys.js'
 import type { Tone } from '../elements.js'
 
 /** What can be said of a key at a moment. */
-export type KeyCondition = 'good' | 'expiring' | 'rolled' | 'expired' | 'revoked'
+export type KeyStatus = 'good' | 'expiring' | 'rolled' | 'expired' | 'revoked'
 
 /** A key that ends within this time is shown as expiring soon. */
 const soonMs = 14 * 24 * 3_600_000
 
 /** How a key is: a rolled one goes on until it ends. */
-export function conditionOf (key: Pick<Key, 'expiresAt' | 'revokedAt' | 'successor'>, now: Date): KeyCondition {
+export function conditionOf (key: Pick<Key, 'expiresAt' | 'revokedAt' | 'successor'>, now: Date): KeyStatus {
   if (key.revokedAt !== undefined) return 'revoked'
   const leftMs = key.expiresAt === undefined ? Infinity : Date.parse(key.expiresAt) - now.getTime()
   if (leftMs <= 0) return 'expired'
@@ -18,12 +18,12 @@ export function conditionOf (key: Pick<Key, 'expiresAt' | 'revokedAt' | 'success
 }
 
 /** Whether a key still opens anything. */
-export function isGood (condition: KeyCondition): boolean {
+export function isGood (condition: KeyStatus): boolean {
   return condition !== 'expired' && condition !== 'revoked'
 }
 
 /** The words and the colour for each condition. */
-export const conditionBadges: Readonly<Record<KeyCondition, { readonly tone: Tone, readonly text: string }>> = {
+export const conditionBadges: Readonly<Record<KeyStatus, { readonly tone: Tone, readonly text: string }>> = {
   good: { tone: 'good', text: 'active' },
   expiring: { tone: 'warning', text: 'expires soon' },
   rolled: { tone: 'warning', text: 'rolled' },

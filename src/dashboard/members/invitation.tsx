@@ -1,6 +1,6 @@
 import type { Invitation } from '../../control/members.js'
 import { Heading, Secret, Time } from '../elements.js'
-import { peoplePath } from '../paths.js'
+import { membersPath } from '../paths.js'
 
 /** The page that shows the link of an invitation, once. */
 export function InvitationPage ({ invitation, link }: { readonly invitation: Invitation, readonly link: string }) {
@@ -11,7 +11,7 @@ export function InvitationPage ({ invitation, link }: { readonly invitation: Inv
       <p>Send this link to <strong safe>{email}</strong>, who will join as <strong>{role}</strong>. It works once, until <Time at={expiresAt} />.</p>
       <section class='notice notice-warning'><p><strong>Copy the link now.</strong> It is shown only here, only once.</p></section>
       <Secret text={link} label='the link' />
-      <p><a class='button' href={peoplePath(tenantId)}>I have copied it</a></p>
+      <p><a class='button' href={membersPath(tenantId)}>I have copied it</a></p>
     </>
   )
 }

@@ -1,11 +1,11 @@
 import type { Role } from '../../actor.js'
 import type { Invitation, Member } from '../../control/members.js'
-import { Badge, Cell, Empty, Heading, Links, Row, Table, Time, TimeOr, TroubleNotice } from '../elements.js'
-import type { Trouble } from '../form.js'
-import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
+import { Badge, Cell, Empty, Heading, Links, Row, Table, Time, OptionalTime, ErrorNotice } from '../elements.js'
+import type { FormError } from '../form.js'
+import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
 import { otherRole } from './role.js'
-import { Listed, type Listing } from '../listing.js'
-import { invitationPath, memberPath, peoplePath } from '../paths.js'
+import { PaginatedList, type ListOptions } from '../listing.js'
+import { invitationPath, memberPath, membersPath } from '../paths.js'
 
 /** What the page of an organization's members, or of the operators, shows. */
 interface MemberList {
@@ -13,7 +13,7 @@ interface MemberList {
   readonly once: string
   /** Undefined for operators. */
   readonly tenantId: string | undefined
-  readonly listing: Listing<Member>
+  readonly listing: ListOptions<Member>
   readonly invitations: readonly Invitation[]
   readonly mayChange: boolean
   /** Not where people sign in at a provider alone: who may is decided there. */
@@ -21,19 +21,19 @@ interface MemberList {
   /** What was written into the form before. */
   readonly email?: string
   readonly role?: string
-  readonly trouble?: Trouble
+  readonly trouble?: FormError
 }
 
 /** The people of an organization, or the operators, and who is invited. */
 export function MembersPage (list: MemberList) {
   const { tenantId, listing, invitations, mayInvite, trouble } = list
-  const path = peoplePath(tenantId)
+  const path = membersPath(tenantId)
   const about = tenantId === undefined ? 'Operators manage all organizations.' : 'People who may sign in for this organization.'
   return (
     <>
       <Heading title={tenantId === undefined ? 'Operators' : 'Members'} about={about}>{mayInvite && listing.found > 0 ? <a class='button button-primary' href='#invite'>Invite</a> : ''}</Heading>
-      <TroubleNotice trouble={trouble} />
-      <Listed listing={listing} path={path} what='Name or email address' empty={<Nobody mayInvite={mayInvite} />}><Members {...list} /></Listed>
+      <ErrorNotice trouble={trouble} />
+      <PaginatedList listing={listing} path={path} what='Name or email address' empty={<Nobody mayInvite={mayInvite} />}><Members {...list} /></PaginatedList>
       {invitations.length === 0 ? '' : <Invitations {...list} />}
       {mayInvite ? <InvitationForm {...list} /> : ''}
     </>
@@ -60,7 +60,7 @@ function Members ({ tenantId, listing, mayChange }: MemberList) {
           <Cell of='Name'><span safe>{member.name}</span></Cell>
           <Cell of='Email' kind='long'><span safe>{member.email}</span></Cell>
           <Cell of='Role'><Badge tone='neutral' text={member.role} /></Cell>
-          <Cell of='Last sign-in'><TimeOr at={member.lastSignInAt} otherwise='never' /></Cell>
+          <Cell of='Last sign-in'><OptionalTime at={member.lastSignInAt} otherwise='never' /></Cell>
           <Cell of='Member since'><Time at={member.createdAt} /></Cell>
           {mayChange ? <Cell of='Actions'><MemberActions tenantId={tenantId} member={member} /></Cell> : ''}
         </Row>
@@ -112,14 +112,14 @@ function Invitations ({ csrf, invitations, mayChange }: MemberList) {
 }
 
 function InvitationForm ({ csrf, once, tenantId, email, role = 'viewer', trouble }: MemberList) {
-  const choices: readonly Choice[] = (['admin', 'viewer'] as const).map(one => ({ value: one, label: one, hint: roleTexts[one] }))
+  const choices: readonly RadioOption[] = (['admin', 'viewer'] as const).map(one => ({ value: one, label: one, hint: roleTexts[one] }))
   return (
     <section id='invite'>
       <h2>{tenantId === undefined ? 'Invite an operator' : 'Invite someone'}</h2>
-      <PostForm action={peoplePath(tenantId)} csrf={csrf} once={once}>
+      <PostForm action={membersPath(tenantId)} csrf={csrf} once={once}>
         <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} hint='You get a link to send to them. It works once, for 7 days.' trouble={trouble} />
         {tenantId === undefined ? <input type='hidden' name='role' value='operator' /> : <RadioField label='Role' name='role' choices={choices} value={role} trouble={trouble} />}
-        <Send label='Create invitation' />
+        <SubmitButton label='Create invitation' />
       </PostForm>
     </section>
   )

@@ -1,7 +1,7 @@
 import type { Member } from '../../control/members.js'
 import { Heading, Secret } from '../elements.js'
-import { PostForm, Send } from '../forms.js'
-import { memberPath, peoplePath } from '../paths.js'
+import { PostForm, SubmitButton } from '../forms.js'
+import { memberPath, membersPath } from '../paths.js'
 
 /** Asks whether a member's password is really to be replaced. */
 export function ResetPasswordPage ({ csrf, member }: { readonly csrf: string, readonly member: Member }) {
@@ -10,7 +10,7 @@ export function ResetPasswordPage ({ csrf, member }: { readonly csrf: string, re
       <Heading title={`Reset the password of ${member.name}?`} />
       <p><span safe>{member.email}</span> is signed out everywhere. You get a temporary password, which they must change when they sign in.</p>
       <PostForm action={memberPath(member.memberId, 'password')} csrf={csrf}>
-        <Send label='Reset password' cancel={peoplePath(member.tenantId)} isDangerous />
+        <SubmitButton label='Reset password' cancel={membersPath(member.tenantId)} isDangerous />
       </PostForm>
     </>
   )
@@ -23,7 +23,7 @@ export function NewPasswordPage ({ member, password }: { readonly member: Member
       <Heading title={`New password for ${member.name}`} />
       <section class='notice notice-warning'><p><strong>Copy the password now.</strong> It is shown only here, only once. Send it over a channel that you trust.</p></section>
       <Secret text={password} label='the password' />
-      <p><a class='button' href={peoplePath(member.tenantId)}>I have copied it</a></p>
+      <p><a class='button' href={membersPath(member.tenantId)}>I have copied it</a></p>
     </>
   )
 }

@@ -1,10 +1,10 @@
 import type { Member } from '../../control/members.js'
 import { Heading } from '../elements.js'
-import { PostForm, Send } from '../forms.js'
-import { memberPath, peoplePath } from '../paths.js'
+import { PostForm, SubmitButton } from '../forms.js'
+import { memberPath, membersPath } from '../paths.js'
 
 /** A member about whom something is asked. */
-export interface AskedMember {
+export interface MemberView {
   readonly csrf: string
   readonly member: Member
   /** Whether it is the one who is asked. */
@@ -19,7 +19,7 @@ export function otherRole ({ role }: Member): 'admin' | 'viewer' {
 }
 
 /** Asks whether a member is really to have the other role. */
-export function RolePage ({ csrf, member, isOwn }: AskedMember) {
+export function RolePage ({ csrf, member, isOwn }: MemberView) {
   const role = otherRole(member)
   return (
     <>
@@ -28,7 +28,7 @@ export function RolePage ({ csrf, member, isOwn }: AskedMember) {
       <p>{isOwn ? 'This is you. You are signed out everywhere at once. You cannot make yourself admin again: another admin must, or an operator of the service.' : 'They are signed out everywhere at once and must sign in again.'}</p>
       <PostForm action={memberPath(member.memberId, 'role')} csrf={csrf}>
         <input type='hidden' name='role' value={role} />
-        <Send label={`Make ${role}`} cancel={peoplePath(member.tenantId)} isDangerous={isOwn} />
+        <SubmitButton label={`Make ${role}`} cancel={membersPath(member.tenantId)} isDangerous={isOwn} />
       </PostForm>
     </>
   )

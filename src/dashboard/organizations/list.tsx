@@ -1,7 +1,7 @@
 import type { Plan, Plans } from '../../config.js'
 import type { Organization } from '../../control/organizations.js'
 import { Badge, Cell, Empty, Heading, Row, Table, Time } from '../elements.js'
-import { Listed, type Listing } from '../listing.js'
+import { PaginatedList, type ListOptions } from '../listing.js'
 import { mayHaveOverage } from './plans.js'
 import { home, organizationPath } from '../paths.js'
 
@@ -12,7 +12,7 @@ interface ListedOrganization extends Organization {
 
 /** What the list shows. */
 interface OrganizationsPageOptions {
-  readonly listing: Listing<ListedOrganization>
+  readonly listing: ListOptions<ListedOrganization>
   readonly plans: Plans
 }
 
@@ -25,7 +25,7 @@ export function OrganizationsPage (options: OrganizationsPageOptions) {
       <Heading title='Organizations' about='The customers of this service. None can read another one’s records.'>
         <a class='button button-primary' href={`${home}/organizations/new`}>New organization</a>
       </Heading>
-      <Listed listing={listing} path={path} what='Name or tenant id' empty={<NoOrganization />}><Organizations {...options} /></Listed>
+      <PaginatedList listing={listing} path={path} what='Name or tenant id' empty={<NoOrganization />}><Organizations {...options} /></PaginatedList>
     </>
   )
 }

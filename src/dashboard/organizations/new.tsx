@@ -1,6 +1,6 @@
-import { Heading, TroubleNotice } from '../elements.js'
-import type { Trouble } from '../form.js'
-import { PostForm, RadioField, Send, TextField } from '../forms.js'
+import { Heading, ErrorNotice } from '../elements.js'
+import type { FormError } from '../form.js'
+import { PostForm, RadioField, SubmitButton, TextField } from '../forms.js'
 import { home } from '../paths.js'
 import { planChoices } from './plans.js'
 import type { Plans } from '../../config.js'
@@ -12,7 +12,7 @@ interface NewOrganizationForm {
   readonly plans: Plans
   readonly name?: string
   readonly plan?: string
-  readonly trouble?: Trouble
+  readonly trouble?: FormError
 }
 
 /** The form that makes an organization. */
@@ -20,11 +20,11 @@ export function NewOrganizationPage ({ csrf, once, plans, name, plan, trouble }:
   return (
     <>
       <Heading title='New organization' />
-      <TroubleNotice trouble={trouble} />
+      <ErrorNotice trouble={trouble} />
       <PostForm action={`${home}/organizations/new`} csrf={csrf} once={once}>
         <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The customer’s name. You can change it later.' trouble={trouble} />
         <RadioField label='Plan' name='plan' choices={planChoices(plans)} value={plan} trouble={trouble} />
-        <Send label='Create organization' cancel={`${home}/organizations`} />
+        <SubmitButton label='Create organization' cancel={`${home}/organizations`} />
       </PostForm>
     </>
   )

@@ -1,10 +1,10 @@
 import type { Plan, Plans } from '../../config.js'
 import type { Organization } from '../../control/organizations.js'
 import type { UsageTotal } from '../../control/usage-totals.js'
-import { Allowance } from '../usage/allowance.js'
-import { Badge, Copyable, Fact, Heading, Time, TroubleNotice } from '../elements.js'
-import type { Trouble } from '../form.js'
-import { PostForm, SelectField, Send, TextField } from '../forms.js'
+import { QuotaMeter } from '../usage/allowance.js'
+import { Badge, Copyable, DescriptionItem, Heading, Time, ErrorNotice } from '../elements.js'
+import type { FormError } from '../form.js'
+import { PostForm, SelectField, SubmitButton, TextField } from '../forms.js'
 import { countOf, countText } from '../numbers.js'
 import { mayHaveOverage, planChoices, planText } from './plans.js'
 import { organizationPath } from '../paths.js'
@@ -28,13 +28,13 @@ interface Overview {
   readonly typed: Settings
   /** What the form began with. */
   readonly before: Settings
-  readonly trouble?: Trouble
+  readonly trouble?: FormError
 }
 
 type Settings = Pick<Organization, 'name' | 'plan' | 'datastore'>
 
 /** The name under which the form of settings keeps what a field began with, so that only what was typed is changed. */
-export const beforeName = (name: string): string => `${name}-before`
+export const previousValueField = (name: string): string => `${name}-before`
 
 /** An organization at a glance. */
 export function OverviewPage (overview: Overview) {
@@ -42,7 +42,7 @@ export function OverviewPage (overview: Overview) {
   return (
     <>
       <Heading title='Overview' />
-      <TroubleNotice trouble={trouble} />
+      <ErrorNotice trouble={trouble} />
       {hasKeys ? '' : <NextSteps tenantId={organization.tenantId} mayChange={mayChange} />}
       <UsageAtAGlance {...overview} />
       <Facts {...overview} />
@@ -84,7 +84,7 @@ function UsageAtAGlance ({ organization, plan, today, month, now }: Overview) {
         <Figure label='Today' total={today} />
         <Figure label='This month' total={month} />
       </div>
-      {allowance === undefined ? '' : <Allowance counted={month.counted} overage={month.overage} allowance={allowance} isServedPast={plan!.overage && organization.overage} now={now} />}
+      {allowance === undefined ? '' : <QuotaMeter counted={month.counted} overage={month.overage} allowance={allowance} isServedPast={plan!.overage && organization.overage} now={now} />}
       <p><a href={organizationPath(organization.tenantId, 'usage')}>Usage by day, key and resource</a></p>
     </section>
   )
@@ -107,16 +107,16 @@ function Facts ({ organization, plan, datastores }: Overview) {
     <section>
       <h2>Organization</h2>
       <dl class='facts'>
-        <Fact name='Tenant id'><Copyable text={tenantId} label='the tenant id' /></Fact>
-        <Fact name='Plan'>
+        <DescriptionItem name='Tenant id'><Copyable text={tenantId} label='the tenant id' /></DescriptionItem>
+        <DescriptionItem name='Plan'>
           <span safe>{organization.plan}</span>
           <span class='hint' safe>{plan === undefined ? 'This plan is no longer configured, so requests are refused.' : planText(plan)}</span>
-        </Fact>
-        <Fact name='Datastore of test keys'><span safe>{datastores.test}</span></Fact>
-        <Fact name='Datastore of live keys'>
+        </DescriptionItem>
+        <DescriptionItem name='Datastore of test keys'><span safe>{datastores.test}</span></DescriptionItem>
+        <DescriptionItem name='Datastore of live keys'>
           {datastores.live === undefined ? <Badge tone='bad' text='none is configured: live requests are refused' /> : <span safe>{datastores.live}</span>}
-        </Fact>
-        <Fact name='Created'><Time at={createdAt} /></Fact>
+        </DescriptionItem>
+        <DescriptionItem name='Created'><Time at={createdAt} /></DescriptionItem>
       </dl>
     </section>
   )
@@ -148,11 +148,11 @@ function ChangeForm ({ csrf, organization, plans, typed, before, trouble }: Over
     <section>
       <h2>Settings</h2>
       <PostForm action={organizationPath(organization.tenantId)} csrf={csrf}>
-        {(['name', 'plan', 'datastore'] as const).map(name => <input type='hidden' name={beforeName(name)} value={before[name] ?? ''} />)}
+        {(['name', 'plan', 'datastore'] as const).map(name => <input type='hidden' name={previousValueField(name)} value={before[name] ?? ''} />)}
         <TextField label='Name' name='name' value={typed.name} isRequired maxLength={200} trouble={trouble} />
         <SelectField label='Plan' name='plan' choices={[...lost, ...planChoices(plans)]} value={typed.plan} trouble={trouble} />
         <TextField label='Dedicated datastore' name='datastore' value={typed.datastore} hint='For the enterprise plan: the name of a configured datastore. Leave it empty to use the gateways’ configuration.' maxLength={64} trouble={trouble} />
-        <Send label='Save' />
+        <SubmitButton label='Save' />
       </PostForm>
     </section>
   )

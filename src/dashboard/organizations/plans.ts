@@ -1,9 +1,9 @@
 import type { Plan, Plans } from '../../config.js'
-import type { Choice } from '../forms.js'
+import type { RadioOption } from '../forms.js'
 import { countText } from '../numbers.js'
 
 /** Every configured plan, with what it allows in a sentence. */
-export function planChoices (plans: Plans): Choice[] {
+export function planChoices (plans: Plans): RadioOption[] {
   return Object.entries(plans).map(([name, plan]) => ({ value: name, label: name, hint: planText(plan) }))
 }
 

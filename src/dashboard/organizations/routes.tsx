@@ -1,32 +1,32 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { newOnce } from '../../control/context.js'
+import { newIdempotencyToken } from '../../control/context.js'
 import type { Organization } from '../../control/organizations.js'
 import { requireOperator } from '../../control/permissions.js'
-import type { ControlRefused } from '../../control/refused.js'
+import type { ControlError } from '../../control/refused.js'
 import type { UsageTotal } from '../../control/usage-totals.js'
-import { beginOf, monthOf } from '../../limits/month.js'
+import { startOfMonth, monthOf } from '../../limits/month.js'
 import { datastoresOf } from '../datastores.js'
-import { field, orAgain, statusOf, troubleOf } from '../form.js'
+import { field, redisplayOnError, statusOf, toFormError } from '../form.js'
 import { listingOf } from '../listing.js'
-import { mayChange, onlyOperators, organizationOf, type OrganizationRequest } from '../organization-requests.js'
+import { mayChange, operatorsOnly, organizationOf, type OrganizationRequest } from '../organization-requests.js'
 import { OrganizationsPage } from './list.js'
 import { NewOrganizationPage } from './new.js'
-import { beforeName, OverviewPage } from './overview.js'
+import { previousValueField, OverviewPage } from './overview.js'
 import { organizationPath } from '../paths.js'
-import type { DashboardParts } from '../parts.js'
+import type { DashboardContext } from '../parts.js'
 
 /** The pages of organizations: the list and the form for operators, the overview for their people. */
-export async function organizationRoutes (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
+export async function organizationRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
   const { plans } = parts
   scope.get<Pick<OrganizationRequest, 'Querystring'>>('/organizations', async (request, reply) => await showAll(request, reply, parts))
-  scope.get('/organizations/new', { onRequest: onlyOperators }, async (_, reply) => await reply.page('New organization', <NewOrganizationPage csrf={reply.generateCsrf()} once={newOnce()} plans={plans} />))
-  scope.post('/organizations/new', async (request, reply) => await orAgain(() => create(request, reply), refusal => createAgain(request, reply, { refusal, parts })))
+  scope.get('/organizations/new', { onRequest: operatorsOnly }, async (_, reply) => await reply.page('New organization', <NewOrganizationPage csrf={reply.generateCsrf()} once={newIdempotencyToken()} plans={plans} />))
+  scope.post('/organizations/new', async (request, reply) => await redisplayOnError(() => create(request, reply), refusal => createAgain(request, reply, { refusal, parts })))
   scope.get<OrganizationRequest>('/organizations/:tenantId', async (request, reply) => await showOne(request, reply, { parts }))
-  scope.post<OrganizationRequest>('/organizations/:tenantId', async (request, reply) => await orAgain(() => change(request, reply), refusal => showOne(request, reply, { parts, refusal })))
+  scope.post<OrganizationRequest>('/organizations/:tenantId', async (request, reply) => await redisplayOnError(() => change(request, reply), refusal => showOne(request, reply, { parts, refusal })))
   scope.post<OrganizationRequest>('/organizations/:tenantId/overage', async (request, reply) => await switchOverage(request, reply))
 }
 
-async function showAll ({ desk, member, query }: FastifyRequest<Pick<OrganizationRequest, 'Querystring'>>, reply: FastifyReply, { plans }: DashboardParts): Promise<FastifyReply> {
+async function showAll ({ desk, member, query }: FastifyRequest<Pick<OrganizationRequest, 'Querystring'>>, reply: FastifyReply, { plans }: DashboardContext): Promise<FastifyReply> {
   if (member.tenantId !== undefined) return reply.redirect(organizationPath(member.tenantId), 303)
   const [organizations, counts] = await Promise.all([desk.listOrganizations(), desk.countGoodKeys()])
   const listed = organizations.map(one => ({ ...one, keys: counts.get(one.tenantId) ?? 0 }))
@@ -38,13 +38,13 @@ async function create ({ desk, body }: FastifyRequest, reply: FastifyReply): Pro
   return reply.done(organizationPath(tenantId), `Organization “${name}” created.`)
 }
 
-async function createAgain ({ body }: FastifyRequest, reply: FastifyReply, { refusal, parts }: { readonly refusal: ControlRefused, readonly parts: DashboardParts }): Promise<FastifyReply> {
+async function createAgain ({ body }: FastifyRequest, reply: FastifyReply, { refusal, parts }: { readonly refusal: ControlError, readonly parts: DashboardContext }): Promise<FastifyReply> {
   if (refusal.reason === 'conflict') throw refusal
-  const form = { csrf: reply.generateCsrf(), once: newOnce(), plans: parts.plans, name: field(body, 'name'), plan: field(body, 'plan'), trouble: troubleOf(refusal) }
+  const form = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), plans: parts.plans, name: field(body, 'name'), plan: field(body, 'plan'), trouble: toFormError(refusal) }
   return await reply.code(statusOf(refusal)).page('New organization', <NewOrganizationPage {...form} />)
 }
 
-async function showOne (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardParts, readonly refusal?: ControlRefused }): Promise<FastifyReply> {
+async function showOne (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardContext, readonly refusal?: ControlError }): Promise<FastifyReply> {
   const organization = await organizationOf(request)
   const { tenantId, plan } = organization
   const { plans, now, routing } = parts
@@ -60,8 +60,8 @@ async function showOne (request: FastifyRequest<OrganizationRequest>, reply: Fas
     hasKeys: keys.length > 0,
     mayChange: mayChange(request),
     isOperator: request.member.role === 'operator',
-    ...refusal === undefined ? { typed: organization, before: organization } : { typed: typedIn(request), before: typedIn(request, beforeName) },
-    trouble: refusal && troubleOf(refusal)
+    ...refusal === undefined ? { typed: organization, before: organization } : { typed: typedIn(request), before: typedIn(request, previousValueField) },
+    trouble: refusal && toFormError(refusal)
   }
   if (refusal !== undefined) reply.code(statusOf(refusal))
   return await reply.page('Overview', <OverviewPage {...overview} />, { organization })
@@ -71,7 +71,7 @@ async function showOne (request: FastifyRequest<OrganizationRequest>, reply: Fas
 async function useUntil ({ desk }: FastifyRequest, tenantId: string, now: Date): Promise<{ readonly today: UsageTotal, readonly month: UsageTotal }> {
   const day = new Date(`${now.toISOString().slice(0, 10)}T00:00:00Z`)
   const to = new Date(now.getTime() + 1)
-  const [today, month] = await Promise.all([day, beginOf(monthOf(now.toISOString()))].map(async from => (await desk.usage({ tenantId, mode: 'live', from, to })).totals[0]!))
+  const [today, month] = await Promise.all([day, startOfMonth(monthOf(now.toISOString()))].map(async from => (await desk.usage({ tenantId, mode: 'live', from, to })).totals[0]!))
   return { today: today!, month: month! }
 }
 
@@ -85,7 +85,7 @@ function typedIn ({ body }: Pick<FastifyRequest, 'body'>, nameOf = (name: string
 async function change (request: FastifyRequest<OrganizationRequest>, reply: FastifyReply): Promise<FastifyReply> {
   const { tenantId } = await organizationOf(request)
   requireOperator(request.desk.actor)
-  const before = typedIn(request, beforeName)
+  const before = typedIn(request, previousValueField)
   const differing = Object.entries(typedIn(request)).filter(([name, value]) => value !== before[name as keyof typeof before])
   const changes = Object.fromEntries(differing.map(([name, value]) => [name, name === 'datastore' && value === '' ? null : value]))
   if (differing.length > 0) await request.desk.changeOrganization(tenantId, changes)

@@ -1,18 +1,18 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { lapsedInvitation } from '../../control/invitation-store.js'
+import { expiredInvitation } from '../../control/invitation-store.js'
 import type { Invitation } from '../../control/members.js'
-import { TroubleNotice } from '../elements.js'
-import { field, orAgain, statusOf, troubleOf, type Trouble } from '../form.js'
-import { PasswordField, passwordHint, PostForm, Send, TextField } from '../forms.js'
-import type { DashboardParts } from '../parts.js'
+import { ErrorNotice } from '../elements.js'
+import { field, redisplayOnError, statusOf, toFormError, type FormError } from '../form.js'
+import { PasswordField, passwordHint, PostForm, SubmitButton, TextField } from '../forms.js'
+import type { DashboardContext } from '../parts.js'
 import { signIn } from '../session.js'
 
 const title = 'Accept your invitation'
 
-interface Typed { readonly name?: string, readonly trouble?: Trouble }
+interface Typed { readonly name?: string, readonly trouble?: FormError }
 
 /** The page behind the link of an invitation, which makes its reader a member. */
-export async function invitationRoutes (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
+export async function invitationRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
   const { control } = parts
   const show = async (reply: FastifyReply, token: string, typed: Typed = {}): Promise<FastifyReply> => {
     const invitation = await find(control, token)
@@ -25,19 +25,19 @@ export async function invitationRoutes (scope: FastifyInstance, parts: Dashboard
     const name = field(body, 'name')
     // Before a password is hashed, which takes much of a machine.
     await find(control, token)
-    return await orAgain(async () => {
+    return await redisplayOnError(async () => {
       const { memberId } = await control.invitations.accept(token, { name, password: field(body, 'password') })
       await signIn(request, parts, memberId)
       return reply.done('/dashboard', 'Welcome. You are signed in. Next time, sign in with your email and password.')
-    }, async refusal => await show(reply.code(statusOf(refusal)), token, { name, trouble: troubleOf(refusal) }))
+    }, async refusal => await show(reply.code(statusOf(refusal)), token, { name, trouble: toFormError(refusal) }))
   })
 }
 
 interface Link { readonly token: string }
 
-async function find (control: DashboardParts['control'], token: string): Promise<Invitation> {
+async function find (control: DashboardContext['control'], token: string): Promise<Invitation> {
   const invitation = /^[0-9A-Za-z]{43}$/.test(token) ? await control.invitations.findByToken(token) : undefined
-  if (invitation === undefined) throw lapsedInvitation()
+  if (invitation === undefined) throw expiredInvitation()
   return invitation
 }
 
@@ -53,7 +53,7 @@ function InvitationPage ({ action, invitation: { email, role }, organization, cs
     <>
       <h1>{title}</h1>
       <p>You were invited to <strong safe>{organization ?? 'run this service'}</strong> as <strong>{role}</strong>.</p>
-      <TroubleNotice trouble={trouble} />
+      <ErrorNotice trouble={trouble} />
       <PostForm action={action} csrf={csrf}>
         <div class='field'>
           <label for='email'>Email</label>
@@ -61,7 +61,7 @@ function InvitationPage ({ action, invitation: { email, role }, organization, cs
         </div>
         <TextField label='Your name' name='name' value={name} isRequired maxLength={200} autocomplete='name' trouble={trouble} />
         <PasswordField label='Password' name='password' kind='new-password' hint={passwordHint} trouble={trouble} />
-        <Send label='Accept' />
+        <SubmitButton label='Accept' />
       </PostForm>
     </>
   )

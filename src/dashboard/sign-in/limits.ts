@@ -17,7 +17,7 @@ const counted = 100_000
 type CountAttempt = (request: FastifyRequest, whose: string) => Promise<number | undefined>
 
 /** The counters of one process; each process has its own. */
-export interface Attempts {
+export interface AttemptLimits {
   /** Counts for an account, and for the address from which it is tried. */
   readonly atAccount: CountAttempt
   /** Counts for a browser that was let in before, so that a stranger who keeps on failing locks out strangers. */
@@ -25,7 +25,7 @@ export interface Attempts {
 }
 
 /** Begins to count. */
-export async function signInLimits (scope: FastifyInstance): Promise<Attempts> {
+export async function signInRateLimit (scope: FastifyInstance): Promise<AttemptLimits> {
   await scope.register(rateLimit, { global: false })
   scope.decorateRequest('attempt', undefined)
   const limit = (wish: CreateRateLimitOptions) => scope.createRateLimit({ timeWindow: windowMs, cache: counted, ...wish } as CreateRateLimitOptions)

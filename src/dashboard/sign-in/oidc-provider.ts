@@ -2,7 +2,7 @@ import * as oidc from 'openid-client'
 import type { Claims, ProviderSettings } from './oidc-claims.js'
 
 /** What a browser keeps between its leaving for the provider and its coming back. */
-export interface Journey {
+export interface AuthorizationRequest {
   readonly state: string
   readonly nonce: string
   readonly verifier: string
@@ -33,7 +33,7 @@ export class Provider {
   }
 
   /** Where to send a browser, and what it must keep. */
-  async begin (next: string): Promise<{ readonly url: URL, readonly journey: Journey }> {
+  async begin (next: string): Promise<{ readonly url: URL, readonly journey: AuthorizationRequest }> {
     const configuration = await this.#configuration()
     const journey = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier: oidc.randomPKCECodeVerifier(), next }
     const url = oidc.buildAuthorizationUrl(configuration, {
@@ -48,7 +48,7 @@ export class Provider {
   }
 
   /** What the provider says of the person with whom a browser came back; `query` is what it brought. Throws where anything of it is not as it must be. */
-  async finish (query: string, { state, nonce, verifier }: Journey): Promise<Claims> {
+  async finish (query: string, { state, nonce, verifier }: AuthorizationRequest): Promise<Claims> {
     const configuration = await this.#configuration()
     const url = new URL(this.#options.callbackUrl)
     url.search = query

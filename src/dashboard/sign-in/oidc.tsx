@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ControlRefused } from '../../control/refused.js'
+import { ControlError } from '../../control/refused.js'
 import { identityOf, type Claims, type ProviderSettings } from './oidc-claims.js'
-import { Provider, type Journey } from './oidc-provider.js'
-import type { DashboardParts } from '../parts.js'
+import { Provider, type AuthorizationRequest } from './oidc-provider.js'
+import type { DashboardContext } from '../parts.js'
 import { signIn } from '../session.js'
 import { nextPath } from './next.js'
 
@@ -10,7 +10,7 @@ import { nextPath } from './next.js'
 const journeySeconds = 600
 
 /** The way to an OpenID provider and back. */
-export async function oidcRoutes (scope: FastifyInstance, parts: DashboardParts & { readonly provider: ProviderSettings }): Promise<void> {
+export async function oidcRoutes (scope: FastifyInstance, parts: DashboardContext & { readonly provider: ProviderSettings }): Promise<void> {
   const { provider: settings, clientSecret, url, cookies: { provider: name, flags } } = parts
   const provider = new Provider({ settings, clientSecret, callbackUrl: `${url}/dashboard/oidc/callback` })
   scope.get('/oidc/start', async (request, reply) => {
@@ -30,7 +30,7 @@ export async function oidcRoutes (scope: FastifyInstance, parts: DashboardParts 
 }
 
 interface Arrival {
-  readonly parts: DashboardParts
+  readonly parts: DashboardContext
   readonly settings: ProviderSettings
   readonly claims: Claims
   readonly next: string
@@ -44,7 +44,7 @@ async function enter (request: FastifyRequest, reply: FastifyReply, { parts, set
     await signIn(request, parts, memberId)
     return reply.redirect(next, 303)
   } catch (error) {
-    if (!(error instanceof ControlRefused)) throw error
+    if (!(error instanceof ControlError)) throw error
     return await refuse(request, reply, error.reason === 'missing' ? 'The organization that you were given to does not exist here.' : error.message)
   }
 }
@@ -62,10 +62,10 @@ function trouble ({ log }: FastifyRequest, error: unknown, what: string): undefi
 
 const queryOf = ({ raw }: FastifyRequest): string => raw.url!.split('?')[1] ?? ''
 
-const encode = (journey: Journey): string => Buffer.from(JSON.stringify(journey)).toString('base64url')
+const encode = (journey: AuthorizationRequest): string => Buffer.from(JSON.stringify(journey)).toString('base64url')
 
 /** The browser's own word, which is worth no more than what a stranger sends; undefined where it is none of ours. */
-function decode (text: string | undefined): Journey | undefined {
+function decode (text: string | undefined): AuthorizationRequest | undefined {
   try {
     const { state, nonce, verifier, next } = JSON.parse(Buffer.from(text ?? '', 'base64url').toString())
     return [state, nonce, verifier, next].every(part => typeof part === 'string') ? { state, nonce, verifier, next: nextPath(next) } : undefined

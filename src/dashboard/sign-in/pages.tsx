@@ -1,8 +1,8 @@
 import type { Member } from '../../control/members.js'
 import type { Organization } from '../../control/organizations.js'
-import { TroubleNotice } from '../elements.js'
-import type { Trouble } from '../form.js'
-import { PasswordField, PostForm, Send, TextField } from '../forms.js'
+import { ErrorNotice } from '../elements.js'
+import type { FormError } from '../form.js'
+import { PasswordField, PostForm, SubmitButton, TextField } from '../forms.js'
 
 /** The ways to sign in that this service has, and what was typed before. */
 interface SignInForm {
@@ -12,7 +12,7 @@ interface SignInForm {
   /** What the button says that leads to the OpenID provider. */
   readonly provider?: string
   readonly email?: string
-  readonly trouble?: Trouble
+  readonly trouble?: FormError
 }
 
 /** The page on which people sign in. */
@@ -20,7 +20,7 @@ export function SignInPage ({ csrf, next, hasPasswords, provider, email = '', tr
   return (
     <>
       <h1>Sign in</h1>
-      <TroubleNotice trouble={trouble} />
+      <ErrorNotice trouble={trouble} />
       {hasPasswords ? <PasswordForm csrf={csrf} next={next} email={email} trouble={trouble} /> : ''}
       {hasPasswords && provider !== undefined ? <p class='or'><span>or</span></p> : ''}
       {provider === undefined ? '' : <p><a class='button button-wide' href={`/dashboard/oidc/start?${new URLSearchParams({ next })}`} safe>{provider}</a></p>}
@@ -34,17 +34,17 @@ function PasswordForm ({ csrf, next, email, trouble }: Pick<SignInForm, 'csrf' |
       <input type='hidden' name='next' value={next} />
       <TextField label='Email' name='email' type='email' value={email} isRequired maxLength={254} autocomplete='username' trouble={trouble} />
       <PasswordField label='Password' name='password' kind='current-password' trouble={trouble} />
-      <Send label='Sign in' />
+      <SubmitButton label='Sign in' />
       <p class='hint'>Lost your password? An admin of your organization can give you a new one; operators get one with <code>clinigate operators reset-password</code>.</p>
     </PostForm>
   )
 }
 
 /** One of the memberships that a password opened. */
-export interface OfferedMember { readonly member: Member, readonly organization: Organization | undefined }
+export interface AccountChoice { readonly member: Member, readonly organization: Organization | undefined }
 
 /** The page on which a person of several organizations says which one. */
-export function ChoicePage ({ csrf, next, offers }: { readonly csrf: string, readonly next: string, readonly offers: readonly OfferedMember[] }) {
+export function ChoicePage ({ csrf, next, offers }: { readonly csrf: string, readonly next: string, readonly offers: readonly AccountChoice[] }) {
   return (
     <>
       <h1>Choose an organization</h1>

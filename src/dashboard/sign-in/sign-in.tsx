@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Member, OpenedMember } from '../../control/members.js'
-import { field, type Trouble } from '../form.js'
-import type { DashboardParts } from '../parts.js'
-import { offerChoice, signInByPassword } from '../session.js'
-import type { Attempts } from './limits.js'
+import { field, type FormError } from '../form.js'
+import type { DashboardContext } from '../parts.js'
+import { offerAccounts, signInByPassword } from '../session.js'
+import type { AttemptLimits } from './limits.js'
 import { nextPath } from './next.js'
-import { ChoicePage, SignInPage, WaitPage, type OfferedMember } from './pages.js'
+import { ChoicePage, SignInPage, WaitPage, type AccountChoice } from './pages.js'
 
 /** How long a browser is known that somebody signed in with. */
 const deviceSeconds = 180 * 86_400
@@ -14,9 +14,9 @@ const deviceSeconds = 180 * 86_400
 const longestEmail = 254
 
 /** One message for every failure, so that nobody learns which addresses have an account. */
-const failed: Trouble = { message: 'The email or password is wrong. Check both and try again.' }
+const failed: FormError = { message: 'The email or password is wrong. Check both and try again.' }
 
-interface SignInParts extends DashboardParts { readonly attempts: Attempts }
+interface SignInParts extends DashboardContext { readonly attempts: AttemptLimits }
 
 /** The sign-in page, and where local accounts are in use, its form. */
 export async function signInRoutes (scope: FastifyInstance, parts: SignInParts): Promise<void> {
@@ -31,7 +31,7 @@ export async function signInRoutes (scope: FastifyInstance, parts: SignInParts):
   scope.post('/choose-organization', async (request, reply) => await choose(request, reply, parts))
 }
 
-async function showForm (reply: FastifyReply, { settings }: DashboardParts, typed: { readonly next: string, readonly email?: string, readonly trouble?: Trouble }): Promise<FastifyReply> {
+async function showForm (reply: FastifyReply, { settings }: DashboardContext, typed: { readonly next: string, readonly email?: string, readonly trouble?: FormError }): Promise<FastifyReply> {
   return await reply.page('Sign in', <SignInPage csrf={reply.generateCsrf()} hasPasswords={settings.localAccounts} provider={settings.oidc?.label} {...typed} />)
 }
 
@@ -45,7 +45,7 @@ async function passwordSignIn (request: FastifyRequest, reply: FastifyReply, par
   if (typeof found === 'number') return await tooMany(reply, found)
   if (found.length > 1) {
     await rememberDevice(reply, parts, found)
-    await offerChoice(request, found)
+    await offerAccounts(request, found)
     return reply.redirect(`/dashboard/choose-organization?${new URLSearchParams({ next })}`, 303)
   }
   const member = found[0] && await signInByPassword(request, parts, found[0])
@@ -75,7 +75,7 @@ export async function tooMany (reply: FastifyReply, seconds: number): Promise<Fa
 }
 
 /** Lets the browser show, the next time, that these members signed in with it. */
-export async function rememberDevice (reply: FastifyReply, { control, cookies: { device, flags } }: DashboardParts, members: readonly Member[]): Promise<void> {
+export async function rememberDevice (reply: FastifyReply, { control, cookies: { device, flags } }: DashboardContext, members: readonly Member[]): Promise<void> {
   reply.setCookie(device, await control.members.newDevice(members.map(({ memberId }) => memberId)), { ...flags, maxAge: deviceSeconds })
 }
 
@@ -83,10 +83,10 @@ function lead (reply: FastifyReply, { mustChangePassword }: Member, next: string
   return reply.redirect(mustChangePassword ? '/dashboard/password' : next, 303)
 }
 
-async function showChoices (request: FastifyRequest, reply: FastifyReply, { control }: DashboardParts): Promise<FastifyReply> {
+async function showChoices (request: FastifyRequest, reply: FastifyReply, { control }: DashboardContext): Promise<FastifyReply> {
   const next = nextPath((request.query as { next?: string }).next ?? '')
   const members = await Promise.all((request.session.opened ?? []).map(opened => control.members.findOpened(opened)))
-  const offers: OfferedMember[] = []
+  const offers: AccountChoice[] = []
   for (const member of members) {
     if (member !== undefined) offers.push({ member, organization: member.tenantId === undefined ? undefined : await control.organizations.find(member.tenantId) })
   }
@@ -94,7 +94,7 @@ async function showChoices (request: FastifyRequest, reply: FastifyReply, { cont
   return await reply.page('Choose an organization', <ChoicePage csrf={reply.generateCsrf()} next={next} offers={offers} />)
 }
 
-async function choose (request: FastifyRequest, reply: FastifyReply, parts: DashboardParts): Promise<FastifyReply> {
+async function choose (request: FastifyRequest, reply: FastifyReply, parts: DashboardContext): Promise<FastifyReply> {
   const chosen = field(request.body, 'member')
   const opened = request.session.opened?.find(({ memberId }) => memberId === chosen)
   const member = opened && await signInByPassword(request, parts, opened)

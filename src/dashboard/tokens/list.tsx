@@ -1,11 +1,11 @@
 import type { Token, TokenRole } from '../../control/token-store.js'
-import { Badge, Cell, Empty, Heading, Row, Table, Time, TimeOr, TroubleNotice } from '../elements.js'
-import type { Trouble } from '../form.js'
-import { PostForm, RadioField, Send, TextField, type Choice } from '../forms.js'
-import { goodFirst, Listed, listingOf, type Listing } from '../listing.js'
+import { Badge, Cell, Empty, Heading, Row, Table, Time, OptionalTime, ErrorNotice } from '../elements.js'
+import type { FormError } from '../form.js'
+import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
+import { activeFirst, PaginatedList, listingOf, type ListOptions } from '../listing.js'
 import type { OrganizationRequest } from '../organization-requests.js'
 import { tokenPath, tokensPath } from '../paths.js'
-import { Person } from '../audit/person.js'
+import { ActorName } from '../audit/person.js'
 
 /** What the page of tokens shows. */
 interface TokenList {
@@ -14,18 +14,18 @@ interface TokenList {
   /** Undefined for the tokens of operators and gateways. */
   readonly tenantId: string | undefined
   /** Those that open something first. */
-  readonly listing: Listing<Token>
+  readonly listing: ListOptions<Token>
   readonly now: Date
   readonly mayChange: boolean
   readonly name?: string
   readonly role?: string
   readonly lastDay?: string
-  readonly trouble?: Trouble
+  readonly trouble?: FormError
 }
 
 /** The page of tokens that a query asks for. @param tokens newest first */
-export function tokenListing (tokens: readonly Token[], now: Date, query: OrganizationRequest['Querystring']): Listing<Token> {
-  return listingOf(goodFirst(tokens, token => !hasEnded(token, now)), ({ name, tokenId, hint }) => [name, tokenId, hint], query)
+export function tokenListing (tokens: readonly Token[], now: Date, query: OrganizationRequest['Querystring']): ListOptions<Token> {
+  return listingOf(activeFirst(tokens, token => !hasEnded(token, now)), ({ name, tokenId, hint }) => [name, tokenId, hint], query)
 }
 
 /** The tokens of an organization's programs, or those of operators' programs and of gateways; those that open nothing any more come last. */
@@ -40,12 +40,12 @@ export function TokensPage (list: TokenList) {
   return (
     <>
       <Heading title='Tokens' about={about}>{mayChange && listing.found > 0 ? <a class='button button-primary' href='#new-token'>New token</a> : ''}</Heading>
-      <TroubleNotice trouble={trouble} />
-      <Listed listing={listing} path={path} what='Name, token id or last characters' empty={<NoToken tenantId={tenantId} />}>
+      <ErrorNotice trouble={trouble} />
+      <PaginatedList listing={listing} path={path} what='Name, token id or last characters' empty={<NoToken tenantId={tenantId} />}>
         {good.length > 0 ? <Tokens label='Tokens' tokens={good} now={now} mayRevoke={mayChange} /> : ''}
         {listing.search === '' && listing.page === 1 && good.length === 0 ? <NoToken tenantId={tenantId} /> : ''}
         {ended.length === 0 ? '' : <Ended tokens={ended} now={now} />}
-      </Listed>
+      </PaginatedList>
       {mayChange ? <TokenForm {...list} /> : ''}
     </>
   )
@@ -86,8 +86,8 @@ function Tokens ({ label, tokens, now, mayRevoke }: TokenTable) {
           <Cell of='State'><TokenState token={token} now={now} /></Cell>
           <Cell of='Secret'><code safe>{`…${token.hint}`}</code></Cell>
           <Cell of='Created'><Time at={token.createdAt} /></Cell>
-          <Cell of='By' kind='long'><Person actor={token.createdBy} /></Cell>
-          <Cell of='Expires'><TimeOr at={token.expiresAt} otherwise='never' /></Cell>
+          <Cell of='By' kind='long'><ActorName actor={token.createdBy} /></Cell>
+          <Cell of='Expires'><OptionalTime at={token.expiresAt} otherwise='never' /></Cell>
           {mayRevoke ? <Cell of='Actions'><a href={tokenPath(token.tokenId, 'revoke')} aria-label={`Revoke ${token.name}`}>Revoke</a></Cell> : ''}
         </Row>
       ))}
@@ -113,7 +113,7 @@ const hints: Readonly<Record<TokenRole, string>> = {
 
 function TokenForm ({ csrf, once, tenantId, now, name, role, lastDay, trouble }: TokenList) {
   const roles: readonly TokenRole[] = tenantId === undefined ? ['gateway', 'operator'] : ['admin', 'viewer']
-  const choices: readonly Choice[] = roles.map(value => ({ value, label: value, hint: hints[value] }))
+  const choices: readonly RadioOption[] = roles.map(value => ({ value, label: value, hint: hints[value] }))
   return (
     <section id='new-token'>
       <h2>New token</h2>
@@ -121,7 +121,7 @@ function TokenForm ({ csrf, once, tenantId, now, name, role, lastDay, trouble }:
         <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The program that will use it.' trouble={trouble} />
         <RadioField label='Role' name='role' choices={choices} value={role} trouble={trouble} />
         <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' trouble={trouble} />
-        <Send label='Create token' />
+        <SubmitButton label='Create token' />
       </PostForm>
     </section>
   )

@@ -1,6 +1,6 @@
 import type { Token } from '../../control/token-store.js'
 import { Heading, Time } from '../elements.js'
-import { PostForm, Send } from '../forms.js'
+import { PostForm, SubmitButton } from '../forms.js'
 import { tokenPath, tokensPath } from '../paths.js'
 
 /** Asks whether a token is really to be revoked. */
@@ -11,7 +11,7 @@ export function RevokeTokenPage ({ csrf, token }: { readonly csrf: string, reado
       <p>Secret <code safe>{`…${token.hint}`}</code>, created <Time at={token.createdAt} />.</p>
       <p>{token.role === 'gateway' ? 'The gateway that uses it keeps working with the keys that it knows, but no longer learns about changes.' : 'The program that uses it is refused from its next request on.'} This cannot be undone.</p>
       <PostForm action={tokenPath(token.tokenId, 'revoke')} csrf={csrf}>
-        <Send label='Revoke token' cancel={tokensPath(token.tenantId)} isDangerous />
+        <SubmitButton label='Revoke token' cancel={tokensPath(token.tenantId)} isDangerous />
       </PostForm>
     </>
   )

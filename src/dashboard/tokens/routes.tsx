@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { newOnce } from '../../control/context.js'
+import { newIdempotencyToken } from '../../control/context.js'
 import { requireAdmin } from '../../control/permissions.js'
-import type { ControlRefused } from '../../control/refused.js'
+import type { ControlError } from '../../control/refused.js'
 import type { TokenRole } from '../../control/token-store.js'
-import { field, orAgain, statusOf, troubleOf } from '../form.js'
+import { field, redisplayOnError, statusOf, toFormError } from '../form.js'
 import { endOfLastDay } from '../usage/last-day.js'
-import { mayChange, onlyOperators, type OrganizationRequest } from '../organization-requests.js'
+import { mayChange, operatorsOnly, type OrganizationRequest } from '../organization-requests.js'
 import type { PageFacts } from '../page.js'
 import { tokensPath } from '../paths.js'
-import type { DashboardParts } from '../parts.js'
+import type { DashboardContext } from '../parts.js'
 import { tokenListing, TokensPage } from './list.js'
 import { RevokeTokenPage } from './revoke.js'
 import { TokenSecretPage } from './secret.js'
@@ -19,13 +19,13 @@ interface TokenRequest { Params: { readonly tokenId: string } }
 interface TokensRequest { Params: { readonly tenantId?: string }, Querystring: OrganizationRequest['Querystring'] }
 
 /** The pages of tokens. */
-export async function tokenRoutes (scope: FastifyInstance, parts: DashboardParts): Promise<void> {
-  for (const [path, guard] of [['/organizations/:tenantId/tokens', {}], ['/tokens', { onRequest: onlyOperators }]] as const) {
+export async function tokenRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
+  for (const [path, guard] of [['/organizations/:tenantId/tokens', {}], ['/tokens', { onRequest: operatorsOnly }]] as const) {
     scope.get<TokensRequest>(path, guard, async (request, reply) => await showAll(request, reply, { parts }))
     scope.post<TokensRequest>(path, guard, async (request, reply) => {
       await factsOf(request, request.params.tenantId)
       requireAdmin(request.desk.actor)
-      return await orAgain(() => create(request, reply, parts), refusal => showAll(request, reply, { parts, refusal }))
+      return await redisplayOnError(() => create(request, reply, parts), refusal => showAll(request, reply, { parts, refusal }))
     })
   }
   scope.get<TokenRequest>('/tokens/:tokenId/revoke', async (request, reply) => await askToRevoke(request, reply))
@@ -37,18 +37,18 @@ async function factsOf ({ desk }: Pick<FastifyRequest, 'desk'>, tenantId: string
   return { under: tokensPath(tenantId), ...(tenantId === undefined ? {} : { organization: await desk.findOrganization(tenantId) }) }
 }
 
-async function showAll (request: FastifyRequest<TokensRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardParts, readonly refusal?: ControlRefused }): Promise<FastifyReply> {
+async function showAll (request: FastifyRequest<TokensRequest>, reply: FastifyReply, { parts, refusal }: { readonly parts: DashboardContext, readonly refusal?: ControlError }): Promise<FastifyReply> {
   if (refusal?.reason === 'conflict') throw refusal
   const { desk, body, query, params: { tenantId } } = request
   const facts = await factsOf(request, tenantId)
   const tokens = await desk.listTokens(tenantId)
   const now = parts.now()
-  const form = { csrf: reply.generateCsrf(), once: newOnce(), name: field(body, 'name'), role: field(body, 'role') || undefined, lastDay: field(body, 'lastDay'), trouble: refusal && troubleOf(refusal) }
+  const form = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), name: field(body, 'name'), role: field(body, 'role') || undefined, lastDay: field(body, 'lastDay'), trouble: refusal && toFormError(refusal) }
   if (refusal !== undefined) reply.code(statusOf(refusal))
   return await reply.page('Tokens', <TokensPage {...form} tenantId={tenantId} listing={tokenListing(tokens.reverse(), now, query)} now={now} mayChange={mayChange(request)} />, facts)
 }
 
-async function create ({ desk, body, params: { tenantId } }: FastifyRequest<TokensRequest>, reply: FastifyReply, { url }: DashboardParts): Promise<FastifyReply> {
+async function create ({ desk, body, params: { tenantId } }: FastifyRequest<TokensRequest>, reply: FastifyReply, { url }: DashboardContext): Promise<FastifyReply> {
   const draft = { tenantId, name: field(body, 'name'), role: field(body, 'role') as TokenRole, expiresAt: endOfLastDay(field(body, 'lastDay')), once: field(body, 'once') }
   const { secret, ...token } = await desk.createToken(draft)
   return await reply.code(201).page('Token created', <TokenSecretPage token={token} secret={secret} controlUrl={url} />, await factsOf({ desk }, tenantId))

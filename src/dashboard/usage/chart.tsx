@@ -24,7 +24,7 @@ const height = 200
 
 /** Bars over time. Words stand beside the drawing, so that they keep their size when it is drawn narrow. */
 export function Chart ({ id, title, description, parts, bars, marks }: BarChart) {
-  const top = niceMaximum(Math.max(0, ...bars.map(({ parts }) => sum(parts))))
+  const top = axisMaximum(Math.max(0, ...bars.map(({ parts }) => sum(parts))))
   return (
     <figure class='chart'>
       <figcaption>
@@ -63,7 +63,7 @@ function text (coordinate: number): string {
 }
 
 /** A round number that is not less, with little room above: 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30 …; at least 1. */
-export function niceMaximum (most: number): number {
+export function axisMaximum (most: number): number {
   if (most <= 1) return 1
   const power = 10 ** Math.floor(Math.log10(most))
   const steps = power === 1 ? [1, 2, 3, 4, 5, 6, 8, 10] : [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]

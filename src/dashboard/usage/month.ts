@@ -1,4 +1,4 @@
-import { beginOf, isMonth, monthOf, type Month } from '../../limits/month.js'
+import { startOfMonth, isMonth, monthOf, type Month } from '../../limits/month.js'
 
 /** The month that a query names, if usage can be of it; else the one of the moment. */
 export function monthIn (wished: string | undefined, now: Date): Month {
@@ -10,7 +10,7 @@ const dayNames = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'shor
 
 /** As people write it: `November 2026`. */
 export function monthText (month: Month): string {
-  return monthNames.format(beginOf(month))
+  return monthNames.format(startOfMonth(month))
 }
 
 /** The day of a moment as people write it: `3 Nov`. */

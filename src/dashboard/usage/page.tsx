@@ -1,4 +1,4 @@
-import { monthAfter, type Month } from '../../limits/month.js'
+import { addMonths, type Month } from '../../limits/month.js'
 import type { Mode } from '../../mode.js'
 import type { Key } from '../../control/keys.js'
 import type { UsageTotal } from '../../control/usage-totals.js'
@@ -44,9 +44,9 @@ function Choices ({ tenantId, month, thisMonth, mode }: UsageOfMonth) {
         {(['live', 'test'] as const).map(one => <a href={path({ mode: one })} aria-current={one === mode ? 'page' : undefined} safe>{`${one} keys`}</a>)}
       </nav>
       <nav class='segmented' aria-label='Month'>
-        <a href={path({ month: monthAfter(month, -1) })} aria-label={`Earlier: ${monthText(monthAfter(month, -1))}`}>‹</a>
+        <a href={path({ month: addMonths(month, -1) })} aria-label={`Earlier: ${monthText(addMonths(month, -1))}`}>‹</a>
         <span class='segment' safe>{monthText(month)}</span>
-        {month < thisMonth ? <a href={path({ month: monthAfter(month, 1) })} aria-label={`Later: ${monthText(monthAfter(month, 1))}`}>›</a> : <span class='segment quiet' aria-hidden='true'>›</span>}
+        {month < thisMonth ? <a href={path({ month: addMonths(month, 1) })} aria-label={`Later: ${monthText(addMonths(month, 1))}`}>›</a> : <span class='segment quiet' aria-hidden='true'>›</span>}
       </nav>
     </div>
   )

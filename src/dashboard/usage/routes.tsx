@@ -1,21 +1,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { billCsv } from '../../control/bill.js'
-import { beginOf, monthOf } from '../../limits/month.js'
+import { startOfMonth, monthOf } from '../../limits/month.js'
 import { modes, type Mode } from '../../mode.js'
-import { organizationOf, queried, type OrganizationRequest } from '../organization-requests.js'
-import type { DashboardParts } from '../parts.js'
+import { organizationOf, queryParameter, type OrganizationRequest } from '../organization-requests.js'
+import type { DashboardContext } from '../parts.js'
 import { monthIn } from './month.js'
 import { UsagePage } from './page.js'
 
 /** The page of an organization's usage. */
-export async function usageRoutes (scope: FastifyInstance, { now }: DashboardParts): Promise<void> {
+export async function usageRoutes (scope: FastifyInstance, { now }: DashboardContext): Promise<void> {
   scope.get<OrganizationRequest>('/organizations/:tenantId/usage', async (request, reply) => await show(request, reply, now()))
   scope.get<OrganizationRequest>('/organizations/:tenantId/bill', async (request, reply) => await download(request, reply, now()))
 }
 
 /** The bill of a month as a file: for a spreadsheet, or as JSON. */
 async function download ({ desk, params, query }: FastifyRequest<OrganizationRequest>, reply: FastifyReply, now: Date): Promise<FastifyReply> {
-  const month = monthIn(queried(query.month), now)
+  const month = monthIn(queryParameter(query.month), now)
   const bill = await desk.bill(params.tenantId, month)
   const [type, text] = query.format === 'json' ? ['application/json', JSON.stringify(bill, null, 2)] : ['text/csv', billCsv(bill)]
   const name = `bill-${month}.${query.format === 'json' ? 'json' : 'csv'}`
@@ -26,8 +26,8 @@ async function show (request: FastifyRequest<OrganizationRequest>, reply: Fastif
   const organization = await organizationOf(request)
   const { desk, query } = request
   const { tenantId } = organization
-  const month = monthIn(queried(query.month), now)
-  const time = { tenantId, from: beginOf(month), to: beginOf(month, 1) }
+  const month = monthIn(queryParameter(query.month), now)
+  const time = { tenantId, from: startOfMonth(month), to: startOfMonth(month, 1) }
   const mode = await modeOf(request, time)
   const [days, keys, resources, named] = await Promise.all([
     desk.usage({ ...time, mode, by: 'day' }),

@@ -1,9 +1,9 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import Database from 'better-sqlite3'
-import { base32, randomText } from '../../keys/random-text.js'
+import { base32, randomString } from '../../keys/random-text.js'
 import { privateDatabase } from '../../private-database.js'
 import { monthOf } from '../month.js'
-import type { UsageBatch, UsageLine, UsageReceipt } from '../usage.js'
+import type { UsageBatch, UsageLine, UsageAck } from '../usage.js'
 
 /** The schema version. Increase it whenever the tables change. */
 const layout = 1
@@ -42,10 +42,10 @@ const tables = `
   PRAGMA user_version = ${layout};`
 
 /** Lines to be written exactly once, even if the write is retried. The name identifies the deposit. */
-export interface Deposit { readonly name: string, readonly lines: readonly UsageLine[] }
+export interface FlushBatch { readonly name: string, readonly lines: readonly UsageLine[] }
 
 /** The file is not a ledger, or is corrupt. */
-export class LedgerBroken extends Error {
+export class LedgerCorruptError extends Error {
   override readonly name = 'LedgerBroken'
 }
 
@@ -57,14 +57,14 @@ export class LedgerFile {
   readonly #database: Database.Database
   readonly #statements: ReturnType<typeof prepare>
 
-  /** Opens or creates the file. @throws {LedgerBroken} */
+  /** Opens or creates the file. @throws {LedgerCorruptError} */
   constructor (file: string) {
     this.#database = open(file)
     this.#statements = prepare(this.#database)
   }
 
   /** Adds all lines or none. A deposit that was already written, although the write seemed to fail, is ignored. */
-  add ({ name, lines }: Deposit): void {
+  add ({ name, lines }: FlushBatch): void {
     this.#inTransaction(() => {
       if (this.#series().written === name) return
       for (const line of lines) {
@@ -85,7 +85,7 @@ export class LedgerFile {
    * restored from a backup, are sent again. If it has a batch that this file does not have, this file is a copy or an old backup,
    * and starts a new series.
    */
-  settle (receipt: UsageReceipt, now: Date): void {
+  applyAck (receipt: UsageAck, now: Date): void {
     this.#inTransaction(() => {
       if (!this.#continues(receipt)) this.#beginSeries()
       else {
@@ -120,30 +120,30 @@ export class LedgerFile {
     if (rows.length === 0) return undefined
     for (const row of rows) this.#statements.leave.run(row)
     const { ledger_id: ledgerId, last_number: last } = this.#series()
-    const batch = { ledgerId, number: last + 1, batchId: randomText(base32, 26), lines: rows.map(lineOf) }
+    const batch = { ledgerId, number: last + 1, batchId: randomString(base32, 26), lines: rows.map(lineOf) }
     this.#statements.keep.run(batch.number, batch.batchId, packed(batch.lines))
     this.#statements.count.run(batch.number)
     return batch
   }
 
   /** Stores what was reported of each month, here and by all gateways. The difference is what the others counted. */
-  #acknowledge ({ number, months = [] }: UsageReceipt, now: Date): void {
+  #acknowledge ({ number, months = [] }: UsageAck, now: Date): void {
     for (const { content } of this.#statements.unacknowledged.all(number) as BatchRow[]) this.#tell(unpacked(content), 1)
     this.#statements.acknowledge.run(now.getTime(), number)
     for (const { counted, ...pool } of months) this.#statements.learn.run({ ...pool, counted })
   }
 
   /** @returns whether the control plane lost batches that it had acknowledged */
-  #withdraw ({ number }: UsageReceipt): boolean {
+  #withdraw ({ number }: UsageAck): boolean {
     for (const { content } of this.#statements.acknowledgedAfter.all(number) as BatchRow[]) this.#tell(unpacked(content), -1)
-    return this.#statements.withdraw.run(number).changes > 0
+    return this.#statements.unacknowledge.run(number).changes > 0
   }
 
   #tell (lines: readonly UsageLine[], sign: 1 | -1): void {
     for (const line of lines) if (line.isCounted) this.#statements.told.run({ ...inMonth(line), count: sign * line.count })
   }
 
-  #continues ({ number, batchId }: UsageReceipt): boolean {
+  #continues ({ number, batchId }: UsageAck): boolean {
     return number === 0 || (this.#statements.idOf.get(number) as string | undefined) === batchId
   }
 
@@ -155,7 +155,7 @@ export class LedgerFile {
   #beginSeries (): void {
     this.#statements.retire.run()
     this.#statements.renumber.run()
-    this.#statements.restart.run(randomText(base32, 26))
+    this.#statements.restart.run(randomString(base32, 26))
   }
 
   #fold ({ number, content }: BatchRow): void {
@@ -217,7 +217,7 @@ function prepare (database: Database.Database) {
     firstUnacknowledged: database.prepare('SELECT * FROM batches WHERE acknowledged_at IS NULL ORDER BY number LIMIT 1'),
     idOf: database.prepare('SELECT batch_id FROM batches WHERE number = ?').pluck(),
     acknowledge: database.prepare('UPDATE batches SET acknowledged_at = ? WHERE acknowledged_at IS NULL AND number <= ?'),
-    withdraw: database.prepare('UPDATE batches SET acknowledged_at = NULL WHERE number > ?'),
+    unacknowledge: database.prepare('UPDATE batches SET acknowledged_at = NULL WHERE number > ?'),
     old: database.prepare('SELECT * FROM batches WHERE acknowledged_at < ? ORDER BY number LIMIT ?'),
     retire: database.prepare(`
       UPDATE batches SET number = number - (SELECT max(number) - min(0, min(number)) + 1 FROM batches)
@@ -245,7 +245,7 @@ function open (file: string): Database.Database {
     // A power failure may lose the last second, but never a batch that the control plane has.
     database.pragma('synchronous = FULL')
     if (database.transaction(() => hasTables(database)).immediate()) return database
-    throw new LedgerBroken('the file has a different layout than this version expects')
+    throw new LedgerCorruptError('the file has a different layout than this version expects')
   } catch (error) {
     database.close()
     throw error
@@ -256,7 +256,7 @@ function hasTables (database: Database.Database): boolean {
   const found = database.pragma('user_version', { simple: true })
   if (found === 0) {
     database.exec(tables)
-    database.prepare('INSERT INTO series VALUES (?, 0, \'\')').run(randomText(base32, 26))
+    database.prepare('INSERT INTO series VALUES (?, 0, \'\')').run(randomString(base32, 26))
   }
   return found === 0 || found === layout
 }

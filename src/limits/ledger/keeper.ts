@@ -1,14 +1,14 @@
 import { renameSync, rmSync } from 'node:fs'
 import { basename } from 'node:path'
 import Database from 'better-sqlite3'
-import { LedgerBroken, LedgerFile } from './file.js'
-import type { LedgerAnswer, LedgerAsked } from './messages.js'
+import { LedgerCorruptError, LedgerFile } from './file.js'
+import type { LedgerResponse, LedgerRequest } from './messages.js'
 
 /**
  * Runs requests on a ledger's file, and keeps it open in between. After a failure it reopens the file for the next request, since
  * only then it is certain what of a failed write is in it. A corrupt file is set aside, and a new one is created.
  */
-export class LedgerKeeper {
+export class LedgerClient {
   readonly #path: string
   #file: LedgerFile | undefined
 
@@ -16,7 +16,7 @@ export class LedgerKeeper {
     this.#path = path
   }
 
-  answer (asked: LedgerAsked): LedgerAnswer {
+  answer (asked: LedgerRequest): LedgerResponse {
     try {
       this.#file ??= new LedgerFile(this.#path)
       return { value: done(this.#file, asked) }
@@ -45,17 +45,17 @@ export class LedgerKeeper {
   }
 }
 
-function done (file: LedgerFile, { name, args }: LedgerAsked): unknown {
+function done (file: LedgerFile, { name, args }: LedgerRequest): unknown {
   switch (name) {
     case 'open': return undefined
     case 'add': return file.add(...args)
     case 'nextBatch': return file.nextBatch(...args)
-    case 'settle': return file.settle(...args)
+    case 'applyAck': return file.applyAck(...args)
   }
 }
 
 function isBroken (error: unknown): boolean {
-  return error instanceof LedgerBroken || (error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code))
+  return error instanceof LedgerCorruptError || (error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code))
 }
 
 /** Files that belong to the old file by its name must not be taken for parts of the new one. */

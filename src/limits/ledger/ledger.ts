@@ -3,12 +3,12 @@ import { readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Health } from '../../health.js'
-import type { Deposit } from './file.js'
+import type { FlushBatch } from './file.js'
 import { LedgerFailure } from './messages.js'
-import { LedgerMonths, type MonthCount, type WrittenMonth } from './months.js'
+import { MonthlyUsageReader, type MonthCount, type StoredMonthUsage } from './months.js'
 import { LedgerWriter } from './writer.js'
-import { countedIn, Tally } from './tally.js'
-import type { Pool, UsageBatch, UsageReceipt, Use } from '../usage.js'
+import { usageKey, UsageCounter } from './tally.js'
+import type { QuotaScope, UsageBatch, UsageAck, UsageEvent } from '../usage.js'
 
 /** `now` is the wall clock. */
 export interface LedgerOptions {
@@ -42,12 +42,12 @@ const mostAtOnce = 10_000
  */
 export class UsageLedger {
   readonly #options: LedgerOptions
-  readonly #tally: Tally
+  readonly #tally: UsageCounter
   readonly #timer: NodeJS.Timeout
   readonly #writer: LedgerWriter
-  readonly #months: LedgerMonths
+  readonly #months: MonthlyUsageReader
   /** Removed from the tally, and possibly on disk. */
-  #deposit: Deposit | undefined
+  #deposit: FlushBatch | undefined
   #isFailing = false
   #writing = Promise.resolve()
   #next: Promise<void> | undefined
@@ -59,15 +59,15 @@ export class UsageLedger {
   constructor (options: LedgerOptions) {
     const { file, now, flushMs = 500, mostLines = 100_000 } = options
     this.#options = options
-    this.#tally = new Tally(mostLines)
+    this.#tally = new UsageCounter(mostLines)
     this.#writer = new LedgerWriter(file, now)
-    this.#months = new LedgerMonths(file)
+    this.#months = new MonthlyUsageReader(file)
     this.#timer = setInterval(() => this.flush(), flushMs).unref()
     this.opened = this.flush()
   }
 
   /** Counts a request, or a record of an import. `at` is when it arrived, ISO 8601 in UTC. */
-  record (use: Use, at: string): void {
+  record (use: UsageEvent, at: string): void {
     this.#tally.add(use, at)
     if (this.#tally.size === flushedLines && !this.#isFailing) this.flush()
   }
@@ -88,14 +88,14 @@ export class UsageLedger {
   }
 
   /** Applies the receipt of a batch. @throws {LedgerFailure} */
-  settle (receipt: UsageReceipt): Promise<void> {
+  settle (receipt: UsageAck): Promise<void> {
     return this.#noticed(this.#writer.settle(receipt))
   }
 
   /** The counts of a pool in a month, including those in memory. If the disk can't be read, only those in memory. */
-  monthOf (pool: Pool, month: string): MonthCount {
+  monthOf (pool: QuotaScope, month: string): MonthCount {
     const { written, own, others } = this.#readMonth(pool, month)
-    const onItsWay = this.#deposit === undefined || this.#deposit.name === written ? 0 : countedIn(this.#deposit.lines, pool, month)
+    const onItsWay = this.#deposit === undefined || this.#deposit.name === written ? 0 : usageKey(this.#deposit.lines, pool, month)
     return { own: own + onItsWay + this.#tally.countedIn(pool, month), others }
   }
 
@@ -137,13 +137,13 @@ export class UsageLedger {
     }
   }
 
-  async #put (deposit: Deposit): Promise<void> {
+  async #put (deposit: FlushBatch): Promise<void> {
     this.#deposit = deposit
     await this.#writer.add(deposit)
     this.#deposit = undefined
   }
 
-  #readMonth (pool: Pool, month: string): WrittenMonth {
+  #readMonth (pool: QuotaScope, month: string): StoredMonthUsage {
     try {
       return this.#months.read(pool, month)
     } catch {

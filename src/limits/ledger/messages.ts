@@ -1,14 +1,14 @@
 import type { LedgerFile } from './file.js'
 
 /** A request to the thread of a ledger. `open` only checks that the file is usable. Times are by the wall clock. */
-export type LedgerAsked =
+export type LedgerRequest =
   | { readonly name: 'open', readonly args: readonly [], readonly now: Date }
   | { [Name in LedgerWork]: { readonly name: Name, readonly args: Readonly<Parameters<LedgerFile[Name]>>, readonly now: Date } }[LedgerWork]
 
-type LedgerWork = 'add' | 'nextBatch' | 'settle'
+type LedgerWork = 'add' | 'nextBatch' | 'applyAck'
 
 /** The thread's answer. There is one for each request, in the same order. */
-export type LedgerAnswer =
+export type LedgerResponse =
   | { readonly value: unknown }
   | { readonly failure: LedgerFault }
 

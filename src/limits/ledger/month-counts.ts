@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import type { UsageLedger } from './ledger.js'
-import type { MonthTotal, Pool } from '../usage.js'
+import type { MonthTotal, QuotaScope } from '../usage.js'
 
 /** A request that was counted in its pool's month. */
-export interface Taken {
+export interface QuotaReservation {
   /** How many requests of the pool counted so far, including this one. */
   readonly used: number
   /** Subtracts the request again, if its response does not count. A second call does nothing. */
-  readonly giveBack: () => void
+  readonly refund: () => void
 }
 
 interface Held { own: number, others: number }
@@ -19,7 +19,7 @@ interface MonthCountsOptions { readonly ledger: Pick<UsageLedger, 'monthOf'>, re
  * The requests of each pool in a month: exact for this gateway, and for others as last reported by the control plane. Only recently
  * used pools are in memory; the rest are in the ledger.
  */
-export class MonthCounts {
+export class MonthlyUsage {
   readonly #ledger: MonthCountsOptions['ledger']
   readonly #held: LRUCache<string, Held>
 
@@ -29,13 +29,13 @@ export class MonthCounts {
   }
 
   /** Counts one request in a month such as `2030-01`. */
-  take (pool: Pool, month: string): Taken {
+  take (pool: QuotaScope, month: string): QuotaReservation {
     const held = this.#find(pool, month)
     held.own++
     let isTaken = true
     return {
       get used () { return held.own + held.others },
-      giveBack: () => {
+      refund: () => {
         if (isTaken) held.own--
         isTaken = false
       }
@@ -43,7 +43,7 @@ export class MonthCounts {
   }
 
   /** How many requests of a pool counted in a month so far. */
-  used (pool: Pool, month: string): number {
+  used (pool: QuotaScope, month: string): number {
     const { own, others } = this.#held.get(nameOf(pool, month)) ?? this.#ledger.monthOf(pool, month)
     return own + others
   }
@@ -56,7 +56,7 @@ export class MonthCounts {
     }
   }
 
-  #find (pool: Pool, month: string): Held {
+  #find (pool: QuotaScope, month: string): Held {
     const name = nameOf(pool, month)
     const held = this.#held.get(name) ?? { ...this.#ledger.monthOf(pool, month) }
     this.#held.set(name, held)
@@ -64,4 +64,4 @@ export class MonthCounts {
   }
 }
 
-const nameOf = ({ tenantId, mode }: Pool, month: string): string => `${month} ${mode} ${tenantId}`
+const nameOf = ({ tenantId, mode }: QuotaScope, month: string): string => `${month} ${mode} ${tenantId}`

@@ -1,8 +1,8 @@
 import { monthOf } from '../month.js'
-import type { Pool, Use, UsageLine } from '../usage.js'
+import type { QuotaScope, UsageEvent, UsageLine } from '../usage.js'
 
 /** Counts requests by what they have in common, in bounded memory. */
-export class Tally {
+export class UsageCounter {
   readonly #lines = new Map<string, Counted>()
   readonly #most: number
   #lost = 0
@@ -23,7 +23,7 @@ export class Tally {
   }
 
   /** Counts a request. `at` is when it arrived, ISO 8601 in UTC. */
-  add (use: Use, at: string): void {
+  add (use: UsageEvent, at: string): void {
     const name = nameOf(use, at)
     const line = this.#lines.get(name)
     if (line === undefined) return this.#begin(name, { ...use, hour: hourOf(at), count: 1, lastAt: at })
@@ -32,8 +32,8 @@ export class Tally {
   }
 
   /** The number of a pool's counted requests in a month. */
-  countedIn (pool: Pool, month: string): number {
-    return countedIn(this.#lines.values(), pool, month)
+  countedIn (pool: QuotaScope, month: string): number {
+    return usageKey(this.#lines.values(), pool, month)
   }
 
   /** Removes and returns at most `most` lines, oldest first. */
@@ -50,7 +50,7 @@ export class Tally {
 }
 
 /** The number of a pool's counted requests in a month, in these lines. */
-export function countedIn (lines: Iterable<UsageLine>, { tenantId, mode }: Pool, month: string): number {
+export function usageKey (lines: Iterable<UsageLine>, { tenantId, mode }: QuotaScope, month: string): number {
   let counted = 0
   for (const line of lines) {
     if (line.isCounted && line.tenantId === tenantId && line.mode === mode && monthOf(line.hour) === month) counted += line.count
@@ -74,6 +74,6 @@ export function hourOf (at: string): string {
 }
 
 /** Leaves out organization and mode, since the key determines them. */
-function nameOf ({ keyId, resource, interaction, outcome, isCounted, isOverage }: Use, at: string): string {
+function nameOf ({ keyId, resource, interaction, outcome, isCounted, isOverage }: UsageEvent, at: string): string {
   return `${at.slice(0, 13)} ${keyId} ${resource} ${interaction} ${outcome} ${isCounted ? 1 : 0}${isOverage ? 1 : 0}`
 }

@@ -1,8 +1,8 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { scatteredBackoff } from '../../backoff.js'
-import { Loop } from '../../loop.js'
+import { jitteredBackoff } from '../../backoff.js'
+import { BackgroundTask } from '../../loop.js'
 import type { UsageLedger } from './ledger.js'
-import { linesPerBatch, type SendUsage, type UsageReceipt } from '../usage.js'
+import { linesPerBatch, type SendUsage, type UsageAck } from '../usage.js'
 
 const pauses = { firstMs: 500, longestMs: 60_000 }
 
@@ -11,7 +11,7 @@ interface UsageSenderParts {
   readonly ledger: Pick<UsageLedger, 'nextBatch' | 'settle'>
   readonly send: SendUsage
   /** Called with each receipt, once the ledger has stored it. */
-  readonly onSettled?: (receipt: UsageReceipt) => void
+  readonly onSettled?: (receipt: UsageAck) => void
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
   /** The interval between batches, in milliseconds. */
   readonly everyMs?: number
@@ -22,13 +22,13 @@ interface UsageSenderParts {
 /** Sends every batch of a ledger to the control plane, one at a time and in order. Retries after any failure until it is stopped. */
 export class UsageSender {
   readonly #parts: Required<UsageSenderParts>
-  readonly #loop: Loop
+  readonly #loop: BackgroundTask
   #failures = 0
 
   /** Starts at once. */
   constructor (parts: UsageSenderParts) {
     this.#parts = { everyMs: 2_000, patienceMs: 30_000, onSettled: () => {}, ...parts }
-    this.#loop = new Loop(stopping => this.#sendNext(stopping))
+    this.#loop = new BackgroundTask(stopping => this.#sendNext(stopping))
   }
 
   /** The number of failures since the last success. */
@@ -57,7 +57,7 @@ export class UsageSender {
     } catch (error) {
       if (stopping.aborted) return 0
       if (this.#failures === 0) log.warn({ err: error }, 'usage cannot be sent to the control plane; the ledger keeps it')
-      return scatteredBackoff(pauses, this.#failures++)
+      return jitteredBackoff(pauses, this.#failures++)
     }
   }
 }

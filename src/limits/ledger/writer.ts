@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { Deposit } from './file.js'
-import { LedgerFailure, type LedgerAnswer, type LedgerAsked } from './messages.js'
-import { linesPerBatch, type UsageBatch, type UsageReceipt } from '../usage.js'
+import type { FlushBatch } from './file.js'
+import { LedgerFailure, type LedgerResponse, type LedgerRequest } from './messages.js'
+import { linesPerBatch, type UsageBatch, type UsageAck } from '../usage.js'
 
 /** The compiled file, also in tests: loading TypeScript would take a second in each thread. */
 const thread = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/limits/ledger/thread.js' : './thread.js', import.meta.url)
@@ -31,7 +31,7 @@ export class LedgerWriter {
   }
 
   /** Resolves when the lines are on disk. A deposit that was already written is ignored. */
-  add (deposit: Deposit): Promise<void> {
+  add (deposit: FlushBatch): Promise<void> {
     return this.#ask({ name: 'add', args: [deposit], now: this.#now() })
   }
 
@@ -39,9 +39,9 @@ export class LedgerWriter {
     return this.#ask({ name: 'nextBatch', args: [linesPerBatch], now: this.#now() })
   }
 
-  settle (receipt: UsageReceipt): Promise<void> {
+  settle (receipt: UsageAck): Promise<void> {
     const now = this.#now()
-    return this.#ask({ name: 'settle', args: [receipt, now], now })
+    return this.#ask({ name: 'applyAck', args: [receipt, now], now })
   }
 
   /** Closes the file after earlier calls have finished, and ends the thread. */
@@ -52,7 +52,7 @@ export class LedgerWriter {
     await ended
   }
 
-  #ask<T> (asked: LedgerAsked): Promise<T> {
+  #ask<T> (asked: LedgerRequest): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#thread ??= this.#start()
       this.#waiting.push({ resolve, reject })
@@ -62,7 +62,7 @@ export class LedgerWriter {
 
   #start (): Worker {
     const started = new Worker(thread, { workerData: this.#path, execArgv: [], name: 'usage-ledger' })
-    started.on('message', (answer: LedgerAnswer) => {
+    started.on('message', (answer: LedgerResponse) => {
       const { resolve, reject } = this.#waiting.shift()!
       if ('failure' in answer) reject(new LedgerFailure(answer.failure))
       else resolve(answer.value as never)

@@ -1,12 +1,12 @@
 import { datatype, type Datatype } from '../kit/datatype.js'
-import { coding, type CodingValue, type KnownWords } from './concept.js'
+import { coding, type CodingValue, type KnownCodes } from './concept.js'
 import { text } from './primitives.js'
 
 /** A coded thing where R4 has a Coding, or the words for it. */
 type CodingOrWords = string | CodingValue
 
 /** A Coding with the manners of a concept: in, words or a coding; out, a string when it holds only its display. */
-export function codingOf (known: KnownWords = {}): Datatype<CodingOrWords> {
+export function codingOf (known: KnownCodes = {}): Datatype<CodingOrWords> {
   const words = Object.keys(known)
   const accept = (value: CodingOrWords): CodingOrWords => {
     if (typeof value !== 'string') return asWords(value)

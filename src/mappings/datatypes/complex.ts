@@ -2,7 +2,7 @@
 import type { FhirElement } from '../fhir.js'
 import { record } from '../kit/structure.js'
 import { code } from './code.js'
-import { anyCode, base64, dateTime, text, uri } from './primitives.js'
+import { openCode, base64, dateTime, text, uri } from './primitives.js'
 
 export const period = record({ start: dateTime('start'), end: dateTime('end') }, {
   kind: 'date', schema: { title: 'Period', 'x-ordered': true }, expects: 'an object with start and end, start not after end'
@@ -10,7 +10,7 @@ export const period = record({ start: dateTime('start'), end: dateTime('end') },
 
 /** att-1: data needs its contentType. */
 export const attachment = record({
-  contentType: anyCode('contentType'), data: base64('data'), url: uri('url'), title: text('title')
+  contentType: openCode('contentType'), data: base64('data'), url: uri('url'), title: text('title')
 }, { schema: { title: 'Attachment', dependentRequired: { data: ['contentType'] } }, described: [{ of: ['data', 'url'], members: ['hash', 'size', 'creation'] }], expects: 'an object with contentType, data, url and title; data needs contentType' })
 
 export const address = record({

@@ -4,9 +4,9 @@ import { datatype, type Datatype } from '../kit/datatype.js'
 import { withPrimitive } from '../kit/outdated.js'
 import { isElement, itemsAt, withMember } from '../kit/path.js'
 import { record } from '../kit/structure.js'
-import { textOf } from '../kit/text-of.js'
+import { canonicalJson } from '../kit/text-of.js'
 import { aliasesOf, codeSchema } from './code.js'
-import { anyCode, text, textUpTo, uri } from './primitives.js'
+import { openCode, text, textUpTo, uri } from './primitives.js'
 
 /** A code of a code system: http://hl7.org/fhir/R4/datatypes.html#Coding */
 export interface CodingValue { readonly system?: string, readonly code?: string, readonly display?: string }
@@ -14,23 +14,23 @@ export interface CodingValue { readonly system?: string, readonly code?: string,
 /** A coded thing, or the words for it: http://hl7.org/fhir/R4/datatypes.html#CodeableConcept */
 export type ConceptValue = string | CodingValue & { readonly text?: string, readonly codings?: CodingValue[] }
 
-const codingParts = { system: uri('system'), code: anyCode('code'), display: text('display') }
+const codingParts = { system: uri('system'), code: openCode('code'), display: text('display') }
 const codeOrDisplay = { anyOf: [{ required: ['code'] }, { required: ['display'] }] } as const
 
 export const coding: Datatype<CodingValue> = record(codingParts, { schema: { title: 'Coding', ...codeOrDisplay }, meaning: ['system', 'code'], expects: 'an object with system, code and display' })
 
 /** Words that stand for a coding, for the sets whose codes clients send bare: `laboratory`. */
-export type KnownWords = Readonly<Record<string, CodingValue>>
+export type KnownCodes = Readonly<Record<string, CodingValue>>
 
 /** Codings of one system by their codes. */
-export function wordsOf (system: string, displays: Readonly<Record<string, string>>): KnownWords {
+export function codingsOf (system: string, displays: Readonly<Record<string, string>>): KnownCodes {
   return Object.fromEntries(Object.entries(displays).map(([code, display]) => [code, { system, code, display }]))
 }
 
 interface ConceptOptions {
   /** Longest text. */
   readonly max?: number
-  readonly known?: KnownWords
+  readonly known?: KnownCodes
 }
 
 /**
@@ -49,7 +49,7 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
     kind: 'token',
     accept,
     revises: true,
-    identityOf: value => isElement(value) && value.code !== undefined ? [textOf([value.system, value.code])] : [],
+    identityOf: value => isElement(value) && value.code !== undefined ? [canonicalJson([value.system, value.code])] : [],
     read: readConcept,
     write: (value, before) => writeConcept(typeof value === 'string' ? accept(value) : value, before)
   })

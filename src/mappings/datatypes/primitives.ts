@@ -15,10 +15,10 @@ export const textUpTo = (max = longestText): Datatype<string> =>
 export const text = textUpTo()
 
 /** Words with one space between them, stored as one list item each where a mapping says so. */
-export const words = formatted('words', 'words separated by single spaces', 'string', { maxLength: 1000 })
+export const nonBlankText = formatted('words', 'words separated by single spaces', 'string', { maxLength: 1000 })
 
 /** An element of type `code` that takes any code. */
-export const anyCode = formatted('words', 'a code, without leading, trailing or double spaces', 'token', { maxLength: 1000 })
+export const openCode = formatted('words', 'a code, without leading, trailing or double spaces', 'token', { maxLength: 1000 })
 
 export const date = timed('date', 'date')
 export const dateTime = timed('fhir-dateTime', 'date')
@@ -51,7 +51,7 @@ export const decimalWithin = (minimum: number, maximum: number): Datatype<number
   datatype({ ...decimal.codec, schema: { type: 'number', minimum, maximum, 'x-expects': `a number from ${minimum} to ${maximum}` } })
 
 /** A decimal that is not below zero; a stored one that is, is shown. */
-export const notNegative = datatype({ ...decimal.codec, schema: { type: 'number', minimum: 0, 'x-expects': 'a number of 0 or more' } })
+export const nonNegativeDecimal = datatype({ ...decimal.codec, schema: { type: 'number', minimum: 0, 'x-expects': 'a number of 0 or more' } })
 
 const int32 = 2 ** 31 - 1
 export const integer = wholeNumber(-int32 - 1)

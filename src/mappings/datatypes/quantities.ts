@@ -2,9 +2,9 @@
 import { datatype } from '../kit/datatype.js'
 import { record } from '../kit/structure.js'
 import { code } from './code.js'
-import { anyCode, decimal, notNegative, text, uri } from './primitives.js'
+import { openCode, decimal, nonNegativeDecimal, text, uri } from './primitives.js'
 
-const measured = { value: decimal('value', { required: true }), unit: text('unit'), system: uri('system'), code: anyCode('code') }
+const measured = { value: decimal('value', { required: true }), unit: text('unit'), system: uri('system'), code: openCode('code') }
 const codeNeedsSystem = { dependentRequired: { code: ['system'] } } as const
 
 /** A measured amount; qty-3: a code for the unit needs its system. */
@@ -18,7 +18,7 @@ export const simpleQuantity = record(measured, {
 })
 
 /** How much of a medicine is given or dispensed: R4 takes any number, but less than nothing is a slip. */
-export const medicineAmount = record({ ...measured, value: notNegative('value', { required: true }) }, {
+export const nonNegativeQuantity = record({ ...measured, value: nonNegativeDecimal('value', { required: true }) }, {
   kind: 'quantity', schema: codeNeedsSystem, expects: 'an object with value, unit, system and code; code needs system'
 })
 
@@ -30,7 +30,7 @@ export const ratio = record({
 export const range = record({ low: simpleQuantity('low'), high: simpleQuantity('high') }, { schema: { title: 'Range' }, expects: 'an object with low and high' })
 
 /** A code of ISO 4217. Its form alone is checked: the standard changes, and R4 takes also the codes that it withdrew. */
-const currency = datatype({ ...anyCode.codec, schema: { type: 'string', pattern: '^[A-Z]{3}$', 'x-expects': 'a currency code such as USD' } })
+const currency = datatype({ ...openCode.codec, schema: { type: 'string', pattern: '^[A-Z]{3}$', 'x-expects': 'a currency code such as USD' } })
 
 export const money = record({ value: decimal('value', { required: true }), currency: currency('currency') }, {
   kind: 'quantity', schema: { title: 'Money' }, expects: 'an object with value and currency'

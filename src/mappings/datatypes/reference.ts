@@ -1,4 +1,4 @@
-import { hasIdForm, idForm, typeForm, withArticle } from '../../fhir-names.js'
+import { isValidId, idPattern, typePattern, withArticle } from '../../fhir-names.js'
 import type { FhirElement } from '../fhir.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
 import { withPrimitive } from '../kit/outdated.js'
@@ -48,18 +48,18 @@ export function typedReference (types: readonly string[]): Datatype<string> {
  */
 export function canonical (type: string): Datatype<string> {
   const main = `${type}/`
-  const short = (value: string): string => value.startsWith(main) && hasIdForm(value.slice(main.length)) ? value.slice(main.length) : value
+  const short = (value: string): string => value.startsWith(main) && isValidId(value.slice(main.length)) ? value.slice(main.length) : value
   return datatype<string>({
     schema: {
       type: 'string',
-      pattern: `^(?:(?:${main})?${idForm}|(?:https?://|urn:)${uriPart}(?:\\|${uriPart})?)$`,
+      pattern: `^(?:(?:${main})?${idPattern}|(?:https?://|urn:)${uriPart}(?:\\|${uriPart})?)$`,
       maxLength: 4000,
       'x-expects': `the id of ${withArticle(type)} alone, or its canonical URL`
     },
     kind: 'reference',
     accept: short,
     read: stored => typeof stored === 'string' && stored !== '' ? short(stored) : undefined,
-    write: value => hasIdForm(value) ? main + value : value
+    write: value => isValidId(value) ? main + value : value
   })
 }
 
@@ -70,7 +70,7 @@ const uriPart = '[^\\s\\u0000-\\u001F\\u007F"<>\\\\^`{|}]+'
 export const anyReference = datatype<string>({
   ...reference('Patient').codec,
   schema: {
-    type: 'string', pattern: `^(?:${typeForm}/)?(?!\\.{1,2}$)${idForm}$`, 'x-references': ['Patient', 'any'], 'x-expects': 'Type/id, such as Observation/123'
+    type: 'string', pattern: `^(?:${typePattern}/)?(?!\\.{1,2}$)${idPattern}$`, 'x-references': ['Patient', 'any'], 'x-expects': 'Type/id, such as Observation/123'
   }
 })
 
@@ -95,14 +95,14 @@ export function localReference (text: unknown): string | undefined {
   return typeof text === 'string' ? localForm.exec(text)?.[1] : undefined
 }
 
-const localForm = new RegExp(`^(${typeForm}/${idForm})(?:/_history/${idForm})?$`)
+const localForm = new RegExp(`^(${typePattern}/${idPattern})(?:/_history/${idPattern})?$`)
 
 function referenceSchema (types: readonly string[]): Schema {
   const others = types.slice(1).map(type => `${type}/id`)
   const alone = `the id of ${withArticle(types[0]!)} alone`
   return {
     type: 'string',
-    pattern: `^(?:(?:${types.join('|')})/)?(?!\\.{1,2}$)${idForm}$`,
+    pattern: `^(?:(?:${types.join('|')})/)?(?!\\.{1,2}$)${idPattern}$`,
     'x-references': types,
     'x-expects': others.length === 0 ? `${alone}, without the type` : `${alone}, or ${others.join(', ')}`
   }

@@ -1,8 +1,8 @@
 import { code } from '../datatypes/code.js'
-import { anyCode, decimal, textUpTo, uri } from '../datatypes/primitives.js'
+import { openCode, decimal, textUpTo, uri } from '../datatypes/primitives.js'
 import { record } from '../kit/structure.js'
 
-const parts = { value: decimal('value', { required: true }), unit: textUpTo(50)('unit'), system: uri('system'), code: anyCode('code') }
+const parts = { value: decimal('value', { required: true }), unit: textUpTo(50)('unit'), system: uri('system'), code: openCode('code') }
 const codeNeedsSystem = { dependentRequired: { code: ['system'] } } as const
 
 /** A number of something whose unit is a short word: a SimpleQuantity of R4. */
@@ -11,6 +11,6 @@ export const amount = record(parts, {
 })
 
 /** The same where R4 has a Quantity, which may be more or less than the number. */
-export const comparedAmount = record({ ...parts, comparator: code(['<', '<=', '>=', '>'])('comparator') }, {
+export const quantityWithComparator = record({ ...parts, comparator: code(['<', '<=', '>=', '>'])('comparator') }, {
   kind: 'quantity', schema: codeNeedsSystem, expects: 'an object with value, unit, system, code and comparator; code needs system'
 })

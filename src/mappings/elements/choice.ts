@@ -2,7 +2,7 @@ import { put, type Codec } from '../kit/codec.js'
 import type { Element, ElementOptions } from '../kit/element.js'
 import type { FhirElement } from '../fhir.js'
 import { withPrimitive } from '../kit/outdated.js'
-import { rivalsOf, without } from '../kit/place.js'
+import { conflictingFields, without } from '../kit/place.js'
 
 /** One form that a choice element may take: the suffix of its name in FHIR, and its datatype. */
 interface Variant {
@@ -17,7 +17,7 @@ interface Variant {
  * A form that no variant shows is kept until the field is set.
  */
 export function choice<T, const O extends ElementOptions = object> (base: string, variants: readonly Variant[], options: O = {} as O): Element<T, O> {
-  const forms = variants.map(variant => ({ ...variant, name: base + variant.suffix, isRival: rivalsOf(base, base + variant.suffix) }))
+  const forms = variants.map(variant => ({ ...variant, name: base + variant.suffix, isRival: conflictingFields(base, base + variant.suffix) }))
   const expects = variants.map(({ codec }) => codec.schema['x-expects']).join('; or ')
   const formOf = (value: unknown) => forms.find(form => form.is(value))
   const stored = (holder: FhirElement) => forms.find(form => form.codec.read(holder[form.name]) !== undefined)
@@ -46,5 +46,5 @@ export function choice<T, const O extends ElementOptions = object> (base: string
 export const isText = (value: unknown): boolean => typeof value === 'string'
 export const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
 /** An object that has one of these names. */
-export const has = (...names: readonly string[]) => (value: unknown): boolean =>
+export const hasChoice = (...names: readonly string[]) => (value: unknown): boolean =>
   typeof value === 'object' && value !== null && names.some(name => Object.hasOwn(value, name))

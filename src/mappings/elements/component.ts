@@ -9,8 +9,8 @@ import type { Element } from '../kit/element.js'
 import { withPrimitive } from '../kit/outdated.js'
 import { isElement, withMember } from '../kit/path.js'
 import { backbone } from '../kit/structure.js'
-import { choice, has, isBoolean, isText } from './choice.js'
-import { takingAlong } from './taking-along.js'
+import { choice, hasChoice, isBoolean, isText } from './choice.js'
+import { clearsSiblings } from './taking-along.js'
 
 /** A Quantity that is a number with perhaps a unit, shown as the number alone; the unit is a field beside it. */
 const plainQuantity = datatype<number>({
@@ -36,11 +36,11 @@ const value = choice<unknown>('value', [
   { suffix: 'String', codec: text.codec, is: isText },
   { suffix: 'DateTime', codec: dateTime.codec, is: never },
   { suffix: 'Time', codec: time.codec, is: never },
-  { suffix: 'Quantity', codec: wholeQuantity.codec, is: has('value') },
-  { suffix: 'Period', codec: period.codec, is: has('start', 'end') },
-  { suffix: 'Range', codec: range.codec, is: has('low', 'high') },
-  { suffix: 'Ratio', codec: ratio.codec, is: has('numerator') },
-  { suffix: 'CodeableConcept', codec: concept.codec, is: has('code', 'display') }
+  { suffix: 'Quantity', codec: wholeQuantity.codec, is: hasChoice('value') },
+  { suffix: 'Period', codec: period.codec, is: hasChoice('start', 'end') },
+  { suffix: 'Range', codec: range.codec, is: hasChoice('low', 'high') },
+  { suffix: 'Ratio', codec: ratio.codec, is: hasChoice('numerator') },
+  { suffix: 'CodeableConcept', codec: concept.codec, is: hasChoice('code', 'display') }
 ], { about: 'A number with its unit in unit, text, true or false, or an object: a coding, Quantity, Range, Ratio or Period.' })
 
 /** The unit of a number. A changed unit takes the stored code of the old one with it. */
@@ -58,7 +58,7 @@ const unit: Element<string> = {
 /** What is said of one value, or of there being none: normal, not measured. */
 const saidOfValue = ['interpretation', 'dataAbsentReason']
 
-const parts = backbone({ code: concept('code', { required: true }), value: takingAlong(saidOfValue, value), unit: takingAlong(saidOfValue, unit) }, {
+const parts = backbone({ code: concept('code', { required: true }), value: clearsSiblings(saidOfValue, value), unit: clearsSiblings(saidOfValue, unit) }, {
   schema: { dependentSchemas: { unit: { properties: { value: { type: 'number', 'x-expects': 'a number, since there is a unit' } }, required: ['value'] } } }
 })
 

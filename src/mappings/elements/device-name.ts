@@ -1,7 +1,7 @@
 import { text } from '../datatypes/primitives.js'
 import type { FhirElement } from '../fhir.js'
 import type { Element, ElementOptions } from '../kit/element.js'
-import { inItem } from './in-item.js'
+import { inMatchingItem } from './in-item.js'
 
 const isNamed = (item: FhirElement): boolean => text.codec.read(item.name) !== undefined
 const isForUsers = (item: FhirElement): boolean => item.type === 'user-friendly-name' && isNamed(item)
@@ -9,8 +9,8 @@ const isForUsers = (item: FhirElement): boolean => item.type === 'user-friendly-
 /** The name of a device that its users know, else the first of any kind; the others are kept. */
 export function deviceName<const O extends ElementOptions = object> (options: O = {} as O): Element<string, O> {
   const name = text('name', options)
-  const forUsers = inItem('deviceName', { find: isForUsers, create: { type: 'user-friendly-name' } }, name)
-  const first = inItem('deviceName', { find: isNamed }, name)
+  const forUsers = inMatchingItem('deviceName', { find: isForUsers, create: { type: 'user-friendly-name' } }, name)
+  const first = inMatchingItem('deviceName', { find: isNamed }, name)
   const chosen = (device: FhirElement): Element<string, O> => forUsers.read(device) === undefined && first.read(device) !== undefined ? first : forUsers
   return {
     ...forUsers,

@@ -1,6 +1,6 @@
 import { datatype, type Datatype } from '../kit/datatype.js'
 import type { ElementOptions } from '../kit/element.js'
-import { inUse } from './in-item.js'
+import { inItemWithUse } from './in-item.js'
 
 /** The identifier system of the unique identifiers that DICOM gives: http://hl7.org/fhir/R4/imagingstudy.html#notes */
 export const dicomSystem = 'urn:dicom:uid'
@@ -23,4 +23,4 @@ const asUrn = datatype<string>({
 })
 
 /** The Study Instance UID in use among the identifiers of an imaging study. */
-export const studyUid = <const O extends ElementOptions = object>(options?: O) => inUse('identifier', dicomSystem, asUrn('value', options))
+export const studyUid = <const O extends ElementOptions = object>(options?: O) => inItemWithUse('identifier', dicomSystem, asUrn('value', options))

@@ -1,16 +1,16 @@
 import { code } from '../datatypes/code.js'
 import { concept } from '../datatypes/concept.js'
-import { boolean, notNegative, positiveInteger, text } from '../datatypes/primitives.js'
-import { medicineAmount } from '../datatypes/quantities.js'
+import { boolean, nonNegativeDecimal, positiveInteger, text } from '../datatypes/primitives.js'
+import { nonNegativeQuantity } from '../datatypes/quantities.js'
 import type { Codec } from '../kit/codec.js'
 import type { Element } from '../kit/element.js'
 import { isElement } from '../kit/path.js'
 import { backbone } from '../kit/structure.js'
 import { unitsOfTime } from '../value-sets.js'
 import { choice, isBoolean } from './choice.js'
-import { ofFirst } from './in-item.js'
-import { firstPlace, partOfItem } from './part-of-item.js'
-import { takingAlong } from './taking-along.js'
+import { fromFirstItem } from './in-item.js'
+import { firstItemLens, listItemField } from './part-of-item.js'
+import { clearsSiblings } from './taking-along.js'
 
 /** A reason to take it says that it is taken as needed; it is kept as long as that is said. */
 const withReason: Codec<boolean> = { ...boolean.codec, read: stored => isElement(stored) ? true : undefined, write: () => undefined }
@@ -30,12 +30,12 @@ const asNeeded: Element<boolean> = {
 const restOfTiming = ['code', 'repeat.frequencyMax', 'repeat._frequencyMax', 'repeat.periodMax', 'repeat._periodMax'].map(path => `timing.${path}`)
 
 /** A part of how often it is taken. Beside another one, the rest would tell of the old, or of more than is meant now. */
-const timed = <T>(part: Element<T>): Element<T> => takingAlong(restOfTiming, part)
+const timed = <T>(part: Element<T>): Element<T> => clearsSiblings(restOfTiming, part)
 
 const instruction = backbone({
-  dose: ofFirst('doseAndRate', medicineAmount('doseQuantity', { choice: 'dose' })),
+  dose: fromFirstItem('doseAndRate', nonNegativeQuantity('doseQuantity', { choice: 'dose' })),
   frequency: timed(positiveInteger('timing.repeat.frequency')),
-  period: timed(notNegative('timing.repeat.period')),
+  period: timed(nonNegativeDecimal('timing.repeat.period')),
   periodUnit: timed(code(unitsOfTime)('timing.repeat.periodUnit')),
   route: concept('route'),
   asNeeded
@@ -45,7 +45,7 @@ const instruction = backbone({
 })
 
 /** The first of the Dosages at a path in numbers and codes: 500 mg by mouth, 3 times in 1 d. What else it says is kept. */
-export const dosage = (path: string) => partOfItem(instruction.codec, path, firstPlace, { about: 'Dose, frequency and route as numbers and codes.' })
+export const dosage = (path: string) => listItemField(instruction.codec, path, firstItemLens, { about: 'Dose, frequency and route as numbers and codes.' })
 
 /** The words of the first of the Dosages at a path. */
-export const dosageText = (path: string) => ofFirst(path, text('text', { about: 'Instructions as text.' }))
+export const dosageText = (path: string) => fromFirstItem(path, text('text', { about: 'Instructions as text.' }))

@@ -1,7 +1,7 @@
 import { datatype, type Datatype } from '../kit/datatype.js'
 
 /** A structure in which R4 requires a part that clients may leave out: it is filled in whenever the structure is written. */
-export function filled<T extends object> ({ codec }: Datatype<T>, defaults: Partial<T>): Datatype<T> {
+export function withDefault<T extends object> ({ codec }: Datatype<T>, defaults: Partial<T>): Datatype<T> {
   const whole = (value: T): T => ({ ...defaults, ...value })
   return datatype<T>({
     ...codec,

@@ -1,5 +1,5 @@
 import type { FhirElement } from '../fhir.js'
-import { text, textUpTo, words } from '../datatypes/primitives.js'
+import { text, textUpTo, nonBlankText } from '../datatypes/primitives.js'
 import type { Datatype } from '../kit/datatype.js'
 import type { Element, ElementOptions } from '../kit/element.js'
 import { isElement, itemsAt, withMember } from '../kit/path.js'
@@ -19,7 +19,7 @@ export const namePrefixes = <const O extends ElementOptions = object>(options?: 
 export const nameSuffixes = <const O extends ElementOptions = object>(options?: O) => namePart(text.list('suffix', options))
 
 /** The given names after the first, with one space between them. */
-export const middleName = <const O extends ElementOptions = object>(options?: O) => namePart(laterGivens(words, options ?? {} as O))
+export const middleName = <const O extends ElementOptions = object>(options?: O) => namePart(laterGivens(nonBlankText, options ?? {} as O))
 
 /** The first given name of a contact, who has one name. */
 export const contactFirstName = (): Element<string> => onlyNamePart(text.first('given'))

@@ -16,7 +16,7 @@ interface ItemChoice {
  * A field that lives inside one item of a list: an e-mail address among the telecoms. The other items are kept; the item
  * itself goes when the element that the field shows is gone from it, unless it `stays`.
  */
-export function inItem<T, O extends ElementOptions> (path: string, { find, create = {}, stays = false }: ItemChoice, inner: Element<T, O>): Element<T, O> {
+export function inMatchingItem<T, O extends ElementOptions> (path: string, { find, create = {}, stays = false }: ItemChoice, inner: Element<T, O>): Element<T, O> {
   const root = inner.path.split('.')[0]!
   const isOver = (item: FhirElement): boolean => stays ? Object.keys(item).length === 0 : item[root] === undefined
   const place = (holder: FhirElement): number => itemsAt(holder, path).findIndex(item => isElement(item) && find(item))
@@ -44,16 +44,16 @@ export function inItem<T, O extends ElementOptions> (path: string, { find, creat
  * The value of the first ContactPoint or Identifier of a system that is in use. One that is not, by its modifier `use`, is
  * kept unseen: a number that nobody has any more is no phone, and a new one in its place would not be in use either.
  */
-export function inUse<T, O extends ElementOptions> (path: string, system: string, value: Element<T, O>): Element<T, O> {
-  return inItem(path, { find: item => item.system === system && item.use !== 'old' && typeof item.value === 'string', create: { system } }, value)
+export function inItemWithUse<T, O extends ElementOptions> (path: string, system: string, value: Element<T, O>): Element<T, O> {
+  return inMatchingItem(path, { find: item => item.system === system && item.use !== 'old' && typeof item.value === 'string', create: { system } }, value)
 }
 
 /** A field inside the first item of a list. */
 export function inFirst<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
-  return inItem(path, { find: () => true }, inner)
+  return inMatchingItem(path, { find: () => true }, inner)
 }
 
 /** A field of the first item of a list, beside others. */
-export function ofFirst<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
-  return inItem(path, { find: () => true, stays: true }, inner)
+export function fromFirstItem<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
+  return inMatchingItem(path, { find: () => true, stays: true }, inner)
 }

@@ -1,12 +1,12 @@
 import { attachment } from '../datatypes/complex.js'
-import { anyCode, text } from '../datatypes/primitives.js'
+import { openCode, text } from '../datatypes/primitives.js'
 import type { FhirElement } from '../fhir.js'
 import { datatype } from '../kit/datatype.js'
-import type { Element, Given } from '../kit/element.js'
+import type { Element, DefaultContext } from '../kit/element.js'
 import { isElement, itemsAt, textAt, withMember } from '../kit/path.js'
 import type { Schema } from '../kit/schema.js'
 import { isText } from './choice.js'
-import { inItem } from './in-item.js'
+import { inMatchingItem } from './in-item.js'
 
 type Attachment = NonNullable<ReturnType<typeof attachment.codec.read>>
 
@@ -86,7 +86,7 @@ export const noteTitle: Element<string, typeof description.options> = {
   }
 }
 
-const content = inItem('content', first, body('attachment', { required: true }))
+const content = inMatchingItem('content', first, body('attachment', { required: true }))
 
 /** The body of a DocumentReference: text, or any other Attachment. A title that stands beside the old text alone is kept. */
 export const noteContent: typeof content = {
@@ -97,7 +97,7 @@ export const noteContent: typeof content = {
   }
 }
 
-const plainUnlessTyped = ({ simple }: Given) => isElement(simple.content) ? undefined : 'text/plain'
+const plainUnlessTyped = ({ simple }: DefaultContext) => isElement(simple.content) ? undefined : 'text/plain'
 
 /** The type of the body, beside a text or as a part of the Attachment. */
-export const noteContentType = inItem('content', first, anyCode('attachment.contentType', { default: plainUnlessTyped, shortcutOf: 'content' }))
+export const noteContentType = inMatchingItem('content', first, openCode('attachment.contentType', { default: plainUnlessTyped, shortcutOf: 'content' }))

@@ -1,6 +1,6 @@
 import { dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import type { Element, ElementOptions, Simple } from '../kit/element.js'
+import type { Element, ElementOptions, InferFields } from '../kit/element.js'
 import { record } from '../kit/structure.js'
 
 const parts = (max?: number) => ({
@@ -9,7 +9,7 @@ const parts = (max?: number) => ({
   time: dateTime('time')
 })
 
-type Remark = Simple<ReturnType<typeof parts>>
+type Remark = InferFields<ReturnType<typeof parts>>
 
 /** One remark as a string, or remarks with their author and time: http://hl7.org/fhir/R4/datatypes.html#Annotation */
 type Note = string | Remark[]

@@ -1,6 +1,6 @@
 import { datatype } from '../kit/datatype.js'
 import type { ElementOptions } from '../kit/element.js'
-import { inUse } from './in-item.js'
+import { inItemWithUse } from './in-item.js'
 
 /** The identifier system of the US National Provider Identifier. */
 export const npiSystem = 'http://hl7.org/fhir/sid/us-npi'
@@ -13,4 +13,4 @@ const digits = datatype<string>({
 })
 
 /** The NPI in use among the identifiers, as its ten digits. */
-export const npi = <const O extends ElementOptions = object>(options?: O) => inUse('identifier', npiSystem, digits('value', options))
+export const npi = <const O extends ElementOptions = object>(options?: O) => inItemWithUse('identifier', npiSystem, digits('value', options))

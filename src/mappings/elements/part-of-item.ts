@@ -4,15 +4,15 @@ import type { Element, ElementOptions } from '../kit/element.js'
 import { itemsAt, withAt } from '../kit/path.js'
 
 /** The place of an item in a list; -1 where a new one is to be added. */
-export type Place = (items: readonly unknown[]) => number
+export type ListItemLens = (items: readonly unknown[]) => number
 
-export const firstPlace: Place = items => items.length === 0 ? -1 : 0
+export const firstItemLens: ListItemLens = items => items.length === 0 ? -1 : 0
 
 /**
  * A field that shows one item of a list as a codec does, whether that shows anything of it yet or not: a Dosage that so
  * far has only a text takes a dose. The other items are kept, and of this one what the codec keeps.
  */
-export function partOfItem<T, const O extends ElementOptions = object> (codec: Codec<T>, path: string, place: Place, options: O = {} as O): Element<T, O> {
+export function listItemField<T, const O extends ElementOptions = object> (codec: Codec<T>, path: string, place: ListItemLens, options: O = {} as O): Element<T, O> {
   return {
     ...datatype(codec)(path, options),
     read (holder) {

@@ -1,11 +1,11 @@
 import { isElement } from '../kit/path.js'
-import type { Respelling } from '../kit/mapping.js'
+import type { InputNormalizer } from '../kit/mapping.js'
 
 /**
  * The one policy without an authority among those that were sent, as the `policyUri` that it is shown as. Several of them,
  * or one beside a `policyUri`, stay where they are and are refused there.
  */
-export const policyApart: Respelling = (sent, emptied) => {
+export const policyUri: InputNormalizer = (sent, emptied) => {
   const { policies = [], ...others } = sent
   const all = [policies].flat()
   const [apart, ...more] = all.filter(hasUriAlone)

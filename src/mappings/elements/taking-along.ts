@@ -2,7 +2,7 @@ import type { Element, ElementOptions } from '../kit/element.js'
 import { withAt } from '../kit/path.js'
 
 /** A field whose change removes what stands at these paths: it is shown by no field, and told of the old value alone. */
-export function takingAlong<T, O extends ElementOptions> (paths: readonly string[], element: Element<T, O>): Element<T, O> {
+export function clearsSiblings<T, O extends ElementOptions> (paths: readonly string[], element: Element<T, O>): Element<T, O> {
   return {
     ...element,
     write (holder, value) {

@@ -2,7 +2,7 @@ import { textUpTo } from '../datatypes/primitives.js'
 import { datatype, type Datatype } from '../kit/datatype.js'
 import type { Element, ElementOptions } from '../kit/element.js'
 import { withoutExtensions } from '../kit/outdated.js'
-import { inUse } from './in-item.js'
+import { inItemWithUse } from './in-item.js'
 
 type Options = ElementOptions & { readonly max?: number }
 
@@ -41,5 +41,5 @@ function described<T, O extends ElementOptions> (value: Element<T, O>): Element<
 }
 
 function contactPoint<const O extends ElementOptions = object> (system: 'phone' | 'email', path: string, value: Datatype<string>, options?: O) {
-  return inUse(path, system, described(value('value', options as O & ElementOptions)))
+  return inItemWithUse(path, system, described(value('value', options as O & ElementOptions)))
 }

@@ -1,8 +1,8 @@
-import { same } from './element.js'
+import { deepEqual } from './element.js'
 import { areDifferent } from './identity.js'
-import { findAlike, findEqual, findInPlace } from './match.js'
+import { findMatching, findEqual, findInPlace } from './match.js'
 import type { FilterKind, Schema } from './schema.js'
-import { textOf } from './text-of.js'
+import { canonicalJson } from './text-of.js'
 
 /**
  * A datatype: how one simple value is represented in FHIR, at whatever path.
@@ -29,7 +29,7 @@ export interface Codec<T> {
 export function put<T> (codec: Codec<T>, value: T | undefined, before: unknown): unknown {
   if (value === undefined) return before === undefined || codec.read(before) === undefined ? before : codec.without?.(before)
   const shown = codec.read(before)
-  if (shown !== undefined && (same(shown, value) || same(shown, accepted(codec, value)))) return before
+  if (shown !== undefined && (deepEqual(shown, value) || deepEqual(shown, accepted(codec, value)))) return before
   return codec.write(value, codec.revises ? before : undefined)
 }
 
@@ -39,25 +39,25 @@ export const accepted = <T>(codec: Codec<T>, value: T): T => codec.accept ? code
 /** Values in the form in which they are read back; one that is shown as it was sent stays so, even if a new one would get another form. */
 function wantedOf<T> (codec: Codec<T>, values: readonly T[], shown: readonly unknown[]): readonly T[] {
   const forms = values.map(value => accepted(codec, value))
-  if (forms.every((form, i) => same(form, values[i]))) return forms
-  const texts = new Set(shown.map(textOf))
-  return forms.map((form, i) => texts.has(textOf(values[i])) ? values[i]! : form)
+  if (forms.every((form, i) => deepEqual(form, values[i]))) return forms
+  const texts = new Set(shown.map(canonicalJson))
+  return forms.map((form, i) => texts.has(canonicalJson(values[i])) ? values[i]! : form)
 }
 
 /** A list after a change, and for each item its place in the list before, if it had one. */
-export interface Relisted { readonly items: readonly unknown[], readonly origins: ReadonlyArray<number | undefined> }
+export interface ReorderedList { readonly items: readonly unknown[], readonly origins: ReadonlyArray<number | undefined> }
 
 /**
  * Puts values in place of the items that the simple form shows. An item that it cannot show stays where it is; an item
  * that is still wanted is kept as it was, hidden parts and all; a revised one keeps its hidden parts when it is the same thing
  * as the one it replaces, or stands in its place in a list of the same length and order.
  */
-export function putList<T> (codec: Codec<T>, values: readonly T[], before: readonly unknown[]): Relisted {
+export function putList<T> (codec: Codec<T>, values: readonly T[], before: readonly unknown[]): ReorderedList {
   if (before.length === 0) return { items: values.map(value => codec.write(value, undefined)), origins: values.map(() => undefined) }
   const shown = before.map(item => codec.read(item))
   const wanted = wantedOf(codec, values, shown)
   const equal = findEqual(wanted, shown)
-  const identified = codec.identityOf ? findAlike({ values: wanted, shown }, equal, codec.identityOf) : equal
+  const identified = codec.identityOf ? findMatching({ values: wanted, shown }, equal, codec.identityOf) : equal
   const alike = codec.revises ? findInPlace(identified, shown, (value, place) => areDifferent(codec.identityOf?.(wanted[value]) ?? [], codec.identityOf?.(shown[place]) ?? [])) : identified
   const written = values.map((value, i) => {
     const [kept, origin] = [equal[i], alike[i]]

@@ -3,7 +3,7 @@ import type { FhirElement } from '../fhir.js'
 import type { FilterKind, Schema } from './schema.js'
 
 /** What a default may depend on beside the fields: the request that creates the record. */
-export interface Occasion {
+export interface CreateContext {
   /** The time of the request, an instant. */
   readonly now: string
   /** The name of the key that sent it. */
@@ -13,7 +13,7 @@ export interface Occasion {
 }
 
 /** What a default may depend on: the request and the other fields that were sent. */
-export interface Given extends Occasion { readonly simple: Readonly<Record<string, unknown>> }
+export interface DefaultContext extends CreateContext { readonly simple: Readonly<Record<string, unknown>> }
 
 /** What a mapping says about a field besides its datatype and path. */
 export interface ElementOptions {
@@ -70,15 +70,15 @@ type RequiredNames<E extends Elements> = { [K in keyof E]: E[K]['options'] exten
 type ValueOf<E> = E extends Element<infer T, ElementOptions> ? T : never
 
 /** The TypeScript type of the simple form, inferred from its elements. */
-export type Simple<E extends Elements> =
+export type InferFields<E extends Elements> =
   { [K in RequiredNames<E>]: ValueOf<E[K]> } & { [K in Exclude<keyof E, RequiredNames<E>>]?: ValueOf<E[K]> }
 
 /** Deep equality of JSON values, in which 1.10 is not 1.1. `isDeepStrictEqual` of Node takes ten times as long. */
-export function same (a: unknown, b: unknown): boolean {
+export function deepEqual (a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
   if (a instanceof ExactNumber || b instanceof ExactNumber) return a instanceof ExactNumber && b instanceof ExactNumber && a.text === b.text
-  if (Array.isArray(a) || Array.isArray(b)) return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => same(item, b[i]))
+  if (Array.isArray(a) || Array.isArray(b)) return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => deepEqual(item, b[i]))
   const names = Object.keys(a)
-  return names.length === Object.keys(b).length && names.every(name => Object.hasOwn(b, name) && same(a[name as never], b[name as never]))
+  return names.length === Object.keys(b).length && names.every(name => Object.hasOwn(b, name) && deepEqual(a[name as never], b[name as never]))
 }

@@ -1,14 +1,14 @@
 /** What a JSON Schema validator finds, in words that a client can act on and that hold no value that was sent. */
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { suggestion } from '../../envelope/nearest.js'
-import { printable } from '../../envelope/query.js'
+import { safeName } from '../../envelope/query.js'
 import type { Schema } from './schema.js'
 
 /** What is wrong, where below the field, and which R4 issue type that is. */
 interface Explanation { readonly path: string, readonly says: string, readonly code: string }
 
 /** Every error in the words of the schema, one for each place: of a failed choice those of the branch that got furthest, else what the choice expects. */
-export function explain (errors: readonly ErrorObject[]): Explanation[] {
+export function toIssues (errors: readonly ErrorObject[]): Explanation[] {
   const found = new Map<string, Explanation>()
   const meant = meantBy(errors)
   for (const error of meant) {
@@ -78,7 +78,7 @@ const isAboutNames = ({ keyword }: { readonly keyword: string }): boolean => ['a
 function expressionOf ({ instancePath, keyword, params }: ErrorObject): string {
   const steps = instancePath.split('/').slice(1).map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
   const named = isAboutNames({ keyword }) ? [(params.missingProperty ?? params.additionalProperty) as string] : []
-  return [...steps, ...named].map(step => /^\d+$/.test(step) ? `[${step}]` : `.${printable(step)}`).join('')
+  return [...steps, ...named].map(step => /^\d+$/.test(step) ? `[${step}]` : `.${safeName(step)}`).join('')
 }
 
 function reasonOf ({ keyword, params, parentSchema }: ErrorObject): string {

@@ -19,7 +19,7 @@ export interface Filter {
 }
 
 /** The kinds that take one value, since HAPI takes no list of dates. The others take several, separated by commas, any of which may match. */
-export const takesOne: ReadonlySet<FilterKind> = new Set<FilterKind>(['string', 'uri', 'date', 'from', 'until'])
+export const singleValueKinds: ReadonlySet<FilterKind> = new Set<FilterKind>(['string', 'uri', 'date', 'from', 'until'])
 
 const prefixed = '(?:eq|ne|gt|lt|ge|le)?-?\\d+(?:\\.\\d+)?'
 
@@ -36,7 +36,7 @@ export type Filters = Readonly<Record<string, Filter>>
  * The filters that cannot be combined with one: HAPI takes one lower and one upper bound for each date parameter, and an
  * exact date is both.
  */
-export function rivalsOf (filters: Filters, name: string): string[] {
+export function conflictingFilters (filters: Filters, name: string): string[] {
   const bounds = boundsOf(filters[name])
   return Object.keys(filters).filter(other => other !== name && filters[other]!.param === filters[name]?.param && boundsOf(filters[other]).some(bound => bounds.includes(bound)))
 }

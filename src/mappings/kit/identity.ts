@@ -1,20 +1,20 @@
 import type { Elements } from './element.js'
 import { isElement } from './path.js'
 import type { Schema } from './schema.js'
-import { textOf } from './text-of.js'
+import { canonicalJson } from './text-of.js'
 
 /**
  * What identifies an item of a list, as texts: two items that have one in common are the same thing, and a change of it keeps
  * what the simple form does not show. The named fields identify it together, or else its required parts together, or else
  * each of its parts; a code from a small set, which many items share, identifies nothing.
  */
-export function identityOf (elements: Elements, named?: readonly string[]): (value: unknown) => readonly string[] {
+export function listItemIdentity (elements: Elements, named?: readonly string[]): (value: unknown) => readonly string[] {
   const telling = Object.entries(elements).filter(([, { schema }]) => !isShared(schema))
   const whole = named ?? telling.filter(([, { options }]) => options.required === true).map(([name]) => name)
   const names = whole.length > 0 ? whole : telling.map(([name]) => name)
   return value => {
     if (!isElement(value)) return []
-    const parts = names.filter(name => value[name] !== undefined).map(name => `${name} ${textOf(value[name])}`)
+    const parts = names.filter(name => value[name] !== undefined).map(name => `${name} ${canonicalJson(value[name])}`)
     return whole.length > 0 && parts.length > 0 ? [`${named === undefined ? '' : namedMark}${parts.join()}`] : parts
   }
 }

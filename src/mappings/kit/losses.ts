@@ -1,16 +1,16 @@
 /** What a change took away that its client could not see: the client is warned of it, since nothing else shows that it is gone. */
-import { enoughIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
+import { maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
 import type { FhirElement } from '../fhir.js'
 import type { Mapping } from './mapping.js'
 import { isElement } from './path.js'
-import { textOf } from './text-of.js'
+import { canonicalJson } from './text-of.js'
 
 /** The values at each path of single names; what stands beside a primitive (`_birthDate`) has the primitive's path. */
 type Values = ReadonlyMap<string, readonly string[]>
 
 /** A warning for each part of a record that a change removed and that no field showed. */
 export function lossWarnings (mapping: Mapping, before: FhirElement, after: FhirElement): Issue[] {
-  return lostPaths(mapping, before, after).slice(0, enoughIssues).map(path => ({
+  return lostPaths(mapping, before, after).slice(0, maxIssues).map(path => ({
     ...fieldIssue(`${mapping.type}.${path}`, 'belonged to the value before and was removed with it; if it is still true, add it in raw FHIR', 'informational'),
     severity: 'warning'
   }))
@@ -64,7 +64,7 @@ function collect (value: unknown, path: string, values: Map<string, string[]>): 
       collect(member, path === '' ? own : `${path}.${own}`, values)
     }
   } else if (value !== null && value !== undefined) {
-    const text = textOf(value)
+    const text = canonicalJson(value)
     values.get(path)?.push(text) ?? values.set(path, [text])
   }
 }

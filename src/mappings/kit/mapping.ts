@@ -1,5 +1,5 @@
 import type { FhirElement, FhirResource, StoredResource } from '../fhir.js'
-import { same, type Element, type Elements, type Given, type Occasion, type Simple } from './element.js'
+import { deepEqual, type Element, type Elements, type DefaultContext, type CreateContext, type InferFields } from './element.js'
 import type { Filter, Filters } from './filter.js'
 import { orderRules } from './ordered.js'
 import type { Rule } from './rule.js'
@@ -20,13 +20,13 @@ interface Declaration<E extends Elements> {
   readonly filters?: Filters
   readonly rules?: readonly Rule[]
   /** Moves what clients send to the fields that show it, where an `alias` is not enough. */
-  readonly respell?: Respelling
+  readonly normalizeInput?: InputNormalizer
   /** Records that are never changed or deleted, such as audit events. */
   readonly appendOnly?: boolean
 }
 
 /** What was sent in other fields. `emptied` stands for a field of which nothing is left: null in a change, absent in a new record. */
-export type Respelling = (sent: Sent, emptied: null | undefined) => Sent
+export type InputNormalizer = (sent: Sent, emptied: null | undefined) => Sent
 
 type Sent = Readonly<Record<string, unknown>>
 
@@ -49,13 +49,13 @@ export interface Mapping<E extends Elements = Elements> extends Omit<Declaration
   readonly filters: Filters
   readonly rules: readonly Rule[]
   /** The fields that a resource shows; what no field shows is not lost, see {@link Mapping.patch}. */
-  toSimple (resource: FhirElement): Partial<Simple<E>>
+  toSimple (resource: FhirElement): Partial<InferFields<E>>
   /** The simple form with identity and version, as a client receives it. */
-  present (stored: StoredResource): Identity & Partial<Simple<E>>
+  present (stored: StoredResource): Identity & Partial<InferFields<E>>
   /** What was sent with each field under its own name; where both names were sent, the alias stays and is no field. */
   named (sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>
   /** What was sent on create, each field under its own name, with the defaults filled in. */
-  withDefaults (sent: Readonly<Record<string, unknown>>, occasion: Occasion): Readonly<Record<string, unknown>>
+  withDefaults (sent: Readonly<Record<string, unknown>>, occasion: CreateContext): Readonly<Record<string, unknown>>
   /** A new resource from a complete simple form. */
   toFhir (simple: Readonly<Record<string, unknown>>): FhirResource
   /** The resource with the named fields set, or removed by null; the same object when nothing changes. */
@@ -64,10 +64,10 @@ export interface Mapping<E extends Elements = Elements> extends Omit<Declaration
 
 /** Builds a mapping from its declaration. */
 export function mapping<const E extends Elements> (type: string, declaration: Declaration<E>): Mapping<E> {
-  const { fields, filters, rules = [], respell = sent => sent } = declaration
+  const { fields, filters, rules = [], normalizeInput: respell = sent => sent } = declaration
   const patch = patcher(fields)
   const named = namer(fields)
-  const toSimple = (resource: FhirElement): Partial<Simple<E>> => readElements(fields, resource) ?? {}
+  const toSimple = (resource: FhirElement): Partial<InferFields<E>> => readElements(fields, resource) ?? {}
   return {
     ...declaration,
     type,
@@ -96,7 +96,7 @@ function patcher (fields: Elements) {
       if (whole !== undefined && (changes[whole] ?? undefined) !== undefined) return withShortcuts(changed, fields, { whole, changes })
       const value = changes[name] ?? undefined
       // A value that is shown already is left alone, with any other forms of its choice that another system stored.
-      return value !== undefined && same(element.read(changed), value) ? changed : element.write(changed, value)
+      return value !== undefined && deepEqual(element.read(changed), value) ? changed : element.write(changed, value)
     }, resource) as R
 }
 
@@ -109,7 +109,7 @@ function namer (fields: Elements): Mapping['named'] {
   }, sent)
 }
 
-function defaults (fields: Elements, given: Given): Record<string, unknown> {
+function defaults (fields: Elements, given: DefaultContext): Record<string, unknown> {
   const filled: Record<string, unknown> = {}
   for (const [name, { options }] of Object.entries(fields)) {
     if (options.default === undefined || Object.hasOwn(given.simple, name) || hasRival(fields, options.choice, given.simple)) continue
@@ -119,15 +119,15 @@ function defaults (fields: Elements, given: Given): Record<string, unknown> {
   return filled
 }
 
-function hasRival (fields: Elements, choice: string | undefined, simple: Given['simple']): boolean {
+function hasRival (fields: Elements, choice: string | undefined, simple: DefaultContext['simple']): boolean {
   return choice !== undefined && Object.entries(fields).some(([name, { options }]) => options.choice === choice && Object.hasOwn(simple, name))
 }
 
 /** A default that is the time of the request. */
-export const now = ({ now }: Given): string => now
+export const now = ({ now }: DefaultContext): string => now
 
 /** A default for definitions, which are identified by their URL. */
-export const newUrl = ({ newUrl }: Given): string => newUrl()
+export const newUrl = ({ newUrl }: DefaultContext): string => newUrl()
 
 function fieldFilters (fields: Elements): Filters {
   return Object.fromEntries(Object.entries(fields)

@@ -1,24 +1,24 @@
 import { ExactNumber, plainNumbers } from '../../json.js'
-import { same } from './element.js'
+import { deepEqual } from './element.js'
 import { isElement } from './path.js'
-import { textOf } from './text-of.js'
+import { canonicalJson } from './text-of.js'
 
 /** For each value of a list the place of the item that it was before; undefined for a new one. */
 type Sources = ReadonlyArray<number | undefined>
 
 /**
- * Finds the items that are still wanted, in their own place or elsewhere. Like {@link findAlike} it takes time in proportion
+ * Finds the items that are still wanted, in their own place or elsewhere. Like {@link findMatching} it takes time in proportion
  * to the lists' length, which clients choose, and not to its square.
  * @param shown the items before, undefined for those that are not shown
  */
 export function findEqual (values: readonly unknown[], shown: readonly unknown[]): Sources {
   const order = shown.flatMap((item, place) => item === undefined ? [] : [place])
-  const sources = values.map((value, i) => order[i] !== undefined && same(shown[order[i]], value) ? order[i] : undefined)
-  return claim(sources, { values, free: freeOf(shown, sources) }, value => [textOf(value)])
+  const sources = values.map((value, i) => order[i] !== undefined && deepEqual(shown[order[i]], value) ? order[i] : undefined)
+  return claim(sources, { values, free: freeOf(shown, sources) }, value => [canonicalJson(value)])
 }
 
 /** Finds for each of the other values the item that it revises, by what identifies them. */
-export function findAlike ({ values, shown }: { readonly values: readonly unknown[], readonly shown: readonly unknown[] }, equal: Sources, identityOf: (value: unknown) => readonly string[]): Sources {
+export function findMatching ({ values, shown }: { readonly values: readonly unknown[], readonly shown: readonly unknown[] }, equal: Sources, identityOf: (value: unknown) => readonly string[]): Sources {
   return claim(equal, { values, free: freeOf(shown, equal) }, identityOf)
 }
 
@@ -72,22 +72,22 @@ function mostFrequent (numbers: readonly number[]): number | undefined {
  * name, of a list the item that is the same, or else has most members in common.
  * @param choose gives what stands in the place; `shown` is undefined where nothing is shown
  */
-export function besideShown (sent: unknown, shown: unknown, choose: (sent: unknown, shown: unknown) => unknown): unknown {
+export function mapWithShown (sent: unknown, shown: unknown, choose: (sent: unknown, shown: unknown) => unknown): unknown {
   if (Array.isArray(sent) && Array.isArray(shown)) {
     const places = placesInShown(sent, shown)
-    return sent.map((item, i) => besideShown(item, shown[places[i] ?? -1], choose))
+    return sent.map((item, i) => mapWithShown(item, shown[places[i] ?? -1], choose))
   }
   if (!isElement(sent) || !isElement(shown)) return choose(sent, shown)
-  return Object.fromEntries(Object.entries(sent).map(([name, item]) => [name, besideShown(item, shown[name], choose)]))
+  return Object.fromEntries(Object.entries(sent).map(([name, item]) => [name, mapWithShown(item, shown[name], choose)]))
 }
 
 /** For each item that was sent the place of the one that it is, whatever the precision of its numbers. */
 function placesInShown (sent: readonly unknown[], shown: readonly unknown[]): Sources {
-  return findAlike({ values: sent, shown }, findEqual(plainNumbers(sent), plainNumbers(shown)), membersOf)
+  return findMatching({ values: sent, shown }, findEqual(plainNumbers(sent), plainNumbers(shown)), membersOf)
 }
 
 /** What a number of some precision is does not tell one item from another. */
 function membersOf (item: unknown): readonly string[] {
   if (!isElement(item)) return []
-  return Object.entries(item).filter(([, value]) => !(value instanceof ExactNumber)).map(([name, value]) => `${name} ${textOf(plainNumbers(value))}`)
+  return Object.entries(item).filter(([, value]) => !(value instanceof ExactNumber)).map(([name, value]) => `${name} ${canonicalJson(plainNumbers(value))}`)
 }

@@ -1,6 +1,6 @@
 /** What goes with an old value because it tells of that one alone. */
 import type { FhirElement } from '../fhir.js'
-import { same } from './element.js'
+import { deepEqual } from './element.js'
 import { at, isElement, itemsAt, withAt, withMember } from './path.js'
 
 /** Members and extensions of an element that describe some of its members, and go when one of those changes. */
@@ -18,7 +18,7 @@ const absence = ['http://hl7.org/fhir/StructureDefinition/data-absent-reason', '
 export function withoutOutdated (before: FhirElement, after: FhirElement, descriptions: readonly Description[] = []): FhirElement {
   if (after === before) return after
   return descriptions
-    .filter(({ of }) => of.some(name => !same(before[name], after[name])))
+    .filter(({ of }) => of.some(name => !deepEqual(before[name], after[name])))
     .reduce((rest, { members = [], extensions = [] }) => withoutExtensions(members.reduce(withoutMember, rest), extensions), withoutExtensions(after, absence))
 }
 

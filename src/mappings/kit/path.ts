@@ -57,7 +57,7 @@ export function isElement (value: unknown): value is FhirElement {
 }
 
 /** A list of JSON objects alone. */
-export function areElements (value: unknown): value is readonly FhirElement[] {
+export function isElementArray (value: unknown): value is readonly FhirElement[] {
   return Array.isArray(value) && value.every(isElement)
 }
 

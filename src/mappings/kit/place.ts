@@ -1,5 +1,5 @@
 import type { FhirElement } from '../fhir.js'
-import { accepted, put, putList, type Codec, type Relisted } from './codec.js'
+import { accepted, put, putList, type Codec, type ReorderedList } from './codec.js'
 import type { Element, ElementOptions } from './element.js'
 import { siblingOf, withPrimitive } from './outdated.js'
 import { at, isElement, itemsAt, withAt, withMember } from './path.js'
@@ -17,7 +17,7 @@ export interface ListOptions extends ElementOptions {
 /** A field that shows the one value at its path. */
 export function one<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
   const dot = path.lastIndexOf('.')
-  const isRival = options.choice === undefined ? undefined : rivalsOf(options.choice, path.slice(dot + 1))
+  const isRival = options.choice === undefined ? undefined : conflictingFields(options.choice, path.slice(dot + 1))
   return {
     schema: described(codec.schema, options),
     path,
@@ -116,7 +116,7 @@ function slotsAt (holder: FhirElement, path: string, sibling: string): readonly 
 }
 
 /** The holder with another list at the path; what stood beside a primitive in the `_name` list moves with it. */
-function withList (holder: FhirElement, { path, sibling }: { path: string, sibling: string }, { items, origins }: Relisted): FhirElement {
+function withList (holder: FhirElement, { path, sibling }: { path: string, sibling: string }, { items, origins }: ReorderedList): FhirElement {
   const after = withAt(holder, path, items.length === 0 ? undefined : items)
   const extras = itemsAt(holder, sibling)
   if (extras.length === 0) return after
@@ -125,7 +125,7 @@ function withList (holder: FhirElement, { path, sibling }: { path: string, sibli
 }
 
 /** Whether a member is another form of a choice element: of `value[x]` written as valueString, `valueCode` and `_valueCode` are. */
-export function rivalsOf (choice: string, name: string): (key: string) => boolean {
+export function conflictingFields (choice: string, name: string): (key: string) => boolean {
   const ofChoice = new RegExp(`^_?${choice}[A-Z]`)
   return key => ofChoice.test(key) && key !== name && key !== `_${name}`
 }

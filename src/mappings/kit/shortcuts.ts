@@ -1,7 +1,7 @@
 /** Fields that show a part of what another field shows whole, where a client sends both. */
 import { fieldIssue, type Issue } from '../../envelope/failures.js'
 import type { FhirElement } from '../fhir.js'
-import { same, type Element, type Elements } from './element.js'
+import { deepEqual, type Element, type Elements } from './element.js'
 import { at, isElement, itemsAt, withAt } from './path.js'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -14,7 +14,7 @@ interface Sent { readonly whole: string, readonly changes: Fields }
  */
 export function withShortcuts (holder: FhirElement, fields: Elements, { whole, changes }: Sent): FhirElement {
   const sent = Object.entries(fields).filter(([name, { options }]) => options.shortcutOf === whole && (changes[name] ?? undefined) !== undefined)
-  const open = sent.filter(([name, element]) => !same(element.read(holder), element.accept(changes[name])))
+  const open = sent.filter(([name, element]) => !deepEqual(element.read(holder), element.accept(changes[name])))
   if (open.length === 0) return holder
   const { path } = fields[whole]!
   if (!Array.isArray(at(holder, path))) {
@@ -32,7 +32,7 @@ function withItemFirst (holder: FhirElement, path: string, { item, shortcuts }: 
   const showing = (element: Element, ...items: readonly unknown[]): unknown => element.read(withAt({}, path, items))
   const concerned = shortcuts.filter(element => showing(element, item) !== undefined)
   const items = itemsAt(holder, path)
-  const isShownBy = (...shown: readonly unknown[]): boolean => concerned.every(element => same(showing(element, ...shown), showing(element, item)))
+  const isShownBy = (...shown: readonly unknown[]): boolean => concerned.every(element => deepEqual(showing(element, ...shown), showing(element, item)))
   if (isShownBy(...items)) return holder
   const found = items.findIndex(other => isShownBy(other))
   if (found >= 0) return withAt(holder, path, [items[found], ...items.toSpliced(found, 1)])
@@ -63,6 +63,6 @@ function contains (shown: unknown, sent: unknown): boolean {
     const items = [shown ?? []].flat()
     return [sent ?? []].flat().every(item => items.some(other => contains(other, item)))
   }
-  if (!isElement(shown) || !isElement(sent)) return same(shown, sent)
+  if (!isElement(shown) || !isElement(sent)) return deepEqual(shown, sent)
   return Object.keys(sent).every(name => contains(shown[name], sent[name]))
 }

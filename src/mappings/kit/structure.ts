@@ -1,8 +1,8 @@
 import type { FhirElement } from '../fhir.js'
 import type { Codec } from './codec.js'
 import { datatype, type Datatype } from './datatype.js'
-import { same, type Element, type Elements, type Simple } from './element.js'
-import { identityOf } from './identity.js'
+import { deepEqual, type Element, type Elements, type InferFields } from './element.js'
+import { listItemIdentity } from './identity.js'
 import { withoutOutdated, type Description } from './outdated.js'
 import { isElement } from './path.js'
 import type { FilterKind, Schema } from './schema.js'
@@ -24,12 +24,12 @@ interface StructureOptions {
 }
 
 /** A backbone element: a change edits it in place, and what the simple form does not show of it stays. */
-export function backbone<E extends Elements> (elements: E, options: StructureOptions = {}): Datatype<Simple<E>> {
+export function backbone<E extends Elements> (elements: E, options: StructureOptions = {}): Datatype<InferFields<E>> {
   return datatype(structureCodec(elements, options))
 }
 
 /** A datatype of several parts, such as Quantity: a change edits it in place too, and null removes all of it. */
-export function record<E extends Elements> (elements: E, options: StructureOptions = {}): Datatype<Simple<E>> {
+export function record<E extends Elements> (elements: E, options: StructureOptions = {}): Datatype<InferFields<E>> {
   return datatype({ ...structureCodec(elements, options), without: () => undefined })
 }
 
@@ -63,7 +63,7 @@ function objectSchema (elements: Elements): Schema {
   }
 }
 
-function structureCodec<E extends Elements> (elements: E, options: StructureOptions): Codec<Simple<E>> {
+function structureCodec<E extends Elements> (elements: E, options: StructureOptions): Codec<InferFields<E>> {
   const entries = Object.entries(elements)
   // Without a part that R4 requires, what is left would not be valid.
   const needsAny = entries.some(([, element]) => element.options.required)
@@ -72,8 +72,8 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
     schema: { ...objectSchema(elements), 'x-expects': options.expects ?? `an object with ${Object.keys(elements).join(', ')}`, ...options.schema },
     kind: options.kind ?? 'token',
     revises: true,
-    identityOf: identityOf(elements, options.identity),
-    accept: value => mapValues(value, (item, name) => elements[name]?.accept(item) ?? item) as Simple<E>,
+    identityOf: listItemIdentity(elements, options.identity),
+    accept: value => mapValues(value, (item, name) => elements[name]?.accept(item) ?? item) as InferFields<E>,
     read: stored => shows(stored) ? readElements(elements, stored) : undefined,
     write (value, before) {
       const sent = value as Record<string, unknown>
@@ -81,7 +81,7 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
         sent[name] !== undefined ? element.write(stored, sent[name]) : before === undefined ? stored : cleared(element, stored)
       if (!isElement(before)) return entries.reduce(write, {})
       const after = entries.reduce(write, before)
-      if (options.meaning?.some(name => !same(before[name], after[name]))) return entries.reduce(write, {})
+      if (options.meaning?.some(name => !deepEqual(before[name], after[name]))) return entries.reduce(write, {})
       return withoutOutdated(before, after, options.described)
     },
     without (before) {
@@ -99,7 +99,7 @@ function cleared (element: Element, holder: FhirElement): FhirElement {
 }
 
 /** The simple object that the elements show of a holder; undefined when they show nothing. */
-export function readElements<E extends Elements> (elements: E, holder: FhirElement): Simple<E> | undefined {
+export function readElements<E extends Elements> (elements: E, holder: FhirElement): InferFields<E> | undefined {
   const shown: Record<string, unknown> = {}
   let any = false
   for (const name in elements) {
@@ -108,7 +108,7 @@ export function readElements<E extends Elements> (elements: E, holder: FhirEleme
     shown[name] = value
     any = true
   }
-  return any ? shown as Simple<E> : undefined
+  return any ? shown as InferFields<E> : undefined
 }
 
 function mapValues (value: object, change: (item: unknown, name: string) => unknown): object {

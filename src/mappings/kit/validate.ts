@@ -1,18 +1,18 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { enoughIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
-import { printable } from '../../envelope/query.js'
+import { maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
+import { safeName } from '../../envelope/query.js'
 import { plainNumbers } from '../../json.js'
 import type { FhirElement } from '../fhir.js'
-import { same, type Element } from './element.js'
-import { explain, unknownName } from './explain.js'
+import { deepEqual, type Element } from './element.js'
+import { toIssues, unknownName } from './explain.js'
 import { formats } from './formats.js'
 import { isOrdered } from './ordered.js'
 import { identityFields, type Mapping } from './mapping.js'
-import { besideShown } from './match.js'
+import { mapWithShown } from './match.js'
 import { isElement } from './path.js'
 import type { Rule } from './rule.js'
 import { contradictions } from './shortcuts.js'
-import { textOf } from './text-of.js'
+import { canonicalJson } from './text-of.js'
 
 type SimpleForm = Readonly<Record<string, unknown>>
 
@@ -79,7 +79,7 @@ function missing (mapping: Mapping, simple: SimpleForm): Issue[] {
 function twoOfOneChoice (mapping: Mapping, set: SimpleForm, shown: SimpleForm = {}): Issue[] {
   return Object.keys(set)
     .map(name => ({ name, alike: rivals(mapping, name, set) }))
-    .filter(({ alike }) => alike.length > 1 && alike.some(name => !same(set[name], shown[name])))
+    .filter(({ alike }) => alike.length > 1 && alike.some(name => !deepEqual(set[name], shown[name])))
     .map(({ name, alike }) => fieldIssue(name, `send at most one of ${alike.join(', ')}`))
 }
 
@@ -101,7 +101,7 @@ function checkRemoval (mapping: Mapping, name: string, set: SimpleForm): Issue[]
 
 function checkFields (mapping: Mapping, simple: SimpleForm, shown: SimpleForm = {}): Issue[] {
   const names = Object.keys(simple)
-  const unknown = names.filter(name => fieldOf(mapping, name) === undefined).slice(0, enoughIssues)
+  const unknown = names.filter(name => fieldOf(mapping, name) === undefined).slice(0, maxIssues)
   return [
     ...unknown.map(name => unknownField(name, Object.keys(mapping.fields))),
     ...names.flatMap(name => {
@@ -117,7 +117,7 @@ function checkFields (mapping: Mapping, simple: SimpleForm, shown: SimpleForm = 
 
 function unknownField (name: string, known: readonly string[]): Issue {
   if ((identityFields as readonly string[]).includes(name)) return readOnlyField(name)
-  return fieldIssue(printable(name), unknownName(name, known), 'structure')
+  return fieldIssue(safeName(name), unknownName(name, known), 'structure')
 }
 
 const readOnlyField = (name: string): Issue => fieldIssue(name, 'is read-only; leave it out', 'business-rule')
@@ -126,8 +126,8 @@ interface FieldChange { readonly name: string, readonly value: unknown, readonly
 
 function checkValue (element: Element, { name, value, shown }: FieldChange): Issue[] {
   const validate = validatorOf(element)
-  if (validate(plainNumbers(value)) || same(value, shown)) return []
-  const trimmed = plainNumbers(besideShown(value, shown, withoutShownSpace))
+  if (validate(plainNumbers(value)) || deepEqual(value, shown)) return []
+  const trimmed = plainNumbers(mapWithShown(value, shown, withoutShownSpace))
   if (validate(trimmed)) return []
   if (!Array.isArray(value) || !Array.isArray(shown) || value.length === 0) {
     return errorsOf(element, trimmed).map(({ path, says, code }) => fieldIssue(name + path, says, code))
@@ -140,10 +140,10 @@ function checkValue (element: Element, { name, value, shown }: FieldChange): Iss
 }
 
 /** What is wrong with a value that is not valid: everything, unless it is so large that to collect it all would take too much. */
-function errorsOf (element: Element, value: unknown): ReturnType<typeof explain> {
+function errorsOf (element: Element, value: unknown): ReturnType<typeof toIssues> {
   const validate = hasAtMost(maxExplained, value) ? thoroughValidatorOf(element) : validatorOf(element)
   validate(value)
-  return explain(validate.errors ?? []).slice(0, enoughIssues)
+  return toIssues(validate.errors ?? []).slice(0, maxIssues)
 }
 
 /** Values in a field whose errors are all looked for. */
@@ -164,10 +164,10 @@ const withoutShownSpace = (sent: unknown, shown: unknown): unknown => typeof sen
 /** The places of the items that are not already shown, each as often as it is. */
 function placesOfNew (items: readonly unknown[], shown: readonly unknown[]): number[] {
   const left = new Map<string, number>()
-  for (const text of shown.map(textOf)) left.set(text, (left.get(text) ?? 0) + 1)
+  for (const text of shown.map(canonicalJson)) left.set(text, (left.get(text) ?? 0) + 1)
   return items.flatMap((item, place) => {
-    const known = left.get(textOf(item)) ?? 0
-    left.set(textOf(item), known - 1)
+    const known = left.get(canonicalJson(item)) ?? 0
+    left.set(canonicalJson(item), known - 1)
     return known > 0 ? [] : [place]
   })
 }

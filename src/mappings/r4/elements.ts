@@ -3,7 +3,7 @@ import table from './elements.json' with { type: 'json' }
 const rows = table as unknown as Readonly<Record<string, Readonly<Record<string, string>>>>
 
 /** A member that an object of a type may have in JSON, beside the one with an underscore before its name. */
-export interface Member {
+export interface ElementDefinition {
   /** The element as R4 names it, a choice without its type: `value[x]`. */
   readonly element: string
   /** A type or backbone element of R4 by its name: `string`, `HumanName`, `Patient.contact`, `Resource` for any. */
@@ -18,19 +18,19 @@ export interface Member {
   readonly targets?: readonly string[]
 }
 
-const known = new Map<string, ReadonlyMap<string, Member>>()
+const known = new Map<string, ReadonlyMap<string, ElementDefinition>>()
 
 /** The members of a type, of each choice one for every type that it may have; undefined for what R4 has no type of: primitive ones, too. */
-export function membersOf (type: string): ReadonlyMap<string, Member> | undefined {
+export function elementDefinitions (type: string): ReadonlyMap<string, ElementDefinition> | undefined {
   const members = known.get(type)
   if (members !== undefined || !Object.hasOwn(rows, type)) return members
   const { is, ...own } = rows[type]!
-  const all = new Map([...is === undefined ? [] : membersOf(is)!, ...Object.entries(own).flatMap(([element, form]) => parseMembers(element, form))])
+  const all = new Map([...is === undefined ? [] : elementDefinitions(is)!, ...Object.entries(own).flatMap(([element, form]) => parseMembers(element, form))])
   known.set(type, all)
   return all
 }
 
-function parseMembers (element: string, form: string): Array<[string, Member]> {
+function parseMembers (element: string, form: string): Array<[string, ElementDefinition]> {
   const [, types, list, mandatory] = /^([^*!]+)(\*?)(!?)$/.exec(form)!
   const about = { element, isList: list !== '', isMandatory: mandatory !== '' }
   const nameOf = (type: string): string => element.endsWith('[x]') ? element.slice(0, -3) + type[0]!.toUpperCase() + type.slice(1) : element
@@ -38,7 +38,7 @@ function parseMembers (element: string, form: string): Array<[string, Member]> {
 }
 
 /** A type with what is said of it: `code#narrative-status`, `Reference>Patient>Group`, `@uri`. */
-function parseType (text: string): Pick<Member, 'type' | 'isAttribute' | 'codes' | 'targets'> {
+function parseType (text: string): Pick<ElementDefinition, 'type' | 'isAttribute' | 'codes' | 'targets'> {
   const [, attribute, type, codes, targets] = /^(@?)([^#>]+)(?:#([^#>]+))?((?:>[^#>]+)*)$/.exec(text)!
   return { type: type!, isAttribute: attribute !== '', ...codes !== undefined && { codes }, ...targets !== '' && { targets: targets!.slice(1).split('>') } }
 }
@@ -50,7 +50,7 @@ export function isResourceType (type: string): boolean {
 
 /** The elements at the top of every record of a type: http://hl7.org/fhir/R4/resourcelist.html */
 export function mandatoryElements (type: string): readonly string[] {
-  return [...new Set([...membersOf(type)?.values() ?? []].filter(({ isMandatory }) => isMandatory).map(({ element }) => element))]
+  return [...new Set([...elementDefinitions(type)?.values() ?? []].filter(({ isMandatory }) => isMandatory).map(({ element }) => element))]
 }
 
 /** What `_summary=text` shows beside id and meta, a choice without its type: http://hl7.org/fhir/R4/search.html#summary */
@@ -60,12 +60,12 @@ export function elementsOfText (type: string): readonly string[] {
 
 /** Whether R4 has an element of that name at the top of a type; a choice may be named with its type or without, `valueQuantity` or `value`. */
 export function hasElement (type: string, name: string): boolean {
-  const members = membersOf(type)
+  const members = elementDefinitions(type)
   return members !== undefined && (members.has(name) || [...members.values()].some(({ element }) => element === name || element === `${name}[x]`))
 }
 
 /** Whether a member of a record is the element of this name: `valueQuantity` is `value[x]`, and `_birthDate` belongs to `birthDate`. */
-export function named (element: string, member: string): boolean {
+export function resolveAliases (element: string, member: string): boolean {
   const plain = member.replace(/^_/, '')
   if (!element.endsWith('[x]')) return element === plain
   const stem = element.slice(0, -3)

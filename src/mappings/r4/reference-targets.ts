@@ -1,9 +1,9 @@
-import { typeForm, idForm } from '../../fhir-names.js'
+import { typePattern, idPattern } from '../../fhir-names.js'
 import type { FhirElement } from '../fhir.js'
 import { isResourceType } from './elements.js'
 import { reportFault, type Walk } from './walk.js'
 
-const ofRecord = new RegExp(`^(?:https?://.+/)?(${typeForm})/${idForm}(?:/_history/${idForm})?$|^(${typeForm})\\?`)
+const ofRecord = new RegExp(`^(?:https?://.+/)?(${typePattern})/${idPattern}(?:/_history/${idPattern})?$|^(${typePattern})\\?`)
 
 /** Whether a reference leads to one of the types that R4 allows there. That it leads to a record at all is for the tenant guard. */
 export function checkReference (value: FhirElement, targets: ReadonlySet<string> | undefined, walk: Walk): void {

@@ -1,4 +1,4 @@
-import { membersOf } from './elements.js'
+import { elementDefinitions } from './elements.js'
 import table from './search-parameters.json' with { type: 'json' }
 
 /** How a search parameter compares: http://hl7.org/fhir/R4/search.html#ptypes */
@@ -40,7 +40,7 @@ export const commonParameterNames: readonly string[] = Object.keys(ofAll)
  * has no such parameter, or one that follows no references. A canonical is none: it is a URL that records of any organization
  * may have, and HAPI follows it to all of them.
  */
-export function followedBy (type: string, parameter: string): string | undefined {
+export function referencePath (type: string, parameter: string): string | undefined {
   const row = Object.hasOwn(ofType(type), parameter) ? ofType(type)[parameter] : undefined
   return row?.[0] === 'reference' && !hasCanonical(row[1]) ? row[1] : undefined
 }
@@ -61,12 +61,12 @@ function typesAt (path: string): readonly string[] {
 }
 
 function typesOf (holder: string, name: string): string[] {
-  return [...membersOf(holder)?.values() ?? []].filter(({ element }) => element === name || element === `${name}[x]`).map(({ type }) => type)
+  return [...elementDefinitions(holder)?.values() ?? []].filter(({ element }) => element === name || element === `${name}[x]`).map(({ type }) => type)
 }
 
 /** The names of a type's search parameters that follow references. */
 export function referenceParameters (type: string): string[] {
-  return parameterNames(type).filter(name => followedBy(type, name) !== undefined)
+  return parameterNames(type).filter(name => referencePath(type, name) !== undefined)
 }
 
 const none: Readonly<Record<string, Row>> = {}

@@ -1,9 +1,9 @@
-import { enoughIssues, type Issue } from '../../envelope/failures.js'
+import { maxIssues, type Issue } from '../../envelope/failures.js'
 import { suggestion } from '../../envelope/nearest.js'
 import { ExactNumber } from '../../json.js'
 import type { FhirElement, FhirResource } from '../fhir.js'
 import { checkContained, containedTypes, orphaned } from './contained.js'
-import { isResourceType, membersOf, type Member } from './elements.js'
+import { isResourceType, elementDefinitions, type ElementDefinition } from './elements.js'
 import { checkOwnMeta } from './meta.js'
 import { isBlank, primitives } from './primitives.js'
 import { checkReference } from './reference-targets.js'
@@ -31,7 +31,7 @@ export function checkStructure (resource: FhirResource): Structure {
 }
 
 /** The faults of {@link checkStructure} alone. */
-export function structureFaults (resource: FhirResource): readonly Issue[] {
+export function validateStructure (resource: FhirResource): readonly Issue[] {
   return checkStructure(resource).faults
 }
 
@@ -40,7 +40,7 @@ export function structureFaults (resource: FhirResource): readonly Issue[] {
  * resource to which the change leaves no reference, prevents no change of something else.
  */
 export function newFaults (faults: readonly Issue[], { resource, before }: { readonly resource: FhirResource, readonly before: FhirResource }): readonly Issue[] {
-  const known = new Set(structureFaults(before).map(({ diagnostics }) => diagnostics))
+  const known = new Set(validateStructure(before).map(({ diagnostics }) => diagnostics))
   const orphans = JSON.stringify(resource.contained) === JSON.stringify(before.contained)
   return faults.filter(({ diagnostics }) => !known.has(diagnostics) && !(orphans && diagnostics.endsWith(orphaned)))
 }
@@ -74,7 +74,7 @@ const plans = new Map<string, Plan>()
 function getPlan (type: string): Plan {
   const known = plans.get(type)
   if (known !== undefined) return known
-  const members = membersOf(type)!
+  const members = elementDefinitions(type)!
   const mandatory = [...new Set([...members.values()].filter(({ isMandatory }) => isMandatory).map(({ element }) => element))]
   const slots = new Map<string, Slot>()
   for (const [name, member] of members) {
@@ -88,7 +88,7 @@ function getPlan (type: string): Plan {
   return plan
 }
 
-function checkOf ({ type, codes, targets }: Member): Check {
+function checkOf ({ type, codes, targets }: ElementDefinition): Check {
   if (primitives.has(type)) return checkPrimitive(type, codes === undefined ? undefined : requiredCode(codes))
   if (type === 'Resource') return checkInnerResource
   const isBound = codes === undefined ? undefined : requiredCoding(codes)
@@ -142,7 +142,7 @@ function checkObject (object: FhirElement, plan: Plan, walk: Walk): void {
   let hasContent = plan.isResource
   let choices: Map<string, string> | undefined
   for (const name in object) {
-    if (walk.issues.length === enoughIssues) return
+    if (walk.issues.length === maxIssues) return
     if (object[name] === undefined) continue
     const slot = plan.slots.get(name)
     if (slot === undefined) {
@@ -197,7 +197,7 @@ function checkItems (holder: FhirElement, name: string, slot: Slot, walk: Walk):
   const items = holder[name] as readonly unknown[]
   if (items.length === 0) return reportFault(walk, 'must not be empty; leave it out where there is nothing to say')
   for (let at = 0; at < items.length; at++) {
-    if (walk.issues.length === enoughIssues) return
+    if (walk.issues.length === maxIssues) return
     walk.steps.push(at)
     if (items[at] !== null) slot.check(items[at], walk)
     else if (!isStoodFor(holder, name, slot, at)) reportFault(walk, 'null is no item in FHIR; leave it out where there is nothing to say')

@@ -1,4 +1,4 @@
-import { enoughIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
+import { maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
 import type { FhirElement } from '../fhir.js'
 import { printPath, type Step } from './path.js'
 
@@ -16,7 +16,7 @@ export interface Walk {
 
 /** Adds a fault at the element where the walk is, or below it. */
 export function reportFault ({ type, steps, issues }: Walk, says: string, code = 'structure', ...below: readonly Step[]): void {
-  if (issues.length < enoughIssues) issues.push(fieldIssue(printPath(type, [...steps, ...below]), says, code))
+  if (issues.length < maxIssues) issues.push(fieldIssue(printPath(type, [...steps, ...below]), says, code))
 }
 
 /** Neither there nor null. */

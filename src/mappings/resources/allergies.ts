@@ -4,7 +4,7 @@ import { dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
-import type { Given } from '../kit/element.js'
+import type { DefaultContext } from '../kit/element.js'
 import { mapping } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { allergyRules } from '../rules/allergy.js'
@@ -12,7 +12,7 @@ import { allergyClinicalStatus, allergyVerificationStatus } from '../value-sets.
 
 const reporters = ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson'] as const
 const finding = conceptOf({ max: 500 })
-const activeUnlessMistaken = ({ simple }: Given) => simple.verificationStatus === 'entered-in-error' ? undefined : 'active'
+const activeUnlessMistaken = ({ simple }: DefaultContext) => simple.verificationStatus === 'entered-in-error' ? undefined : 'active'
 
 /** http://hl7.org/fhir/R4/allergyintolerance.html */
 export const allergies = mapping('AllergyIntolerance', {

@@ -3,11 +3,11 @@ import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { dateTime, instant, positiveInteger, text, unsignedInteger } from '../datatypes/primitives.js'
 import { reference, typedReference } from '../datatypes/reference.js'
-import { filled } from '../elements/filled.js'
+import { withDefault } from '../elements/filled.js'
 import { identifiers } from '../elements/identifiers.js'
-import { inItem } from '../elements/in-item.js'
+import { inMatchingItem } from '../elements/in-item.js'
 import type { FhirElement } from '../fhir.js'
-import type { Given } from '../kit/element.js'
+import type { DefaultContext } from '../kit/element.js'
 import { byReference, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { textAt } from '../kit/path.js'
@@ -17,7 +17,7 @@ import { participationStatus } from '../value-sets.js'
 
 const actors = ['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson', 'Device', 'HealthcareService', 'Location'] as const
 
-const participant = filled(backbone({
+const participant = withDefault(backbone({
   actorId: typedReference(actors)('actor'),
   status: code(participationStatus)('status', { about: 'If absent, accepted.' }),
   required: code(['required', 'optional', 'information-only'])('required'),
@@ -30,7 +30,7 @@ const first = (type: string) => ({
   create: { status: 'accepted' }
 })
 
-const proposedUntilTimed = ({ simple }: Given) => simple.start === undefined && simple.end === undefined ? 'proposed' : 'booked'
+const proposedUntilTimed = ({ simple }: DefaultContext) => simple.start === undefined && simple.end === undefined ? 'proposed' : 'booked'
 
 /** http://hl7.org/fhir/R4/appointment.html */
 export const appointments = mapping('Appointment', {
@@ -41,9 +41,9 @@ export const appointments = mapping('Appointment', {
     identifiers: identifiers(),
     status: code(['proposed', 'pending', 'booked', 'arrived', 'fulfilled', 'cancelled', 'noshow', 'entered-in-error', 'checked-in', 'waitlist'])(
       'status', { required: true, default: proposedUntilTimed, filter: 'status' }),
-    patientId: inItem('participant', first('Patient'), reference('Patient')('actor', { required: true, filter: 'patient', shortcutOf: 'participants' })),
-    practitionerId: inItem('participant', first('Practitioner'), reference('Practitioner')('actor', { filter: 'practitioner', shortcutOf: 'participants' })),
-    locationId: inItem('participant', first('Location'), reference('Location')('actor', { filter: 'location', shortcutOf: 'participants' })),
+    patientId: inMatchingItem('participant', first('Patient'), reference('Patient')('actor', { required: true, filter: 'patient', shortcutOf: 'participants' })),
+    practitionerId: inMatchingItem('participant', first('Practitioner'), reference('Practitioner')('actor', { filter: 'practitioner', shortcutOf: 'participants' })),
+    locationId: inMatchingItem('participant', first('Location'), reference('Location')('actor', { filter: 'location', shortcutOf: 'participants' })),
     participants: participant.list('participant', { about: 'All participants, including the patient and the location.' }),
     start: instant('start'),
     end: instant('end', { notBefore: 'start' }),

@@ -3,8 +3,8 @@ import { codingOf } from '../datatypes/coding.js'
 import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { base64, boolean, instant, text } from '../datatypes/primitives.js'
-import { anyRecord, recordOrName } from '../elements/who.js'
-import type { Given } from '../kit/element.js'
+import { anyResourceReference, referenceOrDisplay } from '../elements/who.js'
+import type { DefaultContext } from '../kit/element.js'
 import { byCode, byReference, byText, from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
@@ -12,11 +12,11 @@ import { auditEventRules } from '../rules/audit-event.js'
 import { auditSubtypes, auditTypes } from '../value-sets.js'
 
 const agents = ['Practitioner', 'PractitionerRole', 'Organization', 'Device', 'Patient', 'RelatedPerson'] as const
-const who = recordOrName(agents)
+const who = referenceOrDisplay(agents)
 const coding = codingOf()
 
 /** The key is what is known for certain of the system that reports. */
-const reportingKey = ({ keyName }: Given) => ({ observer: keyName })
+const reportingKey = ({ keyName }: DefaultContext) => ({ observer: keyName })
 
 /** http://hl7.org/fhir/R4/auditevent.html */
 export const auditEvents = mapping('AuditEvent', {
@@ -47,7 +47,7 @@ export const auditEvents = mapping('AuditEvent', {
       type: coding.list('type')
     })('source', { required: true, default: reportingKey, about: 'The system that reports the event.' }),
     entity: backbone({
-      what: anyRecord('what'),
+      what: anyResourceReference('what'),
       type: coding('type'),
       role: coding('role'),
       name: text('name'),

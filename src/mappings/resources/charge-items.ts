@@ -4,7 +4,7 @@ import { concept, conceptOf } from '../datatypes/concept.js'
 import { dateTime, textUpTo } from '../datatypes/primitives.js'
 import { money } from '../datatypes/quantities.js'
 import { reference } from '../datatypes/reference.js'
-import { comparedAmount } from '../elements/amount.js'
+import { quantityWithComparator } from '../elements/amount.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
 import { from, until } from '../kit/filter.js'
@@ -32,7 +32,7 @@ export const chargeItems = mapping('ChargeItem', {
     }).list('performer', { maxItems: 20, about: 'Who rendered the service.' }),
     performingOrganizationId: reference('Organization')('performingOrganization'),
     requestingOrganizationId: reference('Organization')('requestingOrganization'),
-    quantity: comparedAmount('quantity'),
+    quantity: quantityWithComparator('quantity'),
     bodySite: conceptOf({ max: 500 }).list('bodysite', { maxItems: 10, about: 'Where in or on the body.' }),
     priceOverride: money('priceOverride', { about: 'The price that replaces the list price.' }),
     overrideReason: textUpTo(2000)('overrideReason'),

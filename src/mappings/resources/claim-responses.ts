@@ -5,7 +5,7 @@ import { money } from '../datatypes/quantities.js'
 import { reference } from '../datatypes/reference.js'
 import { adjudication, adjudicationTotal, processNote } from '../elements/adjudication.js'
 import { identifiers } from '../elements/identifiers.js'
-import { ofFirst } from '../elements/in-item.js'
+import { fromFirstItem } from '../elements/in-item.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { firstItemRule } from '../rules/first-item.js'
@@ -42,7 +42,7 @@ export const claimResponses = mapping('ClaimResponse', {
       date: date('date')
     })('payment'),
     processNote: processNote.list('processNote', { maxItems: 20, about: 'Remarks of the insurer.' }),
-    note: ofFirst('processNote', textUpTo(5000)('text', { shortcutOf: 'processNote', about: 'The text of the first processNote.' }))
+    note: fromFirstItem('processNote', textUpTo(5000)('text', { shortcutOf: 'processNote', about: 'The text of the first processNote.' }))
   },
   rules: [firstItemRule({ field: 'note', list: 'processNote', part: 'text', whole: 'processNote' })]
 })

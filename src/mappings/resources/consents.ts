@@ -4,9 +4,9 @@ import { coding, concept, conceptCode, type CodingValue, type ConceptValue } fro
 import { boolean, dateTime, uri } from '../datatypes/primitives.js'
 import { anyReference, reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
-import { inItem } from '../elements/in-item.js'
-import { policyApart } from '../elements/policy-apart.js'
-import type { Given } from '../kit/element.js'
+import { inMatchingItem } from '../elements/in-item.js'
+import { policyUri } from '../elements/policy-apart.js'
+import type { DefaultContext } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping, now } from '../kit/mapping.js'
 import { backbone, recursiveBackbone } from '../kit/structure.js'
@@ -47,7 +47,7 @@ const provision = recursiveBackbone<Provision>('Provision', self => ({
   provision: self.list('provision')
 }))
 
-const policyNotSpecified = ({ simple }: Given) => simple.policyUri === undefined && simple.policies === undefined ? 'not specified' : undefined
+const policyNotSpecified = ({ simple }: DefaultContext) => simple.policyUri === undefined && simple.policies === undefined ? 'not specified' : undefined
 
 /** http://hl7.org/fhir/R4/consent.html */
 export const consents = mapping('Consent', {
@@ -65,7 +65,7 @@ export const consents = mapping('Consent', {
       resolveAmong: ['Practitioner', 'Patient'], about: 'Who agrees; a bare id is looked for among the practitioners, then the patients.'
     }),
     organizationId: reference('Organization').first('organization', { filter: 'organization', about: 'The custodian.' }),
-    policyUri: inItem('policy', { find: policy => policy.authority === undefined && policy.uri !== undefined }, uri('uri', { about: 'The policy without an authority.' })),
+    policyUri: inMatchingItem('policy', { find: policy => policy.authority === undefined && policy.uri !== undefined }, uri('uri', { about: 'The policy without an authority.' })),
     policies: backbone({ authority: uri('authority', { required: true }), uri: uri('uri') }, { where: policy => policy.authority !== undefined }).list('policy', {
       about: 'The policies with an authority. One without may be sent here too, and is shown as policyUri.'
     }),
@@ -81,5 +81,5 @@ export const consents = mapping('Consent', {
   },
   filters: { dateFrom: from('date'), dateTo: until('date') },
   rules: consentRules,
-  respell: policyApart
+  normalizeInput: policyUri
 })

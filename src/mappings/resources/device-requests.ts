@@ -4,7 +4,7 @@ import { concept } from '../datatypes/concept.js'
 import { boolean, dateTime } from '../datatypes/primitives.js'
 import { quantity, range } from '../datatypes/quantities.js'
 import { anyReference, reference } from '../datatypes/reference.js'
-import { choice, has, isBoolean } from '../elements/choice.js'
+import { choice, hasChoice, isBoolean } from '../elements/choice.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
 import { byReference, from, until } from '../kit/filter.js'
@@ -17,8 +17,8 @@ const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'CareTea
 
 const value = choice<unknown>('value', [
   { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
-  { suffix: 'Quantity', codec: quantity.codec, is: has('value') },
-  { suffix: 'Range', codec: range.codec, is: has('low', 'high') },
+  { suffix: 'Quantity', codec: quantity.codec, is: hasChoice('value') },
+  { suffix: 'Range', codec: range.codec, is: hasChoice('low', 'high') },
   { suffix: 'CodeableConcept', codec: concept.codec, is: () => true }
 ], { required: true, about: 'True or false, a Quantity, a Range, or a code or its words.' })
 

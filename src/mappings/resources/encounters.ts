@@ -5,8 +5,8 @@ import { positiveInteger } from '../datatypes/primitives.js'
 import { display, reference } from '../datatypes/reference.js'
 import { duration } from '../elements/duration.js'
 import { identifiers } from '../elements/identifiers.js'
-import { inFirst, inItem } from '../elements/in-item.js'
-import type { Given } from '../kit/element.js'
+import { inFirst, inMatchingItem } from '../elements/in-item.js'
+import type { DefaultContext } from '../kit/element.js'
 import { from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
 import { textAt } from '../kit/path.js'
@@ -16,7 +16,7 @@ import { encounterClasses } from '../value-sets.js'
 const practitioner = reference('Practitioner')
 const placeName = display(200)
 const isPractitioner = (participant: object): boolean => textAt(participant as never, 'individual.reference').startsWith('Practitioner/')
-const startedNow = ({ now, simple }: Given) => simple.status === 'in-progress' || simple.status === 'in_progress' ? { start: now } : undefined
+const startedNow = ({ now, simple }: DefaultContext) => simple.status === 'in-progress' || simple.status === 'in_progress' ? { start: now } : undefined
 
 /** http://hl7.org/fhir/R4/encounter.html */
 export const encounters = mapping('Encounter', {
@@ -29,7 +29,7 @@ export const encounters = mapping('Encounter', {
       'status', { required: true, default: 'planned', filter: 'status' }),
     class: codingCode('http://terminology.hl7.org/CodeSystem/v3-ActCode', encounterClasses)('class', { required: true, default: 'AMB', filter: 'class' }),
     patientId: reference('Patient')('subject', { required: true, filter: 'patient' }),
-    practitionerId: inItem('participant', { find: isPractitioner }, practitioner('individual', { filter: 'practitioner', shortcutOf: 'participants' })),
+    practitionerId: inMatchingItem('participant', { find: isPractitioner }, practitioner('individual', { filter: 'practitioner', shortcutOf: 'participants' })),
     participants: backbone({
       practitionerId: reference(['Practitioner', 'PractitionerRole', 'RelatedPerson'])('individual', { required: true }),
       role: concept.first('type'),

@@ -1,6 +1,6 @@
 import { code } from '../datatypes/code.js'
 import { codingOf } from '../datatypes/coding.js'
-import { concept, wordsOf } from '../datatypes/concept.js'
+import { concept, codingsOf } from '../datatypes/concept.js'
 import { dateTime, text, unsignedInteger } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { dicomSystem, dicomUid, oidPrefix, studyUid } from '../elements/dicom-uid.js'
@@ -15,7 +15,7 @@ const radiologists = ['Practitioner', 'PractitionerRole'] as const
 
 /** The kinds of equipment that clients send as bare letters. XR is no code of DICOM, which tells how an X-ray was read out. */
 const modalities = {
-  ...wordsOf(dicomCodes, {
+  ...codingsOf(dicomCodes, {
     CT: 'Computed Tomography',
     MR: 'Magnetic Resonance',
     US: 'Ultrasound',

@@ -1,4 +1,4 @@
-import { concept, conceptOf, wordsOf } from '../datatypes/concept.js'
+import { concept, conceptOf, codingsOf } from '../datatypes/concept.js'
 import { dateTime, text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
@@ -8,7 +8,7 @@ import { mapping, now } from '../kit/mapping.js'
 import { backbone } from '../kit/structure.js'
 import { immunizationRecommendationRules } from '../rules/immunization-recommendation.js'
 
-const forecastStatus = wordsOf('http://terminology.hl7.org/CodeSystem/immunization-recommendation-status', {
+const forecastStatus = codingsOf('http://terminology.hl7.org/CodeSystem/immunization-recommendation-status', {
   due: 'Due', overdue: 'Overdue', immune: 'Immune', contraindicated: 'Contraindicated', complete: 'Complete'
 })
 

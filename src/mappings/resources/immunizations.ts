@@ -1,7 +1,7 @@
 import { code } from '../datatypes/code.js'
 import { concept } from '../datatypes/concept.js'
 import { boolean, date, dateTime, text } from '../datatypes/primitives.js'
-import { medicineAmount } from '../datatypes/quantities.js'
+import { nonNegativeQuantity } from '../datatypes/quantities.js'
 import { display, reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { intOrString } from '../elements/int-or-string.js'
@@ -35,7 +35,7 @@ export const immunizations = mapping('Immunization', {
     manufacturer: display(500)('manufacturer', { about: 'The manufacturer by name, with or without manufacturerId.' }),
     site: concept('site'),
     route: concept('route'),
-    doseQuantity: medicineAmount('doseQuantity'),
+    doseQuantity: nonNegativeQuantity('doseQuantity'),
     performer: backbone({ function: concept('function'), actorId: reference(performers)('actor', { required: true }) }).list('performer'),
     protocolApplied: backbone({
       doseNumber: intOrString('doseNumber', { required: true }),

@@ -1,20 +1,20 @@
 import { code } from '../datatypes/code.js'
-import { concept, conceptOf, wordsOf } from '../datatypes/concept.js'
-import { anyCode, boolean, dateTime, text, textUpTo, uri } from '../datatypes/primitives.js'
+import { concept, conceptOf, codingsOf } from '../datatypes/concept.js'
+import { openCode, boolean, dateTime, text, textUpTo, uri } from '../datatypes/primitives.js'
 import { identifiers } from '../elements/identifiers.js'
 import { byCode, from, until } from '../kit/filter.js'
 import { mapping, newUrl, now } from '../kit/mapping.js'
 import { backbone, record } from '../kit/structure.js'
 import { measurePopulations, publicationStatus } from '../value-sets.js'
 
-const scoring = wordsOf('http://terminology.hl7.org/CodeSystem/measure-scoring', {
+const scoring = codingsOf('http://terminology.hl7.org/CodeSystem/measure-scoring', {
   proportion: 'Proportion', ratio: 'Ratio', 'continuous-variable': 'Continuous Variable', cohort: 'Cohort'
 })
-const types = wordsOf('http://terminology.hl7.org/CodeSystem/measure-type', {
+const types = codingsOf('http://terminology.hl7.org/CodeSystem/measure-type', {
   process: 'Process', outcome: 'Outcome', structure: 'Structure', 'patient-reported-outcome': 'Patient Reported Outcome', composite: 'Composite'
 })
 
-const criteria = record({ language: anyCode('language', { required: true }), expression: text('expression', { required: true }) })
+const criteria = record({ language: openCode('language', { required: true }), expression: text('expression', { required: true }) })
 
 /** http://hl7.org/fhir/R4/measure.html */
 export const measures = mapping('Measure', {

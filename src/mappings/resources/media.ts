@@ -1,7 +1,7 @@
 import { code } from '../datatypes/code.js'
 import { period } from '../datatypes/complex.js'
-import { concept, conceptOf, wordsOf } from '../datatypes/concept.js'
-import { anyCode, base64, dateTime, decimal, instant, positiveInteger, text, textUpTo, unsignedInteger, uri } from '../datatypes/primitives.js'
+import { concept, conceptOf, codingsOf } from '../datatypes/concept.js'
+import { openCode, base64, dateTime, decimal, instant, positiveInteger, text, textUpTo, unsignedInteger, uri } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../elements/identifiers.js'
 import { note } from '../elements/note.js'
@@ -12,10 +12,10 @@ import { eventStatus } from '../value-sets.js'
 
 const subjects = ['Patient', 'Practitioner', 'PractitionerRole', 'Group', 'Device', 'Specimen', 'Location'] as const
 const operators = ['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam', 'Patient', 'Device', 'RelatedPerson'] as const
-const mediaTypes = wordsOf('http://terminology.hl7.org/CodeSystem/media-type', { image: 'Image', video: 'Video', audio: 'Audio' })
+const mediaTypes = codingsOf('http://terminology.hl7.org/CodeSystem/media-type', { image: 'Image', video: 'Video', audio: 'Audio' })
 
 const content = record({
-  contentType: anyCode('contentType', { required: true }),
+  contentType: openCode('contentType', { required: true }),
   data: base64('data'),
   url: uri('url'),
   title: text('title'),

@@ -1,5 +1,5 @@
 import { code } from '../datatypes/code.js'
-import { conceptOf, wordsOf } from '../datatypes/concept.js'
+import { conceptOf, codingsOf } from '../datatypes/concept.js'
 import { date, dateTime } from '../datatypes/primitives.js'
 import { money } from '../datatypes/quantities.js'
 import { anyReference, reference } from '../datatypes/reference.js'
@@ -9,7 +9,7 @@ import { mapping, now } from '../kit/mapping.js'
 import { financialStatus } from '../value-sets.js'
 
 const provider = reference(['Practitioner', 'PractitionerRole', 'Organization'])
-const paymentStatus = wordsOf('http://terminology.hl7.org/CodeSystem/paymentstatus', { paid: 'Paid', cleared: 'Cleared' })
+const paymentStatus = codingsOf('http://terminology.hl7.org/CodeSystem/paymentstatus', { paid: 'Paid', cleared: 'Cleared' })
 
 /** http://hl7.org/fhir/R4/paymentnotice.html */
 export const paymentNotices = mapping('PaymentNotice', {

@@ -6,7 +6,7 @@ import { display, reference } from '../datatypes/reference.js'
 import { availableTime, notAvailable } from '../elements/availability.js'
 import { firstDisplay } from '../elements/first-display.js'
 import { identifiers } from '../elements/identifiers.js'
-import { ofFirst } from '../elements/in-item.js'
+import { fromFirstItem } from '../elements/in-item.js'
 import { email, phone } from '../elements/telecom.js'
 import { byCode, byReference, from, until } from '../kit/filter.js'
 import { mapping } from '../kit/mapping.js'
@@ -33,9 +33,9 @@ export const practitionerRoles = mapping('PractitionerRole', {
     phone: phone('telecom', { filter: 'phone' }),
     email: email('telecom', { filter: 'email' }),
     availableTime: availableTime.list('availableTime'),
-    availableDays: ofFirst('availableTime', code(daysOfWeek).list('daysOfWeek', firstOfAvailableTime)),
-    availableStartTime: ofFirst('availableTime', time('availableStartTime', firstOfAvailableTime)),
-    availableEndTime: ofFirst('availableTime', time('availableEndTime', firstOfAvailableTime)),
+    availableDays: fromFirstItem('availableTime', code(daysOfWeek).list('daysOfWeek', firstOfAvailableTime)),
+    availableStartTime: fromFirstItem('availableTime', time('availableStartTime', firstOfAvailableTime)),
+    availableEndTime: fromFirstItem('availableTime', time('availableEndTime', firstOfAvailableTime)),
     notAvailable: notAvailable.list('notAvailable'),
     availabilityExceptions: text('availabilityExceptions'),
     healthcareServiceIds: reference('HealthcareService').list('healthcareService')

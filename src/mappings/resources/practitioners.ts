@@ -5,7 +5,7 @@ import { boolean, date } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { firstName, lastName, namePrefixes, nameSuffixes } from '../elements/human-name.js'
 import { identifiers } from '../elements/identifiers.js'
-import { ofFirst } from '../elements/in-item.js'
+import { fromFirstItem } from '../elements/in-item.js'
 import { npi, npiSystem } from '../elements/npi.js'
 import { email, phone } from '../elements/telecom.js'
 import { byText } from '../kit/filter.js'
@@ -40,7 +40,7 @@ export const practitioners = mapping('Practitioner', {
     }).list('qualification'),
     languages: concept.list('communication'),
     photo: attachment.first('photo'),
-    specialty: ofFirst('qualification', concept('code', { shortcutOf: 'qualifications', about: 'The first qualification.' }))
+    specialty: fromFirstItem('qualification', concept('code', { shortcutOf: 'qualifications', about: 'The first qualification.' }))
   },
   filters: { name: byText('name') },
   rules: [firstItemRule({ field: 'specialty', list: 'qualification', part: 'code', whole: 'qualifications' })]

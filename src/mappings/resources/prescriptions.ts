@@ -1,7 +1,7 @@
 import { code } from '../datatypes/code.js'
 import { concept, conceptOf } from '../datatypes/concept.js'
 import { boolean, dateTime, unsignedInteger } from '../datatypes/primitives.js'
-import { medicineAmount } from '../datatypes/quantities.js'
+import { nonNegativeQuantity } from '../datatypes/quantities.js'
 import { reference } from '../datatypes/reference.js'
 import { conceptText } from '../elements/concept-text.js'
 import { dosage, dosageText } from '../elements/dosage.js'
@@ -37,7 +37,7 @@ export const prescriptions = mapping('MedicationRequest', {
     dosageText: dosageText('dosageInstruction'),
     dosage: dosage('dosageInstruction'),
     refills: unsignedInteger('dispenseRequest.numberOfRepeatsAllowed', { about: 'How many times more it may be dispensed.' }),
-    quantity: medicineAmount('dispenseRequest.quantity', { about: 'How much is dispensed each time.' }),
+    quantity: nonNegativeQuantity('dispenseRequest.quantity', { about: 'How much is dispensed each time.' }),
     supplyDays: duration.days('dispenseRequest.expectedSupplyDuration', { about: 'For how many days one dispense lasts.' }),
     substitutionAllowed,
     priority: code(requestPriority)('priority', { filter: 'priority' }),

@@ -2,7 +2,7 @@ import type { FhirElement } from '../fhir.js'
 import { isElement, itemsAt } from '../kit/path.js'
 import type { Rule } from '../kit/rule.js'
 import { exists } from '../kit/exists.js'
-import { isInOrder, rangeRule } from './range.js'
+import { isAscending, rangeRule } from './range.js'
 
 export const observationRules: readonly Rule[] = [
   {
@@ -35,7 +35,7 @@ export const observationRules: readonly Rule[] = [
   {
     fields: ['referenceRange'],
     says: 'low of a range must not be above its high',
-    holds: observation => itemsAt(observation, 'referenceRange').every(isInOrder)
+    holds: observation => itemsAt(observation, 'referenceRange').every(isAscending)
   },
   rangeRule('valueRange'),
   rangeRule('valueRange', 'component')

@@ -9,11 +9,11 @@ export const rangeRule = (name: string, list?: string): Rule => ({
   key: 'rng-2',
   fields: [list ?? name],
   says: 'low of a range must not be above its high',
-  holds: resource => (list === undefined ? [resource] : itemsAt(resource, list)).every(holder => !isElement(holder) || isInOrder(holder[name]))
+  holds: resource => (list === undefined ? [resource] : itemsAt(resource, list)).every(holder => !isElement(holder) || isAscending(holder[name]))
 })
 
 /** Whether the low end of a Range, or of what has the same two ends, is not above its high one. */
-export function isInOrder (range: unknown): boolean {
+export function isAscending (range: unknown): boolean {
   if (!isElement(range)) return true
   const { low, high } = range
   if (!isElement(low) || !isElement(high)) return true

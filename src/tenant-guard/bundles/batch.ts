@@ -1,29 +1,29 @@
 import { failureOf } from '../../envelope/error-handlers.js'
 import type { Failure } from '../../envelope/failures.js'
-import { bundleAnswer, EntryTexts, noRoom } from './bundle-answer.js'
-import type { Door } from '../door.js'
-import type { FhirAnswer } from '../fhir-answer.js'
+import { bundleAnswer, EntryWriter, responseTooLarge } from './bundle-answer.js'
+import type { TenantContext } from '../door.js'
+import type { FhirResponse } from '../fhir-answer.js'
 import type { Batch, BundleEntry } from '../fhir-interaction.js'
-import { inTurns } from '../in-turns.js'
+import { mapConcurrently } from '../in-turns.js'
 import { policy } from '../policy.js'
-import { linksIn, ReferenceFailure, recordsOf, type Link } from '../writes/references.js'
+import { collectReferences, ReferenceFailure, recordsOf, type ReferenceSite } from '../writes/references.js'
 import { BundleReferences, sentAs } from './bundle-references.js'
 
 /** How an entry is performed: as the same request alone. */
-export type Perform = (interaction: BundleEntry['interaction']) => Promise<FhirAnswer>
+export type Perform = (interaction: BundleEntry['interaction']) => Promise<FhirResponse>
 
 /**
  * Performs each entry separately; a failure takes the place of its answer and stops no other entry.
  * @throws {Failure} VALIDATION_ERROR when all together refer to more records than a request may
  */
-export async function batch (door: Door, { entries, showsWritten }: Batch, perform: Perform): Promise<FhirAnswer> {
-  const links = entries.map(entry => 'interaction' in entry && 'resource' in entry.interaction ? linksIn(entry.interaction.resource, [door.backend.baseUrl], door.fhirBase) : [])
+export async function batch (door: TenantContext, { entries, showsWritten }: Batch, perform: Perform): Promise<FhirResponse> {
+  const links = entries.map(entry => 'interaction' in entry && 'resource' in entry.interaction ? collectReferences(entry.interaction.resource, [door.backend.baseUrl], door.fhirBase) : [])
   recordsOf(links.flat())
   const independent = requireIndependence(entries, links, door.backend.baseUrl)
-  const texts = new EntryTexts(door)
-  const answers = await inTurns(independent, async entry => {
+  const texts = new EntryWriter(door)
+  const answers = await mapConcurrently(independent, async entry => {
     if ('failure' in entry) return texts.of({ outcome: entry, isRead: false, isShown: false })
-    if (isRead(entry) && texts.isFull) return texts.of(noRoom)
+    if (isRead(entry) && texts.isFull) return texts.of(responseTooLarge)
     const outcome = await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error)))
     return texts.of({ outcome, isRead: isRead(entry), isShown: showsWritten || isRead(entry), conditions: entry.conditions })
   })
@@ -34,7 +34,7 @@ export async function batch (door: Door, { entries, showsWritten }: Batch, perfo
  * The entries, those that refer to what another entry creates as failures: the server could take the reference for a record that
  * happens to have the same id. http://hl7.org/fhir/R4/http.html#brules
  */
-function requireIndependence (entries: Batch['entries'], links: ReadonlyArray<readonly Link[]>, backendUrl: string): Batch['entries'] {
+function requireIndependence (entries: Batch['entries'], links: ReadonlyArray<readonly ReferenceSite[]>, backendUrl: string): Batch['entries'] {
   const storedAs = entries.map(entry => 'interaction' in entry && 'id' in entry.interaction ? `${entry.interaction.type}/${entry.interaction.id}` : undefined)
   const bundle = new BundleReferences(entries.map((entry, at) => 'failure' in entry ? {} : { fullUrl: entry.fullUrl, sentAs: sentAs(entry), storedAs: storedAs[at] }), backendUrl)
   return entries.map((entry, at) => {
@@ -50,7 +50,7 @@ function requireIndependence (entries: Batch['entries'], links: ReadonlyArray<re
 export const isRead = ({ interaction }: BundleEntry): boolean => !policy[interaction.kind].scopes.includes('write')
 
 /** An entry that failed, logged where it is our own trouble, since no error handler sees it. */
-export function failed (door: Door, failure: Failure): { readonly failure: Failure } {
+export function failed (door: TenantContext, failure: Failure): { readonly failure: Failure } {
   if (failure.status >= 500) door.onTrouble(failure)
   return { failure }
 }

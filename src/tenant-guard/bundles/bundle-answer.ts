@@ -2,12 +2,12 @@ import { STATUS_CODES } from 'node:http'
 import { entityTag, isUnchanged, type ReadConditions } from '../../envelope/conditions.js'
 import { Failure } from '../../envelope/failures.js'
 import { outcomeOf } from '../../envelope/operation-outcome.js'
-import type { Door } from '../door.js'
-import type { FhirAnswer } from '../fhir-answer.js'
+import type { TenantContext } from '../door.js'
+import type { FhirResponse } from '../fhir-answer.js'
 
 /** What one entry of a Bundle came to. */
-export interface EntryAnswer {
-  readonly outcome: FhirAnswer | { readonly failure: Failure }
+export interface EntryResponse {
+  readonly outcome: FhirResponse | { readonly failure: Failure }
   /** Whether the entry only reads: then what was found is its answer, and no record is no answer. */
   readonly isRead: boolean
   /** Whether the record is shown, where there is one. */
@@ -20,10 +20,10 @@ export interface EntryAnswer {
 const mostShown = 67_108_864
 
 /** The answers to the entries of one Bundle, each as text as soon as it came, so that nothing else of it is kept. */
-export class EntryTexts {
+export class EntryWriter {
   #room = mostShown
 
-  constructor (readonly door: Door) {}
+  constructor (readonly door: TenantContext) {}
 
   /** Whether what another entry reads could not be shown any more, so that it is not to be read. */
   get isFull (): boolean {
@@ -31,29 +31,29 @@ export class EntryTexts {
   }
 
   /** For what finds no room: a write is answered without its record, as it is done, and a read is refused. */
-  of (answer: EntryAnswer): string {
+  of (answer: EntryResponse): string {
     const text = entryText(this.door, answer)
     if (!answer.isShown || 'failure' in answer.outcome) return text
     this.#room -= text.length
     if (this.#room >= 0) return text
-    return entryText(this.door, answer.isRead ? noRoom : { ...answer, isShown: false })
+    return entryText(this.door, answer.isRead ? responseTooLarge : { ...answer, isShown: false })
   }
 }
 
 /** The answer to an entry that reads and was not performed, or not shown. */
-export const noRoom: EntryAnswer = {
+export const responseTooLarge: EntryResponse = {
   outcome: { failure: new Failure('PAYLOAD_TOO_LARGE', { message: 'The other entries of this Bundle already read as much as one response can show. Send this entry in another Bundle.' }) },
   isRead: true,
   isShown: false
 }
 
 /** The answer to a Bundle of requests, an entry for each in their order: http://hl7.org/fhir/R4/http.html#transaction-response */
-export function bundleAnswer (type: 'batch-response' | 'transaction-response', entries: readonly string[]): FhirAnswer {
+export function bundleAnswer (type: 'batch-response' | 'transaction-response', entries: readonly string[]): FhirResponse {
   const entry = entries.length === 0 ? '' : `,"entry":[${entries.join(',')}]`
   return { status: 200, body: `{"resourceType":"Bundle","type":"${type}"${entry}}` }
 }
 
-function entryText (door: Door, { outcome, isShown, conditions }: EntryAnswer): string {
+function entryText (door: TenantContext, { outcome, isShown, conditions }: EntryResponse): string {
   if ('failure' in outcome) return `{"response":${JSON.stringify({ status: statusText(outcome.failure.status), outcome: outcomeOf(outcome.failure) })}}`
   const { status, record, body } = outcome
   const version = record?.meta.versionId

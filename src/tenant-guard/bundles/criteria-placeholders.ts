@@ -3,7 +3,7 @@ import { escaped, splitUnescaped, unescaped } from '../../search-values.js'
 import type { BundleEntry } from '../fhir-interaction.js'
 import type { SearchParameter } from '../interaction.js'
 import { BundleReferences } from './bundle-references.js'
-import { inEntries } from './in-entry.js'
+import { withEntryPath } from './in-entry.js'
 
 /**
  * The entries with each fullUrl in their criteria replaced by the record that it stands for:
@@ -29,5 +29,5 @@ function toRecord (value: string, { entries, bundle, at }: Position): string | u
   if (target === undefined) return undefined
   const { interaction } = entries[target]!
   if ('id' in interaction && interaction.id !== undefined) return escaped(`${interaction.type}/${interaction.id}`)
-  throw inEntries(new Failure('BAD_REQUEST', { message: 'Criteria cannot refer to a record that the same transaction creates, since no stored record can meet them. Use an identifier, or create the record without criteria.' }), [at])
+  throw withEntryPath(new Failure('BAD_REQUEST', { message: 'Criteria cannot refer to a record that the same transaction creates, since no stored record can meet them. Use an identifier, or create the record without criteria.' }), [at])
 }

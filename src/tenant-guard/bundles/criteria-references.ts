@@ -1,9 +1,9 @@
 import { Failure } from '../../envelope/failures.js'
-import type { Door } from '../door.js'
+import type { TenantContext } from '../door.js'
 import type { Criteria } from '../fhir-interaction.js'
-import { inTurns } from '../in-turns.js'
+import { mapConcurrently } from '../in-turns.js'
 import type { ReferenceReason } from '../writes/references.js'
-import { soleMatch } from '../writes/sole-match.js'
+import { findSingleMatch } from '../writes/sole-match.js'
 import { meetsCriteria } from './meets-criteria.js'
 import type { Write } from './transaction-writes.js'
 
@@ -16,13 +16,13 @@ export type CriteriaTarget = { readonly record: string } | { readonly at: number
  * @returns by the text of the reference
  */
 export async function resolveCriteria (
-  door: Door, writes: ReadonlyArray<Write | undefined>, references: ReadonlyMap<string, Criteria>
+  door: TenantContext, writes: ReadonlyArray<Write | undefined>, references: ReadonlyMap<string, Criteria>
 ): Promise<ReadonlyMap<string, CriteriaTarget>> {
-  const resolved = await inTurns([...references], async ([text, criteria]) => [text, await resolve(door, writes, criteria)] as const)
+  const resolved = await mapConcurrently([...references], async ([text, criteria]) => [text, await resolve(door, writes, criteria)] as const)
   return new Map(resolved)
 }
 
-async function resolve (door: Door, writes: ReadonlyArray<Write | undefined>, criteria: Criteria): Promise<CriteriaTarget> {
+async function resolve (door: TenantContext, writes: ReadonlyArray<Write | undefined>, criteria: Criteria): Promise<CriteriaTarget> {
   const { type, parameters } = criteria
   const changed = new Map(writes.flatMap(write => write?.type === type && write.id !== undefined ? [[write.id, write]] : []))
   const meets = (write: Write): boolean | undefined => write.resource === undefined ? false : meetsCriteria(write.resource, type, parameters)
@@ -42,15 +42,15 @@ async function resolve (door: Door, writes: ReadonlyArray<Write | undefined>, cr
 }
 
 /** The record that a conditional create finds in place of creating one. */
-async function findExisting (door: Door, { type, criteria }: Write): Promise<string | undefined> {
+async function findExisting (door: TenantContext, { type, criteria }: Write): Promise<string | undefined> {
   if (criteria === undefined) return undefined
   const found = await findStored(door, criteria)
   return found === undefined || found === 'several' ? undefined : `${type}/${found}`
 }
 
-async function findStored (door: Door, criteria: Criteria): Promise<string | undefined> {
+async function findStored (door: TenantContext, criteria: Criteria): Promise<string | undefined> {
   try {
-    return (await soleMatch(door, criteria))?.id
+    return (await findSingleMatch(door, criteria))?.id
   } catch (error) {
     if (error instanceof Failure && error.code === 'PRECONDITION_FAILED') return 'several'
     throw error

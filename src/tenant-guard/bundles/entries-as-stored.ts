@@ -1,7 +1,7 @@
 import type { StoredResource } from '../../mappings/fhir.js'
-import type { Door } from '../door.js'
-import { storedAmong } from '../look-up.js'
-import { placeIn } from '../writes/as-stored.js'
+import type { TenantContext } from '../door.js'
+import { fetchByIds } from '../look-up.js'
+import { parseLocation } from '../writes/as-stored.js'
 
 /** An entry in the answer to a transaction, before any check. */
 export interface AnsweredEntry {
@@ -16,12 +16,12 @@ interface WrittenEntry { readonly type: string, readonly id?: string | undefined
  * The entries of an answer with the records in them. A server that passes over `Prefer` tells only where they are; those are
  * read, a search for each type.
  */
-export async function entriesAsStored (door: Door, entries: readonly AnsweredEntry[], writes: readonly WrittenEntry[]): Promise<readonly AnsweredEntry[]> {
+export async function entriesAsStored (door: TenantContext, entries: readonly AnsweredEntry[], writes: readonly WrittenEntry[]): Promise<readonly AnsweredEntry[]> {
   const missing = entries.map((entry, at) => isWithout(entry) && writes[at]?.isDelete !== true ? recordOf(entry, writes[at]) : undefined)
   if (missing.every(record => record === undefined)) return entries
   const ids = new Map<string, string[]>()
   for (const record of missing) if (record !== undefined) ids.set(record.type, [...ids.get(record.type) ?? [], record.id])
-  const found = await Promise.all([...ids].map(async ([type, of]) => [type, await storedAmong(door, { type, ids: of, isWhole: true })] as const))
+  const found = await Promise.all([...ids].map(async ([type, of]) => [type, await fetchByIds(door, { type, ids: of, isWhole: true })] as const))
   const stored = new Map<string, ReadonlyMap<string, StoredResource>>(found)
   return entries.map((entry, at) => missing[at] === undefined ? entry : { ...entry, resource: stored.get(missing[at].type)?.get(missing[at].id) })
 }
@@ -32,6 +32,6 @@ function isWithout ({ resource }: AnsweredEntry): boolean {
 
 function recordOf ({ response }: AnsweredEntry, write: WrittenEntry | undefined): { readonly type: string, readonly id: string } | undefined {
   if (write === undefined) return undefined
-  const id = write.id ?? placeIn(response?.location, write)?.id
+  const id = write.id ?? parseLocation(response?.location, write)?.id
   return id === undefined ? undefined : { type: write.type, id }
 }

@@ -3,7 +3,7 @@ import { Failure } from '../../envelope/failures.js'
 import { outcomeOf } from '../../envelope/operation-outcome.js'
 
 /** The same failure with the entries of the Bundle that it is about, by their places; one of our own side stays as it is. */
-export function inEntries (error: unknown, places: readonly number[]): unknown {
+export function withEntryPath (error: unknown, places: readonly number[]): unknown {
   const failure = failureOf(error)
   if (failure.status >= 500) return error
   const { message, headers, cause } = failure

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { Failure } from '../../envelope/failures.js'
 import type { FhirResource } from '../../mappings/fhir.js'
-import { placeOf, type Door } from '../door.js'
+import { ownershipScope, type TenantContext } from '../door.js'
 import type { BundleEntry, Transaction } from '../fhir-interaction.js'
-import { ownedAmong } from '../look-up.js'
+import { filterOwned } from '../look-up.js'
 import { mapLinks } from '../writes/own-references.js'
-import { linksIn, ReferenceFailure, recordsOf, type Link, type RefusedLink } from '../writes/references.js'
+import { collectReferences, ReferenceFailure, recordsOf, type ReferenceSite, type RefusedLink } from '../writes/references.js'
 import { BundleReferences, sentAs } from './bundle-references.js'
 import { resolveCriteria, type CriteriaTarget } from './criteria-references.js'
 import { pathInEntry } from './in-entry.js'
@@ -28,9 +28,9 @@ interface CheckedWrites {
  * @throws {ReferenceFailure} with the paths of all that lead elsewhere
  * @throws {Failure} CONFLICT for a reference to a record that the transaction deletes
  */
-export async function resolveReferences (door: Door, writes: Writes, { entries, references }: Transaction): Promise<CheckedWrites> {
+export async function resolveReferences (door: TenantContext, writes: Writes, { entries, references }: Transaction): Promise<CheckedWrites> {
   const found = await resolveCriteria(door, writes, references)
-  const links = writes.flatMap((write, at) => write?.resource === undefined ? [] : linksIn(write.resource, [door.backend.baseUrl], door.fhirBase).map(link => ({ ...link, at })))
+  const links = writes.flatMap((write, at) => write?.resource === undefined ? [] : collectReferences(write.resource, [door.backend.baseUrl], door.fhirBase).map(link => ({ ...link, at })))
   const targets = new Targets(entries, writes, door.backend.baseUrl)
   const plan = links.map(each => ({ ...each, target: targets.find(each, found) }))
   for (const { isUri, target } of plan) if (isUri === true && typeof target === 'number') targets.chooseId(target)
@@ -45,8 +45,8 @@ export async function resolveReferences (door: Door, writes: Writes, { entries, 
   const deleted = new Set(writes.flatMap(write => write?.request?.method === 'DELETE' ? [`${write.type}/${write.id}`] : []))
   const dangling = [...outside.filter(({ record }) => record !== undefined && deleted.has(record)), ...targets.deletedIn(plan)]
   if (dangling.length > 0) throw deletedTarget(dangling.map(({ path }) => path))
-  const believed = [...records].filter(record => door.ownership.isKnown(placeOf(door), record))
-  const owned = await ownedAmong(door, records)
+  const believed = [...records].filter(record => door.ownership.isKnown(ownershipScope(door), record))
+  const owned = await filterOwned(door, records)
   const refused: RefusedLink[] = [...outside.filter(({ record, reason }) => reason !== undefined || record === undefined || !owned.has(record)), ...targets.refused]
   if (refused.length > 0) throw refusalOf(refused)
   return { writes: resolved, believed }
@@ -64,7 +64,7 @@ function deletedTarget (paths: readonly string[]): Failure {
   return new Failure('CONFLICT', { message, issues: paths.map(path => ({ severity: 'error', code: 'conflict', diagnostics: message, expression: [path] } as const)) })
 }
 
-interface LinkOfEntry extends Link { readonly at: number }
+interface LinkOfEntry extends ReferenceSite { readonly at: number }
 
 /** What a link leads to: the entry at a position, or what criteria found; undefined for what the Bundle says nothing about. */
 interface PlannedLink extends LinkOfEntry { readonly target: number | CriteriaTarget | undefined }

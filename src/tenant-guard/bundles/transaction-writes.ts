@@ -1,13 +1,13 @@
 import { Failure } from '../../envelope/failures.js'
 import type { FhirResource } from '../../mappings/fhir.js'
-import { notFound, type Door } from '../door.js'
+import { notFound, type TenantContext } from '../door.js'
 import type { BundleEntry, ConditionalDelete, ConditionalUpdate, Criteria } from '../fhir-interaction.js'
-import { demandPossibleVersion } from '../writes/fhir-writes.js'
+import { requireValidVersion } from '../writes/fhir-writes.js'
 import { patchedResource } from '../writes/patch.js'
-import { conditionsAmongOwn } from '../restrict.js'
-import { soleChangeable } from '../writes/sole-match.js'
-import { marked, stamp } from '../writes/stamp.js'
-import { metaOf } from '../reads/read-record.js'
+import { tenantCriteria } from '../restrict.js'
+import { findSingleMutableMatch } from '../writes/sole-match.js'
+import { withIdempotencyTag, tagForTenant } from '../writes/stamp.js'
+import { readMeta } from '../reads/read-record.js'
 
 /** One write of a transaction as the datastore is told it; nothing is forwarded. */
 export interface Write {
@@ -30,37 +30,37 @@ export interface Write {
 }
 
 /** An entry as a write by id, whatever criteria or patch it came with. @throws {Failure} as the same request alone */
-export async function writeOf (door: Door, { interaction }: BundleEntry): Promise<Write> {
+export async function writeOf (door: TenantContext, { interaction }: BundleEntry): Promise<Write> {
   switch (interaction.kind) {
     case 'create': return toCreate(door, interaction.type, interaction.resource)
     case 'conditional-create': return toCreate(door, interaction.type, interaction.resource, interaction.criteria)
     case 'update':
-      await demandPossibleVersion(door, interaction)
+      await requireValidVersion(door, interaction)
       return toUpdate(door, interaction)
     case 'conditional-update': return await toUpdateOrCreate(door, interaction)
     case 'patch': return await toPatch(door, interaction)
-    case 'conditional-patch': return await toPatch(door, { ...interaction, id: (await soleChangeable(door, interaction.criteria) ?? missing()).id })
+    case 'conditional-patch': return await toPatch(door, { ...interaction, id: (await findSingleMutableMatch(door, interaction.criteria) ?? missing()).id })
     case 'delete': return await toDelete(door, interaction)
     case 'conditional-delete': return await toDeleteFound(door, interaction)
     default: throw new Failure('METHOD_NOT_ALLOWED')
   }
 }
 
-function toCreate (door: Door, type: string, { id: _, ...content }: FhirResource, criteria?: ConditionalUpdate['criteria']): Write {
-  const resource = marked(stamp(content as FhirResource, door.tenant), door.tenant)
-  const ifNoneExist = criteria && conditionsAmongOwn(criteria, door.tenant)
+function toCreate (door: TenantContext, type: string, { id: _, ...content }: FhirResource, criteria?: ConditionalUpdate['criteria']): Write {
+  const resource = withIdempotencyTag(tagForTenant(content as FhirResource, door.tenant), door.tenant)
+  const ifNoneExist = criteria && tenantCriteria(criteria, door.tenant)
   return { type, resource, request: { method: 'POST', url: type, ...ifNoneExist !== undefined && { ifNoneExist } }, ...criteria && { criteria }, isVersioned: false }
 }
 
 interface Updating { readonly type: string, readonly id: string, readonly resource: FhirResource, readonly before?: FhirResource, readonly version?: string | undefined }
 
-function toUpdate (door: Door, { type, id, resource, before, version }: Updating): Write {
+function toUpdate (door: TenantContext, { type, id, resource, before, version }: Updating): Write {
   const request = { method: 'PUT', url: `${type}/${id}`, ...version !== undefined && { ifMatch: `W/"${version}"` } } as const
-  return { type, id, resource: stamp({ ...resource, id }, door.tenant, before), request, isVersioned: version !== undefined }
+  return { type, id, resource: tagForTenant({ ...resource, id }, door.tenant, before), request, isVersioned: version !== undefined }
 }
 
-async function toUpdateOrCreate (door: Door, { type, resource, criteria, version }: ConditionalUpdate): Promise<Write> {
-  const found = await soleChangeable(door, criteria)
+async function toUpdateOrCreate (door: TenantContext, { type, resource, criteria, version }: ConditionalUpdate): Promise<Write> {
+  const found = await findSingleMutableMatch(door, criteria)
   if (found !== undefined) {
     if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: leave out the id, or send that of the matching record.' })
     if (version !== undefined && version !== found.meta.versionId) throw new Failure('PRECONDITION_FAILED')
@@ -71,19 +71,19 @@ async function toUpdateOrCreate (door: Door, { type, resource, criteria, version
   return { ...toCreate(door, type, resource, criteria), isUpdate: true }
 }
 
-async function toPatch (door: Door, asked: { readonly type: string, readonly id: string, readonly patch: readonly unknown[], readonly version?: string }): Promise<Write> {
+async function toPatch (door: TenantContext, asked: { readonly type: string, readonly id: string, readonly patch: readonly unknown[], readonly version?: string }): Promise<Write> {
   const { resource, before } = await patchedResource(door, asked)
   return { ...toUpdate(door, { ...asked, resource, before, version: resource.meta.versionId }), isVersioned: asked.version !== undefined }
 }
 
 /** HAPI passes over If-Match on a delete, so the version is looked at just before. */
-async function toDelete (door: Door, { type, id, version }: { readonly type: string, readonly id: string, readonly version?: string }): Promise<Write> {
-  if (version !== undefined && (await metaOf(door, type, id)).meta.versionId !== version) throw new Failure('PRECONDITION_FAILED')
+async function toDelete (door: TenantContext, { type, id, version }: { readonly type: string, readonly id: string, readonly version?: string }): Promise<Write> {
+  if (version !== undefined && (await readMeta(door, type, id)).meta.versionId !== version) throw new Failure('PRECONDITION_FAILED')
   return { type, id, request: { method: 'DELETE', url: `${type}/${id}` }, isVersioned: version !== undefined }
 }
 
-async function toDeleteFound (door: Door, { type, criteria, version }: ConditionalDelete): Promise<Write> {
-  const found = await soleChangeable(door, criteria)
+async function toDeleteFound (door: TenantContext, { type, criteria, version }: ConditionalDelete): Promise<Write> {
+  const found = await findSingleMutableMatch(door, criteria)
   if (found === undefined && version !== undefined) throw new Failure('PRECONDITION_FAILED')
   if (found === undefined) return { type, request: undefined, isVersioned: false }
   return await toDelete(door, { type, id: found.id, ...version !== undefined && { version } })

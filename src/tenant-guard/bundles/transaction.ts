@@ -1,50 +1,50 @@
 import { failureOf } from '../../envelope/error-handlers.js'
 import { Failure, type FailureCode } from '../../envelope/failures.js'
-import { accessOf, nameOf, type Access } from '../access.js'
+import { accessOf, toReference, type Access } from '../access.js'
 import { printJson } from '../../json.js'
 import { failed, isRead, type Perform } from './batch.js'
-import { bundleAnswer, EntryTexts, noRoom } from './bundle-answer.js'
+import { bundleAnswer, EntryWriter, responseTooLarge } from './bundle-answer.js'
 import { entriesAsStored, type AnsweredEntry } from './entries-as-stored.js'
-import { inEntries } from './in-entry.js'
-import { ask, causeOf, jsonOf, notFound, ownRecordIn, placeOf, report, unexpected, type Door } from '../door.js'
-import type { FhirAnswer } from '../fhir-answer.js'
+import { withEntryPath } from './in-entry.js'
+import { sendRequest, failureCause, jsonOf, notFound, verifyAndRememberOwned, ownershipScope, reportIncident, unexpectedResponse, type TenantContext } from '../door.js'
+import type { FhirResponse } from '../fhir-answer.js'
 import type { BundleEntry, Transaction } from '../fhir-interaction.js'
-import { inTurns } from '../in-turns.js'
-import { ownedAmong } from '../look-up.js'
-import { decide } from '../policy.js'
-import { withPublicUrls } from '../public-urls.js'
+import { mapConcurrently } from '../in-turns.js'
+import { filterOwned } from '../look-up.js'
+import { authorize } from '../policy.js'
+import { rewriteUrls } from '../public-urls.js'
 import { resolveCriteriaPlaceholders } from './criteria-placeholders.js'
 import { resolveReferences } from './transaction-references.js'
 import { writeOf, type Write } from './transaction-writes.js'
-import { mayBeDone, wholeAnswer } from '../writes/writes.js'
+import { uncertainOutcomeMessage, preferRepresentation } from '../writes/writes.js'
 
 /**
  * Performs all entries or none. The writes go to the datastore as one transaction, after each was decided on as if it came
  * alone; the reads see what the writes left, as http://hl7.org/fhir/R4/http.html#trules orders them.
  */
-export async function transaction (door: Door, asked: Transaction, perform: Perform): Promise<FhirAnswer> {
+export async function transaction (door: TenantContext, asked: Transaction, perform: Perform): Promise<FhirResponse> {
   const { showsWritten } = asked
   const entries = resolveCriteriaPlaceholders(asked.entries, door.backend.baseUrl)
   for (const [at, { interaction }] of entries.entries()) decideOn(interaction, at)
   await demandOwnRecords(door, entries)
-  const writes = await inTurns(entries, async (entry, at) => isRead(entry) ? undefined : await writeOf(door, entry).catch((error: unknown) => { throw inEntries(error, [at]) }))
+  const writes = await mapConcurrently(entries, async (entry, at) => isRead(entry) ? undefined : await writeOf(door, entry).catch((error: unknown) => { throw withEntryPath(error, [at]) }))
   const checked = await resolveReferences(door, mergeConditionalCreates(writes), { ...asked, entries })
   const written = await performWrites(door, checked.writes, checked.believed)
   const done = checked.writes.flatMap((write, at) => write === undefined ? [] : [{ at, entry: entries[at]!, write, answer: written.get(at)! }])
   for (const each of done) door.onAccess?.(accessBy(each))
-  if (done.some(isLost)) throw inEntries(new Failure('CONFLICT', { message: lost }), done.filter(isLost).map(({ at }) => at))
-  const texts = new EntryTexts(door)
-  const answers = await inTurns(entries, async (entry, at) => {
+  if (done.some(isLost)) throw withEntryPath(new Failure('CONFLICT', { message: lost }), done.filter(isLost).map(({ at }) => at))
+  const texts = new EntryWriter(door)
+  const answers = await mapConcurrently(entries, async (entry, at) => {
     const answer = written.get(at)
     if (answer !== undefined) return texts.of({ outcome: answer, isRead: false, isShown: showsWritten })
-    if (texts.isFull) return texts.of(noRoom)
+    if (texts.isFull) return texts.of(responseTooLarge)
     // The writes are done by now, so a read that fails fails alone.
     return texts.of({ outcome: await perform(entry.interaction).catch((error: unknown) => failed(door, failureOf(error))), isRead: true, isShown: true, conditions: entry.conditions })
   })
   return bundleAnswer('transaction-response', answers)
 }
 
-interface Done { readonly at: number, readonly entry: BundleEntry, readonly write: Write, readonly answer: FhirAnswer }
+interface Done { readonly at: number, readonly entry: BundleEntry, readonly write: Write, readonly answer: FhirResponse }
 
 /** An update by criteria that none met, for which the datastore found one that came in the meantime: it is as it came. */
 const isLost = ({ write: { isUpdate = false }, answer: { status } }: Done): boolean => isUpdate && status === 200
@@ -54,44 +54,44 @@ const lost = 'Everything was done except conditional updates whose record anothe
 function accessBy (done: Done): Access {
   const { entry: { interaction }, write, answer: { record } } = done
   const asked = { ...interaction, id: write.id ?? record?.id }
-  return isLost(done) ? { ...accessOf(asked, []), failure: 'CONFLICT' } : accessOf(asked, record === undefined ? [] : [nameOf(record)])
+  return isLost(done) ? { ...accessOf(asked, []), failure: 'CONFLICT' } : accessOf(asked, record === undefined ? [] : [toReference(record)])
 }
 
 function decideOn (interaction: BundleEntry['interaction'], at: number): void {
   try {
-    decide(interaction)
+    authorize(interaction)
   } catch (error) {
-    throw inEntries(error, [at])
+    throw withEntryPath(error, [at])
   }
 }
 
 /** Every record that an entry names must be the tenant's, or nothing is done. */
-async function demandOwnRecords (door: Door, entries: readonly BundleEntry[]): Promise<void> {
+async function demandOwnRecords (door: TenantContext, entries: readonly BundleEntry[]): Promise<void> {
   const named = entries.map(({ interaction }) => 'id' in interaction ? `${interaction.type}/${interaction.id}` : undefined)
-  const owned = await ownedAmong(door, named.filter(record => record !== undefined))
+  const owned = await filterOwned(door, named.filter(record => record !== undefined))
   const missing = [...named.entries()].filter(([, record]) => record !== undefined && !owned.has(record)).map(([at]) => at)
-  if (missing.length > 0) throw inEntries(notFound(), missing)
+  if (missing.length > 0) throw withEntryPath(notFound(), missing)
 }
 
 /** @returns the answer of each write, by the place of its entry */
-async function performWrites (door: Door, writes: ReadonlyArray<Write | undefined>, believed: readonly string[]): Promise<ReadonlyMap<number, FhirAnswer>> {
-  const answers = new Map<number, FhirAnswer>()
+async function performWrites (door: TenantContext, writes: ReadonlyArray<Write | undefined>, believed: readonly string[]): Promise<ReadonlyMap<number, FhirResponse>> {
+  const answers = new Map<number, FhirResponse>()
   const sent = [...writes.entries()].filter((item): item is [number, Write] => item[1] !== undefined)
   for (const [at] of sent.filter(([, { request }]) => request === undefined)) answers.set(at, { status: 204 })
   const performed = sent.filter(([, { request, sameAs }]) => request !== undefined && sameAs === undefined)
   if (performed.length === 0) return answers
   demandDistinct(performed)
-  for (const [, { type, id, request }] of performed) if (request?.method === 'DELETE') door.ownership.forget(placeOf(door), `${type}/${id}`)
+  for (const [, { type, id, request }] of performed) if (request?.method === 'DELETE') door.ownership.forget(ownershipScope(door), `${type}/${id}`)
   const bundle = { resourceType: 'Bundle', type: 'transaction', entry: performed.map(([, { placeholder: fullUrl, resource, request }]) => ({ fullUrl, resource, request })) }
-  const answer = await ask(door, { method: 'POST', path: '', headers: wholeAnswer, body: printJson(bundle) })
+  const answer = await sendRequest(door, { method: 'POST', path: '', headers: preferRepresentation, body: printJson(bundle) })
   if (answer.status !== 200) {
-    for (const record of believed) door.ownership.forget(placeOf(door), record)
+    for (const record of believed) door.ownership.forget(ownershipScope(door), record)
     throw refusalOf(answer, performed)
   }
   const writesOf = performed.map(([, { type, id, request }]) => ({ type, id, isDelete: request?.method === 'DELETE' }))
-  const given = await entriesAsStored(door, entriesIn(jsonOf(answer, mayBeDone)), writesOf)
+  const given = await entriesAsStored(door, entriesIn(jsonOf(answer, uncertainOutcomeMessage)), writesOf)
   // Which entry an answer belongs to is known by their order alone.
-  if (given.length !== performed.length) throw new Failure('INTERNAL_ERROR', { message: mayBeDone, cause: { reason: 'the answer to a transaction does not have an entry for each write' } })
+  if (given.length !== performed.length) throw new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'the answer to a transaction does not have an entry for each write' } })
   for (const [index, [at, write]] of performed.entries()) answers.set(at, writtenIn(door, given[index], write))
   for (const [at, { sameAs }] of sent) if (sameAs !== undefined) answers.set(at, { ...answers.get(sameAs)!, status: 200 })
   return answers
@@ -106,7 +106,7 @@ function demandDistinct (writes: Placed): void {
     const name = meantBy(write)
     return name !== undefined && seen.size === seen.add(name).size
   })
-  if (again.length > 0) throw inEntries(new Failure('BAD_REQUEST', { message: 'A transaction can write each record only once: by one entry for an id, and for the same criteria by entries with the same content.' }), again.map(([at]) => at))
+  if (again.length > 0) throw withEntryPath(new Failure('BAD_REQUEST', { message: 'A transaction can write each record only once: by one entry for an id, and for the same criteria by entries with the same content.' }), again.map(([at]) => at))
 }
 
 /** One record and no other; undefined where it is not known which. */
@@ -132,10 +132,10 @@ function mergeConditionalCreates (writes: ReadonlyArray<Write | undefined>): Rea
 }
 
 /** Of which entry the datastore speaks is known where it can be of one alone. */
-function refusalOf (answer: Parameters<typeof causeOf>[0], writes: Placed): unknown {
+function refusalOf (answer: Parameters<typeof failureCause>[0], writes: Placed): unknown {
   const failure = wholeRefusalOf(answer, writes)
   const meant = writes.filter(([, write]) => couldMean[failure.code]?.(write) ?? true)
-  return meant.length === 1 ? inEntries(failure, meant.map(([at]) => at)) : failure
+  return meant.length === 1 ? withEntryPath(failure, meant.map(([at]) => at)) : failure
 }
 
 /** Which writes can be what a refusal is about. */
@@ -144,14 +144,14 @@ const couldMean: Readonly<Partial<Record<FailureCode, (write: Write) => boolean>
   CONFLICT: ({ request }) => request?.method === 'DELETE' || request?.ifMatch !== undefined || request?.ifNoneExist !== undefined
 }
 
-function wholeRefusalOf (answer: Parameters<typeof causeOf>[0], writes: Placed): Failure {
-  const cause = causeOf(answer)
+function wholeRefusalOf (answer: Parameters<typeof failureCause>[0], writes: Placed): Failure {
+  const cause = failureCause(answer)
   if (answer.status === 409 || answer.status === 412) {
     if (writes.some(([, { isVersioned }]) => isVersioned)) return new Failure('PRECONDITION_FAILED', { cause })
     return new Failure('CONFLICT', { message: 'Nothing was done: other records still refer to a record that would be deleted, a record was changed meanwhile, several records match the criteria of an entry, or a record that would be created does not match its own criteria.', cause })
   }
   if ([400, 404, 410, 422].includes(answer.status)) return new Failure('VALIDATION_ERROR', { message: 'Nothing was done: the datastore rejected one of these resources by rules of its own. $validate lists what it has against each.', cause })
-  return unexpected(answer, 'a transaction was not answered')
+  return unexpectedResponse(answer, 'a transaction was not answered')
 }
 
 function entriesIn (value: unknown): readonly AnsweredEntry[] {
@@ -161,13 +161,13 @@ function entriesIn (value: unknown): readonly AnsweredEntry[] {
 }
 
 /** What a write came to. It is done, whatever the answer holds. */
-function writtenIn (door: Door, given: AnsweredEntry | undefined, { type, id, request }: Write): FhirAnswer {
+function writtenIn (door: TenantContext, given: AnsweredEntry | undefined, { type, id, request }: Write): FhirResponse {
   const status = Number.parseInt(String(given?.response?.status), 10)
   if (request?.method === 'DELETE' && (status === 200 || status === 204)) return { status: 204 }
-  const record = ownRecordIn(door, given?.resource, { type, ...id !== undefined && { id } })
+  const record = verifyAndRememberOwned(door, given?.resource, { type, ...id !== undefined && { id } })
   if (record === undefined || (status !== 200 && status !== 201)) {
-    report(door, { kind: 'foreign-answer', interaction: 'transaction', type, records: 1 })
-    throw new Failure('INTERNAL_ERROR', { message: mayBeDone, cause: { reason: 'the answer to a transaction is not the tenant\'s record' } })
+    reportIncident(door, { kind: 'foreign-answer', interaction: 'transaction', type, records: 1 })
+    throw new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'the answer to a transaction is not the tenant\'s record' } })
   }
-  return { status, record, body: withPublicUrls(door, printJson(record)) }
+  return { status, record, body: rewriteUrls(door, printJson(record)) }
 }

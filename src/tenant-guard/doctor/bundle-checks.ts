@@ -1,6 +1,6 @@
-import { placeIn } from '../writes/as-stored.js'
-import { fails, holds, seenAs, statusOf, type Check, type Seen } from './check.js'
-import { entriesIn, type Draft, type Trial } from './trial.js'
+import { parseLocation } from '../writes/as-stored.js'
+import { fails, holds, observed, statusOf, type Check, type CheckObservation } from './check.js'
+import { entriesIn, type Draft, type TestTenant } from './trial.js'
 import { observation, patient } from './write-checks.js'
 
 /** How the server does several writes at once. */
@@ -10,7 +10,7 @@ export const bundleChecks: readonly Check[] = [
     title: 'A transaction stores all its entries and resolves the references between them',
     otherwise: 'degraded',
     gateway: 'Transactions below /v1/fhir and bulk imports fail.',
-    change: 'Turn on transactions. Azure: the FHIR service of Health Data Services supports them, the older API for FHIR does not.',
+    remedy: 'Turn on transactions. Azure: the FHIR service of Health Data Services supports them, the older API for FHIR does not.',
     examine: async trial => await together(trial)
   },
   {
@@ -18,7 +18,7 @@ export const bundleChecks: readonly Check[] = [
     title: 'A transaction with a failing entry changes nothing',
     otherwise: 'blocks',
     gateway: 'It tells clients that nothing was done, although something was.',
-    change: 'Make the server perform transactions completely or not at all.',
+    remedy: 'Make the server perform transactions completely or not at all.',
     examine: async trial => {
       const { id } = await trial.store(patient)
       const before = (await trial.search('Observation', [], { count: 0, total: 'accurate' }))?.total
@@ -26,7 +26,7 @@ export const bundleChecks: readonly Check[] = [
       const answer = await trial.bundle('transaction', [{ ...created(trial, observation()), fullUrl: `urn:uuid:${trial.newId()}` }, stale])
       if (answer.status === 404 || answer.status === 405 || answer.status === 501) return fails('transactions are not supported', 'degraded')
       const after = (await trial.search('Observation', [], { count: 0, total: 'accurate' }))?.total
-      return seenAs(answer.status >= 400 && before === after, `it was answered with ${statusOf(answer)}, or part of it was done`)
+      return observed(answer.status >= 400 && before === after, `it was answered with ${statusOf(answer)}, or part of it was done`)
     }
   },
   {
@@ -34,7 +34,7 @@ export const bundleChecks: readonly Check[] = [
     title: 'Batches are performed',
     otherwise: 'degraded',
     gateway: 'It always performs batches itself, entry by entry.',
-    change: 'Nothing. Clients do not notice.',
+    remedy: 'Nothing. Clients do not notice.',
     examine: async trial => {
       const answer = await trial.bundle('batch', [{ request: { method: 'GET', url: 'Patient/clinigate-probe' } }])
       return holds(entriesIn(answer).length === 1 ? undefined : 'by the gateway, because the server does not support them')
@@ -42,15 +42,15 @@ export const bundleChecks: readonly Check[] = [
   }
 ]
 
-const created = (trial: Trial, resource: Draft) => ({ resource: trial.tagged(resource), request: { method: 'POST', url: resource.resourceType } })
+const created = (trial: TestTenant, resource: Draft) => ({ resource: trial.tagged(resource), request: { method: 'POST', url: resource.resourceType } })
 
-async function together (trial: Trial): Promise<Seen> {
+async function together (trial: TestTenant): Promise<CheckObservation> {
   const fullUrl = `urn:uuid:${trial.newId()}`
   const answer = await trial.bundle('transaction', [{ ...created(trial, observation(fullUrl)), fullUrl: `urn:uuid:${trial.newId()}` }, { ...created(trial, patient), fullUrl }])
   const [first, second] = entriesIn(answer)
-  const id = first?.resource?.id ?? placeIn(first?.response?.location, { type: 'Observation' })?.id
-  const subject = second?.resource?.id ?? placeIn(second?.response?.location, { type: 'Patient' })?.id
+  const id = first?.resource?.id ?? parseLocation(first?.response?.location, { type: 'Observation' })?.id
+  const subject = second?.resource?.id ?? parseLocation(second?.response?.location, { type: 'Patient' })?.id
   if (id === undefined || subject === undefined) return fails(`it was answered with ${statusOf(answer)}`)
   const { reference } = ((await trial.read('Observation', id)).subject ?? {}) as { reference?: string }
-  return seenAs(reference === `Patient/${subject}`, 'a reference between entries was not resolved')
+  return observed(reference === `Patient/${subject}`, 'a reference between entries was not resolved')
 }

@@ -1,4 +1,4 @@
-import type { Trial } from './trial.js'
+import type { TestTenant } from './trial.js'
 
 /**
  * What became of a check. `degraded`: the gateway works, with less. `unsafe`: the gateway works, and who reaches the server
@@ -7,11 +7,11 @@ import type { Trial } from './trial.js'
 export type State = 'works' | 'degraded' | 'unsafe' | 'blocks' | 'unclear'
 
 /** What was seen of a server; `detail` is for the operator and names nothing that is stored. */
-export interface Seen {
+export interface CheckObservation {
   readonly holds: boolean
   readonly detail?: string
   /** In place of the check's own. */
-  readonly otherwise?: Exclude<State, 'works'>
+  readonly severity?: Exclude<State, 'works'>
 }
 
 /** One thing that the gateway relies on, or that an operator should know of. */
@@ -25,15 +25,15 @@ export interface Check {
   /** What the gateway does then. */
   readonly gateway: string
   /** What the operator can do then. */
-  readonly change: string
+  readonly remedy: string
   /** Whether nothing can be learned without it. */
   readonly isFirst?: boolean
   /** Does it to the server, with records of the trial alone. */
-  readonly examine: (trial: Trial) => Promise<Seen>
+  readonly examine: (trial: TestTenant) => Promise<CheckObservation>
 }
 
 /** What a check came to. */
-export interface Finding extends Pick<Check, 'name' | 'title'>, Pick<Seen, 'detail'> {
+export interface Finding extends Pick<Check, 'name' | 'title'>, Pick<CheckObservation, 'detail'> {
   readonly state: State
   /** What the gateway does, and what to change; absent where it works. */
   readonly gateway?: string
@@ -41,13 +41,13 @@ export interface Finding extends Pick<Check, 'name' | 'title'>, Pick<Seen, 'deta
 }
 
 /** It is so. */
-export const holds = (detail?: string): Seen => ({ holds: true, ...detail !== undefined && { detail } })
+export const holds = (detail?: string): CheckObservation => ({ holds: true, ...detail !== undefined && { detail } })
 
 /** It is not so. */
-export const fails = (detail: string, otherwise?: Seen['otherwise']): Seen => ({ holds: false, detail, ...otherwise !== undefined && { otherwise } })
+export const fails = (detail: string, otherwise?: CheckObservation['severity']): CheckObservation => ({ holds: false, detail, ...otherwise !== undefined && { severity: otherwise } })
 
 /** It is so if the condition is. */
-export const seenAs = (condition: boolean, otherwise: string, detail?: string): Seen => condition ? holds(detail) : fails(otherwise)
+export const observed = (condition: boolean, otherwise: string, detail?: string): CheckObservation => condition ? holds(detail) : fails(otherwise)
 
 /** `status 412` */
 export const statusOf = ({ status }: { readonly status: number }): string => `status ${status}`

@@ -1,12 +1,12 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
-import { capabilitiesIn, type Capabilities } from '../capabilities.js'
+import { parseCapabilities, type Capabilities } from '../capabilities.js'
 import { accessChecks, reasonOf } from './access-checks.js'
 import { bundleChecks } from './bundle-checks.js'
-import type { Check, Finding, Seen } from './check.js'
+import type { Check, Finding, CheckObservation } from './check.js'
 import { integrityChecks } from './integrity-checks.js'
 import { operationChecks } from './operation-checks.js'
 import { searchChecks } from './search-checks.js'
-import { Trial, type TrialParts } from './trial.js'
+import { TestTenant, type TrialParts } from './trial.js'
 import { writeChecks } from './write-checks.js'
 
 export type { Finding, State } from './check.js'
@@ -37,8 +37,8 @@ export interface Examination {
  * Does to a server what the gateway will do, with records of a tenant that is there for it alone, and deletes them in the
  * end, whatever happened. Nothing else is written, and nothing is deleted by a condition.
  */
-export async function examine ({ pause = pauseFor, signal, onFinding = () => {}, ...parts }: ExaminationParts): Promise<Examination> {
-  const trial = new Trial({ ...parts, pause })
+export async function runChecks ({ pause = pauseFor, signal, onFinding = () => {}, ...parts }: ExaminationParts): Promise<Examination> {
+  const trial = new TestTenant({ ...parts, pause })
   const findings: Finding[] = []
   for (const check of checks) {
     if (signal?.aborted === true) break
@@ -49,25 +49,25 @@ export async function examine ({ pause = pauseFor, signal, onFinding = () => {},
   }
   const left = trial.stored > 0 ? await trial.clean() : []
   const answer = await trial.ask({ method: 'GET', path: 'metadata' }).catch(() => undefined)
-  return { findings, capabilities: answer && capabilitiesIn(answer), stored: trial.stored, left }
+  return { findings, capabilities: answer && parseCapabilities(answer), stored: trial.stored, left }
 }
 
 /** What a person must know when records of an examination stay. */
-export const leftText = (left: readonly string[]): string =>
+export const leftoverText = (left: readonly string[]): string =>
   `These test records could not be deleted. Delete them manually, or run the command again to retry: ${left.join(', ')}.`
 
-async function found (check: Check, trial: Trial): Promise<Finding> {
-  const { name, title, otherwise, gateway, change } = check
-  const { holds, detail, otherwise: state = otherwise } = await seen(check, trial)
+async function found (check: Check, trial: TestTenant): Promise<Finding> {
+  const { name, title, otherwise, gateway, remedy: change } = check
+  const { holds, detail, severity: state = otherwise } = await seen(check, trial)
   const what = { name, title, ...detail !== undefined && { detail } }
   return holds ? { ...what, state: 'works' } : { ...what, state, gateway, change }
 }
 
 /** Without an answer a check whose promise is necessary blocks; of another one nothing is known. */
-async function seen (check: Check, trial: Trial): Promise<Seen> {
+async function seen (check: Check, trial: TestTenant): Promise<CheckObservation> {
   try {
     return await check.examine(trial)
   } catch (error) {
-    return { holds: false, detail: reasonOf(error), otherwise: check.otherwise === 'blocks' ? 'blocks' : 'unclear' }
+    return { holds: false, detail: reasonOf(error), severity: check.otherwise === 'blocks' ? 'blocks' : 'unclear' }
   }
 }

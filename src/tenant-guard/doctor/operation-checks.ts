@@ -1,11 +1,11 @@
-import type { BackendAnswer } from '../../backends/backend.js'
-import { ownRecord } from '../answer.js'
-import { capabilitiesIn } from '../capabilities.js'
-import type { GivenIssue } from '../operations/given-outcome.js'
+import type { BackendResponse } from '../../backends/backend.js'
+import { verifyOwned } from '../answer.js'
+import { parseCapabilities } from '../capabilities.js'
+import type { BackendIssue } from '../operations/given-outcome.js'
 import { isNotOffered } from '../operations/validate.js'
 import { tenantToken } from '../restrict.js'
-import { fails, seenAs, statusOf, type Check, type Seen } from './check.js'
-import { jsonIn, searchsetIn, type Trial } from './trial.js'
+import { fails, observed, statusOf, type Check, type CheckObservation } from './check.js'
+import { jsonIn, searchsetIn, type TestTenant } from './trial.js'
 import { observation, patient } from './write-checks.js'
 
 /** What the server does beyond the interactions. */
@@ -15,13 +15,13 @@ export const operationChecks: readonly Check[] = [
     title: '$everything returns a patient and the patient\'s records',
     otherwise: 'degraded',
     gateway: 'Patient/<id>/$everything is answered with 400.',
-    change: 'Turn on the operation if clients need it.',
+    remedy: 'Turn on the operation if clients need it.',
     examine: async trial => {
       const { id } = await trial.store(patient)
       const about = await trial.store(observation(`Patient/${id}`))
       const answer = await trial.ask({ method: 'GET', path: `Patient/${id}/$everything?_count=100`, headers: { 'cache-control': 'no-cache' } })
       const { matches = [], included = [] } = searchsetIn(answer) ?? {}
-      return seenAs([...matches, ...included].some(resource => (resource as { id?: unknown }).id === about.id), answer.status === 200 ? 'the patient\'s records are missing' : `it was answered with ${statusOf(answer)}`)
+      return observed([...matches, ...included].some(resource => (resource as { id?: unknown }).id === about.id), answer.status === 200 ? 'the patient\'s records are missing' : `it was answered with ${statusOf(answer)}`)
     }
   },
   {
@@ -29,11 +29,11 @@ export const operationChecks: readonly Check[] = [
     title: '$validate checks a resource',
     otherwise: 'degraded',
     gateway: 'POST <type>/$validate is answered with 501.',
-    change: 'Turn on the operation if clients need it.',
+    remedy: 'Turn on the operation if clients need it.',
     examine: async trial => {
       const answer = await trial.ask({ method: 'POST', path: 'Patient/$validate', body: JSON.stringify(trial.tagged(patient)) })
-      const { resourceType, issue } = (jsonIn(answer) ?? {}) as { resourceType?: unknown, issue?: readonly GivenIssue[] }
-      return seenAs(resourceType === 'OperationOutcome' && !isNotOffered(answer, issue), `it was answered with ${statusOf(answer)}`)
+      const { resourceType, issue } = (jsonIn(answer) ?? {}) as { resourceType?: unknown, issue?: readonly BackendIssue[] }
+      return observed(resourceType === 'OperationOutcome' && !isNotOffered(answer, issue), `it was answered with ${statusOf(answer)}`)
     }
   },
   {
@@ -41,13 +41,13 @@ export const operationChecks: readonly Check[] = [
     title: 'The server\'s native $export returns the records with a tag and no others',
     otherwise: 'degraded',
     gateway: 'Bulk exports use tagged searches instead, which take longer but return the same records.',
-    change: 'Turn on bulk export, with files below the base URL. Azure writes them to a storage account, so the gateway uses searches there.',
+    remedy: 'Turn on bulk export, with files below the base URL. Azure writes them to a storage account, so the gateway uses searches there.',
     examine: async trial => await exported(trial)
   }
 ]
 
-async function exported (trial: Trial): Promise<Seen> {
-  if (capabilitiesIn(await trial.ask({ method: 'GET', path: 'metadata' }))?.hasExport !== true) return fails('the CapabilityStatement has no export')
+async function exported (trial: TestTenant): Promise<CheckObservation> {
+  if (parseCapabilities(await trial.ask({ method: 'GET', path: 'metadata' }))?.hasExport !== true) return fails('the CapabilityStatement has no export')
   await trial.store(patient)
   const { length: wanted } = (await trial.search('Patient'))?.matches ?? []
   const parameter = [
@@ -72,7 +72,7 @@ const looks = 90
 const lookMs = 1_000
 
 /** The answer that ends the waiting; undefined when it takes too long. */
-async function ended (trial: Trial, job: string): Promise<BackendAnswer | undefined> {
+async function ended (trial: TestTenant, job: string): Promise<BackendResponse | undefined> {
   for (let look = 1; look <= looks; look++) {
     const answer = await trial.ask({ method: 'GET', path: job })
     if (answer.status !== 202) return answer
@@ -81,21 +81,21 @@ async function ended (trial: Trial, job: string): Promise<BackendAnswer | undefi
   return undefined
 }
 
-async function taken (trial: Trial, manifest: BackendAnswer, wanted: number): Promise<Seen> {
+async function taken (trial: TestTenant, manifest: BackendResponse, wanted: number): Promise<CheckObservation> {
   const { output } = (jsonIn(manifest) ?? {}) as { output?: unknown }
   if (!Array.isArray(output)) return fails('it has no manifest')
   const files = output.map(({ url }) => below(trial, url))
   if (files.includes(undefined)) return fails('its files are not below the base URL')
   const texts = (await Promise.all(files.map(file => textOf(trial, file!)))).join('\n').split('\n').filter(line => line.trim() !== '')
-  const own = texts.filter(text => ownRecord(JSON.parse(text), { tenant: trial.tenant, type: 'Patient' }) !== undefined)
+  const own = texts.filter(text => verifyOwned(JSON.parse(text), { tenant: trial.tenant, type: 'Patient' }) !== undefined)
   if (own.length < texts.length) return fails('it contains records without the tag, so exports of organizations will fail', 'blocks')
-  return seenAs(own.length === wanted, `it returned ${own.length} of ${wanted} records`)
+  return observed(own.length === wanted, `it returned ${own.length} of ${wanted} records`)
 }
 
 /** More than a trial has is not read: it would be everybody's. */
 const mostBytes = 1_000_000
 
-async function textOf ({ backend }: Trial, path: string): Promise<string> {
+async function textOf ({ backend }: TestTenant, path: string): Promise<string> {
   const { body } = await backend.stream({ path, accept: ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson'], signal: new AbortController().signal })
   const chunks: Buffer[] = []
   for await (const chunk of body) {
@@ -106,6 +106,6 @@ async function textOf ({ backend }: Trial, path: string): Promise<string> {
   return text.length > mostBytes ? text.slice(0, text.indexOf('\n')) : text
 }
 
-function below ({ backend: { baseUrl } }: Trial, url: unknown): string | undefined {
+function below ({ backend: { baseUrl } }: TestTenant, url: unknown): string | undefined {
   return typeof url === 'string' && url.startsWith(`${baseUrl}/`) ? url.slice(baseUrl.length + 1) : undefined
 }

@@ -1,13 +1,13 @@
-import type { Backend, BackendAnswer, BackendRequest } from '../../backends/backend.js'
+import type { Backend, BackendResponse, BackendRequest } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { parseStored, printJson } from '../../json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import type { SearchParameter } from '../interaction.js'
 import { searchsetOf, type Searchset } from '../reads/searchset.js'
 import { isId } from '../resource-types.js'
-import { encodeParameters, restrict, tenantToken, type Asked } from '../restrict.js'
+import { encodeParameters, restrict, tenantToken, type SearchRequest } from '../restrict.js'
 import type { Tenant } from '../tenant.js'
-import { placeIn } from '../writes/as-stored.js'
+import { parseLocation } from '../writes/as-stored.js'
 
 /** What a trial needs. */
 export interface TrialParts {
@@ -40,7 +40,7 @@ const trialTypes = ['Observation', 'Subscription', 'Basic', 'Patient']
  * A tenant for one examination, with everything that is stored for it. Its records carry a tag of their own beside the
  * tenant's, by which those that an examination had to leave are found by the next one.
  */
-export class Trial {
+export class TestTenant {
   readonly tenant: Tenant
   readonly #parts: TrialParts
   /** `Type/id` of all that may be there. */
@@ -73,31 +73,31 @@ export class Trial {
   }
 
   /** The server's answer, whatever its status. @throws {Failure} where there is none that can be read */
-  async ask (request: BackendRequest): Promise<BackendAnswer> {
+  async ask (request: BackendRequest): Promise<BackendResponse> {
     return await answerOf(this.backend, request)
   }
 
   /** Sends a new resource, with the trial's tags unless it brings tags. */
-  async post (resource: Draft, headers: BackendRequest['headers'] = {}): Promise<BackendAnswer> {
+  async post (resource: Draft, headers: BackendRequest['headers'] = {}): Promise<BackendResponse> {
     const type = resource.resourceType
     const answer = await this.ask({ method: 'POST', path: type, headers: { prefer: 'return=representation', ...headers }, body: this.#text(resource) })
-    const id = resourceIn(answer)?.id ?? placeIn(answer.headers.location, { type })?.id
+    const id = resourceIn(answer)?.id ?? parseLocation(answer.headers.location, { type })?.id
     if ((answer.status === 200 || answer.status === 201) && isId(id)) this.#made.add(`${type}/${id}`)
     return answer
   }
 
-  async put (resource: Draft & { readonly id: string }, headers: BackendRequest['headers'] = {}): Promise<BackendAnswer> {
+  async put (resource: Draft & { readonly id: string }, headers: BackendRequest['headers'] = {}): Promise<BackendResponse> {
     const path = `${resource.resourceType}/${resource.id}`
     this.#made.add(path)
     return await this.ask({ method: 'PUT', path, headers: { prefer: 'return=representation', ...headers }, body: this.#text(resource) })
   }
 
   /** Sends several writes as one, and remembers what is told to have been stored. */
-  async bundle (type: 'transaction' | 'batch', entry: readonly BundleEntry[]): Promise<BackendAnswer> {
+  async bundle (type: 'transaction' | 'batch', entry: readonly BundleEntry[]): Promise<BackendResponse> {
     const answer = await this.ask({ method: 'POST', path: '', headers: { prefer: 'return=representation' }, body: printJson({ resourceType: 'Bundle', type, entry }) })
     for (const { response } of entriesIn(answer)) {
       for (const wanted of trialTypes) {
-        const place = placeIn(response?.location, { type: wanted })
+        const place = parseLocation(response?.location, { type: wanted })
         if (place !== undefined) this.#made.add(`${wanted}/${place.id}`)
       }
     }
@@ -107,7 +107,7 @@ export class Trial {
   /** Stores a record that a check needs. @throws {Error} when the server does not take it */
   async store (resource: Draft): Promise<StoredResource> {
     const answer = await this.post(resource)
-    const id = resourceIn(answer)?.id ?? placeIn(answer.headers.location, { type: resource.resourceType })?.id
+    const id = resourceIn(answer)?.id ?? parseLocation(answer.headers.location, { type: resource.resourceType })?.id
     if (answer.status !== 201 || id === undefined) throw new Error(`a test record was not stored (status ${answer.status})`)
     return await this.read(resource.resourceType, id)
   }
@@ -125,7 +125,7 @@ export class Trial {
   }
 
   /** A search as the gateway asks it for the trial's tenant; undefined when it was not answered with a searchset. */
-  async search (type: string, parameters: readonly SearchParameter[] = [], page: Partial<Pick<Asked, 'count' | 'total'>> = {}): Promise<Searchset | undefined> {
+  async search (type: string, parameters: readonly SearchParameter[] = [], page: Partial<Pick<SearchRequest, 'count' | 'total'>> = {}): Promise<Searchset | undefined> {
     const request = restrict({ type, parameters, count: 50, ...page }, this.tenant)
     return searchsetIn(await this.ask({ ...request, headers: { 'cache-control': 'no-cache' } }))
   }
@@ -183,7 +183,7 @@ function isOfTrial ({ meta }: StoredResource, tenant: Tenant): boolean {
 }
 
 /** An answer of any status; the ones that `send` takes for trouble come without their body. */
-export async function answerOf (backend: Backend, request: BackendRequest): Promise<BackendAnswer> {
+export async function answerOf (backend: Backend, request: BackendRequest): Promise<BackendResponse> {
   try {
     return await backend.send(request)
   } catch (error) {
@@ -194,24 +194,24 @@ export async function answerOf (backend: Backend, request: BackendRequest): Prom
 }
 
 /** The resource in an answer; undefined where it holds none, or an OperationOutcome. */
-export function resourceIn (answer: BackendAnswer): StoredResource | undefined {
+export function resourceIn (answer: BackendResponse): StoredResource | undefined {
   const value = jsonIn(answer) as StoredResource | undefined
   return value === undefined || typeof value.resourceType !== 'string' || value.resourceType === 'OperationOutcome' ? undefined : value
 }
 
 /** The searchset in an answer. */
-export function searchsetIn (answer: BackendAnswer | undefined): Searchset | undefined {
+export function searchsetIn (answer: BackendResponse | undefined): Searchset | undefined {
   return answer?.status === 200 ? searchsetOf(jsonIn(answer)) : undefined
 }
 
 /** The entries of a Bundle in an answer. */
-export function entriesIn (answer: BackendAnswer): ReadonlyArray<{ readonly resource?: StoredResource, readonly response?: { readonly status?: unknown, readonly location?: unknown } }> {
+export function entriesIn (answer: BackendResponse): ReadonlyArray<{ readonly resource?: StoredResource, readonly response?: { readonly status?: unknown, readonly location?: unknown } }> {
   const { entry } = (jsonIn(answer) ?? {}) as { entry?: unknown }
   return answer.status === 200 && Array.isArray(entry) ? entry : []
 }
 
 /** The JSON of an answer; undefined where it is none. */
-export function jsonIn ({ body }: BackendAnswer): object | undefined {
+export function jsonIn ({ body }: BackendResponse): object | undefined {
   try {
     const value: unknown = parseStored(body)
     return value !== null && typeof value === 'object' ? value : undefined

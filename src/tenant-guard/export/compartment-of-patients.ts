@@ -1,13 +1,13 @@
 import type { FhirElement } from '../../mappings/fhir.js'
-import { parametersInto } from '../../mappings/r4/compartments.js'
+import { compartmentParameters } from '../../mappings/r4/compartments.js'
 import { parameterOf } from '../../mappings/r4/search-parameters.js'
 
 /** The types whose records can be in the compartment of a patient: http://hl7.org/fhir/R4/compartmentdefinition-patient.html */
-export const isOfPatients = (type: string): boolean => parametersInto('Patient', type) !== undefined
+export const isInPatientCompartment = (type: string): boolean => compartmentParameters('Patient', type) !== undefined
 
 /** The search parameters by which a record of a type is in the compartment of a patient, each of them enough. */
 export function parametersOfPatient (type: string): readonly string[] {
-  return [...type === 'Patient' ? ['_id'] : [], ...parametersInto('Patient', type) ?? []]
+  return [...type === 'Patient' ? ['_id'] : [], ...compartmentParameters('Patient', type) ?? []]
 }
 
 /**
@@ -15,7 +15,7 @@ export function parametersOfPatient (type: string): readonly string[] {
  * @param patients ids; absent: any patient will do
  */
 export function compartmentOf (type: string, patients?: ReadonlySet<string>): (record: FhirElement) => boolean {
-  const paths = (parametersInto('Patient', type) ?? []).flatMap(name => pathsOf(parameterOf(type, name)?.expression ?? ''))
+  const paths = (compartmentParameters('Patient', type) ?? []).flatMap(name => pathsOf(parameterOf(type, name)?.expression ?? ''))
   const isWanted = (id: string): boolean => patients === undefined || patients.has(id)
   const leadsThere = (reference: unknown): boolean => typeof reference === 'string' && reference.startsWith('Patient/') && isWanted(reference.split('/', 2)[1]!)
   return record => (type === 'Patient' && isWanted(String(record.id))) || paths.some(path => holds(record, path, leadsThere))

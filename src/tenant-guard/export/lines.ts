@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { Failure } from '../../envelope/failures.js'
 import { parseStored, printJson } from '../../json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
-import { ownRecord } from '../answer.js'
-import { report, type Door } from '../door.js'
-import { withPublicUrls } from '../public-urls.js'
+import { verifyOwned } from '../answer.js'
+import { reportIncident, type TenantContext } from '../door.js'
+import { rewriteUrls } from '../public-urls.js'
 import { isId } from '../resource-types.js'
 import type { Line } from './place.js'
 import type { TypeSearch } from './searches.js'
@@ -47,7 +47,7 @@ function unreadable (reason: string): Failure {
  * reported and left out, so that the export is the one of a datastore without them.
  * @throws {Failure} BACKEND_ERROR for a line that is no record of the type
  */
-export function linesOf (door: Door, { type, isWanted }: TypeSearch, texts: readonly string[]): Line[] {
+export function linesOf (door: TenantContext, { type, isWanted }: TypeSearch, texts: readonly string[]): Line[] {
   const records = texts.map(parsed)
   if (!records.every(record => isRecord(record, type))) throw unreadable('a line of an export is no record of its type')
   const own = new Set(ownAmong(door, type, records))
@@ -62,15 +62,15 @@ function parsed (text: string): unknown {
   }
 }
 
-function lineOf (door: Door, text: string): Line {
+function lineOf (door: TenantContext, text: string): Line {
   // A text that escapes its slashes hides URLs from the replacement, and one may end with a carriage return.
   const whole = text.includes('\\/') ? printJson(parseStored(text)) : text.trimEnd()
-  const shown = withPublicUrls(door, whole)
+  const shown = rewriteUrls(door, whole)
   return { text: shown, exact: () => parseStored(shown) }
 }
 
 /** The same of records that were read already. */
-export function linesFrom (door: Door, { type, isWanted }: TypeSearch, records: readonly StoredResource[]): Line[] {
+export function linesFrom (door: TenantContext, { type, isWanted }: TypeSearch, records: readonly StoredResource[]): Line[] {
   return ownAmong(door, type, records).flatMap(record => isWanted?.(record) === false ? [] : [lineOf(door, printJson(record))])
 }
 
@@ -79,8 +79,8 @@ function isRecord (value: unknown, type: string): boolean {
   return resourceType === type && isId(id)
 }
 
-function ownAmong<R> (door: Door, type: string, records: readonly R[]): readonly R[] {
-  const own = records.filter(record => ownRecord(record, { type, tenant: door.tenant }) !== undefined)
-  if (own.length < records.length) report(door, { kind: 'foreign-match', interaction: 'export', type, records: records.length - own.length })
+function ownAmong<R> (door: TenantContext, type: string, records: readonly R[]): readonly R[] {
+  const own = records.filter(record => verifyOwned(record, { type, tenant: door.tenant }) !== undefined)
+  if (own.length < records.length) reportIncident(door, { kind: 'foreign-match', interaction: 'export', type, records: records.length - own.length })
   return own
 }

@@ -1,7 +1,7 @@
-import { idForm } from '../../fhir-names.js'
+import { idPattern } from '../../fhir-names.js'
 import type { FhirElement } from '../../mappings/fhir.js'
-import { ask, type Door } from '../door.js'
-import { ownedAmong } from '../look-up.js'
+import { sendRequest, type TenantContext } from '../door.js'
+import { filterOwned } from '../look-up.js'
 import { readRecord } from '../reads/read-record.js'
 
 /**
@@ -9,14 +9,14 @@ import { readRecord } from '../reads/read-record.js'
  * those of a group in the group.
  * @throws {Failure} NOT_FOUND
  */
-export async function membersOf (door: Door, groupId: string): Promise<readonly string[]> {
-  const group = readRecord(door, await ask(door, { method: 'GET', path: `Group/${groupId}` }), { type: 'Group', id: groupId })
+export async function membersOf (door: TenantContext, groupId: string): Promise<readonly string[]> {
+  const group = readRecord(door, await sendRequest(door, { method: 'GET', path: `Group/${groupId}` }), { type: 'Group', id: groupId })
   const named = new Set((Array.isArray(group.member) ? group.member as FhirElement[] : []).flatMap(patientIn))
-  const owned = await ownedAmong(door, named)
+  const owned = await filterOwned(door, named)
   return [...named].filter(patient => owned.has(patient)).map(patient => patient.slice('Patient/'.length))
 }
 
-const toPatient = new RegExp(`^Patient/${idForm}`)
+const toPatient = new RegExp(`^Patient/${idPattern}`)
 
 function patientIn (member: FhirElement | null): string[] {
   const reference = (member?.entity as FhirElement | undefined)?.reference

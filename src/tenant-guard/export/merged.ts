@@ -1,11 +1,11 @@
 import type { StoredResource } from '../../mappings/fhir.js'
-import type { Stretch } from '../reads/stretches.js'
+import type { ScanChunk } from '../reads/stretches.js'
 
 /**
  * Several walks over one type as one, by the time of the last change. A record that more than one of them meets is met once,
  * because all meet it at the time of its change: only the records of one instant need be remembered.
  */
-export async function * merged (walks: ReadonlyArray<AsyncGenerator<Stretch>>): AsyncGenerator<Stretch> {
+export async function * mergeSorted (walks: ReadonlyArray<AsyncGenerator<ScanChunk>>): AsyncGenerator<ScanChunk> {
   if (walks.length === 1) return yield * walks[0]!
   const heads = walks.map(walk => new Head(walk))
   try {
@@ -34,7 +34,7 @@ function latest (records: readonly StoredResource[]): string {
 class Head {
   #records: StoredResource[] = []
 
-  constructor (private readonly walk: AsyncGenerator<Stretch>) {}
+  constructor (private readonly walk: AsyncGenerator<ScanChunk>) {}
 
   /** Of the next record, in milliseconds; undefined at the end. */
   async time (): Promise<number | undefined> {

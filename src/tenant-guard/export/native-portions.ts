@@ -1,13 +1,13 @@
 import { Failure } from '../../envelope/failures.js'
 import { linesOf, textsIn } from './lines.js'
 import { beginNativeExport, endNativeExport, isExportable, nativeExportState, type NativeFile, type NativeState } from './native-export.js'
-import type { ExportPlace, NativeExportPlace, Portion } from './place.js'
-import type { Taking } from './walked-portions.js'
+import type { ExportPosition, NativeExportPlace, ExportChunk } from './place.js'
+import type { SearchExportOptions } from './walked-portions.js'
 
 /** What the datastore's native export is taken with. */
-interface NativeTaking extends Taking { readonly pause: (ms: number) => Promise<unknown> }
+interface NativeTaking extends SearchExportOptions { readonly pause: (ms: number) => Promise<unknown> }
 
-type Portions = AsyncGenerator<Portion, ExportPlace>
+type Portions = AsyncGenerator<ExportChunk, ExportPosition>
 
 /** A datastore that loses what it began is not asked for ever. */
 const mostBegun = 3
@@ -17,7 +17,7 @@ const mostBegun = 3
  * the walk.
  * @returns where the walk begins
  */
-export async function * nativePortions (taking: NativeTaking, begun: ExportPlace): Portions {
+export async function * nativePortions (taking: NativeTaking, begun: ExportPosition): Portions {
   const searches = taking.searches.filter(isExportable)
   const types = searches.map(({ type }) => type)
   const { own: _, ...walkedOnly } = begun
@@ -47,7 +47,7 @@ const longestPauseMs = 10_000
 const partOfTheTime = 1 / 50
 
 /** Waits for the end of the export; HAPI's Retry-After says two minutes at any time and is not waited for. */
-async function * awaited ({ door, pause }: NativeTaking, place: ExportPlace, types: readonly string[]): AsyncGenerator<Portion, NativeState> {
+async function * awaited ({ door, pause }: NativeTaking, place: ExportPosition, types: readonly string[]): AsyncGenerator<ExportChunk, NativeState> {
   const { job } = place.own as NativeExportPlace
   const begunAt = performance.now()
   for (;;) {
@@ -61,7 +61,7 @@ async function * awaited ({ door, pause }: NativeTaking, place: ExportPlace, typ
 }
 
 /** @returns false when a file is not there any more, or not whole */
-async function * takenFrom (taking: NativeTaking, place: ExportPlace, files: readonly NativeFile[]): AsyncGenerator<Portion, boolean> {
+async function * takenFrom (taking: NativeTaking, place: ExportPosition, files: readonly NativeFile[]): AsyncGenerator<ExportChunk, boolean> {
   const own = place.own as NativeExportPlace
   for (const [at, file] of files.entries()) {
     if (at < own.file) continue
@@ -76,7 +76,7 @@ async function * takenFrom (taking: NativeTaking, place: ExportPlace, files: rea
 const mostTries = 5
 
 /** One file, which is gone on with where the connection broke. */
-async function * linesOfFile (taking: NativeTaking, file: NativeFile, begun: ExportPlace): AsyncGenerator<Portion, boolean> {
+async function * linesOfFile (taking: NativeTaking, file: NativeFile, begun: ExportPosition): AsyncGenerator<ExportChunk, boolean> {
   let place = begun
   for (let tries = 1; ; tries++) {
     try {
@@ -105,7 +105,7 @@ function isPassing (error: unknown): error is Failure {
 /** The type of what HAPI and others answer with when they are asked for NDJSON. */
 const accept = ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson']
 
-async function * fileFrom ({ door, searches, signal }: NativeTaking, { type, path }: NativeFile, place: ExportPlace): AsyncGenerator<Portion | 'gone'> {
+async function * fileFrom ({ door, searches, signal }: NativeTaking, { type, path }: NativeFile, place: ExportPosition): AsyncGenerator<ExportChunk | 'gone'> {
   const own = place.own as NativeExportPlace
   const search = searches.find(search => search.type === type)!
   const { requestId } = door

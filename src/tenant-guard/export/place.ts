@@ -1,7 +1,7 @@
 import type { ExportRequest } from '../../jobs/job.js'
 
 /** Which of a tenant's records an export is to hold. */
-export type ExportAsked = Pick<ExportRequest, 'types' | 'since' | 'filters' | 'level' | 'groupId'>
+export type ExportSelection = Pick<ExportRequest, 'types' | 'since' | 'filters' | 'level' | 'groupId'>
 
 /** How far the datastore's native export has come; `job` is the URL of its status, relative to the base URL. */
 export interface NativeExportPlace {
@@ -15,7 +15,7 @@ export interface NativeExportPlace {
 }
 
 /** Where an export can go on, as JSON. No id of a record is in it. */
-export interface ExportPlace {
+export interface ExportPosition {
   /** What is exported is at least the state of this time, by the datastore's clock: ISO 8601. */
   readonly asOf: string
   /** Absent where it can't be known without reading the records. */
@@ -37,12 +37,12 @@ export interface Line {
 }
 
 /** What an export gives at a time. */
-export interface Portion {
+export interface ExportChunk {
   /** The type of all lines; absent where there are none. */
   readonly type?: string
   readonly lines: readonly Line[]
   /** Where one can go on once these lines are kept; absent in between. */
-  readonly place?: ExportPlace
+  readonly place?: ExportPosition
   /** The place must not be lost: something was begun in the datastore. */
   readonly isStep?: boolean
   /** Whether these records were changed after the export began, so that an earlier version of them may have been given already. */

@@ -1,8 +1,8 @@
 import type { FhirElement } from '../../mappings/fhir.js'
 import { parameterOf } from '../../mappings/r4/search-parameters.js'
 import type { SearchParameter } from '../interaction.js'
-import { compartmentOf, isOfPatients, parametersOfPatient } from './compartment-of-patients.js'
-import type { ExportAsked } from './place.js'
+import { compartmentOf, isInPatientCompartment, parametersOfPatient } from './compartment-of-patients.js'
+import type { ExportSelection } from './place.js'
 
 /** The conditions of one search, all of which a record meets. */
 export type Conditions = readonly SearchParameter[]
@@ -25,10 +25,10 @@ const mostSearches = 8
  * How the records of each type are found.
  * @param members the ids of a group's patients
  */
-export function searchesOf ({ level, filters = {} }: ExportAsked, types: readonly string[], members: readonly string[] = []): TypeSearch[] {
+export function searchesOf ({ level, filters = {} }: ExportSelection, types: readonly string[], members: readonly string[] = []): TypeSearch[] {
   if (level === 'group' && members.length === 0) return []
-  return types.filter(type => level === 'system' || isOfPatients(type)).map(type => {
-    const searches = inFewer(type, Object.hasOwn(filters, type) ? filters[type]! : [[]])
+  return types.filter(type => level === 'system' || isInPatientCompartment(type)).map(type => {
+    const searches = combineSearches(type, Object.hasOwn(filters, type) ? filters[type]! : [[]])
     if (level === 'system') return { type, searches }
     if (level === 'patient') return { type, searches, isWanted: compartmentOf(type) }
     return { type, searches: narrowed(type, searches, members), isWanted: compartmentOf(type, new Set(members)) }
@@ -43,11 +43,11 @@ function narrowed (type: string, searches: readonly Conditions[], members: reado
 }
 
 /** The same alternatives in fewer searches: those that differ in one value only are one search for either value. */
-export function inFewer (type: string, searches: readonly Conditions[]): readonly Conditions[] {
+export function combineSearches (type: string, searches: readonly Conditions[]): readonly Conditions[] {
   for (const [at, search] of searches.entries()) {
     for (const [behind, other] of searches.slice(at + 1).entries()) {
       const joined = joinedWith(type, search, other)
-      if (joined !== undefined) return inFewer(type, [...searches.slice(0, at), joined, ...searches.slice(at + 1).filter((_, index) => index !== behind)])
+      if (joined !== undefined) return combineSearches(type, [...searches.slice(0, at), joined, ...searches.slice(at + 1).filter((_, index) => index !== behind)])
     }
   }
   return searches

@@ -1,27 +1,27 @@
 import pLimit from 'p-limit'
-import type { BackendAnswer } from '../../backends/backend.js'
+import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
-import { capabilitiesOf } from '../capabilities.js'
-import { ask, causeOf, jsonOf, unexpected, type Door } from '../door.js'
+import { getCapabilities } from '../capabilities.js'
+import { sendRequest, failureCause, jsonOf, unexpectedResponse, type TenantContext } from '../door.js'
 import { servedBy } from '../served-types.js'
-import { countApart } from '../reads/count-apart.js'
+import { countMatches } from '../reads/count-apart.js'
 import { restrict } from '../restrict.js'
 import { searchsetOf } from '../reads/searchset.js'
-import type { ExportAsked, ExportPlace } from './place.js'
+import type { ExportSelection, ExportPosition } from './place.js'
 import { searchesOf, type Conditions, type TypeSearch } from './searches.js'
 
 /** What a survey is made with. */
-export interface Surroundings {
-  readonly door: Door
+export interface ExportContext {
+  readonly door: TenantContext
   /** When the export was asked for, ISO 8601. */
   readonly askedAt: string
   readonly pause: (ms: number) => Promise<unknown>
 }
 
 /** Looks at what there is before anything is exported: the datastore's clock, its native export, and the number of records. */
-export async function survey (surroundings: Surroundings, asked: ExportAsked, members: readonly string[] | undefined): Promise<ExportPlace> {
+export async function planExport (surroundings: ExportContext, asked: ExportSelection, members: readonly string[] | undefined): Promise<ExportPosition> {
   const { door } = surroundings
-  const served = servedBy(await capabilitiesOf(door.backend, request => ask(door, request)))
+  const served = servedBy(await getCapabilities(door.backend, request => sendRequest(door, request)))
   const asOf = await clockOf(surroundings)
   const searches = searchesOf(asked, asked.types.filter(type => served.tenant.includes(type)), members)
   const atOnce = pLimit(countedAtOnce)
@@ -42,7 +42,7 @@ const countedAtOnce = 4
  * The time by the datastore's clock, in whole seconds as HTTP tells it. A moment is waited for that is after the request, so
  * that what was stored before the request is before this time too.
  */
-async function clockOf ({ door, askedAt, pause }: Surroundings): Promise<string> {
+async function clockOf ({ door, askedAt, pause }: ExportContext): Promise<string> {
   for (let attempt = 1; ; attempt++) {
     const answer = await counted(door, 'Patient', { since: undefined, conditions: [['_id', 'clinigate-clock']] })
     const time = Date.parse(String(answer.headers.date))
@@ -58,21 +58,21 @@ async function clockOf ({ door, askedAt, pause }: Surroundings): Promise<string>
 const mostLooks = 4
 
 /** How many records match at most; undefined where the datastore does not count them. */
-async function countOf (door: Door, { type, searches }: TypeSearch, since: string | undefined): Promise<number | undefined> {
+async function countOf (door: TenantContext, { type, searches }: TypeSearch, since: string | undefined): Promise<number | undefined> {
   let count = 0
   for (const conditions of searches) {
     const answer = await counted(door, type, { since, conditions })
-    if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: `The datastore rejected the search for records of type ${type}. Correct _typeFilter.`, cause: causeOf(answer) })
+    if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: `The datastore rejected the search for records of type ${type}. Correct _typeFilter.`, cause: failureCause(answer) })
     const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-    if (found === undefined) throw unexpected(answer, 'the records of an export were not counted')
-    const total = found.total ?? await countApart(door, type, since === undefined ? conditions : [...conditions, ['_lastUpdated', `ge${since}`]])
+    if (found === undefined) throw unexpectedResponse(answer, 'the records of an export were not counted')
+    const total = found.total ?? await countMatches(door, type, since === undefined ? conditions : [...conditions, ['_lastUpdated', `ge${since}`]])
     if (total === undefined) return undefined
     count += total
   }
   return count
 }
 
-function counted (door: Door, type: string, { since, conditions }: { readonly since: string | undefined, readonly conditions: Conditions }): Promise<BackendAnswer> {
+function counted (door: TenantContext, type: string, { since, conditions }: { readonly since: string | undefined, readonly conditions: Conditions }): Promise<BackendResponse> {
   const parameters: Conditions = [...conditions, ...since === undefined ? [] : [['_lastUpdated', `ge${since}`] as const]]
-  return ask(door, { ...restrict({ type, parameters, count: 0, total: 'accurate' }, door.tenant), headers: { 'cache-control': 'no-cache' } })
+  return sendRequest(door, { ...restrict({ type, parameters, count: 0, total: 'accurate' }, door.tenant), headers: { 'cache-control': 'no-cache' } })
 }

@@ -1,22 +1,22 @@
-import { ask, type Door } from '../door.js'
+import { sendRequest, type TenantContext } from '../door.js'
 import { restrict } from '../restrict.js'
-import { stretches, type Stretch, type WalkPlace } from '../reads/stretches.js'
+import { scanChunks, type ScanChunk, type ScanPosition } from '../reads/stretches.js'
 import { linesFrom } from './lines.js'
-import { merged } from './merged.js'
+import { mergeSorted } from './merged.js'
 import { isExportable } from './native-export.js'
-import type { ExportPlace, Portion } from './place.js'
+import type { ExportPosition, ExportChunk } from './place.js'
 import type { Conditions, TypeSearch } from './searches.js'
 
 /** What an export is taken from. */
-export interface Taking {
-  readonly door: Door
+export interface SearchExportOptions {
+  readonly door: TenantContext
   readonly searches: readonly TypeSearch[]
   readonly since: string | undefined
   readonly signal: AbortSignal
 }
 
 /** The records of those types that the datastore's native export does not hold, by tagged searches. */
-export async function * walkedPortions (taking: Taking, begun: ExportPlace): AsyncGenerator<Portion> {
+export async function * searchChunks (taking: SearchExportOptions, begun: ExportPosition): AsyncGenerator<ExportChunk> {
   const searches = taking.searches.filter(search => begun.own === undefined || !isExportable(search))
   let { after } = begun
   for (const [at, search] of searches.entries()) {
@@ -28,11 +28,11 @@ export async function * walkedPortions (taking: Taking, begun: ExportPlace): Asy
   }
 }
 
-async function * portionsOf ({ door, since, signal }: Taking, search: TypeSearch, begun: ExportPlace): AsyncGenerator<Portion> {
+async function * portionsOf ({ door, since, signal }: SearchExportOptions, search: TypeSearch, begun: ExportPosition): AsyncGenerator<ExportChunk> {
   const { type } = search
   const start = { after: begun.after, from: since }
   const asOf = Date.parse(begun.asOf)
-  for await (const { records, upTo } of once(merged(search.searches.map(conditions => stretches(placeOf(door, type, conditions), start))))) {
+  for await (const { records, upTo } of once(mergeSorted(search.searches.map(conditions => scanChunks(placeOf(door, type, conditions), start))))) {
     signal.throwIfAborted()
     const late = records.filter(({ meta }) => Date.parse(meta.lastUpdated!) >= asOf)
     const place = upTo === undefined ? {} : { place: { ...begun, after: upTo } }
@@ -46,7 +46,7 @@ async function * portionsOf ({ door, since, signal }: Taking, search: TypeSearch
 }
 
 /** Without what comes again when an instant has to be asked for in smaller pages. */
-async function * once (walk: AsyncGenerator<Stretch>): AsyncGenerator<Stretch> {
+async function * once (walk: AsyncGenerator<ScanChunk>): AsyncGenerator<ScanChunk> {
   let met = new Set<string>()
   for await (const { records, upTo } of walk) {
     yield { records: records.filter(({ id }) => !met.has(id)), upTo }
@@ -55,9 +55,9 @@ async function * once (walk: AsyncGenerator<Stretch>): AsyncGenerator<Stretch> {
   }
 }
 
-function placeOf (door: Door, type: string, conditions: Conditions): WalkPlace {
+function placeOf (door: TenantContext, type: string, conditions: Conditions): ScanPosition {
   return {
-    send: request => ask(door, request),
+    send: request => sendRequest(door, request),
     baseUrl: door.backend.baseUrl,
     type,
     searching: (parameters, count) => restrict({ type, parameters: [...conditions, ...parameters], count, total: 'none' }, door.tenant)

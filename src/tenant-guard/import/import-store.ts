@@ -1,45 +1,45 @@
 import type { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import type { Door } from '../door.js'
-import { tenantGuard, type GuardedStore } from '../guard.js'
-import { storedAmong, type AskedRecords } from '../look-up.js'
-import { ownershipOfWork } from '../ownership.js'
-import { idsOf } from './stored-ids.js'
-import { CheckedRecord, type ImportedRecord, type StampedRecord } from './stamped-record.js'
-import { refusedAmong, TogetherWriter, type Together } from './write-together.js'
+import type { TenantContext } from '../door.js'
+import { tenantGuard, type TenantStore } from '../guard.js'
+import { fetchByIds, type RecordQuery } from '../look-up.js'
+import { jobOwnershipCache } from '../ownership.js'
+import { existingIds } from './stored-ids.js'
+import { CheckedRecord, type ImportedRecord, type TaggedRecord } from './stamped-record.js'
+import { rejectedEntries, TransactionWriter, type TransactionResult } from './write-together.js'
 
-export type { CheckedRecord, ImportedRecord, StampedRecord } from './stamped-record.js'
-export type { Together } from './write-together.js'
+export type { CheckedRecord, ImportedRecord, TaggedRecord as StampedRecord } from './stamped-record.js'
+export type { TransactionResult as Together } from './write-together.js'
 
 /** A datastore seen by one tenant's import. */
 export interface ImportStore {
   /** The same part of the datastore for single interactions. */
-  readonly records: GuardedStore
+  readonly records: TenantStore
   /** A record with what it refers to. @throws {Failure} for what no tenant may store */
   checked (record: Omit<ImportedRecord, 'targets'>): CheckedRecord
   /** The ids of the tenant's records of a type, a part at a time, some twice; `expected` is how many are looked for at most. */
   ids (type: string, expected: number): AsyncGenerator<readonly string[]>
   /** Those of the records that are stored and the tenant's, by their ids. */
-  stored (asked: AskedRecords): Promise<ReadonlyMap<string, StoredResource>>
+  stored (asked: RecordQuery): Promise<ReadonlyMap<string, StoredResource>>
   /** A record as it would be stored. @throws {Failure} for what no tenant may store */
-  stamped (record: ImportedRecord): StampedRecord
+  stamped (record: ImportedRecord): TaggedRecord
   /** Why records could not be stored together, and with others that would be there by then, by their places; nothing is written. */
-  refused (records: readonly StampedRecord[], others?: Iterable<string>): Promise<ReadonlyMap<number, Failure>>
-  /** Stores all or none. @throws {Failure} as {@link TogetherWriter.write} */
-  write (records: readonly StampedRecord[]): Promise<Together>
+  refused (records: readonly TaggedRecord[], others?: Iterable<string>): Promise<ReadonlyMap<number, Failure>>
+  /** Stores all or none. @throws {Failure} as {@link TransactionWriter.write} */
+  write (records: readonly TaggedRecord[]): Promise<TransactionResult>
 }
 
 /** Opens one tenant's part of a datastore for an import. */
-export function importStore (opened: Door): ImportStore {
-  const door = { ...opened, ownership: ownershipOfWork(opened.ownership) }
-  const writer = new TogetherWriter(door)
+export function importStore (opened: TenantContext): ImportStore {
+  const door = { ...opened, ownership: jobOwnershipCache(opened.ownership) }
+  const writer = new TransactionWriter(door)
   return {
     records: tenantGuard(door),
     checked: record => new CheckedRecord(door, record),
-    ids: (type, expected) => idsOf(door, type, expected),
-    stored: asked => storedAmong(door, asked),
+    ids: (type, expected) => existingIds(door, type, expected),
+    stored: asked => fetchByIds(door, asked),
     stamped: record => new CheckedRecord(door, record).stamped(record.targets),
-    refused: (records, others) => refusedAmong(door, records, others),
+    refused: (records, others) => rejectedEntries(door, records, others),
     write: records => writer.write(records)
   }
 }

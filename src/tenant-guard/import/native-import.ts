@@ -1,6 +1,6 @@
-import { operationStatus, startOperation } from '../async-operation.js'
-import { belowBase } from '../below-base.js'
-import { unexpected, type Door } from '../door.js'
+import { operationStatus, kickOff } from '../async-operation.js'
+import { relativeToBase } from '../below-base.js'
+import { unexpectedResponse, type TenantContext } from '../door.js'
 
 /** A file that a datastore is to fetch. */
 interface OfferedFile { readonly type: string, readonly url: string }
@@ -17,7 +17,7 @@ export interface NativeImport {
 }
 
 /** Opens the import of a datastore for one tenant. */
-export function nativeImport (door: Door): NativeImport {
+export function nativeImport (door: TenantContext): NativeImport {
   return {
     begin: offered => begin(door, offered),
     // One that failed has ended, too: HAPI answers so when a single record failed.
@@ -28,15 +28,15 @@ export function nativeImport (door: Door): NativeImport {
 /** Lines that HAPI stores in one transaction; one that it can't read fails them all. */
 const linesOfOneBatch = 200
 
-async function begin (door: Door, { files, credentials }: Offered): Promise<string | undefined> {
+async function begin (door: TenantContext, { files, credentials }: Offered): Promise<string | undefined> {
   const parameter = [
     { name: 'inputFormat', valueCode: 'application/fhir+ndjson' },
     { name: 'storageDetail', part: [{ name: 'type', valueCode: 'https' }, { name: 'credentialHttpBasic', valueString: credentials }, { name: 'maxBatchResourceCount', valueInteger: linesOfOneBatch }] },
     ...files.map(({ type, url }) => ({ name: 'input', part: [{ name: 'type', valueCode: type }, { name: 'url', valueUri: url }] }))
   ]
-  const answer = await startOperation(door, { path: '$import', parameter, reason: 'an import was not begun' })
+  const answer = await kickOff(door, { path: '$import', parameter, reason: 'an import was not begun' })
   if (answer === undefined) return undefined
-  const place = belowBase(String(answer.headers['content-location']), door)
-  if (place === undefined) throw unexpected(answer, 'the address of an import is not below the base URL that is configured')
+  const place = relativeToBase(String(answer.headers['content-location']), door)
+  if (place === undefined) throw unexpectedResponse(answer, 'the address of an import is not below the base URL that is configured')
   return place
 }

@@ -1,16 +1,16 @@
 import { mapJson } from '../../json.js'
 import type { FhirResource } from '../../mappings/fhir.js'
-import { linkElements } from '../writes/link-elements.js'
-import type { Link } from '../writes/references.js'
+import { uriElements } from '../writes/link-elements.js'
+import type { ReferenceSite } from '../writes/references.js'
 
 /** Where records of an import are stored, by what they are called in it: `Patient/p1` → `Patient/i0123…`. */
 export type Targets = Pick<ReadonlyMap<string, string>, 'get'>
 
 /** A resource, and what it refers to. */
-export interface Linked { readonly resource: FhirResource, readonly links: readonly Link[] }
+export interface ResolvedRecord { readonly resource: FhirResource, readonly links: readonly ReferenceSite[] }
 
 /** A resource whose references to records of its import lead to where those are stored. */
-export function resolveLinks ({ resource, links }: Linked, targets: Targets): Linked {
+export function resolveLinks ({ resource, links }: ResolvedRecord, targets: Targets): ResolvedRecord {
   const texts = new Map<string, string>()
   const after = links.map(link => {
     const target = link.record && targets.get(link.record)
@@ -29,4 +29,4 @@ function suffixOf (reference: string, record: string): string {
   return rest.startsWith('/') ? '' : rest
 }
 
-const isLink = (name: string): boolean => name === 'reference' || linkElements.has(name)
+const isLink = (name: string): boolean => name === 'reference' || uriElements.has(name)

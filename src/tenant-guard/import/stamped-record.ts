@@ -1,9 +1,9 @@
 import { printJson } from '../../json.js'
 import type { FhirResource } from '../../mappings/fhir.js'
-import type { Door } from '../door.js'
-import { decide } from '../policy.js'
-import { linksIn, type Link } from '../writes/references.js'
-import { marked, stamp } from '../writes/stamp.js'
+import type { TenantContext } from '../door.js'
+import { authorize } from '../policy.js'
+import { collectReferences, type ReferenceSite } from '../writes/references.js'
+import { withIdempotencyTag, tagForTenant } from '../writes/stamp.js'
 import { resolveLinks, type Targets } from './resolve-links.js'
 
 /** A record that is to be stored under an id which is the tenant's, or which nobody else can have. */
@@ -28,21 +28,21 @@ export class CheckedRecord {
   /** The resource with the tenant's tag on it. */
   readonly resource: FhirResource
   /** What it refers to. */
-  readonly links: readonly Link[]
+  readonly links: readonly ReferenceSite[]
 
   /** @throws {Failure} for what no tenant may store */
-  constructor (door: Door, { type, id, resource, version, before }: Omit<ImportedRecord, 'targets'>) {
-    decide({ kind: 'import', type: resource.resourceType, id })
+  constructor (door: TenantContext, { type, id, resource, version, before }: Omit<ImportedRecord, 'targets'>) {
+    authorize({ kind: 'import', type: resource.resourceType, id })
     this.type = type
     this.id = id
     this.version = version
-    this.resource = marked(stamp({ ...resource, id }, door.tenant, before), door.tenant)
-    this.links = linksIn(this.resource, [door.backend.baseUrl], door.fhirBase)
+    this.resource = withIdempotencyTag(tagForTenant({ ...resource, id }, door.tenant, before), door.tenant)
+    this.links = collectReferences(this.resource, [door.backend.baseUrl], door.fhirBase)
   }
 
   /** As it is to be stored. @param targets where others of its import are stored that it refers to */
-  stamped (targets?: Targets): StampedRecord {
-    return new StampedRecord(this, targets)
+  stamped (targets?: Targets): TaggedRecord {
+    return new TaggedRecord(this, targets)
   }
 }
 
@@ -50,12 +50,12 @@ export class CheckedRecord {
  * A record as the guard would store it; nothing but a {@link CheckedRecord} makes one. It is printed at once, since an import holds
  * hundreds of them while the datastore works, and a text costs the garbage collector next to nothing.
  */
-export class StampedRecord {
+export class TaggedRecord {
   readonly type: string
   readonly id: string
   readonly version: string | undefined
   /** What the record refers to. */
-  readonly links: readonly Link[]
+  readonly links: readonly ReferenceSite[]
   readonly #text: string
 
   constructor (checked: CheckedRecord, targets?: Targets) {

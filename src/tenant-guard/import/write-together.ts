@@ -1,35 +1,35 @@
 import { Failure } from '../../envelope/failures.js'
 import { entriesAsStored, type AnsweredEntry } from '../bundles/entries-as-stored.js'
-import { ask, causeOf, checkedJsonOf, ownRecordIn, placeOf, report, unexpected, type Door } from '../door.js'
-import { ownedAmong } from '../look-up.js'
-import { placeIn } from '../writes/as-stored.js'
-import { notAccepted } from '../writes/not-accepted.js'
+import { sendRequest, failureCause, checkedJsonOf, verifyAndRememberOwned, ownershipScope, reportIncident, unexpectedResponse, type TenantContext } from '../door.js'
+import { filterOwned } from '../look-up.js'
+import { parseLocation } from '../writes/as-stored.js'
+import { rejection } from '../writes/not-accepted.js'
 import { ReferenceFailure } from '../writes/references.js'
-import type { StampedRecord } from './stamped-record.js'
-import { mayBeDone, wholeAnswer } from '../writes/writes.js'
+import type { TaggedRecord } from './stamped-record.js'
+import { uncertainOutcomeMessage, preferRepresentation } from '../writes/writes.js'
 
 /** What became of records that were sent together: each stored, where it says nothing, or in trouble by itself; or none sent because of some, by their places. */
-export type Together = { readonly written: ReadonlyArray<Failure | undefined> } | { readonly refused: ReadonlyMap<number, Failure> }
+export type TransactionResult = { readonly written: ReadonlyArray<Failure | undefined> } | { readonly refused: ReadonlyMap<number, Failure> }
 
 /**
  * The records that refer to what is neither the tenant's nor among them, by their places, each with its failure.
  * @param others records as `Type/id` that would be there by then
  */
-export async function refusedAmong (door: Door, records: readonly StampedRecord[], others: Iterable<string> = []): Promise<ReadonlyMap<number, Failure>> {
+export async function rejectedEntries (door: TenantContext, records: readonly TaggedRecord[], others: Iterable<string> = []): Promise<ReadonlyMap<number, Failure>> {
   const together = new Set([...records.map(({ name }) => name), ...others])
   const outside = records.map(({ links }) => links.filter(({ record }) => record === undefined || !together.has(record)))
-  const owned = await ownedAmong(door, new Set(outside.flat().map(({ record }) => record).filter(record => record !== undefined)))
+  const owned = await filterOwned(door, new Set(outside.flat().map(({ record }) => record).filter(record => record !== undefined)))
   const refused = outside.map(links => links.filter(({ record }) => record === undefined || !owned.has(record)))
   return new Map([...refused.entries()].filter(([, links]) => links.length > 0).map(([at, links]) => [at, new ReferenceFailure(links)]))
 }
 
 /** Stores the records of one import. */
-export class TogetherWriter {
-  readonly #door: Door
+export class TransactionWriter {
+  readonly #door: TenantContext
   /** Types of which a record came back as it is stored, the tenant's. */
   readonly #seen = new Set<string>()
 
-  constructor (door: Door) {
+  constructor (door: TenantContext) {
     this.#door = door
   }
 
@@ -37,29 +37,29 @@ export class TogetherWriter {
    * Stores all of the records or none, in one transaction.
    * @throws {Failure} VALIDATION_ERROR or CONFLICT when the datastore refuses them, 5xx for trouble with it
    */
-  async write (records: readonly StampedRecord[]): Promise<Together> {
+  async write (records: readonly TaggedRecord[]): Promise<TransactionResult> {
     const door = this.#door
-    const refused = await refusedAmong(door, records)
+    const refused = await rejectedEntries(door, records)
     if (refused.size > 0) return { refused }
-    const answer = await ask(door, { method: 'POST', path: '', headers: this.#wanted(records), body: transactionOf(records) })
+    const answer = await sendRequest(door, { method: 'POST', path: '', headers: this.#wanted(records), body: transactionOf(records) })
     if (answer.status !== 200) {
       // What was believed to be the tenant's may have been deleted through another gateway.
-      for (const { record } of records.flatMap(({ links }) => links)) if (record !== undefined) door.ownership.forget(placeOf(door), record)
+      for (const { record } of records.flatMap(({ links }) => links)) if (record !== undefined) door.ownership.forget(ownershipScope(door), record)
       throw refusalOf(answer)
     }
     return { written: await this.#confirmed(entriesIn(checkedJsonOf(answer)), records) }
   }
 
   /** Whole records, until one of each type was seen: for HAPI, which has to write them all out, and for us it is a good part of the work. */
-  #wanted (records: readonly StampedRecord[]): Readonly<Record<string, string>> {
-    return records.every(({ type }) => this.#seen.has(type)) ? { prefer: 'return=minimal' } : wholeAnswer
+  #wanted (records: readonly TaggedRecord[]): Readonly<Record<string, string>> {
+    return records.every(({ type }) => this.#seen.has(type)) ? { prefer: 'return=minimal' } : preferRepresentation
   }
 
   /** What was made under an id that only we can give is what was sent; all else is looked at as it is stored. */
-  async #confirmed (entries: readonly AnsweredEntry[], records: readonly StampedRecord[]): Promise<ReadonlyArray<Failure | undefined>> {
+  async #confirmed (entries: readonly AnsweredEntry[], records: readonly TaggedRecord[]): Promise<ReadonlyArray<Failure | undefined>> {
     const door = this.#door
     const made = new Set(records.filter((record, at) => this.#seen.has(record.type) && isMade(entries[at], record)))
-    for (const record of made) door.ownership.remember(placeOf(door), record.name)
+    for (const record of made) door.ownership.remember(ownershipScope(door), record.name)
     const open = [...records.keys()].filter(at => !made.has(records[at]!))
     const stored = await entriesAsStored(door, open.map(at => entries[at] ?? {}), open.map(at => records[at]!))
     const failures = new Map(open.map((at, i) => [at, this.#troubleWith(stored[i], records[at]!)] as const))
@@ -67,39 +67,39 @@ export class TogetherWriter {
   }
 
   /** A write is done, whatever its answer holds. */
-  #troubleWith (given: AnsweredEntry | undefined, { type, id }: StampedRecord): Failure | undefined {
+  #troubleWith (given: AnsweredEntry | undefined, { type, id }: TaggedRecord): Failure | undefined {
     const status = Number.parseInt(String(given?.response?.status), 10)
-    const record = ownRecordIn(this.#door, given?.resource, { type, id })
+    const record = verifyAndRememberOwned(this.#door, given?.resource, { type, id })
     if (record !== undefined && (status === 200 || status === 201)) {
       this.#seen.add(type)
       return undefined
     }
-    report(this.#door, { kind: 'foreign-answer', interaction: 'import', type, records: 1 })
-    return new Failure('INTERNAL_ERROR', { message: mayBeDone, cause: { reason: 'the answer to an import is not the tenant\'s record' } })
+    reportIncident(this.#door, { kind: 'foreign-answer', interaction: 'import', type, records: 1 })
+    return new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'the answer to an import is not the tenant\'s record' } })
   }
 }
 
 /** Whether an entry says, without the record, that it was made. */
-function isMade (entry: AnsweredEntry | undefined, record: StampedRecord): boolean {
+function isMade (entry: AnsweredEntry | undefined, record: TaggedRecord): boolean {
   const { resource, response } = entry ?? {}
-  return resource === undefined && Number.parseInt(String(response?.status), 10) === 201 && placeIn(response?.location, record) !== undefined
+  return resource === undefined && Number.parseInt(String(response?.status), 10) === 201 && parseLocation(response?.location, record) !== undefined
 }
 
 /** A Bundle around what is printed already. */
-function transactionOf (records: readonly StampedRecord[]): string {
+function transactionOf (records: readonly TaggedRecord[]): string {
   const entries = records.map(record => `{"resource":${record.text},"request":${JSON.stringify(requestOf(record))}}`)
   return `{"resourceType":"Bundle","type":"transaction","entry":[${entries.join(',')}]}`
 }
 
-function requestOf ({ name, version }: StampedRecord) {
+function requestOf ({ name, version }: TaggedRecord) {
   return { method: 'PUT', url: name, ...version !== undefined && { ifMatch: `W/"${version}"` } }
 }
 
-function refusalOf (answer: Parameters<typeof causeOf>[0]): Failure {
-  const cause = causeOf(answer)
+function refusalOf (answer: Parameters<typeof failureCause>[0]): Failure {
+  const cause = failureCause(answer)
   if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { message: 'Another request changed the record at the same time. Send it again.', cause })
-  if ([400, 404, 410, 413, 422].includes(answer.status)) return notAccepted(cause)
-  return unexpected(answer, 'a transaction of an import was not answered')
+  if ([400, 404, 410, 413, 422].includes(answer.status)) return rejection(cause)
+  return unexpectedResponse(answer, 'a transaction of an import was not answered')
 }
 
 function entriesIn (value: unknown): readonly AnsweredEntry[] {

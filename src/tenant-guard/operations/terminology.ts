@@ -1,14 +1,14 @@
-import type { BackendAnswer, BackendRequest } from '../../backends/backend.js'
-import { brokenExchange } from '../../backends/exchange.js'
-import { answerFailure, brokenFailure } from '../../backends/trouble.js'
+import type { BackendResponse, BackendRequest } from '../../backends/backend.js'
+import { toTransportError } from '../../backends/exchange.js'
+import { responseFailure, transportFailure } from '../../backends/trouble.js'
 import type { Upstream } from '../../backends/upstream.js'
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
-import { causeOf, checkedJsonOf, unexpected, type Door } from '../door.js'
-import type { FhirAnswer } from '../fhir-answer.js'
+import { failureCause, checkedJsonOf, unexpectedResponse, type TenantContext } from '../door.js'
+import type { FhirResponse } from '../fhir-answer.js'
 import type { Terminology } from '../fhir-interaction.js'
-import { issuesIn } from './given-outcome.js'
-import { publicText } from '../public-urls.js'
+import { parseIssues } from './given-outcome.js'
+import { rewriteUrlsInText } from '../public-urls.js'
 import { encodeParameters } from '../restrict.js'
 import { terminologyOperations, type ParameterForm } from './terminology-operations.js'
 import { isNotOffered } from './validate.js'
@@ -19,7 +19,7 @@ declare const guarded: unique symbol
  * One request that a proxy may carry to a datastore straight, built of what was parsed, and what may be shown of the answer.
  * Only the guard makes one.
  */
-export interface Passage {
+export interface TerminologyRequest {
   readonly [guarded]: true
   readonly upstream: Upstream
   readonly method: 'GET' | 'POST'
@@ -33,7 +33,7 @@ export interface Passage {
    * What the client may see of an answer.
    * @throws {Failure}
    */
-  readonly shown: (answer: BackendAnswer) => FhirAnswer
+  readonly shown: (answer: BackendResponse) => FhirResponse
   /** What the client is told of an exchange that came to no whole answer. */
   readonly broken: (error: Error) => unknown
 }
@@ -42,7 +42,7 @@ export interface Passage {
  * The way of a question about codes, which no tenant owns: by URLs and codes only, so no record of anybody can be meant.
  * @throws {Failure} METHOD_NOT_ALLOWED for an operation or parameter that is not on the list
  */
-export function passageOf (door: Door, asked: Terminology): Passage {
+export function terminologyRequest (door: TenantContext, asked: Terminology): TerminologyRequest {
   const { backend: { upstream }, requestId } = door
   const request = requestFor(asked)
   const headers: Record<string, string> = {
@@ -56,8 +56,8 @@ export function passageOf (door: Door, asked: Terminology): Passage {
     path: `${upstream.basePath}/${asked.type}/${asked.operation}`,
     headers,
     shown: answer => shown(door, asked, answer),
-    broken: error => error instanceof Failure ? error : brokenFailure(readOnly, brokenExchange(error))
-  } satisfies Omit<Passage, typeof guarded> as Passage
+    broken: error => error instanceof Failure ? error : transportFailure(readOnly, toTransportError(error))
+  } satisfies Omit<TerminologyRequest, typeof guarded> as TerminologyRequest
 }
 
 /** Whatever the method is, nothing is changed by asking. */
@@ -66,7 +66,7 @@ const readOnly: BackendRequest = { method: 'GET', path: '' }
 /** Longer request lines are refused by some servers. */
 const longestQuery = 6_000
 
-function requestFor ({ type, operation, parameters }: Terminology): Pick<Passage, 'method' | 'query' | 'body'> {
+function requestFor ({ type, operation, parameters }: Terminology): Pick<TerminologyRequest, 'method' | 'query' | 'body'> {
   const name = `${type}/${operation}`
   const forms = Object.hasOwn(terminologyOperations, name) ? terminologyOperations[name]!.parameters : {}
   if (!parameters.every(parameter => Object.hasOwn(forms, parameter.name))) throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: '' } })
@@ -84,20 +84,20 @@ function valueAs (form: ParameterForm, text: string): string | number | boolean 
   return form === 'integer' ? Number(text) : text
 }
 
-function shown (door: Door, { type, operation }: Terminology, answer: BackendAnswer): FhirAnswer {
-  const failure = answerFailure(readOnly, answer) ?? refusal(door, answer)
+function shown (door: TenantContext, { type, operation }: Terminology, answer: BackendResponse): FhirResponse {
+  const failure = responseFailure(readOnly, answer) ?? refusal(door, answer)
   if (failure !== undefined) throw failure
   const { resourceType } = Object(checkedJsonOf(answer)) as { resourceType?: unknown }
-  if (resourceType !== terminologyOperations[`${type}/${operation}`]!.answer) throw unexpected(answer, 'a terminology operation was not answered')
-  return { status: 200, body: publicText(door, answer) }
+  if (resourceType !== terminologyOperations[`${type}/${operation}`]!.answer) throw unexpectedResponse(answer, 'a terminology operation was not answered')
+  return { status: 200, body: rewriteUrlsInText(door, answer) }
 }
 
-function refusal (door: Door, answer: BackendAnswer): Failure | undefined {
+function refusal (door: TenantContext, answer: BackendResponse): Failure | undefined {
   const { status } = answer
   if (status === 200) return undefined
-  const cause = causeOf(answer)
+  const cause = failureCause(answer)
   if (status === 404) return new Failure('NOT_FOUND', { message: 'The datastore has no such code, code system, value set or concept map.', cause })
-  if (isNotOffered(answer, issuesIn(door, answer))) return new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not support this operation.', cause })
+  if (isNotOffered(answer, parseIssues(door, answer))) return new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not support this operation.', cause })
   if (status === 400 || status === 412 || status === 422) return new Failure('BAD_REQUEST', { message: 'The datastore rejected this request.', cause })
-  return unexpected(answer, 'a terminology operation was not answered')
+  return unexpectedResponse(answer, 'a terminology operation was not answered')
 }

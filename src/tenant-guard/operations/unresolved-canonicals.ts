@@ -22,7 +22,7 @@ interface Unresolved {
  * A resource for a validator that looks canonicals up among the definitions of all tenants, by URL alone, and tells what they
  * demand. So it is given names that nobody has.
  */
-export function unresolved (resource: FhirResource): Unresolved {
+export function unresolvedCanonicals (resource: FhirResource): Unresolved {
   const originals = new Map<string, string>()
   const named = (original: string): string => {
     const name = `urn:uuid:${randomUUID()}`

@@ -1,13 +1,13 @@
-import type { BackendAnswer } from '../../backends/backend.js'
-import { Failure, listed } from '../../envelope/failures.js'
+import type { BackendResponse } from '../../backends/backend.js'
+import { Failure, formatList } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
-import { structureFaults } from '../../mappings/r4/structure.js'
-import { ask, causeOf, unexpected, type Door } from '../door.js'
-import type { FhirAnswer } from '../fhir-answer.js'
+import { validateStructure } from '../../mappings/r4/structure.js'
+import { sendRequest, failureCause, unexpectedResponse, type TenantContext } from '../door.js'
+import type { FhirResponse } from '../fhir-answer.js'
 import type { Validate } from '../fhir-interaction.js'
-import { issuesIn, type GivenIssue } from './given-outcome.js'
-import { unresolved } from './unresolved-canonicals.js'
-import { toCreate } from '../writes/writes.js'
+import { parseIssues, type BackendIssue } from './given-outcome.js'
+import { unresolvedCanonicals } from './unresolved-canonicals.js'
+import { createRequest } from '../writes/writes.js'
 
 /**
  * What the datastore thinks of a resource as it would be stored. That it is not valid is an answer, and no failure; a
@@ -15,25 +15,25 @@ import { toCreate } from '../writes/writes.js'
  * against a questionnaire or measure of tenants, which HAPI looks up among those of all. What is not in R4's form is said
  * here: a datastore may drop it before it looks.
  */
-export async function validate (door: Door, asked: Validate): Promise<FhirAnswer> {
-  const faults = structureFaults(asked.resource)
-  if (faults.length > 0) return outcome(listed(faults))
-  const { resource } = await toCreate(door, asked)
-  const { resource: sent, restored } = unresolved(resource)
-  const answer = await ask(door, { method: 'POST', path: `${asked.type}/$validate`, body: printJson(sent), isSafe: true })
-  const issues = issuesIn(door, { body: restored(answer.body) })
-  if (isNotOffered(answer, issues)) throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not validate.', cause: causeOf(answer) })
-  if (issues === undefined || ![200, 400, 412, 422].includes(answer.status)) throw unexpected(answer, 'a validation was not answered')
+export async function validate (door: TenantContext, asked: Validate): Promise<FhirResponse> {
+  const faults = validateStructure(asked.resource)
+  if (faults.length > 0) return outcome(formatList(faults))
+  const { resource } = await createRequest(door, asked)
+  const { resource: sent, restored } = unresolvedCanonicals(resource)
+  const answer = await sendRequest(door, { method: 'POST', path: `${asked.type}/$validate`, body: printJson(sent), isSafe: true })
+  const issues = parseIssues(door, { body: restored(answer.body) })
+  if (isNotOffered(answer, issues)) throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not validate.', cause: failureCause(answer) })
+  if (issues === undefined || ![200, 400, 412, 422].includes(answer.status)) throw unexpectedResponse(answer, 'a validation was not answered')
   const tag = `${asked.type}.meta.tag[${resource.meta!.tag!.length - 1}]`
   const shown = issues.filter(({ expression = [] }) => !expression.some(path => path.startsWith(tag)))
   return outcome(shown.length > 0 ? shown : [nothingFound])
 }
 
-const outcome = (issue: readonly GivenIssue[]): FhirAnswer => ({ status: 200, body: JSON.stringify({ resourceType: 'OperationOutcome', issue }) })
+const outcome = (issue: readonly BackendIssue[]): FhirResponse => ({ status: 200, body: JSON.stringify({ resourceType: 'OperationOutcome', issue }) })
 
 /** Whether a datastore does not have an operation. HAPI says so with the status 400. */
-export function isNotOffered ({ status }: Pick<BackendAnswer, 'status'>, issues: readonly GivenIssue[] = []): boolean {
+export function isNotOffered ({ status }: Pick<BackendResponse, 'status'>, issues: readonly BackendIssue[] = []): boolean {
   return status === 404 || status === 405 || status === 501 || (status === 400 && issues.some(({ code }) => code === 'not-supported'))
 }
 
-const nothingFound: GivenIssue = { severity: 'information', code: 'informational', diagnostics: 'No issues were found.' }
+const nothingFound: BackendIssue = { severity: 'information', code: 'informational', diagnostics: 'No issues were found.' }

@@ -1,6 +1,6 @@
 import type { FhirElement } from '../../mappings/fhir.js'
-import type { Following } from '../fhir-interaction.js'
-import { elementsFollowed, referencesTo } from './followed-references.js'
+import type { IterableInclude } from '../fhir-interaction.js'
+import { includedElements, referencesTo } from './followed-references.js'
 
 /**
  * HAPI follows at most this many references to include records in a page, for each `_revinclude`; for each `_include` less the
@@ -17,7 +17,7 @@ interface Along {
 }
 
 /** The includes that may have more records than came along. References are counted, since several may lead to one record. */
-export function cutAlong<Way extends Following> (along: Along, ways: readonly Way[]): readonly Way[] {
+export function truncatedIncludes<Way extends IterableInclude> (along: Along, ways: readonly Way[]): readonly Way[] {
   if (along.isCut) return ways
   const typesBack = new Set<string | undefined>(ways.filter(isBack).map(({ type }) => type))
   const room = mostFollowed - along.included.filter(record => typesBack.has(typeOf(record))).length
@@ -27,17 +27,17 @@ export function cutAlong<Way extends Following> (along: Along, ways: readonly Wa
   })
 }
 
-const isBack = ({ direction }: Following): boolean => direction === 'revinclude'
+const isBack = ({ direction }: IterableInclude): boolean => direction === 'revinclude'
 
 /** Each included record has at least one reference, and one for each match that it leads to. */
-function cameBack ({ matches, included }: Along, { type, parameter, target, iterate }: Following): number {
-  const elements = elementsFollowed(type, parameter)
+function cameBack ({ matches, included }: Along, { type, parameter, target, iterate }: IterableInclude): number {
+  const elements = includedElements(type, parameter)
   const to = target ?? (iterate === true ? undefined : typeOf(matches[0]))
   return ofType(included, type).reduce<number>((sum, record) => sum + Math.max(1, referencesTo(to, record, elements)), 0)
 }
 
-function followed ({ matches, included }: Along, { type, parameter, target, iterate }: Following): number {
-  const elements = elementsFollowed(type, parameter)
+function followed ({ matches, included }: Along, { type, parameter, target, iterate }: IterableInclude): number {
+  const elements = includedElements(type, parameter)
   const from = iterate === true ? [...matches, ...included] : matches
   return ofType(from, type).reduce<number>((sum, record) => sum + referencesTo(target, record, elements), 0)
 }

@@ -1,35 +1,35 @@
-import type { BackendAnswer } from '../../backends/backend.js'
+import type { BackendResponse } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { elementsOfText } from '../../mappings/r4/elements.js'
-import { ask, checkedJsonOf, type Door } from '../door.js'
-import type { FhirAnswer } from '../fhir-answer.js'
-import type { FhirRead, Shape } from '../fhir-interaction.js'
+import { sendRequest, checkedJsonOf, type TenantContext } from '../door.js'
+import type { FhirResponse } from '../fhir-answer.js'
+import type { FhirRead, Projection } from '../fhir-interaction.js'
 import { shapeParameters } from './fhir-search.js'
 import type { VersionRead } from '../interaction.js'
-import { publicText } from '../public-urls.js'
+import { rewriteUrlsInText } from '../public-urls.js'
 import { encodeParameters } from '../restrict.js'
 import { versionOf } from './vread.js'
 import { readRecord } from './read-record.js'
 
 /** One record as it is stored, or the parts of it that are wanted. */
-export async function fhirRead (door: Door, { type, id, shape }: FhirRead): Promise<FhirAnswer> {
+export async function fhirRead (door: TenantContext, { type, id, shape }: FhirRead): Promise<FhirResponse> {
   const query = encodeParameters(shapeParameters(plainShape(type, shape)))
-  const answer = await ask(door, { method: 'GET', path: `${type}/${id}${query === '' ? '' : `?${query}`}` })
+  const answer = await sendRequest(door, { method: 'GET', path: `${type}/${id}${query === '' ? '' : `?${query}`}` })
   return shownRecord(door, answer, readRecord(door, answer, { type, id }, checkedJsonOf))
 }
 
 /** One version of a record that still exists. */
-export async function fhirVersionRead (door: Door, asked: VersionRead): Promise<FhirAnswer> {
+export async function fhirVersionRead (door: TenantContext, asked: VersionRead): Promise<FhirResponse> {
   const { record, answer } = await versionOf(door, asked)
   return shownRecord(door, answer, record)
 }
 
 /** A record that was checked, in the datastore's own text. */
-export function shownRecord (door: Door, answer: BackendAnswer, record: StoredResource, status: FhirAnswer['status'] = 200): FhirAnswer {
-  return { status, record, body: publicText(door, answer) }
+export function shownRecord (door: TenantContext, answer: BackendResponse, record: StoredResource, status: FhirResponse['status'] = 200): FhirResponse {
+  return { status, record, body: rewriteUrlsInText(door, answer) }
 }
 
 /** HAPI answers `_summary=text` with the body `null`, but returns the same elements by name. */
-function plainShape (type: string, shape: Shape | undefined): Shape | undefined {
+function plainShape (type: string, shape: Projection | undefined): Projection | undefined {
   return shape?.summary === 'text' && shape.elements === undefined ? { elements: elementsOfText(type).join(',') } : shape
 }

@@ -1,29 +1,29 @@
-import type { BackendAnswer } from '../../backends/backend.js'
+import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import type { CursorContents } from '../cursor.js'
-import { countApart } from './count-apart.js'
-import { conditionsWithin } from './compartment.js'
-import { ask, causeOf, cursorPlace, ownRecordIn, unexpected, type Door } from '../door.js'
-import type { FhirAnswer } from '../fhir-answer.js'
-import type { FhirSearch, Shape } from '../fhir-interaction.js'
-import { cutAlong } from './cut-along.js'
-import { elementsFollowed } from './followed-references.js'
-import { followingIn, followingText } from './following-text.js'
-import { bundleText, givenBundle, namesIn, type GivenBundle, type GivenEntry } from './given-bundle.js'
+import { countMatches } from './count-apart.js'
+import { compartmentConditions } from './compartment.js'
+import { sendRequest, failureCause, cursorBinding, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../door.js'
+import type { FhirResponse } from '../fhir-answer.js'
+import type { FhirSearch, Projection } from '../fhir-interaction.js'
+import { truncatedIncludes } from './cut-along.js'
+import { includedElements } from './followed-references.js'
+import { parseInclude, formatInclude } from './following-text.js'
+import { bundleText, parseBackendBundle, namesIn, type BackendBundle, type BackendBundleEntry } from './given-bundle.js'
 import type { Search, SearchParameter } from '../interaction.js'
-import { withoutJoins } from './joins.js'
+import { resolveChains } from './joins.js'
 import { reportForeign, searchOwn } from './own-matches.js'
 import { searchPaths } from './page-link.js'
 import { isTenantType } from '../resource-types.js'
-import { restrict, strictly } from '../restrict.js'
-import { addressOf, continuedPage, pageLinks } from './sealed-link.js'
+import { restrict, strictHandling } from '../restrict.js'
+import { linkUrl, nextPage, pageLinks } from './sealed-link.js'
 
 const defaultCount = 20
 
 /** A FHIR search: matches and included records, only the tenant's own. */
-export async function fhirSearch (door: Door, asked: FhirSearch): Promise<FhirAnswer> {
+export async function fhirSearch (door: TenantContext, asked: FhirSearch): Promise<FhirResponse> {
   if (asked.cursor !== undefined) {
-    const { answer, opened } = await continuedPage(door, asked.cursor, cursorPlace(door, { route, type: asked.type }))
+    const { answer, opened } = await nextPage(door, asked.cursor, cursorBinding(door, { route, type: asked.type }))
     const given = requireBundle(answer)
     reportForeign(door, asked.type, matchesIn(given))
     return await shownPage(door, asked, { ...opened, answer, given })
@@ -36,38 +36,38 @@ export async function fhirSearch (door: Door, asked: FhirSearch): Promise<FhirAn
   return await shownPage(door, asked, await searchOwn(door, { type: asked.type, parameters: conditions, run, matchesIn: ({ given }) => matchesIn(given), isWhole: ({ given }) => given.next === undefined && asked.includes.length === 0 }))
 }
 
-async function firstPage (door: Door, asked: FhirSearch, { parameters, count }: Pick<Search, 'parameters'> & { readonly count: number }): Promise<GivenPage> {
-  const shape = [...asked.includes.map(followingText), ...shapeParameters(shapeOf(asked))]
+async function firstPage (door: TenantContext, asked: FhirSearch, { parameters, count }: Pick<Search, 'parameters'> & { readonly count: number }): Promise<GivenPage> {
+  const shape = [...asked.includes.map(formatInclude), ...shapeParameters(shapeOf(asked))]
   const request = restrict({ type: asked.type, parameters, count, total: asked.total, shape }, door.tenant)
   // Without this, HAPI repeats an earlier result for a minute, without records stored since.
-  const answer = await ask(door, { ...request, headers: { 'cache-control': 'no-cache', ...strictly } })
+  const answer = await sendRequest(door, { ...request, headers: { 'cache-control': 'no-cache', ...strictHandling } })
   if ([400, 405, 422].includes(answer.status)) throw rejectedSearch(answer, parameters)
   const isCountWanted = asked.total === 'accurate' || count === 0
-  const countAll = async () => isCountWanted ? await countApart(door, asked.type, parameters.filter(([name]) => name !== '_sort')) : undefined
+  const countAll = async () => isCountWanted ? await countMatches(door, asked.type, parameters.filter(([name]) => name !== '_sort')) : undefined
   return { answer, given: requireBundle(answer), count, countAll }
 }
 
 /** Why a datastore rejected a search. HAPI answers 405 for a modifier that its configuration turns off, which is `:contains` by default. */
-function rejectedSearch (answer: BackendAnswer, parameters: readonly SearchParameter[]): Failure {
+function rejectedSearch (answer: BackendResponse, parameters: readonly SearchParameter[]): Failure {
   const name = answer.status === 405 ? parameters.find(([name]) => name.endsWith(':contains'))?.[0] : undefined
   const message = name === undefined
     ? 'The datastore rejected a parameter of this search or its value.'
     : `${name}: the datastore's configuration turns :contains off. Search by the beginning of the text, without a modifier, or by :exact.`
-  return new Failure('BAD_REQUEST', { message, ...name !== undefined && { issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }] }, cause: causeOf(answer) })
+  return new Failure('BAD_REQUEST', { message, ...name !== undefined && { issues: [{ severity: 'error', code: 'not-supported', diagnostics: message, expression: [name] }] }, cause: failureCause(answer) })
 }
 
-function requireBundle (answer: BackendAnswer): GivenBundle {
-  const given = givenBundle(answer, 'searchset')
-  if (given === undefined) throw unexpected(answer, 'a search was not answered')
+function requireBundle (answer: BackendResponse): BackendBundle {
+  const given = parseBackendBundle(answer, 'searchset')
+  if (given === undefined) throw unexpectedResponse(answer, 'a search was not answered')
   return given
 }
 
-const matchesIn = ({ entries }: GivenBundle): readonly unknown[] => entries.filter(isMatch).map(({ resource }) => resource)
+const matchesIn = ({ entries }: BackendBundle): readonly unknown[] => entries.filter(isMatch).map(({ resource }) => resource)
 
 /** What a compartment and joins come to; undefined when nothing can match. */
-async function furtherConditions (door: Door, asked: FhirSearch): Promise<SearchParameter[] | undefined> {
-  const within = await conditionsWithin(door, asked)
-  const joined = within && await withoutJoins(door, asked.type, asked.joins)
+async function furtherConditions (door: TenantContext, asked: FhirSearch): Promise<SearchParameter[] | undefined> {
+  const within = await compartmentConditions(door, asked)
+  const joined = within && await resolveChains(door, asked.type, asked.joins)
   return joined && [...within, ...joined]
 }
 
@@ -75,10 +75,10 @@ async function furtherConditions (door: Door, asked: FhirSearch): Promise<Search
  * Bundles are requested whole, because HAPI would apply `_elements` to its answer, which is a Bundle too. The references that
  * are followed are requested as well, so that they can be counted.
  */
-function shapeOf ({ type, shape, includes }: FhirSearch): Shape | undefined {
+function shapeOf ({ type, shape, includes }: FhirSearch): Projection | undefined {
   if (shape?.elements === undefined) return shape
   if (type === 'Bundle') return { ...shape.summary !== undefined && { summary: shape.summary } }
-  const followed = includes.flatMap(({ type: from, parameter }) => elementsFollowed(from, parameter))
+  const followed = includes.flatMap(({ type: from, parameter }) => includedElements(from, parameter))
   return { ...shape, elements: [...new Set([shape.elements, ...followed])].join(',') }
 }
 
@@ -88,13 +88,13 @@ const route = 'fhir'
 
 /** An answer, and what is known of its search from the page before. */
 type GivenPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
-  readonly answer: BackendAnswer
-  readonly given: GivenBundle
+  readonly answer: BackendResponse
+  readonly given: BackendBundle
   /** Of a first page, which need not hold all matches; undefined where nobody asked for their number. */
   readonly countAll?: () => Promise<number | undefined>
 }
 
-async function shownPage (door: Door, asked: FhirSearch, { answer, given, count, countAll, ...before }: GivenPage): Promise<FhirAnswer> {
+async function shownPage (door: TenantContext, asked: FhirSearch, { answer, given, count, countAll, ...before }: GivenPage): Promise<FhirResponse> {
   const shown = ownEntries(door, asked.type, given.entries)
   // A total that counts another tenant's records would reveal them.
   const own = shown.filter(isMatch).length
@@ -102,11 +102,11 @@ async function shownPage (door: Door, asked: FhirSearch, { answer, given, count,
   const isAll = countAll !== undefined && count > 0 && given.next === undefined
   const counted = isOwn ? given.total : undefined
   const total = before.total ?? counted ?? (isAll ? own : isOwn ? await countAll?.() : undefined)
-  const ways = before.ways ?? asked.includes.map(followingText)
+  const ways = before.ways ?? asked.includes.map(formatInclude)
   const links = pageLinks(door, answer, selfUrl(door, asked), {
     next: given.next,
     paths: searchPaths(asked.type),
-    place: cursorPlace(door, { route, type: asked.type }),
+    place: cursorBinding(door, { route, type: asked.type }),
     contents: { count, ...total !== undefined && { total }, ...ways.length > 0 && { ways } },
     url: `${door.fhirBase}/${asked.type}`
   })
@@ -114,34 +114,34 @@ async function shownPage (door: Door, asked: FhirSearch, { answer, given, count,
 }
 
 /** What tells a client that included records may be missing. */
-function noteOf ({ entries, isCut }: GivenBundle, ways: readonly SearchParameter[]): string | undefined {
+function noteOf ({ entries, isCut }: BackendBundle, ways: readonly SearchParameter[]): string | undefined {
   if (ways.length === 0) return undefined
   const ofMode = (mode: string) => entries.filter(entry => modeOf(entry) === mode).map(({ resource }) => resource)
-  const cut = cutAlong({ matches: ofMode('match'), included: ofMode('include'), isCut }, ways.map(followingIn))
+  const cut = truncatedIncludes({ matches: ofMode('match'), included: ofMode('include'), isCut }, ways.map(parseInclude))
   if (cut.length === 0) return undefined
-  return `There may be more records than this page includes by ${cut.map(way => followingText(way).join('=')).join(', ')}. Request fewer records per page with _count, or search for them.`
+  return `There may be more records than this page includes by ${cut.map(way => formatInclude(way).join('=')).join(', ')}. Request fewer records per page with _count, or search for them.`
 }
 
-const modeOf = ({ search }: GivenEntry): unknown => search?.mode ?? 'match'
+const modeOf = ({ search }: BackendBundleEntry): unknown => search?.mode ?? 'match'
 
-const isMatch = (entry: GivenEntry): boolean => modeOf(entry) === 'match'
+const isMatch = (entry: BackendBundleEntry): boolean => modeOf(entry) === 'match'
 
 /** Matches must be the tenant's; included records of others are silently left out, and so are notes of the server. */
-function ownEntries (door: Door, type: string, entries: readonly GivenEntry[]): GivenEntry[] {
+function ownEntries (door: TenantContext, type: string, entries: readonly BackendBundleEntry[]): BackendBundleEntry[] {
   return entries.filter(entry => {
-    if (isMatch(entry)) return ownRecordIn(door, entry.resource, { type }) !== undefined
+    if (isMatch(entry)) return verifyAndRememberOwned(door, entry.resource, { type }) !== undefined
     const along = (entry.resource as { resourceType?: unknown } | undefined)?.resourceType
-    return entry.search?.mode === 'include' && typeof along === 'string' && isTenantType(along) && ownRecordIn(door, entry.resource, { type: along }) !== undefined
+    return entry.search?.mode === 'include' && typeof along === 'string' && isTenantType(along) && verifyAndRememberOwned(door, entry.resource, { type: along }) !== undefined
   })
 }
 
-function selfUrl ({ fhirBase }: Door, { type, within, asked }: FhirSearch): string {
+function selfUrl ({ fhirBase }: TenantContext, { type, within, asked }: FhirSearch): string {
   const path = within === undefined ? type : `${within.type}/${within.id}/${type}`
-  return addressOf(`${fhirBase}/${path}`, asked)
+  return linkUrl(`${fhirBase}/${path}`, asked)
 }
 
 /** The parameters of a shape; the meta, which the check of the answer needs, is asked for in any case. */
-export function shapeParameters ({ elements, summary }: Shape = {}): SearchParameter[] {
+export function shapeParameters ({ elements, summary }: Projection = {}): SearchParameter[] {
   return [
     ...elements === undefined ? [] : [['_elements', `${elements},id,meta`] as const],
     ...summary === undefined ? [] : [['_summary', summary] as const]

@@ -1,9 +1,9 @@
 import type { FhirElement } from '../../mappings/fhir.js'
-import { followedBy } from '../../mappings/r4/search-parameters.js'
+import { referencePath } from '../../mappings/r4/search-parameters.js'
 
 /** The elements of a type, by their names, below which are the references that a search parameter follows: `member` of a Group. */
-export function elementsFollowed (type: string, parameter: string): readonly string[] {
-  const expression = followedBy(type, parameter) ?? ''
+export function includedElements (type: string, parameter: string): readonly string[] {
+  const expression = referencePath(type, parameter) ?? ''
   return [...new Set([...expression.matchAll(/\b[A-Z]\w*\.(\w+)/g)].map(([, name]) => name!))]
 }
 

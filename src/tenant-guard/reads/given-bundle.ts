@@ -1,16 +1,16 @@
-import type { BackendAnswer } from '../../backends/backend.js'
+import type { BackendResponse } from '../../backends/backend.js'
 import { incompleteEntry } from '../../envelope/operation-outcome.js'
 import { memberAt, parseStored, printJson } from '../../json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
-import { areElements } from '../../mappings/kit/path.js'
-import { nameOf } from '../access.js'
-import { checkedJsonOf, type Door } from '../door.js'
-import { withPublicUrls } from '../public-urls.js'
-import { saysCut } from './searchset.js'
+import { isElementArray } from '../../mappings/kit/path.js'
+import { toReference } from '../access.js'
+import { checkedJsonOf, type TenantContext } from '../door.js'
+import { rewriteUrls } from '../public-urls.js'
+import { isTruncated } from './searchset.js'
 import type { BundleLink } from './sealed-link.js'
 
 /** An entry as a datastore gave it, before any check. */
-export interface GivenEntry {
+export interface BackendBundleEntry {
   readonly fullUrl?: unknown
   readonly resource?: unknown
   readonly search?: { readonly mode?: unknown }
@@ -19,8 +19,8 @@ export interface GivenEntry {
 }
 
 /** A Bundle as a datastore gave it: read, for the checks, and its text, for the answer. */
-export interface GivenBundle {
-  readonly entries: readonly GivenEntry[]
+export interface BackendBundle {
+  readonly entries: readonly BackendBundleEntry[]
   readonly total: number | undefined
   /** The link to the next page, as it was given. */
   readonly next: string | undefined
@@ -31,17 +31,17 @@ export interface GivenBundle {
 }
 
 /** Reads an answer that must be a Bundle of this type; undefined for anything else. */
-export function givenBundle (answer: BackendAnswer, type: 'searchset' | 'history'): GivenBundle | undefined {
+export function parseBackendBundle (answer: BackendResponse, type: 'searchset' | 'history'): BackendBundle | undefined {
   if (answer.status !== 200) return undefined
   const bundle = (checkedJsonOf(answer) ?? {}) as Record<string, unknown>
   const { resourceType, type: given, total, link = [], entry = [] } = bundle
-  if (resourceType !== 'Bundle' || given !== type || !areElements(link) || !areElements(entry)) return undefined
+  if (resourceType !== 'Bundle' || given !== type || !isElementArray(link) || !isElementArray(entry)) return undefined
   const next = link.find(({ relation }) => relation === 'next')?.url
   return {
-    entries: entry as readonly GivenEntry[],
+    entries: entry as readonly BackendBundleEntry[],
     total: typeof total === 'number' ? total : undefined,
     next: typeof next === 'string' ? next : undefined,
-    isCut: saysCut(link, entry),
+    isCut: isTruncated(link, entry),
     text: answer.body,
     isEntryLast: Object.keys(bundle).at(-1) === 'entry'
   }
@@ -60,12 +60,12 @@ interface BundleHead {
  * The Bundle as the tenant sees it: a head of the gateway's own, since the datastore's has its page links and an id that is
  * one, and of the entries those that are shown. Their text is the datastore's own when all of them are.
  */
-export function bundleText (door: Door, given: GivenBundle, { type, total, links, note, shown }: BundleHead & { readonly shown: readonly GivenEntry[] }): string {
+export function bundleText (door: TenantContext, given: BackendBundle, { type, total, links, note, shown }: BundleHead & { readonly shown: readonly BackendBundleEntry[] }): string {
   const head = JSON.stringify({ resourceType: 'Bundle', type, total, link: links })
   if (shown.length === 0) return head
   const entries = shown.length === given.entries.length ? entriesAsGiven(door, given) : undefined
   const text = entries ?? printedEntries(door, given, new Set(shown))
-  return `${head.slice(0, -1)},"entry":${withNote(withPublicUrls(door, text), note)}}`
+  return `${head.slice(0, -1)},"entry":${withNote(rewriteUrls(door, text), note)}}`
 }
 
 /** Entries with an OperationOutcome behind them, which counts as no match: http://hl7.org/fhir/R4/search.html#modes */
@@ -74,24 +74,24 @@ function withNote (entries: string, note: string | undefined): string {
 }
 
 /** The records in entries, each once, as `Type/id`. */
-export function namesIn (entries: readonly GivenEntry[]): string[] {
+export function namesIn (entries: readonly BackendBundleEntry[]): string[] {
   const records = entries.map(({ resource }) => resource as Partial<StoredResource> | undefined)
-  return [...new Set(records.filter(record => record?.id !== undefined).map(record => nameOf(record as StoredResource)))]
+  return [...new Set(records.filter(record => record?.id !== undefined).map(record => toReference(record as StoredResource)))]
 }
 
 /** The shown entries printed anew, from a reading that keeps the text of numbers. */
-function printedEntries (door: Door, { text, entries }: GivenBundle, shown: ReadonlySet<GivenEntry>): string {
-  const { entry } = parseStored(text) as { readonly entry: readonly GivenEntry[] }
+function printedEntries (door: TenantContext, { text, entries }: BackendBundle, shown: ReadonlySet<BackendBundleEntry>): string {
+  const { entry } = parseStored(text) as { readonly entry: readonly BackendBundleEntry[] }
   return printJson(entry.filter((_, at) => shown.has(entries[at]!)).map(item => ({ ...item, fullUrl: publicUrlOf(door, item) })))
 }
 
-function publicUrlOf ({ fhirBase }: Door, { resource }: GivenEntry): string | undefined {
+function publicUrlOf ({ fhirBase }: TenantContext, { resource }: BackendBundleEntry): string | undefined {
   const { resourceType, id } = (resource ?? {}) as Partial<FhirResource>
   return id === undefined ? undefined : `${fhirBase}/${resourceType}/${id}`
 }
 
 /** The text between the brackets of `entry`, them included, where it is the last member and every URL in it can be replaced as text. */
-function entriesAsGiven ({ backend }: Door, { text, entries, isEntryLast }: GivenBundle): string | undefined {
+function entriesAsGiven ({ backend }: TenantContext, { text, entries, isEntryLast }: BackendBundle): string | undefined {
   const isPlain = isEntryLast && text.endsWith(']}') && !text.includes('\\/') && entries.every(({ fullUrl }) => typeof fullUrl === 'string' && fullUrl.startsWith(`${backend.baseUrl}/`))
   const start = isPlain ? memberAt(text, 'entry') : undefined
   return start === undefined || text[start] !== '[' ? undefined : text.slice(start, -1)

@@ -1,49 +1,49 @@
-import type { BackendAnswer } from '../../backends/backend.js'
+import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
-import { ask, causeOf, cursorPlace, ownRecordIn, unexpected, type Door } from '../door.js'
-import type { FhirAnswer } from '../fhir-answer.js'
+import { sendRequest, failureCause, cursorBinding, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../door.js'
+import type { FhirResponse } from '../fhir-answer.js'
 import type { History } from '../fhir-interaction.js'
-import { bundleText, givenBundle, namesIn, type GivenEntry } from './given-bundle.js'
+import { bundleText, parseBackendBundle, namesIn, type BackendBundleEntry } from './given-bundle.js'
 import type { SearchParameter } from '../interaction.js'
 import { encodeParameters } from '../restrict.js'
-import { addressOf, continuedPage, pageLinks, pageParameters } from './sealed-link.js'
-import { metaOf } from './read-record.js'
+import { linkUrl, nextPage, pageLinks, pageParameters } from './sealed-link.js'
+import { readMeta } from './read-record.js'
 
 const defaultCount = 20
 
 /** The versions of a record that is the tenant's now. A version from a time when the id was another tenant's is left out. */
-export async function history (door: Door, asked: History): Promise<FhirAnswer> {
+export async function history (door: TenantContext, asked: History): Promise<FhirResponse> {
   const { type, id, count = defaultCount, cursor, since } = asked
-  await metaOf(door, type, id)
+  await readMeta(door, type, id)
   const path = `${type}/${id}/_history`
-  const place = cursorPlace(door, { route: `fhir ${path}`, type })
-  const answer = cursor === undefined ? await firstPage(door, path, { ...asked, count }) : (await continuedPage(door, cursor, place)).answer
-  const given = givenBundle(answer, 'history')
-  if (given === undefined) throw unexpected(answer, 'a history was not answered')
+  const place = cursorBinding(door, { route: `fhir ${path}`, type })
+  const answer = cursor === undefined ? await firstPage(door, path, { ...asked, count }) : (await nextPage(door, cursor, place)).answer
+  const given = parseBackendBundle(answer, 'history')
+  if (given === undefined) throw unexpectedResponse(answer, 'a history was not answered')
   const shown = ownVersions(door, given.entries, { type, id })
   const total = shown.length === given.entries.length ? given.total : undefined
   const url = `${door.fhirBase}/${path}`
-  const self = addressOf(url, [...since === undefined ? [] : [['_since', since] as const], ...pageParameters(asked)])
+  const self = linkUrl(url, [...since === undefined ? [] : [['_since', since] as const], ...pageParameters(asked)])
   const links = pageLinks(door, answer, self, { next: given.next, paths: [path], place, contents: { count }, url })
   return { status: 200, body: bundleText(door, given, { type: 'history', total, links, shown }), shown: () => namesIn(shown) }
 }
 
-async function firstPage (door: Door, path: string, { count, since }: { readonly count: number, readonly since?: string }): Promise<BackendAnswer> {
+async function firstPage (door: TenantContext, path: string, { count, since }: { readonly count: number, readonly since?: string }): Promise<BackendResponse> {
   const parameters: SearchParameter[] = [['_count', String(count)], ...since === undefined ? [] : [['_since', since] as const]]
-  const answer = await ask(door, { method: 'GET', path: `${path}?${encodeParameters(parameters)}` })
-  if ([400, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected these history parameters.', cause: causeOf(answer) })
+  const answer = await sendRequest(door, { method: 'GET', path: `${path}?${encodeParameters(parameters)}` })
+  if ([400, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected these history parameters.', cause: failureCause(answer) })
   return answer
 }
 
 /** A deletion has no resource to show whose it was, so it appears only if all other versions are the tenant's. */
-function ownVersions (door: Door, entries: readonly GivenEntry[], asked: { readonly type: string, readonly id: string }): GivenEntry[] {
+function ownVersions (door: TenantContext, entries: readonly BackendBundleEntry[], asked: { readonly type: string, readonly id: string }): BackendBundleEntry[] {
   const withResource = entries.filter(({ resource }) => resource !== undefined)
-  const own = withResource.filter(({ resource }) => ownRecordIn(door, resource, asked) !== undefined)
+  const own = withResource.filter(({ resource }) => verifyAndRememberOwned(door, resource, asked) !== undefined)
   if (own.length < withResource.length) return own
   return entries.filter(entry => entry.resource !== undefined || isDeletionOf(entry, asked))
 }
 
-function isDeletionOf ({ request }: GivenEntry, { type, id }: { readonly type: string, readonly id: string }): boolean {
+function isDeletionOf ({ request }: BackendBundleEntry, { type, id }: { readonly type: string, readonly id: string }): boolean {
   const url = String(request?.url ?? '')
   return request?.method === 'DELETE' && (url === `${type}/${id}` || url.startsWith(`${type}/${id}/_history/`))
 }

@@ -1,7 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
-import { ask, jsonOf, ownRecordIn, report, unexpected, type Door } from '../door.js'
+import { sendRequest, jsonOf, verifyAndRememberOwned, reportIncident, unexpectedResponse, type TenantContext } from '../door.js'
 import type { SearchParameter } from '../interaction.js'
-import { identityOnly, restrict, strictly } from '../restrict.js'
+import { identityElements, restrict, strictHandling } from '../restrict.js'
 import { pageLink, searchPaths } from './page-link.js'
 import { searchsetOf, type Searchset } from './searchset.js'
 
@@ -26,7 +26,7 @@ interface OwnSearch<T> {
  * for the tenant's records by their ids, so that entries, pages and total are those of a datastore without the others. Of a whole
  * result the caller leaves them out.
  */
-export async function searchOwn<T> (door: Door, { type, parameters, run, matchesIn, isWhole }: OwnSearch<T>): Promise<T> {
+export async function searchOwn<T> (door: TenantContext, { type, parameters, run, matchesIn, isWhole }: OwnSearch<T>): Promise<T> {
   const result = await run(parameters)
   if (reportForeign(door, type, matchesIn(result)) === 0 || isWhole(result)) return result
   const ids = await findOwnIds(door, type, parameters.filter(([name]) => name !== '_sort'))
@@ -34,19 +34,19 @@ export async function searchOwn<T> (door: Door, { type, parameters, run, matches
 }
 
 /** The number of matches that are not the tenant's; if there are any, they are reported. */
-export function reportForeign (door: Door, type: string, matches: readonly unknown[]): number {
-  const records = matches.filter(match => ownRecordIn(door, match, { type }) === undefined).length
-  if (records > 0) report(door, { kind: 'foreign-match', interaction: 'search', type, records })
+export function reportForeign (door: TenantContext, type: string, matches: readonly unknown[]): number {
+  const records = matches.filter(match => verifyAndRememberOwned(door, match, { type }) === undefined).length
+  if (records > 0) reportIncident(door, { kind: 'foreign-match', interaction: 'search', type, records })
   return records
 }
 
 /** @throws {Failure} BACKEND_ERROR when the datastore returns so many records of others that the tenant's cannot be found */
-async function findOwnIds (door: Door, type: string, parameters: readonly SearchParameter[]): Promise<string[]> {
+async function findOwnIds (door: TenantContext, type: string, parameters: readonly SearchParameter[]): Promise<string[]> {
   const ids = new Set<string>()
-  let page = await fetchPage(door, restrict({ type, parameters, count: matchesPerPage, total: 'none', shape: identityOnly(type) }, door.tenant))
+  let page = await fetchPage(door, restrict({ type, parameters, count: matchesPerPage, total: 'none', shape: identityElements(type) }, door.tenant))
   for (let pages = 1; ; pages++) {
     for (const match of page.matches) {
-      const id = ownRecordIn(door, match, { type })?.id
+      const id = verifyAndRememberOwned(door, match, { type })?.id
       if (id !== undefined) ids.add(id)
     }
     if (page.next === undefined) return [...ids]
@@ -56,9 +56,9 @@ async function findOwnIds (door: Door, type: string, parameters: readonly Search
   }
 }
 
-async function fetchPage (door: Door, request: ReturnType<typeof restrict>): Promise<Searchset> {
-  const answer = await ask(door, { ...request, headers: { 'cache-control': 'no-cache', ...strictly } })
+async function fetchPage (door: TenantContext, request: ReturnType<typeof restrict>): Promise<Searchset> {
+  const answer = await sendRequest(door, { ...request, headers: { 'cache-control': 'no-cache', ...strictHandling } })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpected(answer, 'a search was not answered')
+  if (found === undefined) throw unexpectedResponse(answer, 'a search was not answered')
   return found
 }

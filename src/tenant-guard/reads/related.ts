@@ -1,12 +1,12 @@
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { followedBy, parameterOf } from '../../mappings/r4/search-parameters.js'
-import { ask, causeOf, jsonOf, notFound, ownRecordIn, unexpected, type Door } from '../door.js'
+import { referencePath, parameterOf } from '../../mappings/r4/search-parameters.js'
+import { sendRequest, failureCause, jsonOf, notFound, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../door.js'
 import type { Include, RelatedRead } from '../interaction.js'
 import { isTenantType } from '../resource-types.js'
 import { restrict } from '../restrict.js'
-import { cutAlong } from './cut-along.js'
-import { followingText } from './following-text.js'
+import { truncatedIncludes } from './cut-along.js'
+import { formatInclude } from './following-text.js'
 import { reportForeign } from './own-matches.js'
 import { searchsetOf, type Searchset } from './searchset.js'
 
@@ -21,22 +21,22 @@ export interface Related {
 const mostIncludes = 60
 
 /** Reads a record and what is one reference away from it, in one search. */
-export async function readRelated (door: Door, { type, id, includes }: RelatedRead): Promise<Related> {
+export async function readRelated (door: TenantContext, { type, id, includes }: RelatedRead): Promise<Related> {
   demandKnown(type, includes)
-  const search = restrict({ type, parameters: [['_id', id]], count: 1, total: 'accurate', shape: includes.map(followingText) }, door.tenant)
+  const search = restrict({ type, parameters: [['_id', id]], count: 1, total: 'accurate', shape: includes.map(formatInclude) }, door.tenant)
   // With no-store, HAPI would leave out included records; without both, it repeats an earlier result for a minute.
-  const answer = await ask(door, { ...search, headers: { 'cache-control': 'no-cache' } })
-  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not support following one of these references.', cause: causeOf(answer) })
+  const answer = await sendRequest(door, { ...search, headers: { 'cache-control': 'no-cache' } })
+  if ([400, 405, 422].includes(answer.status)) throw new Failure('BAD_REQUEST', { message: 'The datastore does not support following one of these references.', cause: failureCause(answer) })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpected(answer, 'a read with related records was not answered')
-  const record = found.matches.map(match => ownRecordIn(door, match, { type, id })).find(match => match !== undefined)
+  if (found === undefined) throw unexpectedResponse(answer, 'a read with related records was not answered')
+  const record = found.matches.map(match => verifyAndRememberOwned(door, match, { type, id })).find(match => match !== undefined)
   reportForeign(door, type, found.matches)
   if (record === undefined) throw notFound()
   return { record, related: ownOnes(door, found.included, record), cutTypes: cutTypesOf(found, includes) }
 }
 
 function demandKnown (type: string, includes: readonly Include[]): void {
-  const isKnown = (include: Include): boolean => isTenantType(include.type) && followedBy(include.type, include.parameter) !== undefined &&
+  const isKnown = (include: Include): boolean => isTenantType(include.type) && referencePath(include.type, include.parameter) !== undefined &&
     (include.direction === 'revinclude' || include.type === type) && (include.target === undefined || isTenantType(include.target))
   if (includes.length > mostIncludes || !includes.every(isKnown)) {
     throw new Failure('BAD_REQUEST', { message: `Name at most ${mostIncludes} R4 reference search parameters, as Type:parameter.` })
@@ -44,10 +44,10 @@ function demandKnown (type: string, includes: readonly Include[]): void {
 }
 
 /** Records of others, or of nobody, came along only because of a reference, so they are silently left out. */
-function ownOnes (door: Door, included: readonly unknown[], record: StoredResource): StoredResource[] {
+function ownOnes (door: TenantContext, included: readonly unknown[], record: StoredResource): StoredResource[] {
   const own = included
     .filter(item => isTenantType(typeOf(item)))
-    .map(item => ownRecordIn(door, item, { type: typeOf(item) }))
+    .map(item => verifyAndRememberOwned(door, item, { type: typeOf(item) }))
     .filter(item => item !== undefined)
   const once = new Map(own.map(item => [`${item.resourceType}/${item.id}`, item]))
   once.delete(`${record.resourceType}/${record.id}`)
@@ -55,7 +55,7 @@ function ownOnes (door: Door, included: readonly unknown[], record: StoredResour
 }
 
 function cutTypesOf (found: Searchset, includes: readonly Include[]): Set<string> {
-  return new Set(cutAlong(found, includes).flatMap(ledTo))
+  return new Set(truncatedIncludes(found, includes).flatMap(ledTo))
 }
 
 /** The types of the records on a way; `Resource` where it may lead to any. */

@@ -1,15 +1,15 @@
 import type { BackendRequest } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { causeOf, jsonOf, unexpected } from '../door.js'
+import { failureCause, jsonOf, unexpectedResponse } from '../door.js'
 import type { SearchParameter } from '../interaction.js'
 import { pageLink, searchPaths } from './page-link.js'
 import { isId } from '../resource-types.js'
 import { searchsetOf } from './searchset.js'
-import { isTooMuch, type Send } from '../patience.js'
+import { isResponseTooLarge, type Send } from '../patience.js'
 
 /** The records that a walk visits: those of one type that a search finds. */
-export interface WalkPlace {
+export interface ScanPosition {
   readonly send: Send
   /** Of the datastore; a page link must begin with it. */
   readonly baseUrl: string
@@ -24,7 +24,7 @@ export interface WalkPlace {
 interface WalkStart { readonly after?: string | undefined, readonly from?: string | undefined }
 
 /** What a walk meets at a time. */
-export interface Stretch {
+export interface ScanChunk {
   readonly records: Records
   /** Everything that changed until then was met, this included. Absent in the midst of an instant. */
   readonly upTo?: string | undefined
@@ -40,7 +40,7 @@ const usualPageSize = 1_000
  * continue. Records are ordered by their last change: one that is changed meanwhile moves ahead and is met there, and a deletion
  * moves none. The records of one instant get a search of their own, because a page may end among them.
  */
-export async function * stretches (place: WalkPlace, start: WalkStart = {}): AsyncGenerator<Stretch> {
+export async function * scanChunks (place: ScanPosition, start: WalkStart = {}): AsyncGenerator<ScanChunk> {
   let { after } = start
   for (;;) {
     const page = await pageAfter(place, { ...start, after })
@@ -58,7 +58,7 @@ export async function * stretches (place: WalkPlace, start: WalkStart = {}): Asy
 const onePage = (count: number): string => `no-cache, no-store, max-results=${count}`
 const allPages = 'no-cache'
 
-async function pageAfter (place: WalkPlace, { after, from }: WalkStart): Promise<Records> {
+async function pageAfter (place: ScanPosition, { after, from }: WalkStart): Promise<Records> {
   const bound = after !== undefined ? `gt${after}` : from !== undefined ? `ge${from}` : undefined
   const since: SearchParameter[] = bound === undefined ? [] : [['_lastUpdated', bound]]
   for (let count = place.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
@@ -70,7 +70,7 @@ async function pageAfter (place: WalkPlace, { after, from }: WalkStart): Promise
         if (attempt === mostAttempts) throw new Failure('BACKEND_ERROR', { cause: { reason: 'a search is not sorted by _lastUpdated, or not limited by it' } })
       }
     } catch (error) {
-      if (!isTooMuch(error) || count === 1) throw error
+      if (!isResponseTooLarge(error) || count === 1) throw error
     }
   }
 }
@@ -79,19 +79,19 @@ async function pageAfter (place: WalkPlace, { after, from }: WalkStart): Promise
  * The records of one instant: a transaction of any size may have stored them.
  * @param most how many records the datastore has just given in one page: fewer are all there are
  */
-async function * recordsAt (place: WalkPlace, instant: string, most: number): AsyncGenerator<Records> {
+async function * recordsAt (place: ScanPosition, instant: string, most: number): AsyncGenerator<Records> {
   const at: SearchParameter[] = [['_lastUpdated', `ge${instant}`], ['_lastUpdated', `le${instant}`]]
   for (let count = place.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
     try {
       yield * linkedPages(place, place.searching(at, count), { count, most })
       return
     } catch (error) {
-      if (!isTooMuch(error) || count === 1) throw error
+      if (!isResponseTooLarge(error) || count === 1) throw error
     }
   }
 }
 
-async function * linkedPages (place: WalkPlace, search: BackendRequest, { count, most }: { readonly count: number, readonly most: number }): AsyncGenerator<Records> {
+async function * linkedPages (place: ScanPosition, search: BackendRequest, { count, most }: { readonly count: number, readonly most: number }): AsyncGenerator<Records> {
   const first = await ask(place, search, onePage(count))
   const isWhole = first.next !== undefined || first.records.length < most
   let page = isWhole ? first : await ask(place, search, allPages)
@@ -104,15 +104,15 @@ async function * linkedPages (place: WalkPlace, search: BackendRequest, { count,
 
 interface Page { readonly records: Records, readonly next: string | undefined }
 
-async function ask ({ send, baseUrl, type }: WalkPlace, request: BackendRequest, caching: string): Promise<Page> {
+async function ask ({ send, baseUrl, type }: ScanPosition, request: BackendRequest, caching: string): Promise<Page> {
   // A server that ignores an unknown condition would show too much.
   const answer = await send({ ...request, headers: { 'cache-control': caching, prefer: 'handling=strict' } })
-  if (answer.status === 400) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: causeOf(answer) })
+  if (answer.status === 400) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: failureCause(answer) })
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpected(answer, 'a search was not answered')
-  if (!found.matches.every(match => isRecord(match, type))) throw unexpected(answer, 'a record has no id or no time of its last change')
+  if (found === undefined) throw unexpectedResponse(answer, 'a search was not answered')
+  if (!found.matches.every(match => isRecord(match, type))) throw unexpectedResponse(answer, 'a record has no id or no time of its last change')
   const next = found.next === undefined ? undefined : pageLink(found.next, baseUrl, searchPaths(type))
-  if (found.next !== undefined && next === undefined) throw unexpected(answer, 'the link to the next page does not begin with the base URL that is configured')
+  if (found.next !== undefined && next === undefined) throw unexpectedResponse(answer, 'the link to the next page does not begin with the base URL that is configured')
   return { records: found.matches as Records, next }
 }
 

@@ -1,9 +1,9 @@
 import type { SearchParameter } from '../interaction.js'
-import { takesModifier } from '../modifiers.js'
+import { supportsModifier } from '../modifiers.js'
 import { isTenantType } from '../resource-types.js'
 
 /** Which records an operator means: those of a type that meet all criteria. */
-export interface Wanted { readonly type: string, readonly criteria: readonly SearchParameter[] }
+export interface AdoptionCriteria { readonly type: string, readonly criteria: readonly SearchParameter[] }
 
 /** A search that is not carried out; the message says what to write instead and repeats nothing of it. */
 export class CriteriaRefused extends Error {}
@@ -15,7 +15,7 @@ const knownControls = new Set(['_id', '_profile', '_security', '_source', '_tag'
  * Reads `Patient?organization=Organization/1`.
  * @throws {CriteriaRefused}
  */
-export function readCriteria (search: string): Wanted {
+export function readCriteria (search: string): AdoptionCriteria {
   const [type, query, ...rest] = search.split('?') as [string, ...string[]]
   if (!isTenantType(type)) throw new CriteriaRefused('A search has the form Type?name=value, with a resource type whose records can belong to a tenant.')
   const criteria = [...new URLSearchParams(query ?? '')] as const
@@ -42,6 +42,6 @@ function demandModifier (type: string, name: string, value: string): void {
   const [condition, modifier, ...more] = (isJoin ? /^(?:_has:[^:]*:[^:]*:|.*\.)(.*)$/.exec(name)?.[1] ?? name : name).split(':') as [string, ...string[]]
   if (modifier === undefined) return
   if (isJoin) throw new CriteriaRefused('The condition of a chain or _has cannot have a modifier. Search without it.')
-  if (more.length > 0 || !takesModifier(type, condition, modifier)) throw new CriteriaRefused('A modifier must be one that R4 has for that kind of search parameter.')
+  if (more.length > 0 || !supportsModifier(type, condition, modifier)) throw new CriteriaRefused('A modifier must be one that R4 has for that kind of search parameter.')
   if (modifier === 'missing' && !['true', 'false'].includes(value)) throw new CriteriaRefused('The modifier :missing takes true or false.')
 }

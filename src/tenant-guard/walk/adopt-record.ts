@@ -1,11 +1,11 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
-import type { BackendAnswer } from '../../backends/backend.js'
+import type { BackendResponse } from '../../backends/backend.js'
 import { printJson } from '../../json.js'
 import { isSubsetted, type StoredResource } from '../../mappings/fhir.js'
-import { causeOf, jsonOf } from '../door.js'
+import { failureCause, jsonOf } from '../door.js'
 import { isId } from '../resource-types.js'
 import type { Tenant } from '../tenant.js'
-import { isUncertain, type Send } from '../patience.js'
+import { mayHaveSucceeded, type Send } from '../patience.js'
 import { ownerOf } from './walk-owner.js'
 
 /** How one record is adopted. */
@@ -21,7 +21,7 @@ export interface Adoption {
  * What became of a record: `gone` also where it meets the criteria no more, `own`, `foreign` and `unclear` where a tag of
  * the tenant system is on it by now. A failure says why, without a word of the record.
  */
-export type Outcome = 'adopted' | 'own' | 'foreign' | 'unclear' | 'gone' | `failed: ${string}`
+export type AdoptionOutcome = 'adopted' | 'own' | 'foreign' | 'unclear' | 'gone' | `failed: ${string}`
 
 const mostTries = 5
 const tryAgainMs = 50
@@ -30,7 +30,7 @@ const tryAgainMs = 50
  * Puts the tenant's tag on a record that has none, and changes nothing else: the copy that was read goes back with the tag,
  * on condition that it is still the newest version. When it is not, what is there now is looked at anew.
  */
-export async function adoptRecord (adoption: Adoption, first: StoredResource): Promise<Outcome> {
+export async function adoptRecord (adoption: Adoption, first: StoredResource): Promise<AdoptionOutcome> {
   const { again, pause = pauseFor } = adoption
   let record: StoredResource | undefined = first
   let mayBeDone = false
@@ -55,7 +55,7 @@ export function ownedState (record: StoredResource, tenant: Tenant): 'own' | 'fo
   return owner.tenantId === tenant.id ? 'own' : 'foreign'
 }
 
-async function tag ({ send, tenant }: Adoption, record: StoredResource): Promise<Outcome | 'again' | 'uncertain'> {
+async function tag ({ send, tenant }: Adoption, record: StoredResource): Promise<AdoptionOutcome | 'again' | 'uncertain'> {
   const { meta, resourceType, id } = record
   const tags = meta.tag ?? []
   // Without a version, what somebody else writes in the same moment would be lost.
@@ -66,16 +66,16 @@ async function tag ({ send, tenant }: Adoption, record: StoredResource): Promise
   try {
     return outcomeOf(await send({ method: 'PUT', path: `${resourceType}/${id}`, headers, body }), record, tenant)
   } catch (error) {
-    if (isUncertain(error)) return 'uncertain'
+    if (mayHaveSucceeded(error)) return 'uncertain'
     throw error
   }
 }
 
-function outcomeOf (answer: BackendAnswer, record: StoredResource, tenant: Tenant): Outcome | 'again' {
+function outcomeOf (answer: BackendResponse, record: StoredResource, tenant: Tenant): AdoptionOutcome | 'again' {
   const { status } = answer
   if (status === 409 || status === 412 || status === 404 || status === 410) return 'again'
   if (status === 201) return 'failed: it was removed in the same moment and has come back'
-  if (status !== 200) return `failed: the datastore refused it (${Object.values(causeOf(answer)).join(' ')})`
+  if (status !== 200) return `failed: the datastore refused it (${Object.values(failureCause(answer)).join(' ')})`
   const stored = jsonOf(answer) as StoredResource
   const isDone = stored?.id === record.id && ownedState(stored, tenant) === 'own'
   return isDone ? 'adopted' : 'failed: the datastore did not keep the tag'

@@ -1,7 +1,7 @@
 import type { StoredResource } from '../../mappings/fhir.js'
-import { linksIn } from '../writes/references.js'
-import type { Fault, Ledger, SuspectOf } from './walk-ledger.js'
-import { recordsNow } from './walk-look-up.js'
+import { collectReferences } from '../writes/references.js'
+import type { ReferenceFinding, ScanIndex, SuspectOf } from './walk-ledger.js'
+import { fetchCurrent } from './walk-look-up.js'
 import { ownerOf } from './walk-owner.js'
 import type { Send } from '../patience.js'
 
@@ -10,16 +10,16 @@ interface Doubts {
   readonly send: Send
   readonly baseUrl: string
   readonly tenantSystem: string
-  readonly ledger: Ledger
+  readonly ledger: ScanIndex
 }
 
 const suspectsAtOnce = 200
 
 /** Asks once more about each reference in doubt, and notes as a fault what is one now. */
-export async function recheck (doubts: Doubts): Promise<void> {
+export async function verifyFindings (doubts: Doubts): Promise<void> {
   const { send, ledger } = doubts
   for (const suspects of ledger.suspects(suspectsAtOnce)) {
-    const sources = await recordsNow(send, suspects.map(({ source }) => source), 'whole')
+    const sources = await fetchCurrent(send, suspects.map(({ source }) => source), 'whole')
     const targets = await targetsOf(suspects, doubts)
     for (const suspect of suspects) {
       const source = sources.get(suspect.source)
@@ -36,12 +36,12 @@ export async function recheckTargets (doubts: Doubts, tenantId: string): Promise
   }
 }
 
-function targetsOf (suspects: readonly SuspectOf[], { send }: Doubts): ReturnType<typeof recordsNow> {
-  return recordsNow(send, suspects.map(({ target }) => target).filter(target => target !== undefined), 'meta')
+function targetsOf (suspects: readonly SuspectOf[], { send }: Doubts): ReturnType<typeof fetchCurrent> {
+  return fetchCurrent(send, suspects.map(({ target }) => target).filter(target => target !== undefined), 'meta')
 }
 
 function stillRefers (source: StoredResource, { path, target }: SuspectOf, { baseUrl }: Doubts): boolean {
-  return linksIn(source, [baseUrl]).some(link => link.path === path && link.record === target)
+  return collectReferences(source, [baseUrl]).some(link => link.path === path && link.record === target)
 }
 
 interface Known extends Doubts { readonly tenantId: string | undefined, readonly targets: ReadonlyMap<string, StoredResource> }
@@ -51,7 +51,7 @@ function noteFault ({ source, path, target }: SuspectOf, known: Known): void {
   const record = target === undefined ? undefined : targets.get(target)
   const targetTenantId = record && tenantOf(record, known)
   if (tenantId === undefined || targetTenantId === tenantId) return
-  ledger.addFault({ source, path, target, tenantId, targetTenantId, finding: findingOf(target, record, targetTenantId) } satisfies Fault)
+  ledger.addFault({ source, path, target, tenantId, targetTenantId, finding: findingOf(target, record, targetTenantId) } satisfies ReferenceFinding)
 }
 
 function tenantOf (record: StoredResource, { tenantSystem }: Doubts): string | undefined {

@@ -1,13 +1,13 @@
 import type { Backend } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { recheck } from './audit-recheck.js'
-import { linksIn } from '../writes/references.js'
-import type { Ledger, Suspect } from './walk-ledger.js'
-import { servedTypes } from '../served-types.js'
+import { verifyFindings } from './audit-recheck.js'
+import { collectReferences } from '../writes/references.js'
+import type { ScanIndex, UnverifiedReference } from './walk-ledger.js'
+import { supportedTypes } from '../served-types.js'
 import { countOf } from './walk-look-up.js'
 import { isExportFile, ownerOf } from './walk-owner.js'
-import { patiently, type Patience, type Send } from '../patience.js'
-import { walk } from './walk.js'
+import { withRetry, type RetryOptions, type Send } from '../patience.js'
+import { scanAll } from './walk.js'
 
 /** What is wrong with the tags of a record. Such a record is never shown by the gateway, to anybody. */
 export const tagFindings = ['no-tag', 'several-tags', 'unclear-tag'] as const
@@ -16,14 +16,14 @@ export const tagFindings = ['no-tag', 'several-tags', 'unclear-tag'] as const
 export const referenceFindings = ['foreign-reference', 'untagged-reference', 'dangling-reference', 'outside-reference'] as const
 
 /** What an audit looks at, and how. */
-interface AuditParts extends Patience {
+interface AuditParts extends RetryOptions {
   readonly backend: Backend
   /** System of the tenants' tags. */
   readonly tenantSystem: string
   /** Absent: all that tenants can have records of. References to others are looked up one by one. */
   readonly types?: readonly string[] | undefined
   /** An empty one; it holds what was found when the audit is done. */
-  readonly ledger: Ledger
+  readonly ledger: ScanIndex
   readonly onProgress?: (progress: WalkProgress) => void
   /** Records a page. */
   readonly pageSize?: number
@@ -33,7 +33,7 @@ interface AuditParts extends Patience {
 export interface WalkProgress { readonly seen: number, readonly total: number, readonly type: string }
 
 /** What an audit says beside its ledger. */
-export interface Audited {
+export interface AuditResult {
   readonly records: number
   /** Records of conformance types and Subscriptions, by type; they belong to nobody and are counted only. */
   readonly shared: Readonly<Record<string, number>>
@@ -44,22 +44,22 @@ export interface Audited {
  * what is not the same tenant's. References that are in doubt at the end are looked at once more, as records may have come,
  * changed or gone during the walk. Writes nothing.
  */
-export async function audit (parts: AuditParts): Promise<Audited> {
+export async function audit (parts: AuditParts): Promise<AuditResult> {
   const { backend, ledger, onProgress = () => {} } = parts
-  const send = patiently(backend, parts)
-  const served = await servedTypes(send)
+  const send = withRetry(backend, parts)
+  const served = await supportedTypes(send)
   const types = served.tenant.filter(type => parts.types?.includes(type) ?? true)
   const total = Object.values(await countsOf(send, types)).reduce((sum, count) => sum + count, 0)
   const shared = parts.types === undefined ? await countsOf(send, served.shared) : {}
   let seen = 0
   for (const type of types) {
-    for await (const records of walk({ send, baseUrl: backend.baseUrl, type, pageSize: parts.pageSize })) {
+    for await (const records of scanAll({ send, baseUrl: backend.baseUrl, type, pageSize: parts.pageSize })) {
       ledger.together(() => { for (const record of records) note(record, parts) })
       seen += records.length
       onProgress({ seen, total, type })
     }
   }
-  await recheck({ ...parts, send, baseUrl: backend.baseUrl })
+  await verifyFindings({ ...parts, send, baseUrl: backend.baseUrl })
   return { records: ledger.recordCounts().reduce((sum, { count }) => sum + count, 0), shared }
 }
 
@@ -82,6 +82,6 @@ function note (record: StoredResource, { ledger, tenantSystem, backend }: AuditP
 }
 
 /** The references of a record. */
-export function suspectsIn (record: StoredResource, { baseUrl }: Pick<Backend, 'baseUrl'>): Suspect[] {
-  return linksIn(record, [baseUrl]).map(({ path, record: target }) => ({ path, target }))
+export function suspectsIn (record: StoredResource, { baseUrl }: Pick<Backend, 'baseUrl'>): UnverifiedReference[] {
+  return collectReferences(record, [baseUrl]).map(({ path, record: target }) => ({ path, target }))
 }

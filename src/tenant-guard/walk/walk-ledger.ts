@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 
 /** A record as it was met on a walk. */
-export interface Noted {
+export interface ScannedRecord {
   readonly type: string
   readonly id: string
   /** Whose it is; absent where that is nobody's or not to be told. */
@@ -11,7 +11,7 @@ export interface Noted {
 }
 
 /** A reference whose target is not known to be of the same tenant, or not yet. */
-export interface Suspect {
+export interface UnverifiedReference {
   /** FHIRPath of the element that refers. */
   readonly path: string
   /** `Type/id`; absent where it leads to no record that a tenant could own. */
@@ -19,14 +19,14 @@ export interface Suspect {
 }
 
 /** A suspect with the record that refers. */
-export interface SuspectOf extends Suspect {
+export interface SuspectOf extends UnverifiedReference {
   readonly key: number
   /** `Type/id` of the record that refers. */
   readonly source: string
 }
 
 /** What is wrong with a reference of a record. */
-export interface Fault extends Suspect {
+export interface ReferenceFinding extends UnverifiedReference {
   readonly source: string
   readonly finding: string
   readonly tenantId: string
@@ -40,7 +40,7 @@ export interface Count { readonly type: string, readonly state: string, readonly
  * What a walk over millions of records has to remember: whose each one is, and the references that are in doubt. It lies in
  * a temporary SQLite file without a name, which is gone with the process, however that ends. Ids and tenant ids only.
  */
-export class Ledger {
+export class ScanIndex {
   readonly #db = open()
   readonly #statements = prepare(this.#db)
 
@@ -50,7 +50,7 @@ export class Ledger {
   }
 
   /** Notes a record, in place of what was noted of it before, and those of its references that are in doubt. */
-  note (record: Noted, references: Iterable<Suspect> = []): void {
+  note (record: ScannedRecord, references: Iterable<UnverifiedReference> = []): void {
     const { type, id, tenantId = null, state } = record
     const { addRecord, dropSuspects, addSuspect } = this.#statements
     addRecord.run(type, id, tenantId, state)
@@ -82,7 +82,7 @@ export class Ledger {
     }
   }
 
-  addFault ({ source, finding, tenantId, path, target, targetTenantId }: Fault): void {
+  addFault ({ source, finding, tenantId, path, target, targetTenantId }: ReferenceFinding): void {
     const [type, id] = source.split('/')
     this.#statements.addFault.run(type, id, finding, tenantId, path, target ?? null, targetTenantId ?? null)
   }
@@ -98,12 +98,12 @@ export class Ledger {
   }
 
   /** The records in one of these states, by type and id. */
-  records (states: readonly string[]): IterableIterator<Noted> {
+  records (states: readonly string[]): IterableIterator<ScannedRecord> {
     return this.#statements.records.iterate(JSON.stringify(states))
   }
 
   /** The faults, by type and id. */
-  * faults (): Generator<Fault> {
+  * faults (): Generator<ReferenceFinding> {
     for (const { type, id, path, target, finding, tenantId, targetTenantId } of this.#statements.faults.iterate()) {
       yield { source: `${type}/${id}`, path, finding, tenantId, target: target ?? undefined, targetTenantId: targetTenantId ?? undefined }
     }
@@ -138,7 +138,7 @@ function prepare (db: Database.Database) {
       INSERT INTO record (type, id, tenant, state) VALUES (?, ?, ?, ?)
       ON CONFLICT (type, id) DO UPDATE SET tenant = excluded.tenant, state = excluded.state`),
     record: db.prepare<[string, string], RecordRow>('SELECT tenant, state FROM record WHERE type = ? AND id = ?'),
-    records: db.prepare<[string], Noted>('SELECT type, id, tenant AS tenantId, state FROM record WHERE state IN (SELECT value FROM json_each(?)) ORDER BY type, id'),
+    records: db.prepare<[string], ScannedRecord>('SELECT type, id, tenant AS tenantId, state FROM record WHERE state IN (SELECT value FROM json_each(?)) ORDER BY type, id'),
     recordCounts: db.prepare<[], Count>('SELECT type, state, count(*) AS count FROM record GROUP BY type, state ORDER BY type, state'),
     addSuspect: db.prepare('INSERT INTO suspect (source, path, target) VALUES (?, ?, ?)'),
     dropSuspects: db.prepare('DELETE FROM suspect WHERE source = ?'),

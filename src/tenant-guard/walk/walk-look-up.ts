@@ -1,5 +1,5 @@
 import type { StoredResource } from '../../mappings/fhir.js'
-import { jsonOf, unexpected } from '../door.js'
+import { jsonOf, unexpectedResponse } from '../door.js'
 import type { SearchParameter } from '../interaction.js'
 import { encodeParameters } from '../restrict.js'
 import { searchsetOf } from '../reads/searchset.js'
@@ -18,7 +18,7 @@ const idsOfOneSearch = 50
 export type Part = 'whole' | 'meta'
 
 /** The records with these references (`Type/id`) that are there now; a type that the datastore does not serve has none. */
-export async function recordsNow (send: Send, references: Iterable<string>, part: Part): Promise<ReadonlyMap<string, StoredResource>> {
+export async function fetchCurrent (send: Send, references: Iterable<string>, part: Part): Promise<ReadonlyMap<string, StoredResource>> {
   const found = new Map<string, StoredResource>()
   for (const [type, all] of idsByType(references)) {
     for (let at = 0; at < all.length; at += idsOfOneSearch) {
@@ -51,6 +51,6 @@ async function withIds (send: Send, { type, ids, part, criteria = [] }: Sought):
   const answer = await send({ method: 'GET', path, headers: { 'cache-control': 'no-cache, no-store' } })
   if (answer.status === 404) return []
   const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
-  if (found === undefined) throw unexpected(answer, 'a look-up of records was not answered')
+  if (found === undefined) throw unexpectedResponse(answer, 'a look-up of records was not answered')
   return (found.matches as StoredResource[]).filter(record => record.resourceType === type && ids.includes(record.id))
 }

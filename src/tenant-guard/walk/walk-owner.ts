@@ -1,5 +1,5 @@
 import type { FhirResource } from '../../mappings/fhir.js'
-import { namesTenantSystem } from '../tenant.js'
+import { isTenantSystem } from '../tenant.js'
 
 /**
  * Whose a stored record is by its tags: one tenant's, nobody's, or not to be told: several tags of the tenant system, or one
@@ -11,7 +11,7 @@ export type Owner = { readonly kind: 'one', readonly tenantId: string } | { read
 export function ownerOf ({ meta }: FhirResource, system: string): Owner {
   const tags: unknown = meta?.tag ?? []
   if (!Array.isArray(tags)) return { kind: 'unclear' }
-  const named = tags.filter(tag => namesTenantSystem(tag?.system, { id: '', system }))
+  const named = tags.filter(tag => isTenantSystem(tag?.system, { id: '', system }))
   if (named.length !== 1) return { kind: named.length === 0 ? 'none' : 'several' }
   const [{ system: written, code }] = named
   return written === system && typeof code === 'string' && code !== '' ? { kind: 'one', tenantId: code } : { kind: 'unclear' }

@@ -1,5 +1,5 @@
-import type { BackendAnswer } from '../../backends/backend.js'
-import { ask, type Door } from '../door.js'
+import type { BackendResponse } from '../../backends/backend.js'
+import { sendRequest, type TenantContext } from '../door.js'
 import { isId } from '../resource-types.js'
 
 /** A record that was written, as far as it is known. */
@@ -9,14 +9,14 @@ interface Wanted { readonly type: string, readonly id?: string | undefined }
  * The answer to a write with the record in its body. A server that ignores `Prefer` returns only the record's location, or an
  * OperationOutcome; then that version is read. If that fails, the answer stays as it is.
  */
-export async function withRecord (door: Door, answer: BackendAnswer, wanted: Wanted): Promise<BackendAnswer> {
+export async function withStoredResource (door: TenantContext, answer: BackendResponse, wanted: Wanted): Promise<BackendResponse> {
   if ((answer.status !== 200 && answer.status !== 201) || !isWithout(answer.body)) return answer
   const { location, 'content-location': contentLocation } = answer.headers
-  const place = placeIn(location, wanted) ?? placeIn(contentLocation, wanted) ?? (wanted.id === undefined ? undefined : { id: wanted.id })
+  const place = parseLocation(location, wanted) ?? parseLocation(contentLocation, wanted) ?? (wanted.id === undefined ? undefined : { id: wanted.id })
   if (place === undefined) return answer
   const path = `${wanted.type}/${place.id}`
-  const version = place.version === undefined ? undefined : await ask(door, { method: 'GET', path: `${path}/_history/${place.version}` })
-  const read = version?.status === 200 ? version : await ask(door, { method: 'GET', path })
+  const version = place.version === undefined ? undefined : await sendRequest(door, { method: 'GET', path: `${path}/_history/${place.version}` })
+  const read = version?.status === 200 ? version : await sendRequest(door, { method: 'GET', path })
   return read.status === 200 ? { ...answer, body: read.body } : answer
 }
 
@@ -25,7 +25,7 @@ function isWithout (body: string): boolean {
 }
 
 /** Where a record and its version are, by an address that ends in `Patient/1/_history/2`; whose address it is doesn't count. */
-export function placeIn (address: unknown, { type, id }: Wanted): { readonly id: string, readonly version?: string } | undefined {
+export function parseLocation (address: unknown, { type, id }: Wanted): { readonly id: string, readonly version?: string } | undefined {
   const [, found, named, version] = /(?:^|\/)([A-Za-z]+)\/([^/?#]+)(?:\/_history\/([^/?#]+))?$/.exec(String(address)) ?? []
   if (found !== type || !isId(named) || (id !== undefined && named !== id)) return undefined
   return { id: named, ...isId(version) && { version } }

@@ -1,20 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { BackendAnswer, BackendRequest } from '../../backends/backend.js'
+import type { BackendResponse, BackendRequest } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { ask, jsonOf, notFound, ownRecordIn, report, unexpected, type Door } from '../door.js'
-import type { FhirAnswer } from '../fhir-answer.js'
+import { sendRequest, jsonOf, notFound, verifyAndRememberOwned, reportIncident, unexpectedResponse, type TenantContext } from '../door.js'
+import type { FhirResponse } from '../fhir-answer.js'
 import type { ConditionalCreate, ConditionalDelete, ConditionalPatch, ConditionalUpdate, Criteria } from '../fhir-interaction.js'
 import { shownRecord } from '../reads/fhir-read.js'
-import { withRecord } from './as-stored.js'
+import { withStoredResource } from './as-stored.js'
 import { fhirUpdate } from './fhir-writes.js'
 import { fhirPatch } from './patch.js'
-import { demandChangeable } from '../policy.js'
-import { conditionsAmongOwn } from '../restrict.js'
-import { oneByOne } from './one-by-one.js'
-import { soleChangeable, soleMatch } from './sole-match.js'
-import { mayBeDone, notCreated, remove, toCreate, update, wholeAnswer, written, type Written } from './writes.js'
+import { requireMutable } from '../policy.js'
+import { tenantCriteria } from '../restrict.js'
+import { withCriteriaLock } from './one-by-one.js'
+import { findSingleMutableMatch, findSingleMatch } from './sole-match.js'
+import { uncertainOutcomeMessage, notCreated, remove, createRequest, update, preferRepresentation, toWriteResult, type Written } from './writes.js'
 
 /** How often a write is tried when another one with the same criteria interferes. */
 const mostTries = 6
@@ -22,19 +22,19 @@ const tryAgainMs = 50
 const settleMs = 250
 
 /** A new record, unless one of the tenant's meets the criteria: then that one, unchanged. */
-export async function conditionalCreate (door: Door, asked: ConditionalCreate): Promise<FhirAnswer> {
-  const { record, answer, isMade } = await oneByOne(door, asked.criteria, () => makeOrFind(door, asked))
+export async function conditionalCreate (door: TenantContext, asked: ConditionalCreate): Promise<FhirResponse> {
+  const { record, answer, isMade } = await withCriteriaLock(door, asked.criteria, () => makeOrFind(door, asked))
   return shownRecord(door, answer, record, isMade ? 201 : 200)
 }
 
 /** The new record, or the one of the tenant's that meets the criteria. */
-async function makeOrFind (door: Door, { type, resource, criteria }: Omit<ConditionalCreate, 'kind'>): Promise<Written & { readonly isMade: boolean }> {
-  const checked = await toCreate(door, { type, resource })
-  const headers = { ...wholeAnswer, 'if-none-exist': conditionsAmongOwn(criteria, door.tenant) }
+async function makeOrFind (door: TenantContext, { type, resource, criteria }: Omit<ConditionalCreate, 'kind'>): Promise<Written & { readonly isMade: boolean }> {
+  const checked = await createRequest(door, { type, resource })
+  const headers = { ...preferRepresentation, 'if-none-exist': tenantCriteria(criteria, door.tenant) }
   for (let attempt = 1; ; attempt++) {
-    const answer = await withRecord(door, await ask(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
+    const answer = await withStoredResource(door, await sendRequest(door, { method: 'POST', path: type, headers, body: printJson(checked.resource) }), { type })
     if (answer.status === 412 || isForeign(door, answer, type)) return await findOrMake(door, { type, criteria, body: printJson(checked.resource) })
-    if (answer.status === 201 || answer.status === 200) return { record: written(door, answer, { kind: 'conditional-create', type }), answer, isMade: answer.status === 201 }
+    if (answer.status === 201 || answer.status === 200) return { record: toWriteResult(door, answer, { kind: 'conditional-create', type }), answer, isMade: answer.status === 201 }
     // While the first is being stored, HAPI refuses the others instead of returning it.
     if (answer.status !== 409 || attempt === mostTries) throw await notCreated(door, answer, { ...checked, hasCriteria: true })
     await pause(tryAgainMs * attempt)
@@ -42,33 +42,33 @@ async function makeOrFind (door: Door, { type, resource, criteria }: Omit<Condit
 }
 
 /** Whether the datastore found a record that is not the tenant's. */
-function isForeign (door: Door, answer: BackendAnswer, type: string): boolean {
-  if (answer.status !== 200 || ownRecordIn(door, jsonOf(answer, mayBeDone), { type }) !== undefined) return false
-  report(door, { kind: 'foreign-match', interaction: 'conditional-create', type, records: 1 })
+function isForeign (door: TenantContext, answer: BackendResponse, type: string): boolean {
+  if (answer.status !== 200 || verifyAndRememberOwned(door, jsonOf(answer, uncertainOutcomeMessage), { type }) !== undefined) return false
+  reportIncident(door, { kind: 'foreign-match', interaction: 'conditional-create', type, records: 1 })
   return true
 }
 
 /** The same for a datastore that finds several records, or one of another tenant: only the tenant's own count. */
-async function findOrMake (door: Door, { type, criteria, body }: { readonly type: string, readonly criteria: Criteria, readonly body: string }): Promise<Written & { readonly isMade: boolean }> {
-  const found = await soleMatch(door, criteria)
-  const request: BackendRequest = found === undefined ? { method: 'POST', path: type, headers: wholeAnswer, body } : { method: 'GET', path: `${type}/${found.id}` }
-  const answer = await withRecord(door, await ask(door, request), { type })
+async function findOrMake (door: TenantContext, { type, criteria, body }: { readonly type: string, readonly criteria: Criteria, readonly body: string }): Promise<Written & { readonly isMade: boolean }> {
+  const found = await findSingleMatch(door, criteria)
+  const request: BackendRequest = found === undefined ? { method: 'POST', path: type, headers: preferRepresentation, body } : { method: 'GET', path: `${type}/${found.id}` }
+  const answer = await withStoredResource(door, await sendRequest(door, request), { type })
   const isMade = answer.status === 201
-  if (!isMade && (found === undefined || answer.status !== 200)) throw unexpected(answer, 'a conditional create was not answered')
-  return { record: written(door, answer, { kind: 'conditional-create', type }), answer, isMade }
+  if (!isMade && (found === undefined || answer.status !== 200)) throw unexpectedResponse(answer, 'a conditional create was not answered')
+  return { record: toWriteResult(door, answer, { kind: 'conditional-create', type }), answer, isMade }
 }
 
 /**
  * An update of the one record that meets the criteria, or a new record where none does. A client's id is never given to a
  * new record, so one that comes with an id and meets nothing is not found.
  */
-export async function conditionalUpdate (door: Door, asked: ConditionalUpdate): Promise<FhirAnswer> {
-  return await oneByOne(door, asked.criteria, () => updateOrCreate(door, asked))
+export async function conditionalUpdate (door: TenantContext, asked: ConditionalUpdate): Promise<FhirResponse> {
+  return await withCriteriaLock(door, asked.criteria, () => updateOrCreate(door, asked))
 }
 
-async function updateOrCreate (door: Door, asked: ConditionalUpdate): Promise<FhirAnswer> {
+async function updateOrCreate (door: TenantContext, asked: ConditionalUpdate): Promise<FhirResponse> {
   for (let attempt = 1; ; attempt++) {
-    const found = await soleChangeable(door, asked.criteria)
+    const found = await findSingleMutableMatch(door, asked.criteria)
     const answer = found === undefined ? await updateOfNone(door, asked) : await updateOf(door, asked, found)
     if (answer !== undefined) return answer
     if (attempt === mostTries) throw new Failure('CONFLICT')
@@ -76,7 +76,7 @@ async function updateOrCreate (door: Door, asked: ConditionalUpdate): Promise<Fh
   }
 }
 
-async function updateOf (door: Door, { type, resource, version }: ConditionalUpdate, found: StoredResource): Promise<FhirAnswer> {
+async function updateOf (door: TenantContext, { type, resource, version }: ConditionalUpdate, found: StoredResource): Promise<FhirResponse> {
   if (resource.id !== undefined && resource.id !== found.id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id of the matching record, or no id' })
   return await fhirUpdate(door, { kind: 'update', type, id: found.id, resource, ...version !== undefined && { version } })
 }
@@ -86,13 +86,13 @@ async function updateOf (door: Door, { type, resource, version }: ConditionalUpd
  * as that request left it: otherwise it is unknown whether it meets the criteria.
  * @returns undefined when it is not, and nothing was done
  */
-async function updateOfNone (door: Door, { type, resource, criteria, version }: ConditionalUpdate): Promise<FhirAnswer | undefined> {
+async function updateOfNone (door: TenantContext, { type, resource, criteria, version }: ConditionalUpdate): Promise<FhirResponse | undefined> {
   if (version !== undefined) throw new Failure('PRECONDITION_FAILED')
   if (resource.id !== undefined) throw notFound()
   const { record, answer, isMade } = await makeOrFind(door, { type, resource, criteria })
   if (isMade) return shownRecord(door, answer, record, 201)
   door.onMatch?.(record.id)
-  demandChangeable(type, record.id)
+  requireMutable(type, record.id)
   // Other gateways may still be making theirs: HAPI refuses them while this record is as it was made.
   await pause(settleMs)
   try {
@@ -105,15 +105,15 @@ async function updateOfNone (door: Door, { type, resource, criteria, version }: 
 }
 
 /** A patch of the one record that meets the criteria. */
-export async function conditionalPatch (door: Door, { type, patch, criteria, version }: ConditionalPatch): Promise<FhirAnswer> {
-  const found = await soleChangeable(door, criteria)
+export async function conditionalPatch (door: TenantContext, { type, patch, criteria, version }: ConditionalPatch): Promise<FhirResponse> {
+  const found = await findSingleMutableMatch(door, criteria)
   if (found === undefined) throw notFound()
   return await fhirPatch(door, { kind: 'patch', type, id: found.id, patch, ...version !== undefined && { version } })
 }
 
 /** Deletes the one record that meets the criteria; it is no failure if none does, unless a version is required. */
-export async function conditionalDelete (door: Door, { type, criteria, version }: ConditionalDelete): Promise<FhirAnswer> {
-  const found = await soleChangeable(door, criteria)
+export async function conditionalDelete (door: TenantContext, { type, criteria, version }: ConditionalDelete): Promise<FhirResponse> {
+  const found = await findSingleMutableMatch(door, criteria)
   if (found === undefined && version !== undefined) throw new Failure('PRECONDITION_FAILED')
   if (found !== undefined) await remove(door, { kind: 'delete', type, id: found.id, ...version !== undefined && { version } })
   return { status: 204 }

@@ -1,35 +1,35 @@
 import { Failure } from '../../envelope/failures.js'
-import type { Door } from '../door.js'
-import type { FhirAnswer } from '../fhir-answer.js'
+import type { TenantContext } from '../door.js'
+import type { FhirResponse } from '../fhir-answer.js'
 import type { FhirCreate, FhirDelete, FhirUpdate } from '../fhir-interaction.js'
 import type { CreateOnce } from '../interaction.js'
 import { shownRecord } from '../reads/fhir-read.js'
-import { isCounted } from '../reads/vread.js'
+import { isNumericVersion } from '../reads/vread.js'
 import { createOnce } from './create-once.js'
-import { metaOf } from '../reads/read-record.js'
+import { readMeta } from '../reads/read-record.js'
 import { create, remove, update } from './writes.js'
 
 /** A new record, as it was stored. */
-export async function fhirCreate (door: Door, asked: FhirCreate): Promise<FhirAnswer> {
+export async function fhirCreate (door: TenantContext, asked: FhirCreate): Promise<FhirResponse> {
   const { record, answer } = await create(door, asked)
   return shownRecord(door, answer, record, 201)
 }
 
 /** The same once: 200 and the record as it is now where an earlier request made it. */
-export async function fhirCreateOnce (door: Door, asked: CreateOnce): Promise<FhirAnswer> {
+export async function fhirCreateOnce (door: TenantContext, asked: CreateOnce): Promise<FhirResponse> {
   const { record, isNew, answer } = await createOnce(door, asked)
   return shownRecord(door, answer, record, isNew ? 201 : 200)
 }
 
 /** Replaces a record. If the client's version is not the stored one, its precondition has failed; that is no conflict. */
-export async function fhirUpdate (door: Door, asked: FhirUpdate): Promise<FhirAnswer> {
-  await demandPossibleVersion(door, asked)
+export async function fhirUpdate (door: TenantContext, asked: FhirUpdate): Promise<FhirResponse> {
+  await requireValidVersion(door, asked)
   const { record, answer } = await preconditioned(asked.version, () => update(door, asked))
   return shownRecord(door, answer, record)
 }
 
 /** Nothing is left to show. */
-export async function fhirDelete (door: Door, asked: FhirDelete): Promise<FhirAnswer> {
+export async function fhirDelete (door: TenantContext, asked: FhirDelete): Promise<FhirResponse> {
   await remove(door, asked)
   return { status: 204 }
 }
@@ -38,9 +38,9 @@ export async function fhirDelete (door: Door, asked: FhirDelete): Promise<FhirAn
  * A version that is not a number in range is compared here: HAPI, which numbers versions, fails with an error.
  * @throws {Failure} PRECONDITION_FAILED
  */
-export async function demandPossibleVersion (door: Door, { type, id, version }: Pick<FhirUpdate, 'type' | 'id' | 'version'>): Promise<void> {
-  if (version === undefined || isCounted(version)) return
-  if ((await metaOf(door, type, id)).meta.versionId !== version) throw new Failure('PRECONDITION_FAILED')
+export async function requireValidVersion (door: TenantContext, { type, id, version }: Pick<FhirUpdate, 'type' | 'id' | 'version'>): Promise<void> {
+  if (version === undefined || isNumericVersion(version)) return
+  if ((await readMeta(door, type, id)).meta.versionId !== version) throw new Failure('PRECONDITION_FAILED')
 }
 
 /** A conflict of versions in the words of If-Match, where the client sent one. */

@@ -2,7 +2,7 @@
  * The elements of R4 of type uri, url or canonical, without those whose name also has free text. A value like
  * `Questionnaire/1` there leads to a record, though it is no Reference. A test compares the list with the R4 definitions.
  */
-export const linkElements: ReadonlySet<string> = new Set(`
+export const uriElements: ReadonlySet<string> = new Set(`
   answerValueSet authority authorizationUrl base baseDefinition capabilities compartment contentReference
   defaultValueCanonical defaultValueUri defaultValueUrl definitionCanonical definitionUri derivedFrom derivedFromUri
   endpoint eventUri exampleCanonical fixedCanonical fixedUri fixedUrl fullUrl graph identifier implementationGuide

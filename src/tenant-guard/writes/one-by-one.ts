@@ -1,8 +1,8 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { Backend } from '../../backends/backend.js'
-import type { Door } from '../door.js'
+import type { TenantContext } from '../door.js'
 import type { Criteria } from '../fhir-interaction.js'
-import { conditionsAmongOwn } from '../restrict.js'
+import { tenantCriteria } from '../restrict.js'
 
 interface Line { readonly limit: LimitFunction, users: number }
 
@@ -13,8 +13,8 @@ const lines = new WeakMap<Backend['upstream'], Map<string, Line>>()
  * Performs creates and updates of a tenant's by equal criteria one after the other. HAPI keeps two creates from making a record
  * each, but not while the first one's record is being updated: then it forgets by what that one was made.
  */
-export async function oneByOne<T> ({ backend: { upstream }, tenant }: Door, criteria: Criteria, work: () => Promise<T>): Promise<T> {
-  const name = `${criteria.type}?${conditionsAmongOwn(criteria, tenant)}`
+export async function withCriteriaLock<T> ({ backend: { upstream }, tenant }: TenantContext, criteria: Criteria, work: () => Promise<T>): Promise<T> {
+  const name = `${criteria.type}?${tenantCriteria(criteria, tenant)}`
   const ofUpstream = lines.get(upstream) ?? new Map<string, Line>()
   lines.set(upstream, ofUpstream)
   const line = ofUpstream.get(name) ?? { limit: pLimit(1), users: 0 }

@@ -1,20 +1,20 @@
 import { isElement } from '../../mappings/kit/path.js'
-import { membersOf } from '../../mappings/r4/elements.js'
-import { leadsToRecord } from './references.js'
+import { elementDefinitions } from '../../mappings/r4/elements.js'
+import { isRecordReference } from './references.js'
 
 /**
  * A resource whose references to records here are relative, as the datastore knows them: to a client the base of this
  * gateway stands before them, and the datastore would take that for another server. So it is with what R4 has as url or
  * canonical; a uri is a name, which stays as it is. Changes the resource in place, as nobody has seen it yet.
  */
-export function withOwnReferences<T> (resource: T, fhirBase: string): T {
+export function relativizeReferences<T> (resource: T, fhirBase: string): T {
   return mapLinks(resource, (text, kind) => toRelative(text, kind, fhirBase))
 }
 
 /** A text that leads to a record here, relative; any other as it is. */
-export function ownReference (text: string, fhirBase: string): string {
+export function relativizeReference (text: string, fhirBase: string): string {
   const rest = below(fhirBase, text)
-  return rest !== undefined && leadsToRecord(rest) ? rest : text
+  return rest !== undefined && isRecordReference(rest) ? rest : text
 }
 
 /** What a text that may lead to a record is: the text of a Reference, or a primitive of this type. */
@@ -49,7 +49,7 @@ function mapped (value: unknown, element: TypedElement, map: MapLink): unknown {
 }
 
 function mapMembers (holder: Record<string, unknown>, type: string, map: MapLink): void {
-  const members = membersOf(type === 'Resource' ? String(holder.resourceType) : type)
+  const members = elementDefinitions(type === 'Resource' ? String(holder.resourceType) : type)
   for (const name in holder) {
     const member = members?.get(name)
     // Beside a primitive stands what it has as an element: its extensions.
@@ -64,7 +64,7 @@ function toRelative (text: string, kind: LinkKind, fhirBase: string): string {
     // What a transaction may have in place of an id.
     if (rest !== undefined && /^[A-Za-z]+\?/.test(rest)) return rest
   } else if (kind !== 'canonical' && kind !== 'url') return text
-  return ownReference(text, fhirBase)
+  return relativizeReference(text, fhirBase)
 }
 
 function below (fhirBase: string, text: string): string | undefined {

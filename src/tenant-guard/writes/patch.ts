@@ -1,22 +1,22 @@
 import { Failure } from '../../envelope/failures.js'
-import { patched } from '../../json-patch.js'
+import { applyPatch } from '../../json-patch.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/kit/path.js'
-import { ask, type Door } from '../door.js'
-import type { FhirAnswer } from '../fhir-answer.js'
+import { sendRequest, type TenantContext } from '../door.js'
+import type { FhirResponse } from '../fhir-answer.js'
 import type { Patch } from '../fhir-interaction.js'
 import type { Trace } from '../interaction.js'
 import { fhirVersionRead, shownRecord } from '../reads/fhir-read.js'
 import { preconditioned } from './fhir-writes.js'
 import { readRecord } from '../reads/read-record.js'
-import { withOwnReferences } from './own-references.js'
+import { relativizeReferences } from './own-references.js'
 import { update } from './writes.js'
 
 /**
  * A JSON Patch, applied here to the record that was read: what it makes of it is checked and stored as any update, of just
  * that version, so that no pointer into `meta` or out of the resource can do more than an update.
  */
-export async function fhirPatch (door: Door, asked: Patch): Promise<FhirAnswer> {
+export async function fhirPatch (door: TenantContext, asked: Patch): Promise<FhirResponse> {
   const { type, id, version, trace = noTrace } = asked
   const stored = await storedFor(door, asked)
   const made = await trace.found(stored)
@@ -33,18 +33,18 @@ const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => 
  * The stored record before the patch and as the patch leaves it, with the version that was read in its `meta`.
  * @throws {Failure} PRECONDITION_FAILED for another version than the client's, VALIDATION_ERROR for a patch that does not apply
  */
-export async function patchedResource (door: Door, asked: Omit<Patch, 'kind'>): Promise<{ readonly resource: StoredResource, readonly before: StoredResource }> {
+export async function patchedResource (door: TenantContext, asked: Omit<Patch, 'kind'>): Promise<{ readonly resource: StoredResource, readonly before: StoredResource }> {
   const before = await storedFor(door, asked)
   return { resource: patchedFrom(door, before, asked), before }
 }
 
-async function storedFor (door: Door, { type, id }: Pick<Patch, 'type' | 'id'>): Promise<StoredResource> {
-  return readRecord(door, await ask(door, { method: 'GET', path: `${type}/${id}` }), { type, id })
+async function storedFor (door: TenantContext, { type, id }: Pick<Patch, 'type' | 'id'>): Promise<StoredResource> {
+  return readRecord(door, await sendRequest(door, { method: 'GET', path: `${type}/${id}` }), { type, id })
 }
 
-function patchedFrom ({ fhirBase }: Pick<Door, 'fhirBase'>, stored: StoredResource, { patch, version }: Pick<Patch, 'patch' | 'version'>): StoredResource {
+function patchedFrom ({ fhirBase }: Pick<TenantContext, 'fhirBase'>, stored: StoredResource, { patch, version }: Pick<Patch, 'patch' | 'version'>): StoredResource {
   if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
-  const changed = withOwnReferences(patched(patch, stored), fhirBase)
+  const changed = relativizeReferences(applyPatch(patch, stored), fhirBase)
   if (!isSameRecord(changed, stored)) throw new Failure('VALIDATION_ERROR', { message: 'A patch must leave resourceType and id as they are, and meta an object.' })
   return { ...changed, meta: { ...changed.meta, versionId: stored.meta.versionId! } }
 }

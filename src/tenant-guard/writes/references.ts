@@ -1,13 +1,13 @@
-import { Failure, enoughIssues } from '../../envelope/failures.js'
+import { Failure, maxIssues } from '../../envelope/failures.js'
 import { ExactNumber } from '../../json.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/kit/path.js'
-import { linkElements, uriReferenceParents } from './link-elements.js'
+import { uriElements, uriReferenceParents } from './link-elements.js'
 import { baseOf, withoutVersion } from '../full-url.js'
 import { isId, isTenantType, resourceTypes } from '../resource-types.js'
 
 /** A place in a resource that leads to a record, or might. */
-export interface Link {
+export interface ReferenceSite {
   /** FHIRPath of the element that refers: `Observation.performer[0]`. */
   readonly path: string
   /** The reference as it stands there. */
@@ -34,7 +34,7 @@ const reasons = {
 export type ReferenceReason = keyof typeof reasons
 
 /** A reference that is refused; without a reason it is told from the form of the reference. */
-export interface RefusedLink extends Pick<Link, 'path' | 'reference'> { readonly reason?: ReferenceReason }
+export interface RefusedLink extends Pick<ReferenceSite, 'path' | 'reference'> { readonly reason?: ReferenceReason }
 
 /** A write that refers to something which is not the tenant's, or to nothing. Unknown, deleted and foreign records are refused alike. */
 export class ReferenceFailure extends Failure {
@@ -42,7 +42,7 @@ export class ReferenceFailure extends Failure {
   readonly references: readonly string[]
 
   constructor (links: readonly RefusedLink[], cause?: unknown) {
-    const listed = links.slice(0, enoughIssues).map(({ path, reference, reason = reasonOf(reference) }) => ({ path, reference, text: reasons[reason] }))
+    const listed = links.slice(0, maxIssues).map(({ path, reference, reason = reasonOf(reference) }) => ({ path, reference, text: reasons[reason] }))
     const issues = listed.map(({ path, text }) => ({ severity: 'error', code: 'business-rule', diagnostics: text, expression: [path] } as const))
     const texts = new Set(listed.map(({ text }) => text))
     const message = texts.size === 1 ? [...texts][0]! : 'Several references cannot be resolved. The issues say why for each.'
@@ -58,22 +58,22 @@ function reasonOf (reference: string): ReferenceReason {
 }
 
 /** Different records that a request, or a line of an import, may refer to: whether each is the tenant's is looked up, and the request counts once. */
-export const mostReferred = 10_000
+export const maxReferencedRecords = 10_000
 
 /**
  * The different records that links lead to.
- * @throws {Failure} VALIDATION_ERROR for more than {@link mostReferred}
+ * @throws {Failure} VALIDATION_ERROR for more than {@link maxReferencedRecords}
  */
-export function recordsOf (links: readonly Link[]): ReadonlySet<string> {
+export function recordsOf (links: readonly ReferenceSite[]): ReadonlySet<string> {
   const records = new Set(links.map(({ record }) => record).filter(record => record !== undefined))
-  if (records.size <= mostReferred) return records
-  const says = `Send less at once: a request can refer to at most ${mostReferred} different records.`
+  if (records.size <= maxReferencedRecords) return records
+  const says = `Send less at once: a request can refer to at most ${maxReferencedRecords} different records.`
   throw new Failure('VALIDATION_ERROR', { message: says, issues: [{ severity: 'error', code: 'too-costly', diagnostics: says }] })
 }
 
 /** What a part of a resource refers to, as texts: what {@link ReferenceFailure.references} can be compared with. */
 export function referencesIn (part: FhirElement): readonly string[] {
-  return linksIn(part, []).map(({ reference }) => reference)
+  return collectReferences(part, []).map(({ reference }) => reference)
 }
 
 /**
@@ -83,8 +83,8 @@ export function referencesIn (part: FhirElement): readonly string[] {
  * @param bases URLs under which a uri would lead to a record of the datastore
  * @param fhirBase of this gateway: a fullUrl below it names a record here, and is no name for an entry of a stored Bundle
  */
-export function linksIn (resource: FhirElement, bases: readonly string[], fhirBase = ''): readonly Link[] {
-  const links: Link[] = []
+export function collectReferences (resource: FhirElement, bases: readonly string[], fhirBase = ''): readonly ReferenceSite[] {
+  const links: ReferenceSite[] = []
   gather(resource, { links, inner: container, beneath: bases.map(base => `${base}/`), fhirBase, steps: [String(resource.resourceType ?? '*')] })
   return links
 }
@@ -97,7 +97,7 @@ interface Inner { readonly own: ReadonlySet<string>, readonly around?: Inner, re
 
 /** Where the walk into a resource is. A path is put together of it only where something leads to a record: all systems of codes are uris. */
 interface Walk {
-  readonly links: Link[]
+  readonly links: ReferenceSite[]
   /** References that lead to the resource itself, to what it contains, or to another entry of its Bundle: `#`, `#p1`, a fullUrl. */
   readonly inner: Inner
   /** What uris begin with that lead to a record of the datastore. */
@@ -136,7 +136,7 @@ function gatherLinks (parent: FhirElement, key: string, walk: Walk): void {
       if (isUriReference(parent, walk.steps) && isAbsolute(value)) noteUri(value, key, walk)
       else noteReference(value, walk)
     }
-  } else if (linkElements.has(key)) {
+  } else if (uriElements.has(key)) {
     for (const value of leavesOf(parent[key])) noteUri(value, key, walk)
   }
 }
@@ -160,7 +160,7 @@ function uriTarget (value: string, beneath: readonly string[]): string | undefin
 }
 
 /** Whether a reference, uri or canonical leads to a record that a tenant could own. */
-export function leadsToRecord (reference: string): boolean {
+export function isRecordReference (reference: string): boolean {
   return canonicalRecordOf(reference) !== undefined
 }
 

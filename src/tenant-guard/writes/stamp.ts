@@ -2,7 +2,7 @@ import { Failure } from '../../envelope/failures.js'
 import { ExactNumber, mapJson } from '../../json.js'
 import type { FhirElement, FhirResource, Meta } from '../../mappings/fhir.js'
 import { checkStructure, newFaults, padLists } from '../../mappings/r4/structure.js'
-import { namesTenantSystem, type Tenant } from '../tenant.js'
+import { isTenantSystem, type Tenant } from '../tenant.js'
 import { requireStorableBundle } from './stored-bundle.js'
 
 /**
@@ -12,7 +12,7 @@ import { requireStorableBundle } from './stored-bundle.js'
  * a label without a system
  * @param before the stored record that the resource is a change of, where it is known
  */
-export function stamp (resource: FhirResource, tenant: Tenant, before?: FhirResource): FhirResource {
+export function tagForTenant (resource: FhirResource, tenant: Tenant, before?: FhirResource): FhirResource {
   requireStorableBundle(resource)
   const { resourceType, id, meta = {}, ...elements } = resource
   // Tags go first: what is removed needs no form.
@@ -25,8 +25,8 @@ export function stamp (resource: FhirResource, tenant: Tenant, before?: FhirReso
 
 function stampedMeta (given: unknown, tenant: Tenant): Meta {
   const { versionId, lastUpdated, source, _versionId, _lastUpdated, _source, tag = [], security = [], ...meta } = metaWithoutTag(given, tenant)
-  const labels = (security as FhirElement[]).map(label => hasSystem(label) ? bare(label) : refuseLabel())
-  const tags = tag.filter(hasSystem).map(coding => coding.system === markSystem(tenant) ? bareMark(coding) : bare(coding))
+  const labels = (security as FhirElement[]).map(label => hasSystem(label) ? withoutServerMeta(label) : refuseLabel())
+  const tags = tag.filter(hasSystem).map(coding => coding.system === idempotencyTagSystem(tenant) ? bareMark(coding) : withoutServerMeta(coding))
   return { ...meta, ...labels.length > 0 && { security: labels }, tag: [...tags, { system: tenant.system, code: tenant.id }] }
 }
 
@@ -44,28 +44,28 @@ function refuseLabel (): never {
  * A tag or label by its system and code. HAPI keeps the rest once for all records that ever have the code, so one tenant
  * would read, or write, the words of another.
  */
-function bare ({ display, _display, version, _version, userSelected, _userSelected, ...coding }: FhirElement): FhirElement {
+function withoutServerMeta ({ display, _display, version, _version, userSelected, _userSelected, ...coding }: FhirElement): FhirElement {
   return coding
 }
 
-/** The display of a mark is the time that {@link marked} set. */
+/** The display of a mark is the time that {@link withIdempotencyTag} set. */
 function bareMark (coding: FhirElement): FhirElement {
   const { display } = coding
-  return { ...bare(coding), ...typeof display === 'string' && /^[\dT:.-]{23}Z$/.test(display) && { display } }
+  return { ...withoutServerMeta(coding), ...typeof display === 'string' && /^[\dT:.-]{23}Z$/.test(display) && { display } }
 }
 
 /** The system of the tags that tell a create which was made before; beside the tenant's tag, and never without it. */
-export const markSystem = ({ system }: Tenant): string => `${system}:idempotency`
+export const idempotencyTagSystem = ({ system }: Tenant): string => `${system}:idempotency`
 
 /**
  * A stamped resource with this mark, or none, in place of any that it came with: two records with one mark would be taken
  * for each other.
  */
-export function marked (resource: FhirResource, tenant: Tenant, mark?: { readonly code: string, readonly seenAt: Date }): FhirResource {
+export function withIdempotencyTag (resource: FhirResource, tenant: Tenant, mark?: { readonly code: string, readonly seenAt: Date }): FhirResource {
   const tags = resource.meta?.tag ?? []
-  const others = tags.filter(({ system }) => system !== markSystem(tenant))
+  const others = tags.filter(({ system }) => system !== idempotencyTagSystem(tenant))
   if (mark === undefined && others.length === tags.length) return resource
-  const marks = mark === undefined ? [] : [{ system: markSystem(tenant), code: mark.code, display: mark.seenAt.toISOString() }]
+  const marks = mark === undefined ? [] : [{ system: idempotencyTagSystem(tenant), code: mark.code, display: mark.seenAt.toISOString() }]
   return { ...resource, meta: { ...resource.meta, tag: [...others, ...marks] } }
 }
 
@@ -106,7 +106,7 @@ function labelsWithoutTag (labels: unknown, tenant: Tenant): FhirElement[] | und
   if (labels === undefined) return undefined
   // HAPI reads an object where a list belongs, and a list where a text belongs, as if it were right.
   if (!Array.isArray(labels) || !labels.every(label => isObject(label) && ['string', 'undefined'].includes(typeof label.system))) throw unclear()
-  const kept = labels.filter(label => !namesTenantSystem(label.system, tenant))
+  const kept = labels.filter(label => !isTenantSystem(label.system, tenant))
   return kept.length === labels.length ? labels : kept
 }
 

@@ -1,7 +1,7 @@
-import { enoughIssues } from '../../envelope/failures.js'
+import { maxIssues } from '../../envelope/failures.js'
 import { ExactNumber, isNumber } from '../../json.js'
 import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
-import { membersOf } from '../../mappings/r4/elements.js'
+import { elementDefinitions } from '../../mappings/r4/elements.js'
 import { printPath, type Step } from '../../mappings/r4/path.js'
 
 /** Where the comparison is. The path is printed only where something differs. */
@@ -50,7 +50,7 @@ const listOf = (value: unknown): readonly unknown[] => Array.isArray(value) ? va
 const keyOfLabel = (label: unknown): string => JSON.stringify([(label as FhirElement).system, (label as FhirElement).code])
 
 function compare (sent: unknown, stored: unknown, walk: Walk): void {
-  if (sent === stored || walk.found.size >= enoughIssues) return
+  if (sent === stored || walk.found.size >= maxIssues) return
   if (Array.isArray(sent) || Array.isArray(stored)) return compareLists(sent, stored, walk)
   if (isObject(sent) && isObject(stored)) return compareObjects(sent, stored, walk)
   if (!isSameValue(sent, stored, walk)) report(walk)
@@ -112,7 +112,7 @@ function typeAt ({ sent, steps }: Walk): string | undefined {
       if (type === 'Resource') type = (value as FhirResource).resourceType
       continue
     }
-    type = step.startsWith('_') ? 'Element' : membersOf(type ?? '')?.get(step)?.type
+    type = step.startsWith('_') ? 'Element' : elementDefinitions(type ?? '')?.get(step)?.type
     if (type === 'Resource' && isObject(value)) type = (value as FhirResource).resourceType
   }
   return type

@@ -1,42 +1,42 @@
-import type { BackendAnswer } from '../../backends/backend.js'
+import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
-import { ask, causeOf, jsonOf, notFound, ownRecordIn, placeOf, report, unexpected, type Door, type Incident } from '../door.js'
+import { sendRequest, failureCause, jsonOf, notFound, verifyAndRememberOwned, ownershipScope, reportIncident, unexpectedResponse, type TenantContext, type Incident } from '../door.js'
 import type { Create, Delete, Update } from '../interaction.js'
 import type { FhirUpdate } from '../fhir-interaction.js'
-import { ownedAmong } from '../look-up.js'
-import { gone, metaOf } from '../reads/read-record.js'
-import { withRecord } from './as-stored.js'
-import { notAccepted } from './not-accepted.js'
-import { linksIn, ReferenceFailure, recordsOf } from './references.js'
+import { filterOwned } from '../look-up.js'
+import { forgetAndNotFound, readMeta } from '../reads/read-record.js'
+import { withStoredResource } from './as-stored.js'
+import { rejection } from './not-accepted.js'
+import { collectReferences, ReferenceFailure, recordsOf } from './references.js'
 import { isId } from '../resource-types.js'
-import { marked, stamp } from './stamp.js'
+import { withIdempotencyTag, tagForTenant } from './stamp.js'
 
-export const wholeAnswer = { prefer: 'return=representation' }
-export const mayBeDone = 'Before you repeat the change, check whether it was made.'
+export const preferRepresentation = { prefer: 'return=representation' }
+export const uncertainOutcomeMessage = 'Before you repeat the change, check whether it was made.'
 
 /** A record as it was stored, and the datastore's answer. */
-export interface Written { readonly record: StoredResource, readonly answer: BackendAnswer }
+export interface Written { readonly record: StoredResource, readonly answer: BackendResponse }
 
 /** Stores a new record under an id that the datastore chooses. */
-export async function create (door: Door, { type, resource }: Omit<Create, 'kind'>): Promise<Written> {
-  const checked = await toCreate(door, { type, resource })
-  const answer = await withRecord(door, await ask(door, { method: 'POST', path: type, headers: wholeAnswer, body: printJson(checked.resource) }), { type })
-  if (answer.status === 201) return { record: written(door, answer, { kind: 'create', type }), answer }
+export async function create (door: TenantContext, { type, resource }: Omit<Create, 'kind'>): Promise<Written> {
+  const checked = await createRequest(door, { type, resource })
+  const answer = await withStoredResource(door, await sendRequest(door, { method: 'POST', path: type, headers: preferRepresentation, body: printJson(checked.resource) }), { type })
+  if (answer.status === 201) return { record: toWriteResult(door, answer, { kind: 'create', type }), answer }
   throw await notCreated(door, answer, checked)
 }
 
 /** A resource as it goes into the datastore for the first time: without the client's id, stamped, its references checked. */
-export async function toCreate (door: Door, { type, resource }: Omit<Create, 'kind'>, mark?: Parameters<typeof marked>[2]): Promise<Checked> {
+export async function createRequest (door: TenantContext, { type, resource }: Omit<Create, 'kind'>, mark?: Parameters<typeof withIdempotencyTag>[2]): Promise<Checked> {
   const { id: _, ...content } = resource
-  return await demandOwnReferences(door, marked(stamped(door, type, content as FhirResource), door.tenant, mark))
+  return await demandOwnReferences(door, withIdempotencyTag(stamped(door, type, content as FhirResource), door.tenant, mark))
 }
 
 /** Why a create was not performed. */
-export async function notCreated (door: Door, answer: BackendAnswer, checked: Checked): Promise<Failure> {
+export async function notCreated (door: TenantContext, answer: BackendResponse, checked: Checked): Promise<Failure> {
   if ([400, 409, 412, 422].includes(answer.status)) return await refusal(door, answer, checked)
-  return unexpected(answer, 'a create was not answered')
+  return unexpectedResponse(answer, 'a create was not answered')
 }
 
 /** What is replaced. Only `version`, if given, may be: the one that was read, or the client's If-Match. */
@@ -47,48 +47,48 @@ type Replacement = Omit<FhirUpdate, 'kind'> & Pick<Update, 'before'>
  * read. A deleted record has another version, so with a version it cannot come back.
  * @throws {Failure} CONFLICT when another version is stored
  */
-export async function update (door: Door, { type, id, resource, version, before }: Replacement): Promise<Written> {
+export async function update (door: TenantContext, { type, id, resource, version, before }: Replacement): Promise<Written> {
   const record = `${type}/${id}`
-  if (!(await ownedAmong(door, [record])).has(record)) throw notFound()
+  if (!(await filterOwned(door, [record])).has(record)) throw notFound()
   if (version !== undefined && !isId(version)) throw new Failure('CONFLICT')
   const body = stamped(door, type, { ...resource, id }, before)
   const checked = await demandOwnReferences(door, body)
-  const headers = { ...wholeAnswer, ...version !== undefined && { 'if-match': `W/"${version}"` } }
-  const answer = await withRecord(door, await ask(door, { method: 'PUT', path: record, headers, body: printJson(body) }), { type, id })
-  if (answer.status === 200) return { record: written(door, answer, { kind: 'update', type, id }), answer }
+  const headers = { ...preferRepresentation, ...version !== undefined && { 'if-match': `W/"${version}"` } }
+  const answer = await withStoredResource(door, await sendRequest(door, { method: 'PUT', path: record, headers, body: printJson(body) }), { type, id })
+  if (answer.status === 200) return { record: toWriteResult(door, answer, { kind: 'update', type, id }), answer }
   if (answer.status === 201) return { record: broughtBack(door, answer, { type, id, version }), answer }
-  if (answer.status === 404 || answer.status === 410) throw gone(door, record)
-  if (answer.status === 409 || answer.status === 412) throw new Failure('CONFLICT', { cause: causeOf(answer) })
+  if (answer.status === 404 || answer.status === 410) throw forgetAndNotFound(door, record)
+  if (answer.status === 409 || answer.status === 412) throw new Failure('CONFLICT', { cause: failureCause(answer) })
   if (answer.status === 400 || answer.status === 422) throw await refusal(door, answer, checked)
-  throw unexpected(answer, 'an update was not answered')
+  throw unexpectedResponse(answer, 'an update was not answered')
 }
 
 /**
  * A record of the tenant's that another gateway deleted since this one saw it, stored anew under its id. With a version
  * that can't be: then the datastore made a record that was not there.
  */
-function broughtBack (door: Door, answer: BackendAnswer, { type, id, version }: Omit<Replacement, 'resource'>): StoredResource {
+function broughtBack (door: TenantContext, answer: BackendResponse, { type, id, version }: Omit<Replacement, 'resource'>): StoredResource {
   if (version !== undefined) throw created(door, type)
-  return written(door, answer, { kind: 'update', type, id })
+  return toWriteResult(door, answer, { kind: 'update', type, id })
 }
 
 /** Deletes the tenant's record if it still has the version that the client means. */
-export async function remove (door: Door, { type, id, version }: Delete): Promise<void> {
+export async function remove (door: TenantContext, { type, id, version }: Delete): Promise<void> {
   const record = `${type}/${id}`
-  const stored = await metaOf(door, type, id)
+  const stored = await readMeta(door, type, id)
   if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
-  door.ownership.forget(placeOf(door), record)
+  door.ownership.forget(ownershipScope(door), record)
   // HAPI ignores If-Match here; other servers close the gap between the check and the delete.
-  const answer = await ask(door, { method: 'DELETE', path: record, ...version !== undefined && { headers: { 'if-match': `W/"${version}"` } } })
+  const answer = await sendRequest(door, { method: 'DELETE', path: record, ...version !== undefined && { headers: { 'if-match': `W/"${version}"` } } })
   if (answer.status === 404 || answer.status === 410) throw notFound()
-  if (answer.status === 409) throw new Failure('CONFLICT', { message: 'Other records still refer to this one. Delete or change them first.', cause: causeOf(answer) })
-  if (answer.status === 412) throw new Failure('PRECONDITION_FAILED', { cause: causeOf(answer) })
-  if (answer.status >= 300) throw unexpected(answer, 'a delete was not answered')
+  if (answer.status === 409) throw new Failure('CONFLICT', { message: 'Other records still refer to this one. Delete or change them first.', cause: failureCause(answer) })
+  if (answer.status === 412) throw new Failure('PRECONDITION_FAILED', { cause: failureCause(answer) })
+  if (answer.status >= 300) throw unexpectedResponse(answer, 'a delete was not answered')
 }
 
-function stamped (door: Door, type: string, ...[resource, before]: readonly [FhirResource, FhirResource?]): FhirResource {
+function stamped (door: TenantContext, type: string, ...[resource, before]: readonly [FhirResource, FhirResource?]): FhirResource {
   if (resource.resourceType !== type) throw new Error('a resource is written where another type belongs')
-  return stamp(resource, door.tenant, before)
+  return tagForTenant(resource, door.tenant, before)
 }
 
 /** A resource whose references were checked. */
@@ -100,33 +100,33 @@ interface Checked {
   readonly hasCriteria?: true
 }
 
-async function demandOwnReferences (door: Door, resource: FhirResource, cause?: unknown): Promise<Checked> {
-  const links = linksIn(resource, [door.backend.baseUrl], door.fhirBase)
+async function demandOwnReferences (door: TenantContext, resource: FhirResource, cause?: unknown): Promise<Checked> {
+  const links = collectReferences(resource, [door.backend.baseUrl], door.fhirBase)
   const records = recordsOf(links)
-  const believed = [...records].filter(record => door.ownership.isKnown(placeOf(door), record))
-  const owned = await ownedAmong(door, records)
+  const believed = [...records].filter(record => door.ownership.isKnown(ownershipScope(door), record))
+  const owned = await filterOwned(door, records)
   const refused = links.filter(({ record }) => record === undefined || !owned.has(record))
   if (refused.length > 0) throw new ReferenceFailure(refused, cause)
   return { resource, believed }
 }
 
 /** Why a datastore refused a write. Records that were believed to be there may have been deleted through another gateway, so they are looked up again. */
-async function refusal (door: Door, answer: BackendAnswer, { resource, believed, hasCriteria }: Checked): Promise<Failure> {
-  for (const record of believed) door.ownership.forget(placeOf(door), record)
-  await demandOwnReferences(door, resource, causeOf(answer))
-  if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { cause: causeOf(answer) })
-  return notAccepted(causeOf(answer), { hasCriteria })
+async function refusal (door: TenantContext, answer: BackendResponse, { resource, believed, hasCriteria }: Checked): Promise<Failure> {
+  for (const record of believed) door.ownership.forget(ownershipScope(door), record)
+  await demandOwnReferences(door, resource, failureCause(answer))
+  if (answer.status === 409 || answer.status === 412) return new Failure('CONFLICT', { cause: failureCause(answer) })
+  return rejection(failureCause(answer), { hasCriteria })
 }
 
 /** The stored record in the answer to a write. The write is done, whatever the answer holds. */
-export function written (door: Door, answer: BackendAnswer, { kind, type, id }: { kind: Incident['interaction'], type: string, id?: string }): StoredResource {
-  const record = ownRecordIn(door, jsonOf(answer, mayBeDone), { type, id })
+export function toWriteResult (door: TenantContext, answer: BackendResponse, { kind, type, id }: { kind: Incident['interaction'], type: string, id?: string }): StoredResource {
+  const record = verifyAndRememberOwned(door, jsonOf(answer, uncertainOutcomeMessage), { type, id })
   if (record !== undefined) return record
-  report(door, { kind: 'foreign-answer', interaction: kind, type, records: 1 })
-  throw new Failure('INTERNAL_ERROR', { message: mayBeDone, cause: { ...causeOf(answer), reason: 'the answer to a write is not the tenant\'s record' } })
+  reportIncident(door, { kind: 'foreign-answer', interaction: kind, type, records: 1 })
+  throw new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { ...failureCause(answer), reason: 'the answer to a write is not the tenant\'s record' } })
 }
 
-function created (door: Door, type: string): Failure {
-  report(door, { kind: 'created-by-update', interaction: 'update', type, records: 1 })
-  return new Failure('INTERNAL_ERROR', { message: mayBeDone, cause: { reason: 'an update made a record that was not there' } })
+function created (door: TenantContext, type: string): Failure {
+  reportIncident(door, { kind: 'created-by-update', interaction: 'update', type, records: 1 })
+  return new Failure('INTERNAL_ERROR', { message: uncertainOutcomeMessage, cause: { reason: 'an update made a record that was not there' } })
 }

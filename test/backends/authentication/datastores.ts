@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { openClient } from '../../../src/service/datastore-client.js'
 import { configSchema } from '../../../src/config.js'
-import { mistakesOf } from '../../../src/config/mistakes.js'
+import { schemaErrors } from '../../../src/config/mistakes.js'
 import type { DatastoreConfig } from '../../../src/config.js'
 import type { HttpBackend } from '../../../src/backends/http-backend.js'
 import { json, startFaultyServer, type FaultyServer } from '../faulty-server.js'
@@ -44,7 +44,7 @@ export async function startGuarded (t: Test, { accepts, auth, datastore = {}, en
 /** With the defaults of the schema. */
 function settled (datastore: Record<string, unknown>): DatastoreConfig {
   const settings = { datastores: { guarded: JSON.parse(JSON.stringify(datastore)) } }
-  const mistakes = mistakesOf(configSchema, settings)
+  const mistakes = schemaErrors(configSchema, settings)
   if (mistakes.length > 0) throw new Error(mistakes.join('\n'))
   return settings.datastores.guarded
 }

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { openEntra } from '../../../src/backends/authentication/entra-tokens.js'
-import { CredentialTrouble } from '../../../src/backends/authentication/credential-source.js'
+import { CredentialError } from '../../../src/backends/authentication/credential-source.js'
 import type { EntraCredentials } from '../../../src/config/credentials.js'
 import { startGuarded } from './datastores.js'
 
@@ -42,7 +42,7 @@ t.test('what Entra ID says of a refusal is told by its code alone', async t => {
   const credentials: EntraCredentials = { kind: 'azure', identity: { credential: 'client-secret', tenantId: 't', clientId: 'c', secret: { text: 's3cret' } }, scope: 'x/.default', authorityHost: undefined }
   const source = await openEntra(credentials, now, async () => ({ ClientSecretCredential }) as never)
   const trouble = await source.next(AbortSignal.timeout(60_000)).catch((error: unknown) => error)
-  t.ok(trouble instanceof CredentialTrouble)
+  t.ok(trouble instanceof CredentialError)
   t.match(trouble, { facts: { code: 'AADSTS7000215', status: 401 } })
   t.notMatch(JSON.stringify(trouble) + (trouble as Error).message, /s3cret|1234/)
 })

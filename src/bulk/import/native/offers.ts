@@ -23,7 +23,7 @@ const prefix = '/bulk-import'
 const secretBytes = 32
 
 /** The lines that datastores fetch from this gateway: each import has URLs and credentials of its own, which lead to nothing else and nowhere once it has ended. */
-export class Offers {
+export class ImportFileServer {
   readonly #url: string
   readonly #open = new Map<string, Open>()
 
@@ -68,7 +68,7 @@ const digest = (text: string | Buffer): Buffer => createHash('sha256').update(te
 type WithPlace = FastifyRequest<{ Params: { token: string, name: string } }>
 
 /** `/bulk-import/<token>/<type>.ndjson`: outside of what takes a key, for datastores alone. */
-export async function offerRoute (scope: FastifyInstance, offers: Offers): Promise<void> {
+export async function importFileRoute (scope: FastifyInstance, offers: ImportFileServer): Promise<void> {
   scope.get(`${prefix}/:token/:name`, { exposeHeadRoute: false }, async (request: WithPlace, reply) => {
     const { params, headers: { authorization } } = request
     const read = await offers.find({ ...params, authorization })

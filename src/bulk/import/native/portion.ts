@@ -1,15 +1,15 @@
-import type { RecordTicket } from '../../../limits/record-quota.js'
+import type { QuotaReservation } from '../../../limits/record-quota.js'
 import type { FileWriter, JobFiles } from '../../work.js'
 import type { OfferedFiles } from './offers.js'
 
 const nameOf = (type: string): string => `native-${type}.ndjson`
 
 /** New lines that a datastore imports at once, checked and marked, in a file for each type. */
-export class Portion {
+export class NativeBatch {
   /** Their numbers. */
   readonly lines: number[] = []
   /** What their records take of the month. */
-  readonly tickets: RecordTicket[] = []
+  readonly tickets: QuotaReservation[] = []
   readonly #files: JobFiles
   readonly #writers = new Map<string, FileWriter>()
   #bytes = 0
@@ -23,7 +23,7 @@ export class Portion {
     return this.#bytes
   }
 
-  async add (line: { readonly line: number, readonly type: string, readonly text: string, readonly ticket: RecordTicket | undefined }): Promise<void> {
+  async add (line: { readonly line: number, readonly type: string, readonly text: string, readonly ticket: QuotaReservation | undefined }): Promise<void> {
     const writer = this.#writers.get(line.type) ?? await this.#begin(line.type)
     const bytes = Buffer.from(`${line.text}\n`)
     await writer.write(bytes)
@@ -40,7 +40,7 @@ export class Portion {
 
   /** Gives back what no record took, and deletes the files unless somebody else may have the job by now. */
   async clear ({ isOurs }: { readonly isOurs: boolean }): Promise<void> {
-    for (const ticket of this.tickets.splice(0)) ticket.giveBack()
+    for (const ticket of this.tickets.splice(0)) ticket.refund()
     for (const [type, writer] of this.#writers) {
       // Nobody reads the file any more, so that trouble with it is none.
       await writer.close().catch(() => {})

@@ -1,18 +1,18 @@
 import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
 import type { NativeImport } from '../../../tenant-guard/import/native-import.js'
-import { end, type Errand } from '../errand.js'
+import { recordOutcomes, type ImportContext } from '../errand.js'
 import type { IndexedLine } from '../index-rows.js'
-import { Pace } from '../pace.js'
+import { Throttle } from '../pace.js'
 import { prepareAll, type Entry } from '../prepare-lines.js'
-import { patiently, takeTickets, writeBatch } from '../write-batch.js'
-import type { Offers } from './offers.js'
-import { Portion } from './portion.js'
+import { withRetry, reserveQuota, writeBatch } from '../write-batch.js'
+import type { ImportFileServer } from './offers.js'
+import { NativeBatch } from './portion.js'
 
 /** What the native import of a datastore takes. */
 export interface NativeParts {
   readonly store: NativeImport
-  readonly offers: Offers
+  readonly offers: ImportFileServer
   readonly bounds?: NativeBounds
 }
 
@@ -40,7 +40,7 @@ const longestMs = 2 * 3_600_000
  * is read back by the ids of its records: what is not there by then goes the usual way, as do changes, circles, long lines
  * and small rests. So a line's result never rests on what the datastore says of its import.
  */
-export async function writeNatively (errand: Errand, parts: NativeParts): Promise<void> {
+export async function writeNatively (errand: ImportContext, parts: NativeParts): Promise<void> {
   if (errand.request.dryRun) return
   const run = new NativeRun(errand, parts)
   await run.takeUp()
@@ -48,12 +48,12 @@ export async function writeNatively (errand: Errand, parts: NativeParts): Promis
 }
 
 class NativeRun {
-  readonly #errand: Errand
+  readonly #errand: ImportContext
   readonly #parts: NativeParts
   readonly #bounds: NativeBounds
-  readonly #pace = new Pace()
+  readonly #pace = new Throttle()
 
-  constructor (errand: Errand, parts: NativeParts) {
+  constructor (errand: ImportContext, parts: NativeParts) {
     this.#errand = errand
     this.#parts = parts
     this.#bounds = parts.bounds ?? usualBounds
@@ -75,7 +75,7 @@ class NativeRun {
     const { index, signal, work: { files } } = this.#errand
     if (!await this.#areEnough()) return false
     const before = index.counts.processed
-    const portion = new Portion(files)
+    const portion = new NativeBatch(files)
     try {
       await this.#gather(portion)
       if (portion.lines.length === 0) return index.counts.processed > before
@@ -107,7 +107,7 @@ class NativeRun {
     }
   }
 
-  async #gather (portion: Portion): Promise<void> {
+  async #gather (portion: NativeBatch): Promise<void> {
     const { most } = this.#bounds
     const part = Math.min(together, most)
     for await (const lines of this.#ready(part)) {
@@ -117,16 +117,16 @@ class NativeRun {
   }
 
   /** Adds the lines that are new to the portion; the others are written at once. */
-  async #sort (lines: readonly IndexedLine[], portion: Portion): Promise<void> {
+  async #sort (lines: readonly IndexedLine[], portion: NativeBatch): Promise<void> {
     const errand = this.#errand
-    const { tickets, refused } = takeTickets(errand, lines)
+    const { tickets, refused } = reserveQuota(errand, lines)
     const held = new Set(tickets.values())
     const others: IndexedLine[] = []
     try {
-      end(errand, refused)
-      const entries = await patiently(errand, this.#pace, () => prepareAll(errand, lines.filter(({ line }) => tickets.has(line)), tickets))
+      recordOutcomes(errand, refused)
+      const entries = await withRetry(errand, this.#pace, () => prepareAll(errand, lines.filter(({ line }) => tickets.has(line)), tickets))
       const ends = entries.flatMap(entry => 'result' in entry ? [entry] : [])
-      end(errand, ends)
+      recordOutcomes(errand, ends)
       for (const { ticket } of ends) held.delete(ticket)
       const open = entries.flatMap(entry => 'result' in entry ? [] : [entry])
       const texts = await this.#texts(open.filter(({ plan }) => plan === 'created'))
@@ -140,14 +140,14 @@ class NativeRun {
         held.delete(ticket)
       }
     } finally {
-      for (const ticket of held) ticket?.giveBack()
+      for (const ticket of held) ticket?.refund()
     }
     if (others.length > 0) await writeBatch(errand, others, this.#pace)
   }
 
   /** What is to be stored of new lines, by their numbers; of those that can't be, nothing. */
   async #texts (entries: readonly Entry[]): Promise<ReadonlyMap<number, string>> {
-    const refused = await patiently(this.#errand, this.#pace, () => this.#errand.store.refused(entries.map(({ record }) => record)))
+    const refused = await withRetry(this.#errand, this.#pace, () => this.#errand.store.refused(entries.map(({ record }) => record)))
     return new Map(entries.flatMap(({ line, record }, at) => refused.has(at) ? [] : [[line.line, record.text]]))
   }
 
@@ -155,7 +155,7 @@ class NativeRun {
    * Hands a portion over, and waits for its end. Before the datastore can have a byte of it, it is noted where it tells of its
    * import and which lines are in it: whoever takes the job up later knows both.
    */
-  async #handOver (portion: Portion): Promise<boolean> {
+  async #handOver (portion: NativeBatch): Promise<boolean> {
     const { index } = this.#errand
     const { store, offers } = this.#parts
     const offer = offers.offer(await portion.whole())
@@ -188,7 +188,7 @@ class NativeRun {
     const { signal, work: { log } } = this.#errand
     const begunAt = performance.now()
     for (;;) {
-      if (await patiently(this.#errand, this.#pace, () => this.#parts.store.hasEnded(job))) return
+      if (await withRetry(this.#errand, this.#pace, () => this.#parts.store.hasEnded(job))) return
       const passed = performance.now() - begunAt
       if (passed > longestMs) return log.warn('a datastore\'s native import did not finish; its lines are written with transactions')
       await pause(Math.min(Math.max(passed * partOfTheTime, shortestPauseMs), longestPauseMs), undefined, { signal })
@@ -209,7 +209,7 @@ class NativeRun {
   }
 }
 
-type RecordTickets = Portion['tickets']
+type RecordTickets = NativeBatch['tickets']
 
 function chunksOf<T> (items: readonly T[]): T[][] {
   return Array.from({ length: Math.ceil(items.length / together) }, (_, at) => items.slice(at * together, (at + 1) * together))
