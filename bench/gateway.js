@@ -3,11 +3,11 @@
 import { parseArgs } from 'node:util'
 import { destination, pino } from 'pino'
 import { loadConfig } from '../dist/config/load.js'
-import { logOptions } from '../dist/gateway/log.js'
-import { buildGateway } from '../dist/gateway.js'
-import { Closers } from '../dist/service/closers.js'
-import { openControlSide } from '../dist/service/control-side.js'
-import { openGatewaySide } from '../dist/service/gateway-side.js'
+import { logOptions } from '../dist/http/log.js'
+import { buildGateway } from '../dist/app.js'
+import { Closers } from '../dist/bootstrap/disposables.js'
+import { openControlSide } from '../dist/bootstrap/control-plane.js'
+import { openGatewaySide } from '../dist/bootstrap/gateway.js'
 
 const { values: { without } } = parseArgs({ options: { without: { type: 'string', default: '' } } })
 

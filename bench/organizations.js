@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { buildGateway } from '../dist/gateway.js'
-import { Readiness } from '../dist/gateway/readiness.js'
-import { UsageLedger } from '../dist/limits/ledger/ledger.js'
-import { MonthCounts } from '../dist/limits/ledger/month-counts.js'
-import { Places } from '../dist/limits/places.js'
+import { buildGateway } from '../dist/app.js'
+import { Readiness } from '../dist/http/readiness.js'
+import { UsageLedger } from '../dist/limits/usage-ledger/ledger.js'
+import { MonthCounts } from '../dist/limits/usage-ledger/month-counts.js'
+import { Places } from '../dist/limits/concurrency-limiter.js'
 
 const { values } = parseArgs({ options: { organizations: { type: 'string', default: '200000' }, steps: { type: 'string', default: '4' } } })
 const [organizations, steps] = [values.organizations, values.steps].map(Number)

@@ -40,7 +40,7 @@ export async function newSurroundings (upstream, plan = { requestsPerMinute: nul
   const plans = join(data, 'plans.json')
   writeFileSync(plans, JSON.stringify({ bench: plan }))
   const env = { CLINIGATE_DATA: data, CLINIGATE_PLANS: plans, PORT: String(await freePort()), HOST: '127.0.0.1', LOG_LEVEL: 'warn', ...upstream === undefined ? {} : upstreamOf(upstream) }
-  return { env, create: (...args) => JSON.parse(execFileSync(process.execPath, [join(root, 'dist/cli/index.js'), ...args], { env: { ...process.env, ...env } })) }
+  return { env, create: (...args) => JSON.parse(execFileSync(process.execPath, [join(root, 'dist/operator/cli/index.js'), ...args], { env: { ...process.env, ...env } })) }
 }
 
 /** A new organization's key. */

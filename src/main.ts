@@ -1,8 +1,8 @@
 /** The process: arguments, then the same start as that of the command line. */
 import { parseArgs } from 'node:util'
-import { requireOpenFiles } from './service/open-files.js'
-import { requireSupportedNode } from './service/supported-node.js'
-import { version } from './service/version.js'
+import { requireOpenFiles } from './bootstrap/open-files.js'
+import { requireSupportedNode } from './bootstrap/supported-node.js'
+import { version } from './bootstrap/version.js'
 
 const usage = `Usage: npm start [-- options]
 
@@ -23,7 +23,7 @@ try {
   else if (isVersionAsked) process.stdout.write(`${version}\n`)
   else {
     requireOpenFiles()
-    const { startProcess } = await import('./service/process.js')
+    const { startProcess } = await import('./bootstrap/process.js')
     await startProcess(options, { environment: process.env, out: text => process.stdout.write(text) })
   }
 } catch (error) {

@@ -2,15 +2,15 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { DatastoreConfig } from '../src/config.js'
+import type { DatastoreConfig } from '../src/config/schema.js'
 import { readCredentials } from '../src/config/credentials.js'
 import { controlDatabaseUrl } from '../src/config/secrets.js'
 import { cursorSecret } from '../src/config/cursor-secret.js'
 import { defaultFile, editorSchema, environmentExample, errorTable, referencePages, withTables } from '../src/config/documentation.js'
 import { policyTable } from '../src/tenant-guard/policy-table.js'
 import { ConfigError, loadConfig } from '../src/config/load.js'
-import { readText } from '../src/config/secret.js'
-import { warnAboutConfig } from '../src/service/warnings.js'
+import { readText } from '../src/config/secret-file.js'
+import { warnAboutConfig } from '../src/bootstrap/warnings.js'
 
 const root = (path: string) => new URL(`../${path}`, import.meta.url).pathname
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { ExactNumber, JsonRefused, mapJson, maxDepth, parseStored, parseStrict, plainNumbers, printJson } from '../src/json.js'
+import { ExactNumber, JsonRefused, mapJson, maxDepth, parseStored, parseStrict, plainNumbers, printJson } from '../src/json/json.js'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const strict = (text: string): unknown => parseStrict(bytes(text))

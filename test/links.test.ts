@@ -20,7 +20,7 @@ t.test('a package holds what its pages link to, and of the build nothing without
     .map(path => `${page}: ${path}`))
   t.strictSame(missing, [])
   const built = packed.filter(file => file.startsWith('dist/'))
-  t.ok(built.includes('dist/main.js') && built.includes('dist/client/index.d.ts') && built.includes('dist/dashboard/assets/dashboard.css'))
+  t.ok(built.includes('dist/main.js') && built.includes('dist/client/index.d.ts') && built.includes('dist/control-plane/dashboard/assets/dashboard.css'))
   t.strictSame(built.filter(file => !hasSource(file)), [])
 })
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { backoff, jitteredBackoff } from '../src/backoff.js'
-import { BackgroundTask } from '../src/loop.js'
+import { backoff, jitteredBackoff } from '../src/time/backoff.js'
+import { BackgroundTask } from '../src/time/background-task.js'
 import { until } from './harness/until.js'
 
 t.test('what has failed is left alone for twice as long each time, up to a bound; many processes do not come back in step', async t => {

@@ -1,9 +1,9 @@
 import { Failure } from '../envelope/failures.js'
-import { BackgroundTask } from '../loop.js'
+import { BackgroundTask } from '../time/background-task.js'
 import type { Backend, BackendRequest, BackendStream } from './backend.js'
-import { decorateBackend } from './backend-with.js'
+import { decorateBackend } from './decorate.js'
 import { TransportError } from './exchange.js'
-import { transportFailure } from './trouble.js'
+import { transportFailure } from './failures.js'
 import type { UpstreamResponse, Upstream } from './upstream.js'
 
 /** `closed` lets requests through; `open` refuses them at once, since the datastore does not answer. */

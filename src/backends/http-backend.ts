@@ -5,7 +5,7 @@ import { Failure } from '../envelope/failures.js'
 import type { Backend, BackendResponse, BackendRequest, BackendStream, StreamRequest } from './backend.js'
 import { exchange, TransportError } from './exchange.js'
 import { sendStream } from './stream.js'
-import { responseFailure, transportFailure, retryAfterSeconds } from './trouble.js'
+import { responseFailure, transportFailure, retryAfterSeconds } from './failures.js'
 import type { Upstream } from './upstream.js'
 import type { ClientCertificate } from '../config/datastore-connection.js'
 

@@ -1,8 +1,8 @@
 import { Failure } from '../envelope/failures.js'
 import type { Backend } from './backend.js'
-import { decorateBackend } from './backend-with.js'
+import { decorateBackend } from './decorate.js'
 import { toTransportError } from './exchange.js'
-import { transportFailure } from './trouble.js'
+import { transportFailure } from './failures.js'
 import type { Upstream } from './upstream.js'
 
 /** The measurement of one exchange with a datastore. It contains nothing of path, headers or body. */

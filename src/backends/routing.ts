@@ -1,7 +1,7 @@
 import { Failure } from '../envelope/failures.js'
-import type { Mode } from '../mode.js'
+import type { Mode } from '../config/mode.js'
 import type { Backend } from './backend.js'
-import { defaultRetryAfterSeconds } from './trouble.js'
+import { defaultRetryAfterSeconds } from './failures.js'
 
 /** Which datastore serves which callers, by name. */
 interface Routes {

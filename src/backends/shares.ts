@@ -1,6 +1,6 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { Backend } from './backend.js'
-import { decorateBackend } from './backend-with.js'
+import { decorateBackend } from './decorate.js'
 
 /**
  * Limits each organization's concurrent exchanges with a shared datastore, across all its requests and jobs. Excess exchanges wait

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import { Failure } from '../envelope/failures.js'
 import type { BackendRequest, BackendStream, StreamRequest } from './backend.js'
 import { toTransportError } from './exchange.js'
-import { transportFailure, statusFailure } from './trouble.js'
+import { transportFailure, statusFailure } from './failures.js'
 
 /** A streaming request in both forms: as the caller made it, and as it is sent. */
 interface Streaming extends Pick<StreamRequest, 'accept' | 'signal'> {

@@ -1,6 +1,6 @@
 import { Failure } from '../envelope/failures.js'
 import type { Backend } from './backend.js'
-import { decorateBackend } from './backend-with.js'
+import { decorateBackend } from './decorate.js'
 
 /** One exchange within a trace that continues in the datastore. */
 interface TracedExchange {

@@ -5,8 +5,8 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { mappings } from '../../dist/mappings/registry.js'
-import { openApiDocument } from '../../dist/openapi/document.js'
-import { nounOf } from '../../dist/openapi/resource-schemas.js'
+import { openApiDocument } from '../../dist/api/openapi/document.js'
+import { nounOf } from '../../dist/api/openapi/resource-schemas.js'
 
 const beside = name => new URL(name, import.meta.url)
 const document = slimmed(openApiDocument(mappings, { version: '', url: '/' }))

@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto'
-import type { DatastoreConfig } from '../config.js'
+import type { DatastoreConfig } from './schema.js'
 import type { Environment } from './environment.js'
-import { isError, readAuthorities, readSecret, readText, type Mistake, type Secret } from './secret.js'
+import { isError, readAuthorities, readSecret, readText, type Mistake, type Secret } from './secret-file.js'
 
 /** How the gateway authenticates itself at a datastore, secrets included: pass it on, never log it. */
 export type Credentials =

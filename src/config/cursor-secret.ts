@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from '../config.js'
-import { ensureDirectory } from '../made-directory.js'
-import { ensureFile } from '../made-once.js'
-import { readText } from './secret.js'
+import type { Config } from './schema.js'
+import { ensureDirectory } from '../files/ensure-directory.js'
+import { ensureFile } from '../files/ensure-file.js'
+import { readText } from './secret-file.js'
 
 /** The 32 bytes in a file of base64 text; undefined when the file has no such content. */
 export function readSecretBytes (file: string): Buffer | undefined {

@@ -1,8 +1,8 @@
 import { createSecureContext } from 'node:tls'
-import type { DatastoreConfig } from '../config.js'
+import type { DatastoreConfig } from './schema.js'
 import { readCredentials, type Credentials } from './credentials.js'
 import type { Environment } from './environment.js'
-import { isError, readAuthorities, readSecret, readText } from './secret.js'
+import { isError, readAuthorities, readSecret, readText } from './secret-file.js'
 
 /** A client's certificate with its key, both in PEM. */
 export interface ClientCertificate {

@@ -1,4 +1,4 @@
-import { configSchema } from '../config.js'
+import { configSchema } from './schema.js'
 import { catalog } from '../envelope/failures.js'
 import { allSettings, type PropertySchema, type Setting } from './environment.js'
 

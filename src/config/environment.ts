@@ -1,4 +1,4 @@
-import { configSchema } from '../config.js'
+import { configSchema } from './schema.js'
 
 /** Variables as the process got them; an empty one counts as absent, as compose files pass it. */
 export type Environment = Readonly<Record<string, string | undefined>>

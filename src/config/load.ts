@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { configSchema, plansSchema, type Config, type Plans } from '../config.js'
+import { configSchema, plansSchema, type Config, type Plans } from './schema.js'
 import { didYouMean, nearest } from '../envelope/nearest.js'
 import { applyEnvironment, knownVariables, type Environment } from './environment.js'
-import { schemaErrors } from './mistakes.js'
-import { crossFieldErrors } from './rules.js'
+import { schemaErrors } from './schema-errors.js'
+import { crossFieldErrors } from './cross-field-checks.js'
 
 /** A configuration that can't be used, with every mistake found; no sentence repeats a configured value. */
 export class ConfigError extends Error {

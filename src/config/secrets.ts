@@ -1,5 +1,5 @@
-import type { Config } from '../config.js'
-import { readText } from './secret.js'
+import type { Config } from './schema.js'
+import { readText } from './secret-file.js'
 import type { Environment } from './environment.js'
 
 /** The URL of the control plane's PostgreSQL database, password included: never log it; undefined means SQLite in the data directory. */

@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import type { FastifyRequest } from 'fastify'
-import { JsonRefused, JsonTooLarge, parseStrict, type JsonBudget } from '../json.js'
+import { JsonRefused, JsonTooLarge, parseStrict, type JsonBudget } from '../json/json.js'
 import { earlierNames } from './accept.js'
 import { Failure } from './failures.js'
 

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { uuidv7 } from 'uuidv7'
 import { failureOf } from './error-handlers.js'
 import { Failure } from './failures.js'
-import { requestMetadata } from './identity.js'
+import { requestMetadata } from './request-metadata.js'
 import { fhirType, outcomeOf, isFhirPath } from './operation-outcome.js'
 import { failureEnvelope } from './reply.js'
 

@@ -1,8 +1,8 @@
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { printJson } from '../json.js'
+import { printJson } from '../json/json.js'
 import type { Failure, Issue } from './failures.js'
-import type {} from './identity.js'
+import type {} from './request-metadata.js'
 
 /** The metadata of every response. The numbers are null if no limit applies. */
 interface ReplyMeta {

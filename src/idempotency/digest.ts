@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { ExactNumber, printJson } from '../json.js'
-import type { Mode } from '../mode.js'
+import { ExactNumber, printJson } from '../json/json.js'
+import type { Mode } from '../config/mode.js'
 
 /** The parts of a request that determine its effect. If all are equal, it is the same request sent twice. */
 export interface IdempotentRequest {

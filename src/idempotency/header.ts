@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { valuesOf } from '../envelope/sole-header.js'
+import { valuesOf } from '../envelope/single-header.js'
 
 /** The header's name and form, also for the documentation. */
 export const idempotencyKey = { header: 'Idempotency-Key', form: '^[!-~]{1,255}$', lifetimeHours: 24, replayedHeader: 'Idempotent-Replayed' } as const

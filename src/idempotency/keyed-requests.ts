@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import { Failure } from '../envelope/failures.js'
-import { privateDatabase } from '../private-database.js'
+import { privateDatabase } from '../files/private-database.js'
 import { digest, fingerprintOf, idempotencyTags, recordName, type IdempotentRequest } from './digest.js'
 import { idempotencyKey } from './header.js'
 

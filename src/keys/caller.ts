@@ -1,4 +1,4 @@
-import type { Mode } from '../mode.js'
+import type { Mode } from '../config/mode.js'
 
 /** What a key may do: `read` GET and HEAD, `write` POST, PUT, PATCH and DELETE, `*` everything. */
 export const scopes = ['read', 'write', '*'] as const

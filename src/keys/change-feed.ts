@@ -1,4 +1,4 @@
-import type { Mode } from '../mode.js'
+import type { Mode } from '../config/mode.js'
 import type { Scope } from './caller.js'
 
 /** What a gateway needs to know of an organization. */

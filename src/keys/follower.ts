@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { jitteredBackoff } from '../backoff.js'
-import { BackgroundTask } from '../loop.js'
+import { jitteredBackoff } from '../time/backoff.js'
+import { BackgroundTask } from '../time/background-task.js'
 import type { KeyCache } from './cache.js'
 import type { Batch, ChangeFeed } from './change-feed.js'
 import type { Replica } from './replica.js'

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { LRUCache } from 'lru-cache'
-import type { Mode } from '../mode.js'
-import { privateDatabase } from '../private-database.js'
+import type { Mode } from '../config/mode.js'
+import { privateDatabase } from '../files/private-database.js'
 import type { Caller, Scope } from './caller.js'
 import type { Batch, Change, KeyState, OrganizationState, Position } from './change-feed.js'
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { modes, type Mode } from '../mode.js'
+import { modes, type Mode } from '../config/mode.js'
 import { base62, randomString } from './random-text.js'
 
 /** 43 characters of 62 hold 256 bits. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 import { limiter } from './limiter.js'
-import { FixedWindowCounter } from './windows.js'
+import { FixedWindowCounter } from './fixed-windows.js'
 
 /** How many requests without a valid key an address may send per minute. `windowMs` is a minute, except in tests. */
 interface FailedAttemptsOptions { readonly failedAttemptsPerMinute: number, readonly windowMs?: number }

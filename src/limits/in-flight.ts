@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import type { FairConcurrencyLimiter, Permit } from './places.js'
+import type { FairConcurrencyLimiter, Permit } from './concurrency-limiter.js'
 
 /** `places` decides which requests may run. */
 interface InFlightOptions { readonly places: Pick<FairConcurrencyLimiter, 'acquire'> }

@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import type { FastifyRequest } from 'fastify'
-import type {} from '../envelope/identity.js'
+import type {} from '../envelope/request-metadata.js'
 import { secondsUntil } from './monthly-quota.js'
 
 /**

@@ -1,9 +1,9 @@
 import fp from 'fastify-plugin'
-import type { Plan, Plans } from '../config.js'
+import type { Plan, Plans } from '../config/schema.js'
 import { Failure } from '../envelope/failures.js'
 import type { Caller } from '../keys/caller.js'
 import { startOfMonth, monthOf } from './month.js'
-import type { MonthlyUsage, QuotaReservation } from './ledger/month-counts.js'
+import type { MonthlyUsage, QuotaReservation } from './usage-ledger/month-counts.js'
 import { getPlan } from './plans.js'
 import { isBillable } from './usage.js'
 

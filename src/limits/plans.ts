@@ -1,4 +1,4 @@
-import type { Plan, Plans } from '../config.js'
+import type { Plan, Plans } from '../config/schema.js'
 import { Failure } from '../envelope/failures.js'
 
 /**

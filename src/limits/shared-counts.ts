@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import type { FastifyBaseLogger } from 'fastify'
-import { jitteredBackoff } from '../backoff.js'
+import { jitteredBackoff } from '../time/backoff.js'
 
 /** Counts that are shared by several gateways. */
 export interface SharedRateLimitStore {

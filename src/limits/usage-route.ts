@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Plans } from '../config.js'
+import type { Plans } from '../config/schema.js'
 import { Failure } from '../envelope/failures.js'
 import { rawQuery } from '../envelope/query.js'
-import type { Mode } from '../mode.js'
+import type { Mode } from '../config/mode.js'
 import { startOfMonth, monthOf } from './month.js'
-import type { MonthlyUsage } from './ledger/month-counts.js'
+import type { MonthlyUsage } from './usage-ledger/month-counts.js'
 import { quotaExempt } from './monthly-quota.js'
 import { getPlan } from './plans.js'
 

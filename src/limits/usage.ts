@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { modes, type Mode } from '../mode.js'
+import { modes, type Mode } from '../config/mode.js'
 
 /** The interaction of a request, named after http://hl7.org/fhir/R4/http.html. `other` was not recognized. */
 const usageInteractions = ['read', 'search', 'history', 'create', 'update', 'patch', 'delete', 'batch', 'transaction', 'operation', 'other'] as const

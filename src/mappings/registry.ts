@@ -1,4 +1,4 @@
-import type { Mapping } from './kit/mapping.js'
+import type { Mapping } from './core/mapping.js'
 import { accounts } from './resources/accounts.js'
 import { activityDefinitions } from './resources/activity-definitions.js'
 import { allergies } from './resources/allergies.js'

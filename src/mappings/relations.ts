@@ -1,5 +1,5 @@
-import type { Filter } from './kit/filter.js'
-import type { Mapping } from './kit/mapping.js'
+import type { Filter } from './core/filter.js'
+import type { Mapping } from './core/mapping.js'
 import { referencePath } from './r4/search-parameters.js'
 
 /** A group whose records refer to those of another group, and the search parameters by which they do. */

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { parseStored } from '../json.js'
+import { parseStored } from '../json/json.js'
 import type { FhirResource } from '../mappings/fhir.js'
 import { readUrl, parseInteraction, type Interaction, type Sandbox, type SandboxRequest } from './interaction.js'
 import { invalid, outcome, FhirError } from './outcome.js'

@@ -1,4 +1,4 @@
-import { splitUnescaped, unescaped } from '../search-values.js'
+import { splitUnescaped, unescaped } from '../fhir/search-escaping.js'
 import { dateRange, type Range } from './date-range.js'
 import { writtenSuffix } from './index-rows.js'
 import { invalid } from './outcome.js'

@@ -1,4 +1,4 @@
-import { splitUnescaped, unescaped } from '../search-values.js'
+import { splitUnescaped, unescaped } from '../fhir/search-escaping.js'
 import { dateMatch, numberMatch, quantityMatch, type RowMatch } from './comparisons.js'
 import { normalized, textSuffix } from './index-rows.js'
 import { invalid } from './outcome.js'

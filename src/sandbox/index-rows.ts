@@ -1,6 +1,6 @@
-import { plainNumbers } from '../json.js'
+import { plainNumbers } from '../json/json.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
-import { isElement } from '../mappings/kit/path.js'
+import { isElement } from '../mappings/core/path.js'
 import { dateRange, timeRange, writtenRange, type Range } from './date-range.js'
 import { readReference } from './references.js'
 import { parametersOf, type ParameterKind } from './search-parameters.js'

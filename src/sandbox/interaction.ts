@@ -1,6 +1,6 @@
-import { isValidId } from '../fhir-names.js'
+import { isValidId } from '../fhir/names.js'
 import type { FhirResource } from '../mappings/fhir.js'
-import { isElementArray, isElement } from '../mappings/kit/path.js'
+import { isElementArray, isElement } from '../mappings/core/path.js'
 import { validateStructure } from '../mappings/r4/structure.js'
 import { invalid, FhirError } from './outcome.js'
 import type { QueryParameter } from './paging.js'

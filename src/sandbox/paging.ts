@@ -1,4 +1,4 @@
-import type { ServerBehaviour } from './manners.js'
+import type { ServerBehaviour } from './server-behaviour.js'
 import { invalid } from './outcome.js'
 
 /** A query parameter, decoded; several may have one name. */

@@ -1,4 +1,4 @@
-import { parseStored, printJson } from '../json.js'
+import { parseStored, printJson } from '../json/json.js'
 import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import { capabilityStatement } from './capability-statement.js'
 import { projected } from './elements.js'

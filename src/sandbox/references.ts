@@ -1,5 +1,5 @@
-import { isValidId } from '../fhir-names.js'
-import { ExactNumber, mapJson } from '../json.js'
+import { isValidId } from '../fhir/names.js'
+import { ExactNumber, mapJson } from '../json/json.js'
 import type { FhirResource } from '../mappings/fhir.js'
 import { FhirError } from './outcome.js'
 import { resourceTypes } from './search-parameters.js'

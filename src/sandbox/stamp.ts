@@ -1,6 +1,6 @@
-import { parseStored, printJson } from '../json.js'
+import { parseStored, printJson } from '../json/json.js'
 import type { FhirResource, Meta, StoredResource } from '../mappings/fhir.js'
-import type { ServerBehaviour } from './manners.js'
+import type { ServerBehaviour } from './server-behaviour.js'
 import type { Version } from './store.js'
 
 /** What the server says of a version, whatever the client said. */

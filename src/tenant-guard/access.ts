@@ -2,7 +2,7 @@ import { failureOf } from '../envelope/error-handlers.js'
 import type { FailureCode } from '../envelope/failures.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { InteractionKind } from './fhir-interaction.js'
-import { interactionCodes } from './kinds-in-r4.js'
+import { interactionCodes } from './interaction-codes.js'
 
 /** The outcome of one interaction with a tenant's records, for the audit log. It has none of the records' content. */
 export interface Access {

@@ -1,6 +1,6 @@
 import type { BackendResponse } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
-import { sendRequest, unexpectedResponse, type TenantContext } from './door.js'
+import { sendRequest, unexpectedResponse, type TenantContext } from './tenant-context.js'
 
 /** Statuses of a server that does not offer an operation, or not with these parameters. */
 const refusals: ReadonlySet<number> = new Set([400, 404, 405, 422, 501])

@@ -1,6 +1,6 @@
 import type { Backend, BackendResponse } from '../backends/backend.js'
-import { jsonOf, unexpectedResponse } from './door.js'
-import type { Send } from './patience.js'
+import { jsonOf, unexpectedResponse } from './tenant-context.js'
+import type { Send } from './retry.js'
 
 /** What a datastore says it can do: http://hl7.org/fhir/R4/capabilitystatement.html */
 export interface Capabilities {

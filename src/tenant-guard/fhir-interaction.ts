@@ -1,7 +1,7 @@
-import type { ReadConditions } from '../envelope/conditions.js'
+import type { ReadConditions } from '../envelope/preconditions.js'
 import type { Failure } from '../envelope/failures.js'
 import type { FhirElement, FhirResource } from '../mappings/fhir.js'
-import type { ExportRequest } from '../jobs/job.js'
+import type { ExportRequest } from '../jobs/model/job.js'
 import type { CreateOnce, Include, Interaction, Read, SearchParameter, Trace, VersionRead } from './interaction.js'
 
 /**

@@ -1,6 +1,6 @@
 import type { BackendResponse } from '../backends/backend.js'
-import { parseStored, printJson } from '../json.js'
-import type { TenantContext } from './door.js'
+import { parseStored, printJson } from '../json/json.js'
+import type { TenantContext } from './tenant-context.js'
 
 /**
  * JSON text of a datastore with the gateway's URLs in place of the datastore's own. A text that escapes its slashes must

@@ -1,4 +1,4 @@
-import { isValidId } from '../fhir-names.js'
+import { isValidId } from '../fhir/names.js'
 
 /** Every resource type of FHIR R4 that has an endpoint: http://hl7.org/fhir/R4/resourcelist.html */
 export const resourceTypes: ReadonlySet<string> = new Set(`

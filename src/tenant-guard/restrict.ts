@@ -1,12 +1,12 @@
 import type { BackendRequest } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
-import { isOutOfRange } from '../json.js'
+import { isOutOfRange } from '../json/json.js'
 import { parameterOf } from '../mappings/r4/search-parameters.js'
-import { escaped, splitUnescaped } from '../search-values.js'
+import { escaped, splitUnescaped } from '../fhir/search-escaping.js'
 import type { SearchParameter } from './interaction.js'
 import { supportsModifier } from './modifiers.js'
 import { isTenantSystem, type Tenant } from './tenant.js'
-import { expandPartialDates } from './whole-days.js'
+import { expandPartialDates } from './partial-dates.js'
 
 /** A search of one type, with parameters that a client may have chosen. */
 export interface SearchRequest {

@@ -1,5 +1,5 @@
 import { fetchCapabilities, type Capabilities } from './capabilities.js'
-import type { Send } from './patience.js'
+import type { Send } from './retry.js'
 import { isTenantType, sharedTypes } from './resource-types.js'
 
 /** The resource types that a datastore says it serves. */

@@ -2,9 +2,9 @@ import { appendFileSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { AuditLog } from '../../src/audit-log/audit-log.js'
-import type { AuditEntry } from '../../src/audit-log/entry.js'
-import { filesOf, verify } from '../../src/audit-log/verify.js'
+import { AuditLog } from '../../src/observability/audit-log/audit-log.js'
+import type { AuditEntry } from '../../src/observability/audit-log/entry.js'
+import { filesOf, verify } from '../../src/observability/audit-log/verify.js'
 
 const log = { info () {}, warn () {}, error () {} }
 

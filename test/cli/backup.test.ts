@@ -2,8 +2,8 @@ import { mkdirSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.js'
-import { openControlStore } from '../../src/control/store.js'
-import { knownPlans } from '../../src/control/organizations.js'
+import { openControlStore } from '../../src/control-plane/store/store.js'
+import { knownPlans } from '../../src/control-plane/store/organizations.js'
 import { command } from './command.js'
 
 t.test('a backup that is made while the database is open has every organization, and only its owner can read it', async t => {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { run } from '../../src/cli/run.js'
+import { run } from '../../src/operator/cli/run.js'
 import { readSecret } from '../../src/keys/secret.js'
 
 const now = () => new Date('2030-01-01T00:00:00Z')
@@ -127,7 +127,7 @@ t.test('commands work while every datastore is down', async t => {
 
 t.test('several processes that are the first on a data directory all succeed', { timeout: 300_000 }, async t => {
   const directory = join(t.testdir(), 'data')
-  const cli = fileURLToPath(new URL('../../src/cli/index.ts', import.meta.url))
+  const cli = fileURLToPath(new URL('../../src/operator/cli/index.ts', import.meta.url))
   const results = await Promise.all(Array.from({ length: 5 }, async (_, i) => {
     const child = spawn(process.execPath, [...process.execArgv, cli, 'orgs', 'create', '--name', `${i}`, '--plan', 'pro'], { env: { ...process.env, CLINIGATE_DATA: directory } })
     let out = ''

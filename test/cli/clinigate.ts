@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { dirname, join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { run } from '../../src/cli/run.js'
-import type { Streams } from '../../src/cli/surroundings.js'
+import { run } from '../../src/operator/cli/run.js'
+import type { Streams } from '../../src/operator/cli/context.js'
 import { buildMain } from '../harness/built.js'
 
 let built: string | undefined

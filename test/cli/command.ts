@@ -2,8 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { run } from '../../src/cli/run.js'
-import type { Streams } from '../../src/cli/surroundings.js'
+import { run } from '../../src/operator/cli/run.js'
+import type { Streams } from '../../src/operator/cli/context.js'
 
 /** How a command ended and what it printed. */
 export interface Ended { readonly code: number | null, readonly out: string, readonly err: string }
@@ -23,7 +23,7 @@ export async function command (environment: Readonly<Record<string, string>>, ..
   return { code, out, err }
 }
 
-const cli = fileURLToPath(new URL('../../src/cli/index.ts', import.meta.url))
+const cli = fileURLToPath(new URL('../../src/operator/cli/index.ts', import.meta.url))
 
 /** Starts a command as a process of its own. */
 export function start (environment: Readonly<Record<string, string>>, ...args: string[]): { readonly child: ChildProcess, readonly ended: Promise<Ended> } {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { join } from 'node:path'
 import { fhirServer } from '../harness/fhir-server.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { unlikeHapi } from '../harness/unlike-hapi.js'
+import { unlikeHapi } from '../harness/non-hapi-server.js'
 import { command, start } from './command.js'
 
 const server = await startTestSandbox(t, unlikeHapi)

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { ledgerLines } from '../../src/limits/ledger/file.js'
+import { ledgerLines } from '../../src/limits/usage-ledger/file.js'
 import { overageAmount } from '../../src/limits/overage.js'
 import { startGateway } from '../harness/gateway.js'
 import { until } from '../harness/until.js'

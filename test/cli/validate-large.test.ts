@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import t, { type Test } from 'tap'
-import { validate } from '../../src/cli/validate/run.js'
+import { validate } from '../../src/operator/cli/validate/run.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { cli, clinigate, env, type Ended } from './clinigate.js'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { blockOf, root } from '../journeys/document.js'
+import { blockOf, root } from '../e2e/document.js'
 
 t.test('what the README shows of the client works as it stands', async t => {
   const { url, createKey } = await startGateway(t)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { projected } from '../../src/dashboard/usage/allowance.js'
+import { projected } from '../../src/control-plane/dashboard/usage/quota.js'
 import { signedIn } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 import { until } from '../harness/until.js'

@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { signedIn } from '../harness/dashboard.js'
 import { dashboardRoutes } from '../harness/dashboard-routes.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { newIdempotencyToken } from '../../src/control/context.js'
+import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
 
 /** Ends every context in which a text can stand, and would run in each. */
 const script = '</title></textarea>\'"><script>alert(1)</script><img src=x onerror=alert(1)>'

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { test, type Test } from 'tap'
 import { startBrowser } from '../harness/browser.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { looksRight, openWindow } from '../harness/looks.js'
+import { looksRight, openWindow } from '../harness/screenshots.js'
 
 /** What somebody does who has no mouse: everything but typing is done with Tab, arrows, the space bar and Enter. */
 function keyboard (page: Page) {

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { newIdempotencyToken } from '../../src/control/context.js'
+import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
 import { signedIn } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 

@@ -1,11 +1,11 @@
 import { test } from 'tap'
-import type { Role } from '../../src/actor.js'
+import type { Role } from '../../src/config/actor.js'
 import type { Page } from '../harness/dashboard.js'
 import { signedIn, type Visitor } from '../harness/dashboard.js'
 import { dashboardRoutes, type DashboardRoute } from '../harness/dashboard-routes.js'
 import { dumpOf } from '../harness/dump.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { newIdempotencyToken } from '../../src/control/context.js'
+import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
 
 /** What belongs to one organization, by the names that routes have for it. */
 type Ids = Readonly<Record<'tenantId' | 'keyId' | 'memberId' | 'invitationId' | 'tokenId', string>>

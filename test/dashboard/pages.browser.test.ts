@@ -5,7 +5,7 @@ import { signedIn, type SignInWish } from '../harness/dashboard.js'
 import { dashboardRoutes } from '../harness/dashboard-routes.js'
 import { setScene, type TestClock } from '../harness/dashboard-scene.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { looksRight, openWindow } from '../harness/looks.js'
+import { looksRight, openWindow } from '../harness/screenshots.js'
 
 const timeout = 600_000
 

@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { newSession } from '../harness/dashboard.js'
 import { startBrowser } from '../harness/browser.js'
 import { startGateway } from '../harness/gateway.js'
-import { looksRight, openWindow } from '../harness/looks.js'
+import { looksRight, openWindow } from '../harness/screenshots.js'
 
 test('the pages around the sign-in look right narrow and wide, light and dark, and work without a mouse', async t => {
   const gateway = await startGateway(t, { config: { dashboard: { oidc: { issuer: 'http://127.0.0.1:9', clientId: 'clinigate', label: 'Sign in with the clinic' } } } })

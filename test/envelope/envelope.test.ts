@@ -3,12 +3,12 @@ import fc from 'fast-check'
 import t from 'tap'
 import { errorHandler, failureOf } from '../../src/envelope/error-handlers.js'
 import { Failure, catalog, fieldIssue, type FailureCode } from '../../src/envelope/failures.js'
-import { identity } from '../../src/envelope/identity.js'
+import { identity } from '../../src/envelope/request-metadata.js'
 import { nearest } from '../../src/envelope/nearest.js'
 import { envelope } from '../../src/envelope/reply.js'
 import { requestId } from '../../src/envelope/request-id.js'
-import { serializeError } from '../../src/gateway/log.js'
-import { ExactNumber } from '../../src/json.js'
+import { serializeError } from '../../src/http/log.js'
+import { ExactNumber } from '../../src/json/json.js'
 
 const now = () => new Date('2030-01-02T03:04:05.678Z')
 

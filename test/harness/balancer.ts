@@ -3,7 +3,7 @@ import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { BackgroundTask } from '../../src/loop.js'
+import { BackgroundTask } from '../../src/time/background-task.js'
 
 /** What stands before several gateways: it gives each request to the next one that is ready, once, and tries none again. */
 interface Balancer {

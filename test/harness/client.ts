@@ -1,5 +1,5 @@
-import { parseStored, printJson } from '../../src/json.js'
-import type { Mode } from '../../src/mode.js'
+import { parseStored, printJson } from '../../src/json/json.js'
+import type { Mode } from '../../src/config/mode.js'
 import type { TestGateway } from './gateway.js'
 
 /** An answer as a client reads it, its numbers with their own text. */

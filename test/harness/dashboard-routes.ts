@@ -1,6 +1,6 @@
 import fastify from 'fastify'
-import { dashboard } from '../../src/dashboard/routes.js'
-import type { DashboardOptions } from '../../src/dashboard/parts.js'
+import { dashboard } from '../../src/control-plane/dashboard/routes.js'
+import type { DashboardOptions } from '../../src/control-plane/dashboard/options.js'
 
 /** A route of the dashboard, with `:name` where an id stands. */
 export interface DashboardRoute { readonly method: 'GET' | 'POST', readonly path: string }

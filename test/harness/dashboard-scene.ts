@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { ControlStore } from '../../src/control/store.js'
-import type { Health } from '../../src/health.js'
+import type { ControlStore } from '../../src/control-plane/store/store.js'
+import type { Health } from '../../src/observability/health-states.js'
 import type { UsageLine } from '../../src/limits/usage.js'
-import type { Mode } from '../../src/mode.js'
+import type { Mode } from '../../src/config/mode.js'
 
 /** A clock that a test moves. */
 export interface TestClock { shiftMs: number }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Role } from '../../src/actor.js'
-import type { Member } from '../../src/control/members.js'
-import { newSessionId } from '../../src/dashboard/session-store.js'
+import type { Role } from '../../src/config/actor.js'
+import type { Member } from '../../src/control-plane/store/members.js'
+import { newSessionId } from '../../src/control-plane/dashboard/session-store.js'
 import type { TestGateway } from './gateway.js'
 
 /** A page as a browser gets it. */

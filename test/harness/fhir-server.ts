@@ -1,4 +1,4 @@
-import { parseStored, printJson } from '../../src/json.js'
+import { parseStored, printJson } from '../../src/json/json.js'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
 
 /** The system of the tag that marks the owner of a record. */

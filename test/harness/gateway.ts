@@ -5,10 +5,10 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
-import { logOptions } from '../../src/gateway/log.js'
+import { logOptions } from '../../src/http/log.js'
 import type { Scope } from '../../src/keys/caller.js'
-import type { Mode } from '../../src/mode.js'
-import { openService, type Service } from '../../src/service.js'
+import type { Mode } from '../../src/config/mode.js'
+import { openService, type Service } from '../../src/bootstrap/service.js'
 
 /** What a test may decide of the gateway that it starts. */
 export interface GatewaySettings {

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { ServerBehaviour } from '../../src/sandbox/manners.js'
+import type { ServerBehaviour } from '../../src/sandbox/server-behaviour.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
 
 /** A sandbox in memory, which closes itself with the test. */

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { digest, fingerprintOf, type IdempotentRequest } from '../../src/idempotency/digest.js'
 import { readIdempotencyKey } from '../../src/idempotency/header.js'
 import { IdempotencyStore, type IdempotencyClaim } from '../../src/idempotency/keyed-requests.js'
-import { ExactNumber } from '../../src/json.js'
+import { ExactNumber } from '../../src/json/json.js'
 import { failureOf } from '../tenant-guard/guarded.js'
 
 const hourMs = 3_600_000

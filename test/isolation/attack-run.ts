@@ -9,7 +9,7 @@ import { attacks } from './attacks/index.js'
 import { runAttack, untouchableState, wrongWithOwn, type Finding } from './run-attacks.js'
 import { sandboxStores } from './sandbox-stores.js'
 import type { AttackWorld, Stores } from './attack-world.js'
-import { handOverOnHapi } from './hand-over.js'
+import { handOverOnHapi } from './failover.js'
 
 const options = { first: { type: 'boolean', default: false }, all: { type: 'boolean', default: false }, hapi: { type: 'string' } } as const
 const { values: { first, all, hapi }, positionals } = parseArgs({ options, allowPositionals: true })

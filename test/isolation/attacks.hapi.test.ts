@@ -2,7 +2,7 @@ import t from 'tap'
 import { realBackend } from '../harness/backend.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { attackAll } from './attacks.js'
-import { handOverOnHapi } from './hand-over.js'
+import { handOverOnHapi } from './failover.js'
 
 t.setTimeout(900_000)
 t.test('attacks on the real FHIR server', async t => {

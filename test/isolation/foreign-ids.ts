@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
-import type { Mapping } from '../../src/mappings/kit/mapping.js'
-import { deepEqual } from '../../src/mappings/kit/element.js'
+import type { Mapping } from '../../src/mappings/core/mapping.js'
+import { deepEqual } from '../../src/mappings/core/element.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { clientOf, unlimitedPlans, type Answer, type Client } from '../harness/client.js'
 import { fhirServer, type FhirServer } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 import { Bodies, referringTo, type Body } from '../resources/bodies.js'
 import { probedJobRoutes } from './foreign-jobs.js'
-import { makeWorld, type World } from '../resources/world.js'
+import { makeWorld, type World } from '../resources/fixture.js'
 
 /** The FHIR servers of test and live keys. */
 export interface Servers { readonly testUrl: string, readonly liveUrl: string }

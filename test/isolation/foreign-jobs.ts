@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { clientOf, unlimitedPlans, type Answer, type Client } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
-import { importRequest, jobMaker } from '../bulk/made-jobs.js'
+import { importRequest, jobMaker } from '../jobs/job-fixtures.js'
 import { said } from './foreign-ids.js'
 
 /** Every route below which a job is named, as a request of it. */

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 import { unlimitedPlans } from '../harness/client.js'
 import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
-import { fhirBase, formType, linkTo, observation, patient, sender, type Answer, type Fhir } from '../passthrough/world.js'
+import { fhirBase, formType, linkTo, observation, patient, sender, type Answer, type Fhir } from '../passthrough/fixture.js'
 
 /** An organization, with the ids that its responses are freed of to be compared with another's. */
 interface Organization {

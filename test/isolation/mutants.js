@@ -61,7 +61,7 @@ async function tried (built, control) {
   const copy = mkdtempSync(join(folder, 'mutant-'))
   for (const part of ['src', 'test/isolation', 'test/harness']) cpSync(join(built, part), join(copy, part), { recursive: true })
   // What the build copies, and the package as it is.
-  for (const part of ['src/dashboard/assets', 'config', 'package.json']) cpSync(join(root, part), join(copy, part), { recursive: true })
+  for (const part of ['src/control-plane/dashboard/assets', 'config', 'package.json']) cpSync(join(root, part), join(copy, part), { recursive: true })
   for (const patch of control.patches) writeFileSync(join(copy, 'src', patch.file), patched(copy, control, patch))
   const { code, said } = await attacked(copy, control)
   rmSync(copy, { recursive: true, force: true })

@@ -1,4 +1,4 @@
-import { printJson } from '../../src/json.js'
+import { printJson } from '../../src/json/json.js'
 import { variantsOf, type Attack } from './attacks/attack.js'
 import { judged, said } from './attack-judge.js'
 import { sendAttack, type Outcome } from './attack-sender.js'

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { ServerBehaviour } from '../../src/sandbox/manners.js'
+import type { ServerBehaviour } from '../../src/sandbox/server-behaviour.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
 import type { Stores } from './attack-world.js'
-import { handOverInSandbox } from './hand-over.js'
+import { handOverInSandbox } from './failover.js'
 
 /** Two sandboxes for an attack, one of them on a file that can be tampered with. */
 export async function sandboxStores (t: Pick<Test, 'after'>, manners: Partial<ServerBehaviour> = {}): Promise<Stores> {

@@ -1,9 +1,9 @@
 /** Simple forms as clients may send them, generated from the schemas that check them. */
 import fc, { type Arbitrary } from 'fast-check'
-import { ExactNumber } from '../../src/json.js'
-import type { Mapping } from '../../src/mappings/kit/mapping.js'
-import { isOrdered } from '../../src/mappings/kit/ordered.js'
-import type { Format, Schema } from '../../src/mappings/kit/schema.js'
+import { ExactNumber } from '../../src/json/json.js'
+import type { Mapping } from '../../src/mappings/core/mapping.js'
+import { isOrdered } from '../../src/mappings/core/date-order.js'
+import type { Format, Schema } from '../../src/mappings/core/schema.js'
 
 type Simple = Readonly<Record<string, unknown>>
 

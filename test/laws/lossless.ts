@@ -1,7 +1,7 @@
 /** What a change of one part of a field took from a record, and which of it was named. */
-import { ExactNumber } from '../../src/json.js'
-import { deepEqual } from '../../src/mappings/kit/element.js'
-import { isElement } from '../../src/mappings/kit/path.js'
+import { ExactNumber } from '../../src/json/json.js'
+import { deepEqual } from '../../src/mappings/core/element.js'
+import { isElement } from '../../src/mappings/core/path.js'
 
 /** A shown value with one of its parts taken from another value of the field; undefined where they have no part in common. */
 export function withPart (shown: unknown, other: unknown, place: number): unknown {

@@ -1,6 +1,6 @@
 /** Resources as another system may have stored them: structurally valid R4 with everything that a simple form does not show. */
 import fc, { type Arbitrary } from 'fast-check'
-import { ExactNumber, printJson } from '../../src/json.js'
+import { ExactNumber, printJson } from '../../src/json/json.js'
 import type { FhirElement, FhirResource } from '../../src/mappings/fhir.js'
 import { choiceName, isPrimitive, partsOf, type Part, type PartType } from './definitions.js'
 

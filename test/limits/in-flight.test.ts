@@ -10,7 +10,7 @@ import { TenantConcurrency } from '../../src/backends/shares.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import type { FailureEnvelope } from '../../src/envelope/reply.js'
 import { inFlight } from '../../src/limits/in-flight.js'
-import { FairConcurrencyLimiter } from '../../src/limits/places.js'
+import { FairConcurrencyLimiter } from '../../src/limits/concurrency-limiter.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
 
 /** A datastore that holds every request until it is let go, and answers then that nothing was found. */

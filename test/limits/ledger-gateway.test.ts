@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { ledgerLines } from '../../src/limits/ledger/file.js'
+import { ledgerLines } from '../../src/limits/usage-ledger/file.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
 import { until } from '../harness/until.js'
 

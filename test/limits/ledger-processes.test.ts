@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { until } from '../harness/until.js'
-import { startControl, startGateway, statusAt } from '../link/processes.js'
+import { startControl, startGateway, statusAt } from '../sync/processes.js'
 import { requestsIn } from './usage-samples.js'
 
 // Building the program and starting its processes takes its time.

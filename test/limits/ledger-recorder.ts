@@ -5,8 +5,8 @@
  */
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { UsageLedger } from '../../src/limits/ledger/ledger.js'
-import { UsageSender } from '../../src/limits/ledger/usage-sender.js'
+import { UsageLedger } from '../../src/limits/usage-ledger/ledger.js'
+import { UsageSender } from '../../src/limits/usage-ledger/usage-sender.js'
 import { aUse } from './usage-samples.js'
 
 const [folder, sends] = process.argv.slice(2) as [string, string?]
@@ -16,7 +16,7 @@ const ledger = new UsageLedger({ file: join(folder, 'usage.db'), now, log })
 await ledger.opened
 
 if (sends !== undefined) {
-  const { openControlStore } = await import('../../src/control/store.js')
+  const { openControlStore } = await import('../../src/control-plane/store/store.js')
   const control = await openControlStore({ file: join(folder, 'control.db'), plans: [], now })
   const sender = new UsageSender({ ledger, send: batch => control.usage.apply(batch, 'one'), log, everyMs: 1 })
   process.once('exit', () => sender.stop())

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { MonthlyUsage } from '../../src/limits/ledger/month-counts.js'
+import { MonthlyUsage } from '../../src/limits/usage-ledger/month-counts.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 import { until } from '../harness/until.js'
-import { startControlPlane, startService, temporary } from '../link/control-plane.js'
+import { startControlPlane, startService, temporary } from '../sync/control-plane.js'
 
 const plans = {
   sandbox: { requestsPerMinute: null, requestsPerMonth: 3, overage: false },

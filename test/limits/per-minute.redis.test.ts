@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { redisPassword, startRedis } from '../harness/redis.js'
 import { until } from '../harness/until.js'
-import { startControlPlane, startService, temporary } from '../link/control-plane.js'
-import { eachOf } from '../link/processes.js'
+import { startControlPlane, startService, temporary } from '../sync/control-plane.js'
+import { eachOf } from '../sync/processes.js'
 
 const limit = 200
 

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { MonthlyUsage } from '../../src/limits/ledger/month-counts.js'
+import { MonthlyUsage } from '../../src/limits/usage-ledger/month-counts.js'
 import { recordQuota } from '../../src/limits/record-quota.js'
 import { ledgerPlace, openLedger } from './usage-samples.js'
 

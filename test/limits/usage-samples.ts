@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { UsageLedger, type LedgerOptions } from '../../src/limits/ledger/ledger.js'
-import { ledgerLines } from '../../src/limits/ledger/file.js'
+import { UsageLedger, type LedgerOptions } from '../../src/limits/usage-ledger/ledger.js'
+import { ledgerLines } from '../../src/limits/usage-ledger/file.js'
 import type { UsageEvent } from '../../src/limits/usage.js'
 
 /** What any request may be counted under. */

@@ -1,8 +1,8 @@
 /** `policies` are those with an authority, but the contract lets clients send one without among them. */
 import t from 'tap'
-import { checkChange, checkCreate } from '../../src/mappings/kit/validate.js'
+import { checkChange, checkCreate } from '../../src/mappings/core/validate.js'
 import { consents } from '../../src/mappings/resources/consents.js'
-import { occasion } from '../harness/occasion.js'
+import { occasion } from '../harness/create-context.js'
 
 const [law, house] = ['https://example.org/law', 'https://example.org/house-rules']
 const consent = { patientId: 'p', scope: 'research', category: 'study' }

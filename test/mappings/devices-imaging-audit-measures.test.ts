@@ -1,6 +1,6 @@
 /** Devices, imaging, audit, measures, recommendations: their invariants and the fields that are no FHIR element as it stands. */
 import t from 'tap'
-import { checkRules } from '../../src/mappings/kit/validate.js'
+import { checkRules } from '../../src/mappings/core/validate.js'
 import { auditEvents } from '../../src/mappings/resources/audit-events.js'
 import { deviceRequests } from '../../src/mappings/resources/device-requests.js'
 import { devices } from '../../src/mappings/resources/devices.js'
@@ -11,7 +11,7 @@ import { media } from '../../src/mappings/resources/media.js'
 import { medicationKnowledge } from '../../src/mappings/resources/medication-knowledge.js'
 import { specimens } from '../../src/mappings/resources/specimens.js'
 import { refusedFields } from './refused-fields.js'
-import { occasion } from '../harness/occasion.js'
+import { occasion } from '../harness/create-context.js'
 
 const event = { type: 'rest', agent: [{ requestor: true }] }
 const report = { type: 'summary', measureId: 'http://example.org/m', period: { start: '2026-01', end: '2026-03' } }

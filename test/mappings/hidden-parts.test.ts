@@ -1,9 +1,9 @@
 /** What the simple form does not show of a record, under changes of what it shows. */
 import t from 'tap'
 import type { FhirElement } from '../../src/mappings/fhir.js'
-import { lostPaths } from '../../src/mappings/kit/losses.js'
-import type { Mapping } from '../../src/mappings/kit/mapping.js'
-import { checkChange } from '../../src/mappings/kit/validate.js'
+import { lostPaths } from '../../src/mappings/core/losses.js'
+import type { Mapping } from '../../src/mappings/core/mapping.js'
+import { checkChange } from '../../src/mappings/core/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
 
 const mappingOf = (path: string): Mapping => mappings.find(mapping => mapping.path === path)!

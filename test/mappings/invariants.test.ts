@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Mapping } from '../../src/mappings/kit/mapping.js'
-import { checkChange, checkRules } from '../../src/mappings/kit/validate.js'
+import type { Mapping } from '../../src/mappings/core/mapping.js'
+import { checkChange, checkRules } from '../../src/mappings/core/validate.js'
 import { allergies } from '../../src/mappings/resources/allergies.js'
 import { appointmentResponses } from '../../src/mappings/resources/appointment-responses.js'
 import { appointments } from '../../src/mappings/resources/appointments.js'
@@ -20,7 +20,7 @@ import { organizations } from '../../src/mappings/resources/organizations.js'
 import { serviceRequests } from '../../src/mappings/resources/service-requests.js'
 import { tasks } from '../../src/mappings/resources/tasks.js'
 import { refusedFields } from './refused-fields.js'
-import { occasion } from '../harness/occasion.js'
+import { occasion } from '../harness/create-context.js'
 
 type Simple = Readonly<Record<string, unknown>>
 

@@ -1,8 +1,8 @@
 /** Fields whose simple form is not the FHIR element itself: what a client sees, and what of the stored resource stays. */
 import t from 'tap'
-import { isNarrative } from '../../src/mappings/elements/xhtml.js'
+import { isNarrative } from '../../src/mappings/fields/xhtml.js'
 import type { FhirElement } from '../../src/mappings/fhir.js'
-import { checkCreate } from '../../src/mappings/kit/validate.js'
+import { checkCreate } from '../../src/mappings/core/validate.js'
 import { appointments } from '../../src/mappings/resources/appointments.js'
 import { assessments } from '../../src/mappings/resources/assessments.js'
 import { careTeams } from '../../src/mappings/resources/care-teams.js'
@@ -12,7 +12,7 @@ import { labs } from '../../src/mappings/resources/labs.js'
 import { notes } from '../../src/mappings/resources/notes.js'
 import { practitionerRoles } from '../../src/mappings/resources/practitioner-roles.js'
 import { prescriptions } from '../../src/mappings/resources/prescriptions.js'
-import { occasion } from '../harness/occasion.js'
+import { occasion } from '../harness/create-context.js'
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 const attachmentOf = (note: FhirElement): unknown => (note.content as Array<{ attachment: unknown }>)[0]!.attachment

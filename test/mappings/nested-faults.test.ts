@@ -1,5 +1,5 @@
 import t from 'tap'
-import { checkCreate } from '../../src/mappings/kit/validate.js'
+import { checkCreate } from '../../src/mappings/core/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
 
 /** The faults of a body, by the path of a resource. */

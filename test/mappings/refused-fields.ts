@@ -1,6 +1,6 @@
-import type { Mapping } from '../../src/mappings/kit/mapping.js'
-import { checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
-import { occasion } from '../harness/occasion.js'
+import type { Mapping } from '../../src/mappings/core/mapping.js'
+import { checkCreate, checkRules } from '../../src/mappings/core/validate.js'
+import { occasion } from '../harness/create-context.js'
 
 /** The fields that a create would be refused for. */
 export function refusedFields (mapping: Mapping, simple: Readonly<Record<string, unknown>>): string[] {

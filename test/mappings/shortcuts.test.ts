@@ -1,7 +1,7 @@
 /** A field that shows a part of another, and that other one, sent together. */
 import t from 'tap'
-import type { Mapping } from '../../src/mappings/kit/mapping.js'
-import { checkChange } from '../../src/mappings/kit/validate.js'
+import type { Mapping } from '../../src/mappings/core/mapping.js'
+import { checkChange } from '../../src/mappings/core/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
 
 const mappingOf = (path: string): Mapping => mappings.find(mapping => mapping.path === path)!

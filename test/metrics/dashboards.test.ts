@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
-import { declarations, metricsTable } from '../../src/metrics/declarations.js'
+import { declarations, metricsTable } from '../../src/observability/metrics/declarations.js'
 import { withTables } from '../../src/config/documentation.js'
 import { startMeasured } from './scrape.js'
 

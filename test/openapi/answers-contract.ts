@@ -1,13 +1,13 @@
 /** Every example of the document is sent to a running gateway, and every answer must be one that the document has for it. */
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
-import { singleValueKinds } from '../../src/mappings/kit/filter.js'
-import type { Mapping } from '../../src/mappings/kit/mapping.js'
-import type { Schema } from '../../src/mappings/kit/schema.js'
+import { singleValueKinds } from '../../src/mappings/core/filter.js'
+import type { Mapping } from '../../src/mappings/core/mapping.js'
+import type { Schema } from '../../src/mappings/core/schema.js'
 import { referenceParameters } from '../../src/mappings/r4/search-parameters.js'
 import { referrersTo } from '../../src/mappings/relations.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { exampleChange, exampleFilter, exampleOf, examplePatch, exampleSearch } from '../../src/openapi/example.js'
+import { exampleChange, exampleFilter, exampleOf, examplePatch, exampleSearch } from '../../src/api/openapi/example.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
 import { schemaChecker } from './schema-checker.js'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { checkChange, checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
+import { checkChange, checkCreate, checkRules } from '../../src/mappings/core/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { exampleChange, exampleFhir, exampleContext, exampleOf } from '../../src/openapi/example.js'
+import { exampleChange, exampleFhir, exampleContext, exampleOf } from '../../src/api/openapi/example.js'
 import { faultsOf } from '../laws/definitions.js'
 
 t.test('what the documentation says to send is accepted and becomes valid FHIR', async t => {

@@ -3,8 +3,8 @@ import fastify from 'fastify'
 import accepts from '@fastify/accepts'
 import t from 'tap'
 import { mappings } from '../../src/mappings/registry.js'
-import { openApiDocument } from '../../src/openapi/document.js'
-import { documentation } from '../../src/openapi/routes.js'
+import { openApiDocument } from '../../src/api/openapi/document.js'
+import { documentation } from '../../src/api/openapi/routes.js'
 import { startGateway } from '../harness/gateway.js'
 
 t.test('the document is made when somebody asks for it, and once', async t => {

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { bundle, entry, fhirBase, idIn, isRefused, listed, linkTo, observation, patchEntry, patient, stored, type Answer, type Fhir, type World } from './world.js'
+import { bundle, entry, fhirBase, idIn, isRefused, listed, linkTo, observation, patchEntry, patient, stored, type Answer, type Fhir, type World } from './fixture.js'
 
 /** What batches must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/http.html#transaction */
 export async function batchesContract (t: Test, world: World): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import { fhirServer } from '../harness/fhir-server.js'
-import { idIn, isRefused, patient, stored, type Answer, type Fhir, type World } from './world.js'
+import { idIn, isRefused, patient, stored, type Answer, type Fhir, type World } from './fixture.js'
 
 /** How content goes in and out, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/binary.html */
 export async function binaryContract (t: Test, world: World, serverUrl: string): Promise<void> {

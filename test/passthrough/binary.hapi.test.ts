@@ -1,7 +1,7 @@
 import t from 'tap'
 import { realBackend } from '../harness/backend.js'
 import { binaryContract } from './binary-contract.js'
-import { openWorld } from './world.js'
+import { openWorld } from './fixture.js'
 
 t.setTimeout(900_000)
 await t.test('content on the real FHIR server', async t => {

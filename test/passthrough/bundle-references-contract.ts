@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { bundle, entry, fhirBase, idIn, isRefused, observation, patchEntry, patient, stored, type Answer, type Fhir, type World } from './world.js'
+import { bundle, entry, fhirBase, idIn, isRefused, observation, patchEntry, patient, stored, type Answer, type Fhir, type World } from './fixture.js'
 
 /** Where references inside a Bundle lead: http://hl7.org/fhir/R4/bundle.html#references and http.html#trules */
 export async function bundleReferencesContract (t: Test, world: World): Promise<void> {

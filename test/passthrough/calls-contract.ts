@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
-import { startWatched } from '../harness/watched-backend.js'
-import { bundle, entry, observation, openWorld, patchEntry, patchType, patient, stored, type Fhir } from './world.js'
+import { startWatched } from '../harness/recording-backend.js'
+import { bundle, entry, observation, openWorld, patchEntry, patchType, patient, stored, type Fhir } from './fixture.js'
 
 /** What requests of raw FHIR cost the datastore, whichever it is. */
 export async function callsContract (t: Test, { url, server }: { readonly url: string, readonly server: 'sandbox' | 'hapi' }): Promise<void> {

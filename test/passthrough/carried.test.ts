@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { modes } from '../../src/mode.js'
+import { modes } from '../../src/config/mode.js'
 import { json, startFaultyServer, type Behaviour, type FaultyServer } from '../backends/faulty-server.js'
 import { unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { until } from '../harness/until.js'
 import { terminologyRefusals } from './terminology-contract.js'
-import { fhirBase, isRefused, openWorld, sender, type Fhir } from './world.js'
+import { fhirBase, isRefused, openWorld, sender, type Fhir } from './fixture.js'
 
 const genders = 'http://hl7.org/fhir/ValueSet/administrative-gender'
 const question = `/ValueSet/$expand?url=${encodeURIComponent(genders)}`

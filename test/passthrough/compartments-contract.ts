@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { bundle, entry, fhirBase, idIn, isRefused, linkTo, listed, observation, pagesOf, patient, stored, type Fhir, type World } from './world.js'
+import { bundle, entry, fhirBase, idIn, isRefused, linkTo, listed, observation, pagesOf, patient, stored, type Fhir, type World } from './fixture.js'
 
 /** What the search of a compartment must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/compartmentdefinition.html */
 export async function compartmentsContract (t: Test, world: World): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { fhirBase, isRefused, patchType, patient, type Answer, type Fhir, type World } from './world.js'
+import { fhirBase, isRefused, patchType, patient, type Answer, type Fhir, type World } from './fixture.js'
 
 /** What writes by criteria must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/http.html#ccreate */
 export async function conditionalsContract (t: Test, world: World): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { fhirBase, isRefused, linkTo, listed, observation, pagesOf, patient, stored, type Fhir, type World } from './world.js'
+import { fhirBase, isRefused, linkTo, listed, observation, pagesOf, patient, stored, type Fhir, type World } from './fixture.js'
 
 /** What searches over references must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/search.html#chaining */
 export async function joinsContract (t: Test, world: World): Promise<void> {

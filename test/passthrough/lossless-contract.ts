@@ -1,13 +1,13 @@
 import fc, { type Arbitrary } from 'fast-check'
 import type { Test } from 'tap'
-import { mapJson, parseStored, printJson } from '../../src/json.js'
+import { mapJson, parseStored, printJson } from '../../src/json/json.js'
 import type { FhirElement, FhirResource } from '../../src/mappings/fhir.js'
-import { isElement } from '../../src/mappings/kit/path.js'
+import { isElement } from '../../src/mappings/core/path.js'
 import { elementDefinitions } from '../../src/mappings/r4/elements.js'
 import { isTenantType, resourceTypes } from '../../src/tenant-guard/resource-types.js'
 import { findStoredDifferences } from '../../src/tenant-guard/writes/stored-differences.js'
 import { r4Resource } from '../laws/r4-arbitrary.js'
-import { idIn, type Fhir, type World } from './world.js'
+import { idIn, type Fhir, type World } from './fixture.js'
 
 /** Types whose records a server takes for more than content, or of which the generator knows another version. */
 const others = new Set(['Bundle', 'Binary', 'Parameters', 'EvidenceVariable', 'Subscription', 'SearchParameter', 'StructureDefinition', 'CompartmentDefinition'])

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { losslessContract } from './lossless-contract.js'
-import { openWorld } from './world.js'
+import { openWorld } from './fixture.js'
 
 await t.test('on the sandbox', async t => {
   const sandbox = await startTestSandbox(t)

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
-import { printJson } from '../../src/json.js'
+import { printJson } from '../../src/json/json.js'
 import { startGateway } from '../harness/gateway.js'
-import { startWatched } from '../harness/watched-backend.js'
-import { bundle, entry, fhirBase, idIn, isRefused, patchType, patient, sender, type Answer, type Fhir } from './world.js'
+import { startWatched } from '../harness/recording-backend.js'
+import { bundle, entry, fhirBase, idIn, isRefused, patchType, patient, sender, type Answer, type Fhir } from './fixture.js'
 
 const added = [{ op: 'add', path: '/identifier/-', value: { system: 'http://ward', value: '1' } }]
 const withIdentifier = patient({ identifier: [{ value: '0' }] })

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { fhirBase, isRefused, linkTo, listed, observation, pagesOf, patient, stored, type World } from './world.js'
+import { fhirBase, isRefused, linkTo, listed, observation, pagesOf, patient, stored, type World } from './fixture.js'
 
 /** What reads of raw FHIR must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/http.html#read */
 export async function readsContract (t: Test, world: World): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { answersIn, exchangeRaw } from '../harness/raw-http.js'
 import { startGateway } from '../harness/gateway.js'
-import { bundle, entry, formType, isRefused, observation, patchType, patient, sender, stored, type World } from './world.js'
+import { bundle, entry, formType, isRefused, observation, patchType, patient, sender, stored, type World } from './fixture.js'
 
 /** What raw FHIR refuses, and how: always with an OperationOutcome, whoever in the gateway refuses. */
 export async function refusalsContract (t: Test, world: World): Promise<void> {

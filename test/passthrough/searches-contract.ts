@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { fhirBase, formType, isRefused, linkTo, listed, observation, pagesOf, patient, stored, type Answer, type World } from './world.js'
+import { fhirBase, formType, isRefused, linkTo, listed, observation, pagesOf, patient, stored, type Answer, type World } from './fixture.js'
 
 /** What searches of raw FHIR must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/search.html */
 export async function searchesContract (t: Test, world: World): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { idIn, isRefused, observation, patient, stored, type World } from './world.js'
+import { idIn, isRefused, observation, patient, stored, type World } from './fixture.js'
 
 const urn = (n: number) => `urn:uuid:0c3151bd-1cbf-4d64-b04d-cd9187a4c6e${n}`
 

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { bundle, entry, isRefused, observation, patchEntry, patchType, patient, stored, type World } from './world.js'
+import { bundle, entry, isRefused, observation, patchEntry, patchType, patient, stored, type World } from './fixture.js'
 
 /** Content that a lenient server would drop or change: http://hl7.org/fhir/R4/json.html */
 export async function structureContract (t: Test, world: World): Promise<void> {

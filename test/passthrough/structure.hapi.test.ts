@@ -1,7 +1,7 @@
 import t from 'tap'
 import { realBackend } from '../harness/backend.js'
 import { structureContract } from './structure-contract.js'
-import { openWorld } from './world.js'
+import { openWorld } from './fixture.js'
 
 // The whole file, which the runner would else end after two minutes.
 t.setTimeout(900_000)

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { isRefused, type World } from './world.js'
+import { isRefused, type World } from './fixture.js'
 
 const gender = 'http://hl7.org/fhir/administrative-gender'
 const genders = 'http://hl7.org/fhir/ValueSet/administrative-gender'

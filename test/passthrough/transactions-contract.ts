@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { bundle, entry, fhirBase, idIn, isRefused, observation, patchEntry, patient, stored, type Answer, type Fhir, type World } from './world.js'
+import { bundle, entry, fhirBase, idIn, isRefused, observation, patchEntry, patient, stored, type Answer, type Fhir, type World } from './fixture.js'
 
 /** What transactions must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/http.html#transaction */
 export async function transactionsContract (t: Test, world: World): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import { fhirServer } from '../harness/fhir-server.js'
-import { isRefused, observation, patient, stored, type World } from './world.js'
+import { isRefused, observation, patient, stored, type World } from './fixture.js'
 
 /** What `$validate` must do with a server that validates: http://hl7.org/fhir/R4/resource-operation-validate.html */
 export async function validateContract (t: Test, world: World, serverUrl: string): Promise<void> {

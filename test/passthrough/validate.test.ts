@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { validateRefusals } from './validate-contract.js'
-import { isRefused, openWorld, patient } from './world.js'
+import { isRefused, openWorld, patient } from './fixture.js'
 
 await t.test('on the sandbox', async t => {
   const sandbox = await startTestSandbox(t)

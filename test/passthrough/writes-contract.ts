@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { fhirBase, isRefused, linkTo, listed, observation, patchType, patient, stored, type World } from './world.js'
+import { fhirBase, isRefused, linkTo, listed, observation, patchType, patient, stored, type World } from './fixture.js'
 
 /** What single writes of raw FHIR must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/http.html#create */
 export async function writesContract (t: Test, world: World): Promise<void> {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readCriteria } from '../../src/tenant-guard/walk/adopt-criteria.js'
+import { readCriteria } from '../../src/operator/ownership-scan/adopt-criteria.js'
 
 // HAPI passes over a modifier that a parameter does not have: `birthdate:not=1970-01-01` adopted the one patient born on that day.
 t.test('records are adopted by no modifier that their search parameter does not have', async t => {

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { decorateBackend } from '../../src/backends/backend-with.js'
-import { parseInteraction } from '../../src/passthrough/interaction-of.js'
-import { bundle, entry } from '../passthrough/world.js'
+import { decorateBackend } from '../../src/backends/decorate.js'
+import { parseInteraction } from '../../src/api/passthrough/interaction-of.js'
+import { bundle, entry } from '../passthrough/fixture.js'
 import { gatewayTo, newTenant, system } from '../tenant-guard/guarded.js'
 
 const megabytes = 2 ** 20

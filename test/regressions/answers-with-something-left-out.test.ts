@@ -1,5 +1,5 @@
 import t from 'tap'
-import { run } from '../../src/cli/run.js'
+import { run } from '../../src/operator/cli/run.js'
 import { startGateway } from '../harness/gateway.js'
 import { until } from '../harness/until.js'
 

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { openApiDocument } from '../../src/openapi/document.js'
+import { openApiDocument } from '../../src/api/openapi/document.js'
 
 const wrong = /\b(?:a (?=[AEIO][a-z])|an (?=[B-DF-HJ-NP-Z][a-z]))[A-Za-z]+/
 

@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { controlServiceFor } from '../../src/control/desk.js'
-import { toActor } from '../../src/control/members.js'
+import { controlServiceFor } from '../../src/control-plane/store/desk.js'
+import { toActor } from '../../src/control-plane/store/members.js'
 import { signedIn, visitor } from '../harness/dashboard.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 

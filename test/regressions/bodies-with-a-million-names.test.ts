@@ -1,9 +1,9 @@
 import t from 'tap'
-import { JsonBudget, parseStrict } from '../../src/json.js'
-import { parseInteraction } from '../../src/passthrough/interaction-of.js'
+import { JsonBudget, parseStrict } from '../../src/json/json.js'
+import { parseInteraction } from '../../src/api/passthrough/interaction-of.js'
 import type { Batch } from '../../src/tenant-guard/fhir-interaction.js'
 import { startGateway } from '../harness/gateway.js'
-import { bundle, patchEntry } from '../passthrough/world.js'
+import { bundle, patchEntry } from '../passthrough/fixture.js'
 
 const { shapes: most } = new JsonBudget()
 const parse = (text: string) => parseStrict(Buffer.from(text))

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { importer } from '../bulk/importing.js'
+import { importer } from '../jobs/importing.js'
 import { dataFiles } from '../harness/data-files.js'
 import { startGateway } from '../harness/gateway.js'
 import { until } from '../harness/until.js'

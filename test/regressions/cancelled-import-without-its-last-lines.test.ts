@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { importer } from '../bulk/importing.js'
+import { importer } from '../jobs/importing.js'
 import { startGateway } from '../harness/gateway.js'
 
 // The lines that had not been read when it was cancelled had no result, so that results and lines were no longer 1:1.

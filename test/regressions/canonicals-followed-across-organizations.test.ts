@@ -1,6 +1,6 @@
 import t from 'tap'
 import { referenceParameters } from '../../src/mappings/r4/search-parameters.js'
-import { readSearch } from '../../src/passthrough/search-request.js'
+import { readSearch } from '../../src/api/passthrough/search-request.js'
 
 const asked = (type: string, name: string, value: string) => () => readSearch(type, { query: [[name, value]], isLenient: false, fhirBase: 'https://gateway.test/v1/fhir' })
 const says = { status: 400, message: /canonical URLs are not followed/ }

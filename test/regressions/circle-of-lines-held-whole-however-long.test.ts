@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { mostBytes } from '../../src/bulk/import/pace.js'
-import { startNativeScene, type NativeScene } from '../bulk/native-importing.js'
+import { mostBytes } from '../../src/jobs/import/pace.js'
+import { startNativeScene, type NativeScene } from '../jobs/native-importing.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
 // Lines that refer to each other in a circle are written in one transaction. How many there are was bounded, and not how long they are: 500 lines of 10 MB would have been in memory together.

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import fastify from 'fastify'
 import { test } from 'tap'
-import { drainConnections } from '../../src/gateway/let-go.js'
-import { Readiness } from '../../src/gateway/readiness.js'
-import { serverOptions } from '../../src/gateway/settings.js'
+import { drainConnections } from '../../src/http/connection-draining.js'
+import { Readiness } from '../../src/http/readiness.js'
+import { serverOptions } from '../../src/http/server-options.js'
 
 // An idle connection would hold it up for 72 seconds.
 const heldUpMs = 30_000

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { realBackend } from '../harness/backend.js'
-import { openWorld } from '../passthrough/world.js'
+import { openWorld } from '../passthrough/fixture.js'
 
 // DocumentReference?relationship= and the coordinates of a MolecularSequence were stated, and HAPI refused them.
 t.test('each composite search parameter of the CapabilityStatement is answered', async t => {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { BackendRequest } from '../../src/backends/backend.js'
-import { decorateBackend } from '../../src/backends/backend-with.js'
+import { decorateBackend } from '../../src/backends/decorate.js'
 import type { Access } from '../../src/tenant-guard/access.js'
 import type { ConditionalUpdate } from '../../src/tenant-guard/fhir-interaction.js'
 import { startTestSandbox } from '../harness/sandbox.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { bundle, entry, isRefused, openWorld, patchEntry, patchType, patient } from '../passthrough/world.js'
+import { bundle, entry, isRefused, openWorld, patchEntry, patchType, patient } from '../passthrough/fixture.js'
 
 // A patch whose test fails was 422 where a record met the criteria and 404 where none did: a search for who may not read.
 t.test('a key that only writes gets one answer to writes by criteria, whatever is stored', async t => {

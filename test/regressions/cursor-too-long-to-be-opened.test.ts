@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { formType, isRefused, linkTo, listed, openWorld, patient, stored } from '../passthrough/world.js'
+import { formType, isRefused, linkTo, listed, openWorld, patient, stored } from '../passthrough/fixture.js'
 
 // A link to the next page that held a long search became a cursor which was then refused as expired: the rest of the result was lost.
 t.test('a first page never leads to a second one that is refused', async t => {

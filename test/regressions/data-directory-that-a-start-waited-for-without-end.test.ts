@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, statSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { ensureDirectory } from '../../src/made-directory.js'
+import { ensureDirectory } from '../../src/files/ensure-directory.js'
 import { buildMain } from '../harness/built.js'
 
 const main = buildMain()

@@ -2,7 +2,7 @@ import { chmodSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.js'
-import { openService } from '../../src/service.js'
+import { openService } from '../../src/bootstrap/service.js'
 
 const modesIn = (directory: string) => Object.fromEntries(readdirSync(directory).filter(name => /\.db(?:-|$)/.test(name)).map(name => [name, (statSync(join(directory, name)).mode & 0o777).toString(8)]))
 

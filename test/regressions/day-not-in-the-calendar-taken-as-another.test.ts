@@ -1,7 +1,7 @@
 import t from 'tap'
-import { parseTime } from '../../src/cli/times.js'
-import { ControlError } from '../../src/control/refused.js'
-import { endOfLastDay } from '../../src/dashboard/usage/last-day.js'
+import { parseTime } from '../../src/operator/cli/times.js'
+import { ControlError } from '../../src/control-plane/store/control-error.js'
+import { endOfLastDay } from '../../src/control-plane/dashboard/usage/last-day.js'
 import { startGateway } from '../harness/gateway.js'
 
 // The engine reads 31 February as 3 March, so a key lasted days longer than anyone had written.

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { DiskQuota, ownerHash } from '../../src/bulk/spool/holdings.js'
-import { Spool } from '../../src/bulk/spool/files.js'
+import { DiskQuota, ownerHash } from '../../src/jobs/storage/holdings.js'
+import { Spool } from '../../src/jobs/storage/files.js'
 
 // For some time after an upload was refused and its files were deleted, they counted as if they were there: the next one was refused with 429 in place of 413, or although there was room.
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { patients } from '../../src/mappings/resources/patients.js'
-import { readSearch } from '../../src/resources/query.js'
+import { readSearch } from '../../src/api/resources/query.js'
 
 // The datastore got the empty value, and refused it or not.
 t.test('a comma with nothing before or after it is refused', async t => {

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { versionsIn } from '../../src/envelope/conditions.js'
-import { parseInteraction } from '../../src/passthrough/interaction-of.js'
+import { versionsIn } from '../../src/envelope/preconditions.js'
+import { parseInteraction } from '../../src/api/passthrough/interaction-of.js'
 import type { Batch } from '../../src/tenant-guard/fhir-interaction.js'
-import { bundle, entry } from '../passthrough/world.js'
+import { bundle, entry } from '../passthrough/fixture.js'
 
 const spaces = ' '.repeat(2_000_000)
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { importer } from '../bulk/importing.js'
+import { importer } from '../jobs/importing.js'
 import { startGateway } from '../harness/gateway.js'
 
 t.test('where the results of an import can\'t be read, a client that takes gzip can read the error', async t => {

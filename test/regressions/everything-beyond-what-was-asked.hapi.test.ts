@@ -1,6 +1,6 @@
 import t from 'tap'
 import { realBackend } from '../harness/backend.js'
-import { isRefused, observation, openWorld, pagesOf, patient, stored } from '../passthrough/world.js'
+import { isRefused, observation, openWorld, pagesOf, patient, stored } from '../passthrough/fixture.js'
 
 // HAPI passes over _since, start and end, and shows what the records of the types in _type refer to.
 t.test('$everything returns the types and times that were asked for, and refuses dates of care that the server ignores', async t => {

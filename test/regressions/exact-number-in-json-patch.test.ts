@@ -1,6 +1,6 @@
 import t from 'tap'
-import { parseStrict, printJson } from '../../src/json.js'
-import { changesOf } from '../../src/resources/changes.js'
+import { parseStrict, printJson } from '../../src/json/json.js'
+import { changesOf } from '../../src/api/resources/changes.js'
 
 // The JSON Patch library copied a number with its text member by member, so that 1.10 became an object and was refused.
 t.test('a JSON Patch keeps the text of the numbers that it brings, moves, copies and leaves alone', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ExactNumber } from '../../src/json.js'
+import { ExactNumber } from '../../src/json/json.js'
 import { clientOf } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { TLSSocket, createSecureContext } from 'node:tls'
 import t from 'tap'
-import { openPostgres } from '../../src/control/database/postgres.js'
+import { openPostgres } from '../../src/control-plane/store/database/postgres.js'
 
 const backends = join(import.meta.dirname, '../backends')
 const cert = join(backends, 'expired.pem')

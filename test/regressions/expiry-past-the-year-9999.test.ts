@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openDatabase } from '../../src/control/database.js'
-import { up } from '../../src/control/migrations/005-states-that-gateways-take.js'
-import { openControlStore } from '../../src/control/store.js'
-import { endOfLastDay } from '../../src/dashboard/usage/last-day.js'
-import { readBatch } from '../../src/link/messages.js'
+import { openDatabase } from '../../src/control-plane/store/database.js'
+import { up } from '../../src/control-plane/store/migrations/005-states-that-gateways-take.js'
+import { openControlStore } from '../../src/control-plane/store/store.js'
+import { endOfLastDay } from '../../src/control-plane/dashboard/usage/last-day.js'
+import { readBatch } from '../../src/control-plane/sync/messages.js'
 
 // A key of one organization that expired in the year 10000 was one that gateways did not understand, and with it they took no other
 // change from then on: no revocation of anybody's keys.

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
-import { jobMaker } from '../bulk/made-jobs.js'
+import { jobMaker } from '../jobs/job-fixtures.js'
 import { startGateway } from '../harness/gateway.js'
 
 test('whoever ends an export has the datastore end its own, though the gateway that worked on it is gone', async t => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { openSqlite } from '../../src/control/database/sqlite.js'
+import { openSqlite } from '../../src/control-plane/store/database/sqlite.js'
 import { until } from '../harness/until.js'
 
 // A database that could not say what changed last was taken for one in which nothing changes, and nobody looked why.

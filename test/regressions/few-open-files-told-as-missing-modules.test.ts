@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { requireOpenFiles } from '../../src/service/open-files.js'
+import { requireOpenFiles } from '../../src/bootstrap/open-files.js'
 import { buildMain } from '../harness/built.js'
 
 const built = dirname(buildMain())

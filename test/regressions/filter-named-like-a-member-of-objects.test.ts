@@ -1,6 +1,6 @@
 import t from 'tap'
 import { patients } from '../../src/mappings/resources/patients.js'
-import { readSearch } from '../../src/resources/query.js'
+import { readSearch } from '../../src/api/resources/query.js'
 
 // The look-up of a filter found what every object inherits, and the datastore was asked for a parameter named undefined.
 t.test('a filter named like a member that every object has is unknown', async t => {

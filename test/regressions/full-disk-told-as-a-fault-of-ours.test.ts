@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import t from 'tap'
-import { openSqlite } from '../../src/control/database/sqlite.js'
+import { openSqlite } from '../../src/control-plane/store/database/sqlite.js'
 
 // Whoever began a bulk job then was answered with 500.
 t.test('a control database without room says to try again, and works again once there is room', async t => {

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
 import { answersIn, exchangeRaw } from '../harness/raw-http.js'
-import { bundle, patient, sender } from '../passthrough/world.js'
+import { bundle, patient, sender } from '../passthrough/fixture.js'
 
 const json = 'content-type: application/fhir+json'
 const body = JSON.stringify(patient({ name: [{ family: 'Müller' }], identifier: [{ system: 'urn:mrn', value: '1' }] }))

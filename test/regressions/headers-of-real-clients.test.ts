@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { isRefused, patient, sender } from '../passthrough/world.js'
+import { isRefused, patient, sender } from '../passthrough/fixture.js'
 
 // fhirpy refreshes a record with the version without quotes, and HAPI's client sends a tag twice where it is also given by hand: both got 400.
 t.test('a version is understood as clients send it', async t => {

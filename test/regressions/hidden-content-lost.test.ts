@@ -3,8 +3,8 @@ import t from 'tap'
 import { concept } from '../../src/mappings/datatypes/concept.js'
 import { decimal, text } from '../../src/mappings/datatypes/primitives.js'
 import { reference } from '../../src/mappings/datatypes/reference.js'
-import { lostPaths } from '../../src/mappings/kit/losses.js'
-import { backbone } from '../../src/mappings/kit/structure.js'
+import { lostPaths } from '../../src/mappings/core/losses.js'
+import { backbone } from '../../src/mappings/core/structure.js'
 import { patients } from '../../src/mappings/resources/patients.js'
 
 const hidden = [{ url: 'http://example.org/hidden', valueBoolean: true }]

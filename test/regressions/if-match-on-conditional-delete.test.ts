@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { bundle, entry, isRefused, openWorld, patient } from '../passthrough/world.js'
+import { bundle, entry, isRefused, openWorld, patient } from '../passthrough/fixture.js'
 
 // If-Match was passed over where the record was named by criteria, so that a version nobody had seen was deleted.
 t.test('a conditional delete of another version than If-Match names is not made', async t => {

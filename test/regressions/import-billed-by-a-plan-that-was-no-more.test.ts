@@ -1,8 +1,8 @@
 import t from 'tap'
-import { importer, ndjson } from '../bulk/importing.js'
+import { importer, ndjson } from '../jobs/importing.js'
 import { startGateway } from '../harness/gateway.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { startWatched } from '../harness/watched-backend.js'
+import { startWatched } from '../harness/recording-backend.js'
 
 const plans = {
   sandbox: { requestsPerMinute: null, requestsPerMonth: 100, overage: false },

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { indexFile } from '../../src/bulk/import/import-job.js'
-import { startNativeScene } from '../bulk/native-importing.js'
+import { indexFile } from '../../src/jobs/import/import-job.js'
+import { startNativeScene } from '../jobs/native-importing.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
 const lines = [...Array(1_000).keys()].map(at => ({ resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }] }))

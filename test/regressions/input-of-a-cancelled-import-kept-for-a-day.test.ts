@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { importer } from '../bulk/importing.js'
+import { importer } from '../jobs/importing.js'
 import { unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { until } from '../harness/until.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { bundle, entry, isRefused, patient, sender } from '../passthrough/world.js'
+import { bundle, entry, isRefused, patient, sender } from '../passthrough/fixture.js'
 
 // The issue said where the entry is, but called everything `invalid`: a client could not tell a missing type from a typing mistake.
 t.test('an entry is refused with the issue code of the same request alone', async t => {

@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { maxUnfinishedJobs } from '../../src/jobs/unfinished-jobs.js'
+import { maxUnfinishedJobs } from '../../src/jobs/model/unfinished-jobs.js'
 import { unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
-import { jobMaker } from '../bulk/made-jobs.js'
+import { jobMaker } from '../jobs/job-fixtures.js'
 
 // One organization could start jobs without end: each waited for its turn, and kept its input on the disk of all.
 

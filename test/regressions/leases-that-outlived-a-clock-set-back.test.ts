@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
-import { openControlStore } from '../../src/control/store.js'
-import type { Worker } from '../../src/jobs/job.js'
-import { inFile } from '../control/databases.js'
-import { draftOf } from '../control/jobs-contract.js'
+import { openControlStore } from '../../src/control-plane/store/store.js'
+import type { Worker } from '../../src/jobs/model/job.js'
+import { inFile } from '../control-store/databases.js'
+import { draftOf } from '../control-store/jobs-contract.js'
 
 const worker: Worker = { gateway: 'one', storeId: 'store-1', perTenant: 1, leaseMs: 30_000 }
 

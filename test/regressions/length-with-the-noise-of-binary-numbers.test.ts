@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ExactNumber } from '../../src/json.js'
+import { ExactNumber } from '../../src/json/json.js'
 import { encounters } from '../../src/mappings/resources/encounters.js'
 import { medicationDispenses } from '../../src/mappings/resources/medication-dispenses.js'
 import { prescriptions } from '../../src/mappings/resources/prescriptions.js'

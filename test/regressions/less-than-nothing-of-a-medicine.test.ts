@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { checkChange } from '../../src/mappings/kit/validate.js'
+import { checkChange } from '../../src/mappings/core/validate.js'
 import { immunizations } from '../../src/mappings/resources/immunizations.js'
 import { medicationStatements } from '../../src/mappings/resources/medication-statements.js'
 import { prescriptions } from '../../src/mappings/resources/prescriptions.js'

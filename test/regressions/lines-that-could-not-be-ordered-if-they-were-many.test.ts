@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { startNativeScene } from '../bulk/native-importing.js'
+import { startNativeScene } from '../jobs/native-importing.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
 // Places were put on the disk in the middle of what was asked together, so that the asking failed: "no such savepoint".

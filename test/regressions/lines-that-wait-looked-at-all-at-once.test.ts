@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { IndexFile } from '../../src/bulk/import/index-file.js'
+import { IndexFile } from '../../src/jobs/import/index-file.js'
 
 // Before each portion for a datastore's own import, one statement looked through all lines that were not written: 1.5 s and more for a million, in which the gateway did nothing else.
 

@@ -1,9 +1,9 @@
 import { test, type Test } from 'tap'
-import { IndexFile } from '../../src/bulk/import/index-file.js'
-import { topologicalOrder, TooDeep } from '../../src/bulk/import/order.js'
-import { mostReferences } from '../../src/bulk/import/pace.js'
-import { ResultCipher } from '../../src/bulk/import/result.js'
-import { startNativeScene, type NativeScene, type NativeSceneSettings } from '../bulk/native-importing.js'
+import { IndexFile } from '../../src/jobs/import/index-file.js'
+import { topologicalOrder, TooDeep } from '../../src/jobs/import/order.js'
+import { mostReferences } from '../../src/jobs/import/pace.js'
+import { ResultCipher } from '../../src/jobs/import/result.js'
+import { startNativeScene, type NativeScene, type NativeSceneSettings } from '../jobs/native-importing.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
 // Imports did a transaction's or a thousand lines' worth of work at a time, however many references those lines had.

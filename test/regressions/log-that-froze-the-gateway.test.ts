@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { logDestination } from '../../src/gateway/log-destination.js'
+import { logDestination } from '../../src/http/log-destination.js'
 import { buildMain } from '../harness/built.js'
 import { until } from '../harness/until.js'
 

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { test } from 'tap'
-import { startNativeScene } from '../bulk/native-importing.js'
+import { startNativeScene } from '../jobs/native-importing.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
 const mebibyte = 1024 * 1024

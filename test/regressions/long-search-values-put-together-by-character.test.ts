@@ -1,7 +1,7 @@
 import { runInNewContext } from 'node:vm'
 import { setFlagsFromString } from 'node:v8'
 import t from 'tap'
-import { splitUnescaped } from '../../src/search-values.js'
+import { splitUnescaped } from '../../src/fhir/search-escaping.js'
 
 setFlagsFromString('--expose-gc')
 const gc = runInNewContext('gc') as () => void

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseStrict } from '../../src/json.js'
+import { parseStrict } from '../../src/json/json.js'
 
 // A document of some megabytes in one text overflowed the stack of a regular expression.
 t.test('a body with one long text is read', async t => {

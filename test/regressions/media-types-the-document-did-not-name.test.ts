@@ -1,6 +1,6 @@
 import t from 'tap'
 import { mappings } from '../../src/mappings/registry.js'
-import { openApiDocument } from '../../src/openapi/document.js'
+import { openApiDocument } from '../../src/api/openapi/document.js'
 import { startGateway } from '../harness/gateway.js'
 import { schemaChecker } from '../openapi/schema-checker.js'
 

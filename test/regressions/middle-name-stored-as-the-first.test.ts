@@ -1,5 +1,5 @@
 import t from 'tap'
-import { checkChange, checkRules } from '../../src/mappings/kit/validate.js'
+import { checkChange, checkRules } from '../../src/mappings/core/validate.js'
 import { patients } from '../../src/mappings/resources/patients.js'
 
 // R4 has one list of given names, so that a middle name without a first one became the first.

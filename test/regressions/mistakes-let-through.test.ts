@@ -1,6 +1,6 @@
 /** Bodies that were once taken and then gave invalid R4, or an internal error; found by the laws. */
 import t from 'tap'
-import { checkChange, checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
+import { checkChange, checkCreate, checkRules } from '../../src/mappings/core/validate.js'
 import { consents } from '../../src/mappings/resources/consents.js'
 import { observations } from '../../src/mappings/resources/observations.js'
 import { patients } from '../../src/mappings/resources/patients.js'

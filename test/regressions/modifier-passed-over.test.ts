@@ -1,6 +1,6 @@
 import t from 'tap'
 import { json, startFaultyServer } from '../backends/faulty-server.js'
-import { bundle, entry, formType, isRefused, openWorld, patchEntry, patchType, patient } from '../passthrough/world.js'
+import { bundle, entry, formType, isRefused, openWorld, patchEntry, patchType, patient } from '../passthrough/fixture.js'
 
 // HAPI takes birthdate:not for birthdate, so the one person born on that day would have been deleted.
 t.test('a modifier that a search parameter does not have is refused before anything is asked or changed', async t => {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { ledgerLines } from '../../src/limits/ledger/file.js'
-import { MonthlyUsage } from '../../src/limits/ledger/month-counts.js'
+import { ledgerLines } from '../../src/limits/usage-ledger/file.js'
+import { MonthlyUsage } from '../../src/limits/usage-ledger/month-counts.js'
 import { recordQuota } from '../../src/limits/record-quota.js'
 import { ledgerPlace, openLedger } from '../limits/usage-samples.js'
 

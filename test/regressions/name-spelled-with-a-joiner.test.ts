@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseName } from '../../src/control/good-name.js'
+import { parseName } from '../../src/control-plane/store/validate-name.js'
 
 // Joiners have no look of their own, so names that can't be spelled without them were refused like names with control characters.
 t.test('a name may have the joiners that its script is spelled with', async t => {

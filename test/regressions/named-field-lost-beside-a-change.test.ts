@@ -1,6 +1,6 @@
 import t from 'tap'
 import { observations } from '../../src/mappings/resources/observations.js'
-import { changedFields } from '../../src/records/changed-record.js'
+import { changedFields } from '../../src/record-input/changed-record.js'
 import { clientOf } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
-import { bundle, entry, isRefused, openWorld, patient } from '../passthrough/world.js'
+import { bundle, entry, isRefused, openWorld, patient } from '../passthrough/fixture.js'
 
 // HAPI answers another root with 500, so a client got 502 and was told to try again.
 t.test('a narrative that is not within <div> is refused with its path', async t => {

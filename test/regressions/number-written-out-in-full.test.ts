@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isOutOfRange, JsonRefused, parseStrict } from '../../src/json.js'
+import { isOutOfRange, JsonRefused, parseStrict } from '../../src/json/json.js'
 import { restrict } from '../../src/tenant-guard/restrict.js'
 import { tagForTenant } from '../../src/tenant-guard/writes/stamp.js'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { json, startFaultyServer } from '../backends/faulty-server.js'
-import { isRefused, openWorld } from '../passthrough/world.js'
+import { isRefused, openWorld } from '../passthrough/fixture.js'
 
 // R4 lets every operation be invoked by POST, and HAPI's client does nothing else unless it is told to.
 t.test('$everything by POST is what it is by GET', async t => {

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { openDatabase } from '../../src/control/database.js'
-import { up } from '../../src/control/migrations/005-states-that-gateways-take.js'
-import { openControlStore } from '../../src/control/store.js'
+import { openDatabase } from '../../src/control-plane/store/database.js'
+import { up } from '../../src/control-plane/store/migrations/005-states-that-gateways-take.js'
+import { openControlStore } from '../../src/control-plane/store/store.js'
 
 // Gateways were told whether an organization had overage by the plans of the day on which it was changed last: once a plan came to
 // have overage, the dashboard said that it was on, and gateways refused and asked to switch it on.

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { readSearch } from '../../src/passthrough/search-request.js'
+import { readSearch } from '../../src/api/passthrough/search-request.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { fhirBase, isRefused, listed, observation, openWorld, patient, stored } from '../passthrough/world.js'
+import { fhirBase, isRefused, listed, observation, openWorld, patient, stored } from '../passthrough/fixture.js'
 
 const organization = { resourceType: 'Organization', name: 'Ward' }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.js'
-import { ownUrl } from '../../src/service/own-url.js'
+import { ownUrl } from '../../src/bootstrap/own-url.js'
 
 // A gateway that was to listen at `::` did not start, and said `Invalid URL`.
 t.test('the URL of a gateway that listens at an IPv6 address has the address in brackets', async t => {

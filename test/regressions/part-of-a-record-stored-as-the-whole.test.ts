@@ -1,8 +1,8 @@
 import t from 'tap'
-import { importer } from '../bulk/importing.js'
+import { importer } from '../jobs/importing.js'
 import { startGateway } from '../harness/gateway.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { bundle, entry, openWorld, patient } from '../passthrough/world.js'
+import { bundle, entry, openWorld, patient } from '../passthrough/fixture.js'
 
 // HAPI takes it: all that `_elements` or `_summary` had left out was deleted, and the record kept the tag for good.
 t.test('what was read by _elements or _summary can\'t be stored as the whole record', async t => {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { applyPatch } from '../../src/json-patch.js'
-import { pathSegments } from '../../src/passthrough/fhir-request.js'
+import { applyPatch } from '../../src/json/patch.js'
+import { pathSegments } from '../../src/api/passthrough/fhir-request.js'
 
 // A path of 16 MiB in an entry of a Bundle, or in a JSON Patch, was taken apart into eight million steps, which took almost a second.
 t.test('of a long path no more segments are read than any path has', async t => {

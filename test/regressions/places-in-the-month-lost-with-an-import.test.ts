@@ -1,8 +1,8 @@
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { WriteBuffer } from '../../src/bulk/import/gathered-writes.js'
-import { diskFull } from '../../src/bulk/spool/spool-trouble.js'
-import { startNativeScene } from '../bulk/native-importing.js'
+import { WriteBuffer } from '../../src/jobs/import/gathered-writes.js'
+import { diskFull } from '../../src/jobs/storage/storage-errors.js'
+import { startNativeScene } from '../jobs/native-importing.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
 // What failed lines had taken of the month was given back by nobody when they were read and their results never noted: each further

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { clientOf } from '../harness/client.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { bundle, entry, isRefused, openWorld, patchEntry, patient, patchType } from '../passthrough/world.js'
+import { bundle, entry, isRefused, openWorld, patchEntry, patient, patchType } from '../passthrough/fixture.js'
 
 // If-None-Match was looked at in reads alone, so that a PUT that was to be made only where nothing is replaced what was there.
 t.test('a write with a condition that only reads have is refused and not made', async t => {

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { ExactNumber } from '../../src/json.js'
-import type { Mapping } from '../../src/mappings/kit/mapping.js'
-import { checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
+import { ExactNumber } from '../../src/json/json.js'
+import type { Mapping } from '../../src/mappings/core/mapping.js'
+import { checkCreate, checkRules } from '../../src/mappings/core/validate.js'
 import { deviceRequests } from '../../src/mappings/resources/device-requests.js'
 import { goals } from '../../src/mappings/resources/goals.js'
 import { observations } from '../../src/mappings/resources/observations.js'
-import { occasion } from '../harness/occasion.js'
+import { occasion } from '../harness/create-context.js'
 
 type Range = Readonly<Record<'low' | 'high', object>>
 

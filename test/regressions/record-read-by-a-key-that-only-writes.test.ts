@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { bundle, entry, isRefused, openWorld, patchEntry, patchType, patient, type Answer } from '../passthrough/world.js'
+import { bundle, entry, isRefused, openWorld, patchEntry, patchType, patient, type Answer } from '../passthrough/fixture.js'
 
 // An empty patch was answered with the whole record, and a test in a patch told whether a value is the stored one.
 t.test('a key that only writes changes records without seeing them', async t => {

@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap'
-import { decorateBackend } from '../../src/backends/backend-with.js'
+import { decorateBackend } from '../../src/backends/decorate.js'
 import type { BackendRequest } from '../../src/backends/backend.js'
 import { Failure, maxIssues } from '../../src/envelope/failures.js'
-import { parseInteraction } from '../../src/passthrough/interaction-of.js'
+import { parseInteraction } from '../../src/api/passthrough/interaction-of.js'
 import { maxReferencedRecords } from '../../src/tenant-guard/writes/references.js'
 import { startGateway } from '../harness/gateway.js'
-import { bundle, entry, isRefused, sender } from '../passthrough/world.js'
+import { bundle, entry, isRefused, sender } from '../passthrough/fixture.js'
 import { failureOf, gatewayTo, newTenant } from '../tenant-guard/guarded.js'
 
 const listOf = (length: number, reference: (at: number) => string) => ({ resourceType: 'List', status: 'current', mode: 'working', entry: Array.from({ length }, (_, at) => ({ item: { reference: reference(at) } })) })

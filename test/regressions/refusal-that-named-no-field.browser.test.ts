@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { test } from 'tap'
-import { newIdempotencyToken } from '../../src/control/context.js'
+import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
 import { startBrowser } from '../harness/browser.js'
 import { signedIn } from '../harness/dashboard.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { parseQuery, type QueryPair } from '../../src/envelope/query.js'
-import { JsonBudget, parseStrict } from '../../src/json.js'
-import { parseInteraction } from '../../src/passthrough/interaction-of.js'
+import { JsonBudget, parseStrict } from '../../src/json/json.js'
+import { parseInteraction } from '../../src/api/passthrough/interaction-of.js'
 import type { Batch, FhirSearch } from '../../src/tenant-guard/fhir-interaction.js'
 import { startGateway } from '../harness/gateway.js'
-import { bundle, formType, isRefused, patchEntry, sender } from '../passthrough/world.js'
+import { bundle, formType, isRefused, patchEntry, sender } from '../passthrough/fixture.js'
 
 const { values: mostValues, exactNumbers: mostExact } = new JsonBudget()
 const list = (item: string, length: number) => `[${`${item},`.repeat(length - 1)}${item}]`

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { isRefused, patchType, patient, sender } from '../passthrough/world.js'
+import { isRefused, patchType, patient, sender } from '../passthrough/fixture.js'
 
 // Any JSON type was read for any method, so a FHIRPath Patch was told that it is no list, and a patch could be sent to create.
 t.test('a PATCH takes a JSON Patch by its media type, and nothing else does', async t => {

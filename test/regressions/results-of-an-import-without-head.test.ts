@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { importer } from '../bulk/importing.js'
+import { importer } from '../jobs/importing.js'
 
 test('HEAD says of the results of an import what GET would, without them', async t => {
   const gateway = await startGateway(t)

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import SQLite from 'better-sqlite3'
 import { test, type Test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { importer } from '../bulk/importing.js'
+import { importer } from '../jobs/importing.js'
 
 async function imported (t: Test, lines: number) {
   const gateway = await startGateway(t)

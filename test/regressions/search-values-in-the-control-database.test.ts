@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import SQLite from 'better-sqlite3'
 import { test, type Test } from 'tap'
-import { exporter, type Exporter } from '../bulk/exporting.js'
+import { exporter, type Exporter } from '../jobs/exporting.js'
 import { dataFiles } from '../harness/data-files.js'
 import { dumpOf } from '../harness/dump.js'
 import { startGateway } from '../harness/gateway.js'
-import { fhirBase, sender } from '../passthrough/world.js'
+import { fhirBase, sender } from '../passthrough/fixture.js'
 
 const filter = 'Patient?identifier=urn:ssn|123-45-6789&family=Secretname'
 const secrets = /123-45-6789|Secretname|%7C123|ecretnam/

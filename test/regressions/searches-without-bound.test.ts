@@ -1,11 +1,11 @@
 import t from 'tap'
-import { decorateBackend } from '../../src/backends/backend-with.js'
+import { decorateBackend } from '../../src/backends/decorate.js'
 import { Failure } from '../../src/envelope/failures.js'
-import { parseInteraction } from '../../src/passthrough/interaction-of.js'
+import { parseInteraction } from '../../src/api/passthrough/interaction-of.js'
 import type { Batch, Transaction } from '../../src/tenant-guard/fhir-interaction.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { failureOf, gatewayTo, newTenant } from '../tenant-guard/guarded.js'
-import { bundle, entry, observation } from '../passthrough/world.js'
+import { bundle, entry, observation } from '../passthrough/fixture.js'
 
 const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://gateway.test/v1/fhir' }
 const search = (...query: ReadonlyArray<readonly [string, string]>) => parseInteraction({ ...plain, method: 'POST', path: ['Observation', '_search'], query })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { realBackend } from '../harness/backend.js'
-import { fhirBase, linkTo, openWorld, pagesOf, patient, stored } from '../passthrough/world.js'
+import { fhirBase, linkTo, openWorld, pagesOf, patient, stored } from '../passthrough/fixture.js'
 
 // A client that keeps the link to ask again got all versions, and all that is about the patient, instead.
 t.test('the link of a history or of $everything to itself has what was asked', async t => {

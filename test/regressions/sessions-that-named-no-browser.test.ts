@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { browserName } from '../../src/dashboard/browser-name.js'
+import { browserName } from '../../src/control-plane/dashboard/user-agent.js'
 import { visitor } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 

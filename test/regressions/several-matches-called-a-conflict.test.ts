@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
-import { bundle, entry, isRefused, openWorld, patchType, patient, stored } from '../passthrough/world.js'
+import { bundle, entry, isRefused, openWorld, patchType, patient, stored } from '../passthrough/fixture.js'
 
 // A client reads again and repeats its write after a conflict, which helps where a version has changed, and never here.
 t.test('criteria that several records match are refused with R4\'s code for it, and not as a conflict', async t => {

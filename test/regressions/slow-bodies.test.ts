@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { maxIssues } from '../../src/envelope/failures.js'
-import { checkChange, checkCreate } from '../../src/mappings/kit/validate.js'
+import { checkChange, checkCreate } from '../../src/mappings/core/validate.js'
 import { encounters } from '../../src/mappings/resources/encounters.js'
 import { patients } from '../../src/mappings/resources/patients.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { checkChange, checkRules } from '../../src/mappings/kit/validate.js'
+import { checkChange, checkRules } from '../../src/mappings/core/validate.js'
 import { claimResponses } from '../../src/mappings/resources/claim-responses.js'
 import { practitioners } from '../../src/mappings/resources/practitioners.js'
 

@@ -5,8 +5,8 @@ import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.js'
-import { openControlStore } from '../../src/control/store.js'
-import { firstStart } from '../../src/service/first-start.js'
+import { openControlStore } from '../../src/control-plane/store/store.js'
+import { firstStart } from '../../src/bootstrap/first-start.js'
 import { buildMain } from '../harness/built.js'
 
 const built = dirname(buildMain())

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { openControlStore } from '../../src/control/store.js'
-import { startProcess } from '../../src/service/process.js'
+import { openControlStore } from '../../src/control-plane/store/store.js'
+import { startProcess } from '../../src/bootstrap/process.js'
 
 const start = (environment: Record<string, string>) => startProcess({}, { environment: { PORT: '0', LOG_LEVEL: 'silent', ...environment }, out: () => {} })
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { realBackend } from '../harness/backend.js'
-import { observation, openWorld, patient, stored } from '../passthrough/world.js'
+import { observation, openWorld, patient, stored } from '../passthrough/fixture.js'
 
 // R4: text, id, meta and the mandatory elements at the top. A read gave the text alone, which a client's parser refuses.
 t.test('_summary=text has the mandatory elements, on a read as in a search', async t => {

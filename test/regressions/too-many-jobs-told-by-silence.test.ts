@@ -1,8 +1,8 @@
 import t from 'tap'
-import { maxUnfinishedJobs } from '../../src/jobs/unfinished-jobs.js'
-import { remoteLink } from '../../src/link/remote.js'
-import { draftOf } from '../control/jobs-contract.js'
-import { standIn, startControlPlane } from '../link/control-plane.js'
+import { maxUnfinishedJobs } from '../../src/jobs/model/unfinished-jobs.js'
+import { remoteLink } from '../../src/control-plane/sync/remote.js'
+import { draftOf } from '../control-store/jobs-contract.js'
+import { standIn, startControlPlane } from '../sync/control-plane.js'
 
 // That an organization has too many jobs was told to a gateway by an answer in which nothing was, so that nothing else could ever be refused.
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { notes } from '../../src/mappings/resources/notes.js'
 import { paymentNotices } from '../../src/mappings/resources/payment-notices.js'
-import { readSearch } from '../../src/resources/query.js'
+import { readSearch } from '../../src/api/resources/query.js'
 
 // HAPI refused the search, and the answer did not say which filters do not go together.
 t.test('two filters that bound the same dates from the same side are refused by name', async t => {

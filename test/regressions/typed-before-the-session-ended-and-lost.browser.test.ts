@@ -3,7 +3,7 @@ import { test, type Test } from 'tap'
 import { startBrowser } from '../harness/browser.js'
 import { newSession } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
-import { looksRight, openWindow } from '../harness/looks.js'
+import { looksRight, openWindow } from '../harness/screenshots.js'
 
 const password = 'a sentence for a test'
 

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { changesOf } from '../../src/resources/changes.js'
+import { changesOf } from '../../src/api/resources/changes.js'
 
 const kilograms = { value: 70.5, unit: 'kg', system: 'http://unitsofmeasure.org', code: 'kg' }
 

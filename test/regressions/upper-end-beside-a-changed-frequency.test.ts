@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { checkChange, checkRules } from '../../src/mappings/kit/validate.js'
+import { checkChange, checkRules } from '../../src/mappings/core/validate.js'
 import { medicationStatements } from '../../src/mappings/resources/medication-statements.js'
 import { prescriptions } from '../../src/mappings/resources/prescriptions.js'
 

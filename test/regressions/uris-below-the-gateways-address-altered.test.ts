@@ -1,10 +1,10 @@
 import t from 'tap'
 import type { Test } from 'tap'
-import { readRecord } from '../../src/bulk/import/record.js'
-import type { TenantContext } from '../../src/tenant-guard/door.js'
+import { readRecord } from '../../src/jobs/import/record.js'
+import type { TenantContext } from '../../src/tenant-guard/tenant-context.js'
 import { CheckedRecord } from '../../src/tenant-guard/import/stamped-record.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { bundle, entry, fhirBase, isRefused, listed, observation, openWorld, patchEntry, patchType, patient, stored, type World } from '../passthrough/world.js'
+import { bundle, entry, fhirBase, isRefused, listed, observation, openWorld, patchEntry, patchType, patient, stored, type World } from '../passthrough/fixture.js'
 
 /** A gateway to an empty server. */
 async function opened (t: Test): Promise<World> {

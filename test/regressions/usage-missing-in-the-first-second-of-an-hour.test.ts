@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openControlStore } from '../../src/control/store.js'
+import { openControlStore } from '../../src/control-plane/store/store.js'
 
 t.test('what was used in the first second of an hour is told at once', async t => {
   const store = await openControlStore({ file: ':memory:', plans: ['pro'], now: () => new Date('2030-01-16T12:00:00Z') })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { importer } from '../bulk/importing.js'
+import { importer } from '../jobs/importing.js'
 import { startGateway } from '../harness/gateway.js'
 
 const plans = { pro: { requestsPerMinute: null, requestsPerMonth: 4, overage: false } }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { realBackend } from '../harness/backend.js'
-import { bundle, entry, isRefused, openWorld, patchType, patient } from '../passthrough/world.js'
+import { bundle, entry, isRefused, openWorld, patchType, patient } from '../passthrough/fixture.js'
 
 // HAPI answers with 500 over a version that is no number it can count to, and the gateway made 502 of it.
 t.test('a version that the server could never give is just another version', async t => {

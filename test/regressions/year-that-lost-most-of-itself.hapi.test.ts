@@ -1,6 +1,6 @@
 import t from 'tap'
 import { realBackend } from '../harness/backend.js'
-import { observation, openWorld, patient, stored } from '../passthrough/world.js'
+import { observation, openWorld, patient, stored } from '../passthrough/fixture.js'
 
 // HAPI took ge2024 for what reaches the end of 2024, and le2024 for what begins with it.
 t.test('a search from or until a year or month finds what is within it', async t => {

@@ -1,9 +1,9 @@
 import fc, { type Arbitrary } from 'fast-check'
 import t, { type Test } from 'tap'
 import { catalog, type FailureCode } from '../../src/envelope/failures.js'
-import { ExactNumber } from '../../src/json.js'
-import type { Mapping } from '../../src/mappings/kit/mapping.js'
-import { isElement } from '../../src/mappings/kit/path.js'
+import { ExactNumber } from '../../src/json/json.js'
+import type { Mapping } from '../../src/mappings/core/mapping.js'
+import { isElement } from '../../src/mappings/core/path.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { clientOf, unlimitedPlans, type Answer } from '../harness/client.js'
 import { fhirServer } from '../harness/fhir-server.js'
@@ -11,8 +11,8 @@ import { startGateway } from '../harness/gateway.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { fieldValues } from '../laws/arbitrary.js'
 import { Bodies, referringTo } from './bodies.js'
-import type { Place } from './place.js'
-import { makeWorld } from './world.js'
+import type { Place } from './location.js'
+import { makeWorld } from './fixture.js'
 
 /** How many requests of each kind each resource group gets; by a fixed seed, as the laws have, unless somebody wants to look elsewhere. */
 const parameters = { numRuns: 15, seed: Number(process.env.LAWS_SEED ?? 4) }

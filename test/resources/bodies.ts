@@ -1,15 +1,15 @@
 /** Bodies that the gateway must take, made from the schemas of a mapping. */
 import fc from 'fast-check'
-import { ExactNumber } from '../../src/json.js'
+import { ExactNumber } from '../../src/json/json.js'
 import type { StoredResource } from '../../src/mappings/fhir.js'
-import type { Mapping } from '../../src/mappings/kit/mapping.js'
-import { isElement } from '../../src/mappings/kit/path.js'
-import type { Schema } from '../../src/mappings/kit/schema.js'
-import { checkChange, checkCreate, checkRules } from '../../src/mappings/kit/validate.js'
-import { changedFields } from '../../src/records/changed-record.js'
-import { changesOf } from '../../src/resources/changes.js'
+import type { Mapping } from '../../src/mappings/core/mapping.js'
+import { isElement } from '../../src/mappings/core/path.js'
+import type { Schema } from '../../src/mappings/core/schema.js'
+import { checkChange, checkCreate, checkRules } from '../../src/mappings/core/validate.js'
+import { changedFields } from '../../src/record-input/changed-record.js'
+import { changesOf } from '../../src/api/resources/changes.js'
 import { fieldValues } from '../laws/arbitrary.js'
-import type { World } from './world.js'
+import type { World } from './fixture.js'
 
 export type Body = Readonly<Record<string, unknown>>
 

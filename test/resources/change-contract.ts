@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { ExactNumber } from '../../src/json.js'
+import { ExactNumber } from '../../src/json/json.js'
 import type { FhirResource } from '../../src/mappings/fhir.js'
 import { clientOf, type Answer } from '../harness/client.js'
 import type { FhirServer } from '../harness/fhir-server.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Failure } from '../../src/envelope/failures.js'
-import { changesOf } from '../../src/resources/changes.js'
+import { changesOf } from '../../src/api/resources/changes.js'
 
 const failureOf = (body: unknown, shown = {}): Failure | undefined => {
   try {

@@ -1,5 +1,5 @@
-import { ExactNumber } from '../../src/json.js'
-import { isElement } from '../../src/mappings/kit/path.js'
+import { ExactNumber } from '../../src/json/json.js'
+import { isElement } from '../../src/mappings/core/path.js'
 
 /**
  * A value as it can be compared after HAPI printed it: exact numbers by their digits and precision, since HAPI writes 1e2

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { buildMain } from '../harness/built.js'
-import { startWatched, type WatchedBackend } from '../harness/watched-backend.js'
-import { calm } from '../link/control-plane.js'
+import { startWatched, type WatchedBackend } from '../harness/recording-backend.js'
+import { calm } from '../sync/control-plane.js'
 
 /** A gateway process, as `npm start` makes one. */
 async function startProcess (t: Test, main: string, environment: Record<string, string>) {

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import type { Test } from 'tap'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
-import { isElement } from '../../src/mappings/kit/path.js'
+import { isElement } from '../../src/mappings/core/path.js'
 import { faultsOf } from '../laws/definitions.js'
 import { r4Resource } from '../laws/r4-arbitrary.js'
 import { changeOf, patchedBy, type Bodies } from './bodies.js'
 import { comparable } from './comparable.js'
-import type { Place } from './place.js'
-import type { World } from './world.js'
+import type { Place } from './location.js'
+import type { World } from './fixture.js'
 
 /** Stored resources that each mapping is tried on, and the fields that are changed in each. */
 const resourcesOfEach = 2

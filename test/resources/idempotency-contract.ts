@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import { IdempotencyStore } from '../../src/idempotency/keyed-requests.js'
 import { patients } from '../../src/mappings/resources/patients.js'
-import { createOnce } from '../../src/resources/once.js'
+import { createOnce } from '../../src/api/resources/once.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 import { answersIn, exchangeRaw } from '../harness/raw-http.js'
-import { startWatched, type WatchedBackend } from '../harness/watched-backend.js'
+import { startWatched, type WatchedBackend } from '../harness/recording-backend.js'
 import { gatewayTo, newTenant } from '../tenant-guard/guarded.js'
 
 const person = { firstName: 'Ada', lastName: 'Byron' }

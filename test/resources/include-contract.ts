@@ -1,9 +1,9 @@
 import type { Test } from 'tap'
 import { mappings } from '../../src/mappings/registry.js'
-import { reverseIncludes } from '../../src/resources/relations.js'
+import { reverseIncludes } from '../../src/api/resources/relations.js'
 import { fhirServer } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
-import { startWatched } from '../harness/watched-backend.js'
+import { startWatched } from '../harness/recording-backend.js'
 import { gatewayTo, newTenant, system } from '../tenant-guard/guarded.js'
 
 /** What comes along with a record, whichever FHIR server holds it. */

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { capabilityStatements } from '../../src/gateway/capability-statement.js'
-import { identityFields } from '../../src/mappings/kit/mapping.js'
+import { capabilityStatements } from '../../src/http/capability-statement.js'
+import { identityFields } from '../../src/mappings/core/mapping.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { incompleteLists, referrersTo } from '../../src/mappings/relations.js'
-import { parseInclude } from '../../src/resources/include.js'
-import { reverseIncludes } from '../../src/resources/relations.js'
+import { parseInclude } from '../../src/api/resources/include.js'
+import { reverseIncludes } from '../../src/api/resources/relations.js'
 
 t.test('no list that comes along has the name of a field', async t => {
   for (const mapping of mappings) {

@@ -6,7 +6,7 @@ import { startGateway } from '../harness/gateway.js'
 import { changeContract } from './change-contract.js'
 import { mappingContract } from './mapping-contract.js'
 import { pagingContract } from './paging-contract.js'
-import { makeWorld } from './world.js'
+import { makeWorld } from './fixture.js'
 
 /** Far more than it takes, on a machine that does much else. */
 const limitMs = 900_000

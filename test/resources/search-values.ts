@@ -1,8 +1,8 @@
 /** How a client would search for a stored resource, told by R4's definitions and not by the mapping. */
-import { plainNumbers } from '../../src/json.js'
+import { plainNumbers } from '../../src/json/json.js'
 import type { FhirElement, FhirResource } from '../../src/mappings/fhir.js'
-import type { Filter } from '../../src/mappings/kit/filter.js'
-import { isElement } from '../../src/mappings/kit/path.js'
+import type { Filter } from '../../src/mappings/core/filter.js'
+import { isElement } from '../../src/mappings/core/path.js'
 import { parametersOf } from '../../src/sandbox/search-parameters.js'
 
 /** Values of a filter that find the resource; none when it has nothing that the filter looks at. */

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
-import { ExactNumber } from '../../src/json.js'
+import { ExactNumber } from '../../src/json/json.js'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
-import { startWatched } from '../harness/watched-backend.js'
+import { startWatched } from '../harness/recording-backend.js'
 import { newTenant } from './guarded.js'
 import { adoptOf, existing, operatorsBackend, tagsOf, tenantSystem } from './operator.js'
 

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
-import { decorateBackend } from '../../src/backends/backend-with.js'
+import { decorateBackend } from '../../src/backends/decorate.js'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
-import { scanAll } from '../../src/tenant-guard/walk/walk.js'
+import { scanAll } from '../../src/operator/ownership-scan/walk.js'
 import { newTenant } from './guarded.js'
 import { auditOf, existing, operatorsBackend, tenantSystem } from './operator.js'
 

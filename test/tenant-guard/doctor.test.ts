@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { BackendResponse, BackendRequest } from '../../src/backends/backend.js'
-import { decorateBackend } from '../../src/backends/backend-with.js'
+import { decorateBackend } from '../../src/backends/decorate.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import { Failure } from '../../src/envelope/failures.js'
-import type { ServerBehaviour } from '../../src/sandbox/manners.js'
-import { checks, runChecks, type Examination } from '../../src/tenant-guard/doctor/examine.js'
+import type { ServerBehaviour } from '../../src/sandbox/server-behaviour.js'
+import { checks, runChecks, type Examination } from '../../src/operator/server-check/examine.js'
 import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { unlikeHapi } from '../harness/unlike-hapi.js'
+import { unlikeHapi } from '../harness/non-hapi-server.js'
 
 type Send = (request: BackendRequest) => Promise<BackendResponse>
 /** What stands between the doctor and the server. */

@@ -2,10 +2,10 @@ import t from 'tap'
 import type { StoredResource } from '../../src/mappings/fhir.js'
 import { hasElement, mandatoryElements, resolveAliases } from '../../src/mappings/r4/elements.js'
 import { compartments } from '../../src/mappings/r4/compartments.js'
-import { compartmentOf, isInPatientCompartment } from '../../src/tenant-guard/export/compartment-of-patients.js'
+import { compartmentOf, isInPatientCompartment } from '../../src/tenant-guard/export/patient-compartment.js'
 import { mergeSorted } from '../../src/tenant-guard/export/merged.js'
 import { combineSearches, searchesOf } from '../../src/tenant-guard/export/searches.js'
-import type { ScanChunk } from '../../src/tenant-guard/reads/stretches.js'
+import type { ScanChunk } from '../../src/tenant-guard/reads/scan.js'
 import { isTenantType, resourceTypes } from '../../src/tenant-guard/resource-types.js'
 
 t.test('filters that differ in one value are one search; others stay apart', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { leaving } from '../bulk/broken-off.js'
+import { leaving } from '../jobs/interrupted.js'
 import type { Fault } from './exporting-server.js'
 import { demandWhole, faulty, linesOf, many, scene, tagged, tenantId } from './exporting-scene.js'
 import { system } from './guarded.js'

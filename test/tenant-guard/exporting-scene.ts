@@ -2,9 +2,9 @@
 import type { Test } from 'tap'
 import { gatewayTo, newTenant, system } from './guarded.js'
 import { startExportingServer, type ExportingServer, type Fault } from './exporting-server.js'
-import { breakableJob, type BreakableJob } from '../bulk/broken-off.js'
+import { breakableJob, type BreakableJob } from '../jobs/interrupted.js'
 import { createCursors } from '../../src/tenant-guard/cursor.js'
-import type { TenantContext, Incident } from '../../src/tenant-guard/door.js'
+import type { TenantContext, Incident } from '../../src/tenant-guard/tenant-context.js'
 import { guardedExport } from '../../src/tenant-guard/export/export.js'
 import { ownershipCache } from '../../src/tenant-guard/ownership.js'
 

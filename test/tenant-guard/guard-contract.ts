@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
-import { ExactNumber } from '../../src/json.js'
+import { ExactNumber } from '../../src/json/json.js'
 import type { StoredResource } from '../../src/mappings/fhir.js'
 import type { TenantStore, Page } from '../../src/tenant-guard/guard.js'
 import type { SearchParameter } from '../../src/tenant-guard/interaction.js'

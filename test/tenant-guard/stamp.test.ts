@@ -1,7 +1,7 @@
 import { deepStrictEqual as deepEqual, equal } from 'node:assert'
 import fc from 'fast-check'
 import t from 'tap'
-import { ExactNumber, printJson } from '../../src/json.js'
+import { ExactNumber, printJson } from '../../src/json/json.js'
 import type { FhirResource } from '../../src/mappings/fhir.js'
 import { tagForTenant } from '../../src/tenant-guard/writes/stamp.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseStored } from '../../src/json.js'
+import { parseStored } from '../../src/json/json.js'
 import type { FhirResource } from '../../src/mappings/fhir.js'
 import { findStoredDifferences } from '../../src/tenant-guard/writes/stored-differences.js'
 

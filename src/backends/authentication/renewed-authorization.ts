@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { jitteredBackoff } from '../../backoff.js'
+import { jitteredBackoff } from '../../time/backoff.js'
 import { Failure } from '../../envelope/failures.js'
 import type { Authorization } from './authorization.js'
 import { CredentialError, type Credential, type CredentialSource } from './credential-source.js'

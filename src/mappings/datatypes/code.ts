@@ -1,4 +1,4 @@
-import { datatype, type Datatype } from '../kit/datatype.js'
+import { datatype, type Datatype } from '../core/datatype.js'
 
 /** Spellings that clients in the field send; the contract accepts them wherever FHIR's own is in the set. */
 const otherSpellings: Readonly<Record<string, string>> = {

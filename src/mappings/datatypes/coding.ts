@@ -1,4 +1,4 @@
-import { datatype, type Datatype } from '../kit/datatype.js'
+import { datatype, type Datatype } from '../core/datatype.js'
 import { coding, type CodingValue, type KnownCodes } from './concept.js'
 import { text } from './primitives.js'
 

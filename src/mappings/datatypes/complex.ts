@@ -1,6 +1,6 @@
 /** Further datatypes of several parts: http://hl7.org/fhir/R4/datatypes.html */
 import type { FhirElement } from '../fhir.js'
-import { record } from '../kit/structure.js'
+import { record } from '../core/structure.js'
 import { code } from './code.js'
 import { openCode, base64, dateTime, text, uri } from './primitives.js'
 

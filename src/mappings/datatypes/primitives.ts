@@ -1,9 +1,9 @@
 /** R4's primitive types: http://hl7.org/fhir/R4/datatypes.html#primitive */
-import { ExactNumber } from '../../json.js'
-import type { Codec } from '../kit/codec.js'
-import { datatype, type Datatype } from '../kit/datatype.js'
-import { formatWords } from '../kit/formats.js'
-import type { FilterKind, Format, Schema } from '../kit/schema.js'
+import { ExactNumber } from '../../json/json.js'
+import type { Codec } from '../core/codec.js'
+import { datatype, type Datatype } from '../core/datatype.js'
+import { formatWords } from '../core/formats.js'
+import type { FilterKind, Format, Schema } from '../core/schema.js'
 
 /** The longest text that a field takes where the contract gives no length: R4's own limit for a string, 1 MiB. */
 const longestText = 1024 * 1024

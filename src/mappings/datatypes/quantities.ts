@@ -1,6 +1,6 @@
 /** Quantities and what is made of them: http://hl7.org/fhir/R4/datatypes.html#quantity */
-import { datatype } from '../kit/datatype.js'
-import { record } from '../kit/structure.js'
+import { datatype } from '../core/datatype.js'
+import { record } from '../core/structure.js'
 import { code } from './code.js'
 import { openCode, decimal, nonNegativeDecimal, text, uri } from './primitives.js'
 

@@ -1,9 +1,9 @@
-import { isValidId, idPattern, typePattern, withArticle } from '../../fhir-names.js'
+import { isValidId, idPattern, typePattern, withArticle } from '../../fhir/names.js'
 import type { FhirElement } from '../fhir.js'
-import { datatype, type Datatype } from '../kit/datatype.js'
-import { withPrimitive } from '../kit/outdated.js'
-import { isElement } from '../kit/path.js'
-import type { Schema } from '../kit/schema.js'
+import { datatype, type Datatype } from '../core/datatype.js'
+import { withPrimitive } from '../core/outdated.js'
+import { isElement } from '../core/path.js'
+import type { Schema } from '../core/schema.js'
 import { textUpTo } from './primitives.js'
 
 interface ReferenceOptions {

@@ -67,7 +67,7 @@ function toldOf () {
     [`${type} is at /v1/${path} from the next build on. Written:`, [file, `${registryFile}: ${nameOf(path)}`, `${contractFile}: ${path}`]],
     ['R4 requires these, and the kit has no datatype for them; records are not valid without:', required.map(described)],
     ['Not shown yet; what is stored there stays there:', missing.filter(({ isRequired }) => !isRequired).map(described)],
-    ['R4’s own rules; those on fields that you show belong into src/mappings/rules:', rulesOf(type)],
+    ['R4’s own rules; those on fields that you show belong into src/mappings/invariants:', rulesOf(type)],
     ['Next: docs/how-to/add-a-resource.md', []]
   ]
   return sections.filter(([title, items]) => items.length > 0 || title.startsWith('Next')).map(([title, items]) => [title, ...items.map(item => `  ${item}`)].join('\n')).join('\n\n')

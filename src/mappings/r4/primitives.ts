@@ -1,6 +1,6 @@
-import { isNumber } from '../../json.js'
-import { formats, formatWords } from '../kit/formats.js'
-import { isXhtml } from '../elements/xhtml.js'
+import { isNumber } from '../../json/json.js'
+import { formats, formatWords } from '../core/formats.js'
+import { isXhtml } from '../fields/xhtml.js'
 
 /** A primitive type of R4. */
 interface Primitive {

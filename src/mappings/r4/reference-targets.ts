@@ -1,4 +1,4 @@
-import { typePattern, idPattern } from '../../fhir-names.js'
+import { typePattern, idPattern } from '../../fhir/names.js'
 import type { FhirElement } from '../fhir.js'
 import { isResourceType } from './elements.js'
 import { reportFault, type Walk } from './walk.js'

@@ -1,6 +1,6 @@
 import { maxIssues, type Issue } from '../../envelope/failures.js'
 import { suggestion } from '../../envelope/nearest.js'
-import { ExactNumber } from '../../json.js'
+import { ExactNumber } from '../../json/json.js'
 import type { FhirElement, FhirResource } from '../fhir.js'
 import { checkContained, containedTypes, orphaned } from './contained.js'
 import { isResourceType, elementDefinitions, type ElementDefinition } from './elements.js'

@@ -3,9 +3,9 @@ import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { boolean, positiveInteger, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { identifiers } from '../elements/identifiers.js'
-import { mapping } from '../kit/mapping.js'
-import { backbone } from '../kit/structure.js'
+import { identifiers } from '../fields/identifiers.js'
+import { mapping } from '../core/mapping.js'
+import { backbone } from '../core/structure.js'
 
 /** http://hl7.org/fhir/R4/account.html */
 export const accounts = mapping('Account', {

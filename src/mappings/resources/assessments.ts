@@ -3,12 +3,12 @@ import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { dateTime, text, uri } from '../datatypes/primitives.js'
 import { anyReference, reference } from '../datatypes/reference.js'
-import { finding } from '../elements/finding.js'
-import { identifiers } from '../elements/identifiers.js'
-import { note } from '../elements/note.js'
-import { byReference, byToken, from, until } from '../kit/filter.js'
-import { mapping, now } from '../kit/mapping.js'
-import { backbone } from '../kit/structure.js'
+import { finding } from '../fields/finding.js'
+import { identifiers } from '../fields/identifiers.js'
+import { note } from '../fields/note.js'
+import { byReference, byToken, from, until } from '../core/filter.js'
+import { mapping, now } from '../core/mapping.js'
+import { backbone } from '../core/structure.js'
 
 const problems = ['Condition', 'AllergyIntolerance'] as const
 

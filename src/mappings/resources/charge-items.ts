@@ -4,12 +4,12 @@ import { concept, conceptOf } from '../datatypes/concept.js'
 import { dateTime, textUpTo } from '../datatypes/primitives.js'
 import { money } from '../datatypes/quantities.js'
 import { reference } from '../datatypes/reference.js'
-import { quantityWithComparator } from '../elements/amount.js'
-import { identifiers } from '../elements/identifiers.js'
-import { note } from '../elements/note.js'
-import { from, until } from '../kit/filter.js'
-import { mapping } from '../kit/mapping.js'
-import { backbone } from '../kit/structure.js'
+import { quantityWithComparator } from '../fields/amount.js'
+import { identifiers } from '../fields/identifiers.js'
+import { note } from '../fields/note.js'
+import { from, until } from '../core/filter.js'
+import { mapping } from '../core/mapping.js'
+import { backbone } from '../core/structure.js'
 
 const performers = ['Practitioner', 'PractitionerRole', 'Organization', 'CareTeam', 'Patient', 'Device', 'RelatedPerson'] as const
 

@@ -1,11 +1,11 @@
 import { concept, conceptCode, conceptOf } from '../datatypes/concept.js'
 import { dateTime, textUpTo } from '../datatypes/primitives.js'
 import { anyReference, reference } from '../datatypes/reference.js'
-import { identifiers } from '../elements/identifiers.js'
-import { note } from '../elements/note.js'
-import { mapping } from '../kit/mapping.js'
-import { backbone } from '../kit/structure.js'
-import { conditionRules } from '../rules/condition.js'
+import { identifiers } from '../fields/identifiers.js'
+import { note } from '../fields/note.js'
+import { mapping } from '../core/mapping.js'
+import { backbone } from '../core/structure.js'
+import { conditionRules } from '../invariants/condition.js'
 import { conditionCategories, conditionClinicalStatus, conditionVerificationStatus } from '../value-sets.js'
 
 const reporters = ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson'] as const

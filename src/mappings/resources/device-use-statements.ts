@@ -3,9 +3,9 @@ import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { dateTime } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { identifiers } from '../elements/identifiers.js'
-import { note } from '../elements/note.js'
-import { mapping, now } from '../kit/mapping.js'
+import { identifiers } from '../fields/identifiers.js'
+import { note } from '../fields/note.js'
+import { mapping, now } from '../core/mapping.js'
 
 /** http://hl7.org/fhir/R4/deviceusestatement.html */
 export const deviceUseStatements = mapping('DeviceUseStatement', {

@@ -2,12 +2,12 @@ import { code } from '../datatypes/code.js'
 import { concept } from '../datatypes/concept.js'
 import { dateTime, text, uri } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { deviceName } from '../elements/device-name.js'
-import { identifiers } from '../elements/identifiers.js'
-import { note } from '../elements/note.js'
-import { byText } from '../kit/filter.js'
-import { mapping } from '../kit/mapping.js'
-import { backbone } from '../kit/structure.js'
+import { deviceName } from '../fields/device-name.js'
+import { identifiers } from '../fields/identifiers.js'
+import { note } from '../fields/note.js'
+import { byText } from '../core/filter.js'
+import { mapping } from '../core/mapping.js'
+import { backbone } from '../core/structure.js'
 
 /** http://hl7.org/fhir/R4/device.html */
 export const devices = mapping('Device', {

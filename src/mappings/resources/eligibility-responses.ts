@@ -3,9 +3,9 @@ import { period } from '../datatypes/complex.js'
 import { conceptOf } from '../datatypes/concept.js'
 import { boolean, dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { identifiers } from '../elements/identifiers.js'
-import { mapping, now } from '../kit/mapping.js'
-import { backbone } from '../kit/structure.js'
+import { identifiers } from '../fields/identifiers.js'
+import { mapping, now } from '../core/mapping.js'
+import { backbone } from '../core/structure.js'
 import { eligibilityPurpose, financialStatus, remittanceOutcome } from '../value-sets.js'
 
 /** http://hl7.org/fhir/R4/coverageeligibilityresponse.html */

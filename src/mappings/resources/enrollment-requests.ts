@@ -1,8 +1,8 @@
 import { code } from '../datatypes/code.js'
 import { dateTime } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { identifiers } from '../elements/identifiers.js'
-import { mapping, now } from '../kit/mapping.js'
+import { identifiers } from '../fields/identifiers.js'
+import { mapping, now } from '../core/mapping.js'
 import { financialStatus } from '../value-sets.js'
 
 /** http://hl7.org/fhir/R4/enrollmentrequest.html */

@@ -2,12 +2,12 @@ import { code } from '../datatypes/code.js'
 import { conceptOf } from '../datatypes/concept.js'
 import { boolean, date, dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { identifiers } from '../elements/identifiers.js'
-import { note } from '../elements/note.js'
-import { from, until } from '../kit/filter.js'
-import { mapping } from '../kit/mapping.js'
-import { backbone } from '../kit/structure.js'
-import { familyHistoryRules } from '../rules/family-history.js'
+import { identifiers } from '../fields/identifiers.js'
+import { note } from '../fields/note.js'
+import { from, until } from '../core/filter.js'
+import { mapping } from '../core/mapping.js'
+import { backbone } from '../core/structure.js'
+import { familyHistoryRules } from '../invariants/family-history.js'
 
 const finding = conceptOf({ max: 500 })
 

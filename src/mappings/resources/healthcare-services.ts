@@ -1,10 +1,10 @@
 import { concept } from '../datatypes/concept.js'
 import { boolean, textUpTo } from '../datatypes/primitives.js'
 import { display, reference } from '../datatypes/reference.js'
-import { availableTime, notAvailable } from '../elements/availability.js'
-import { identifiers } from '../elements/identifiers.js'
-import { email, phone } from '../elements/telecom.js'
-import { mapping } from '../kit/mapping.js'
+import { availableTime, notAvailable } from '../fields/availability.js'
+import { identifiers } from '../fields/identifiers.js'
+import { email, phone } from '../fields/telecom.js'
+import { mapping } from '../core/mapping.js'
 
 /** http://hl7.org/fhir/R4/healthcareservice.html */
 export const healthcareServices = mapping('HealthcareService', {

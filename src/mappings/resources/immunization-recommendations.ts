@@ -1,12 +1,12 @@
 import { concept, conceptOf, codingsOf } from '../datatypes/concept.js'
 import { dateTime, text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { identifiers } from '../elements/identifiers.js'
-import { intOrString } from '../elements/int-or-string.js'
-import { byToken, from, until } from '../kit/filter.js'
-import { mapping, now } from '../kit/mapping.js'
-import { backbone } from '../kit/structure.js'
-import { immunizationRecommendationRules } from '../rules/immunization-recommendation.js'
+import { identifiers } from '../fields/identifiers.js'
+import { intOrString } from '../fields/int-or-string.js'
+import { byToken, from, until } from '../core/filter.js'
+import { mapping, now } from '../core/mapping.js'
+import { backbone } from '../core/structure.js'
+import { immunizationRecommendationRules } from '../invariants/immunization-recommendation.js'
 
 const forecastStatus = codingsOf('http://terminology.hl7.org/CodeSystem/immunization-recommendation-status', {
   due: 'Due', overdue: 'Overdue', immune: 'Immune', contraindicated: 'Contraindicated', complete: 'Complete'

@@ -1,12 +1,12 @@
 import { code } from '../datatypes/code.js'
 import { dateTime } from '../datatypes/primitives.js'
 import { canonical, reference } from '../datatypes/reference.js'
-import { oneIdentifier } from '../elements/identifiers.js'
-import { responseItem } from '../elements/questionnaire-items.js'
-import { recursiveList } from '../elements/recursive-list.js'
-import { from, until } from '../kit/filter.js'
-import { mapping, now } from '../kit/mapping.js'
-import { questionnaireResponseRules } from '../rules/questionnaire-response.js'
+import { oneIdentifier } from '../fields/identifiers.js'
+import { responseItem } from '../fields/questionnaire-items.js'
+import { recursiveList } from '../fields/recursive-list.js'
+import { from, until } from '../core/filter.js'
+import { mapping, now } from '../core/mapping.js'
+import { questionnaireResponseRules } from '../invariants/questionnaire-response.js'
 
 /** http://hl7.org/fhir/R4/questionnaireresponse.html */
 export const intakes = mapping('QuestionnaireResponse', {

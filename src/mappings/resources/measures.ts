@@ -1,10 +1,10 @@
 import { code } from '../datatypes/code.js'
 import { concept, conceptOf, codingsOf } from '../datatypes/concept.js'
 import { openCode, boolean, dateTime, text, textUpTo, uri } from '../datatypes/primitives.js'
-import { identifiers } from '../elements/identifiers.js'
-import { byCode, from, until } from '../kit/filter.js'
-import { mapping, newUrl, now } from '../kit/mapping.js'
-import { backbone, record } from '../kit/structure.js'
+import { identifiers } from '../fields/identifiers.js'
+import { byCode, from, until } from '../core/filter.js'
+import { mapping, newUrl, now } from '../core/mapping.js'
+import { backbone, record } from '../core/structure.js'
 import { measurePopulations, publicationStatus } from '../value-sets.js'
 
 const scoring = codingsOf('http://terminology.hl7.org/CodeSystem/measure-scoring', {

@@ -3,10 +3,10 @@ import { concept } from '../datatypes/concept.js'
 import { boolean, text } from '../datatypes/primitives.js'
 import { money, ratio, simpleQuantity } from '../datatypes/quantities.js'
 import { display, reference } from '../datatypes/reference.js'
-import { exactlyOne } from '../elements/exclusive.js'
-import { byToken } from '../kit/filter.js'
-import { mapping } from '../kit/mapping.js'
-import { backbone } from '../kit/structure.js'
+import { exactlyOne } from '../fields/exclusive.js'
+import { byToken } from '../core/filter.js'
+import { mapping } from '../core/mapping.js'
+import { backbone } from '../core/structure.js'
 
 /** http://hl7.org/fhir/R4/medicationknowledge.html */
 export const medicationKnowledge = mapping('MedicationKnowledge', {

@@ -3,12 +3,12 @@ import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { dateTime } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { dosage, dosageText } from '../elements/dosage.js'
-import { identifiers } from '../elements/identifiers.js'
-import { medication, medicationId, medicationRule } from '../elements/medication.js'
-import { note } from '../elements/note.js'
-import { byReference, from, until } from '../kit/filter.js'
-import { mapping, now } from '../kit/mapping.js'
+import { dosage, dosageText } from '../fields/dosage.js'
+import { identifiers } from '../fields/identifiers.js'
+import { medication, medicationId, medicationRule } from '../fields/medication.js'
+import { note } from '../fields/note.js'
+import { byReference, from, until } from '../core/filter.js'
+import { mapping, now } from '../core/mapping.js'
 
 const sources = ['Patient', 'Practitioner', 'PractitionerRole', 'RelatedPerson', 'Organization'] as const
 

@@ -3,10 +3,10 @@ import { concept, conceptOf } from '../datatypes/concept.js'
 import { boolean, dateTime, text } from '../datatypes/primitives.js'
 import { ratio } from '../datatypes/quantities.js'
 import { display } from '../datatypes/reference.js'
-import { identifiers } from '../elements/identifiers.js'
-import { byCode, byDate } from '../kit/filter.js'
-import { mapping } from '../kit/mapping.js'
-import { backbone } from '../kit/structure.js'
+import { identifiers } from '../fields/identifiers.js'
+import { byCode, byDate } from '../core/filter.js'
+import { mapping } from '../core/mapping.js'
+import { backbone } from '../core/structure.js'
 
 /** http://hl7.org/fhir/R4/medication.html */
 export const medications = mapping('Medication', {

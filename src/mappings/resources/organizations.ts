@@ -2,12 +2,12 @@ import { address } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { boolean, text, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { contactFirstName, contactLastName } from '../elements/human-name.js'
-import { identifiers } from '../elements/identifiers.js'
-import { email, phone } from '../elements/telecom.js'
-import { mapping } from '../kit/mapping.js'
-import { backbone } from '../kit/structure.js'
-import { organizationRules } from '../rules/organization.js'
+import { contactFirstName, contactLastName } from '../fields/human-name.js'
+import { identifiers } from '../fields/identifiers.js'
+import { email, phone } from '../fields/telecom.js'
+import { mapping } from '../core/mapping.js'
+import { backbone } from '../core/structure.js'
+import { organizationRules } from '../invariants/organization.js'
 
 /** http://hl7.org/fhir/R4/organization.html */
 export const organizations = mapping('Organization', {

@@ -3,9 +3,9 @@ import { conceptOf, codingsOf } from '../datatypes/concept.js'
 import { date, dateTime } from '../datatypes/primitives.js'
 import { money } from '../datatypes/quantities.js'
 import { anyReference, reference } from '../datatypes/reference.js'
-import { identifiers } from '../elements/identifiers.js'
-import { from, until } from '../kit/filter.js'
-import { mapping, now } from '../kit/mapping.js'
+import { identifiers } from '../fields/identifiers.js'
+import { from, until } from '../core/filter.js'
+import { mapping, now } from '../core/mapping.js'
 import { financialStatus } from '../value-sets.js'
 
 const provider = reference(['Practitioner', 'PractitionerRole', 'Organization'])

@@ -1,9 +1,9 @@
 import { code } from '../datatypes/code.js'
 import { conceptOf } from '../datatypes/concept.js'
 import { boolean, dateTime, textUpTo, uriUpTo } from '../datatypes/primitives.js'
-import { identifiers } from '../elements/identifiers.js'
-import { mapping } from '../kit/mapping.js'
-import { backbone } from '../kit/structure.js'
+import { identifiers } from '../fields/identifiers.js'
+import { mapping } from '../core/mapping.js'
+import { backbone } from '../core/structure.js'
 import { publicationStatus, requestPriority } from '../value-sets.js'
 
 const kind = conceptOf({ max: 200 })

@@ -2,9 +2,9 @@ import { period } from '../datatypes/complex.js'
 import { conceptOf } from '../datatypes/concept.js'
 import { boolean, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { identifiers } from '../elements/identifiers.js'
-import { byReference, from, until } from '../kit/filter.js'
-import { mapping } from '../kit/mapping.js'
+import { identifiers } from '../fields/identifiers.js'
+import { byReference, from, until } from '../core/filter.js'
+import { mapping } from '../core/mapping.js'
 
 const actors = ['Practitioner', 'Patient', 'PractitionerRole', 'RelatedPerson', 'Device', 'HealthcareService', 'Location'] as const
 const kind = conceptOf({ max: 200 })

@@ -2,9 +2,9 @@ import { code } from '../datatypes/code.js'
 import { conceptOf } from '../datatypes/concept.js'
 import { boolean, instant, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { identifiers } from '../elements/identifiers.js'
-import { from, until } from '../kit/filter.js'
-import { mapping } from '../kit/mapping.js'
+import { identifiers } from '../fields/identifiers.js'
+import { from, until } from '../core/filter.js'
+import { mapping } from '../core/mapping.js'
 
 const kind = conceptOf({ max: 200 })
 

@@ -4,12 +4,12 @@ import { concept } from '../datatypes/concept.js'
 import { dateTime, text } from '../datatypes/primitives.js'
 import { simpleQuantity } from '../datatypes/quantities.js'
 import { reference } from '../datatypes/reference.js'
-import { atMostOne } from '../elements/exclusive.js'
-import { identifiers } from '../elements/identifiers.js'
-import { note } from '../elements/note.js'
-import { byCode, byReference, byToken, from, until } from '../kit/filter.js'
-import { mapping } from '../kit/mapping.js'
-import { backbone } from '../kit/structure.js'
+import { atMostOne } from '../fields/exclusive.js'
+import { identifiers } from '../fields/identifiers.js'
+import { note } from '../fields/note.js'
+import { byCode, byReference, byToken, from, until } from '../core/filter.js'
+import { mapping } from '../core/mapping.js'
+import { backbone } from '../core/structure.js'
 
 const collectors = ['Practitioner', 'PractitionerRole'] as const
 

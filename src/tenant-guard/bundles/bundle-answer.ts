@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http'
-import { entityTag, isUnchanged, type ReadConditions } from '../../envelope/conditions.js'
+import { entityTag, isUnchanged, type ReadConditions } from '../../envelope/preconditions.js'
 import { Failure } from '../../envelope/failures.js'
 import { outcomeOf } from '../../envelope/operation-outcome.js'
-import type { TenantContext } from '../door.js'
+import type { TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 
 /** What one entry of a Bundle came to. */

@@ -1,9 +1,9 @@
 import { Failure } from '../../envelope/failures.js'
-import { escaped, splitUnescaped, unescaped } from '../../search-values.js'
+import { escaped, splitUnescaped, unescaped } from '../../fhir/search-escaping.js'
 import type { BundleEntry } from '../fhir-interaction.js'
 import type { SearchParameter } from '../interaction.js'
 import { BundleReferences } from './bundle-references.js'
-import { withEntryPath } from './in-entry.js'
+import { withEntryPath } from './entry-path.js'
 
 /**
  * The entries with each fullUrl in their criteria replaced by the record that it stands for:

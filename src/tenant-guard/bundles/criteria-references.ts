@@ -1,9 +1,9 @@
 import { Failure } from '../../envelope/failures.js'
-import type { TenantContext } from '../door.js'
+import type { TenantContext } from '../tenant-context.js'
 import type { Criteria } from '../fhir-interaction.js'
-import { mapConcurrently } from '../in-turns.js'
+import { mapConcurrently } from '../map-concurrently.js'
 import type { ReferenceReason } from '../writes/references.js'
-import { findSingleMatch } from '../writes/sole-match.js'
+import { findSingleMatch } from '../writes/single-match.js'
 import { meetsCriteria } from './meets-criteria.js'
 import type { Write } from './transaction-writes.js'
 

@@ -1,7 +1,7 @@
 import type { StoredResource } from '../../mappings/fhir.js'
-import type { TenantContext } from '../door.js'
-import { fetchByIds } from '../look-up.js'
-import { parseLocation } from '../writes/as-stored.js'
+import type { TenantContext } from '../tenant-context.js'
+import { fetchByIds } from '../fetch-owned.js'
+import { parseLocation } from '../writes/stored-resource.js'
 
 /** An entry in the answer to a transaction, before any check. */
 export interface AnsweredEntry {

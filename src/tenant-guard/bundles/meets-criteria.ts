@@ -1,6 +1,6 @@
-import { unescaped, splitUnescaped } from '../../search-values.js'
+import { unescaped, splitUnescaped } from '../../fhir/search-escaping.js'
 import type { FhirElement } from '../../mappings/fhir.js'
-import { isElement } from '../../mappings/kit/path.js'
+import { isElement } from '../../mappings/core/path.js'
 import { parameterOf } from '../../mappings/r4/search-parameters.js'
 import type { SearchParameter } from '../interaction.js'
 

@@ -1,11 +1,11 @@
 import { Failure } from '../../envelope/failures.js'
 import type { FhirResource } from '../../mappings/fhir.js'
-import { notFound, type TenantContext } from '../door.js'
+import { notFound, type TenantContext } from '../tenant-context.js'
 import type { BundleEntry, ConditionalDelete, ConditionalUpdate, Criteria } from '../fhir-interaction.js'
 import { requireValidVersion } from '../writes/fhir-writes.js'
 import { patchedResource } from '../writes/patch.js'
 import { tenantCriteria } from '../restrict.js'
-import { findSingleMutableMatch } from '../writes/sole-match.js'
+import { findSingleMutableMatch } from '../writes/single-match.js'
 import { withIdempotencyTag, tagForTenant } from '../writes/stamp.js'
 import { readMeta } from '../reads/read-record.js'
 

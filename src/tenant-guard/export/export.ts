@@ -1,14 +1,14 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
-import { decorateBackend } from '../../backends/backend-with.js'
-import type { TenantContext } from '../door.js'
-import { withRetry } from '../patience.js'
+import { decorateBackend } from '../../backends/decorate.js'
+import type { TenantContext } from '../tenant-context.js'
+import { withRetry } from '../retry.js'
 import { membersOf } from './members.js'
 import { endNativeExport } from './native-export.js'
-import { nativePortions } from './native-portions.js'
-import type { ExportSelection, ExportPosition, ExportChunk } from './place.js'
+import { nativePortions } from './native-chunks.js'
+import type { ExportSelection, ExportPosition, ExportChunk } from './position.js'
 import { searchesOf } from './searches.js'
-import { planExport } from './survey.js'
-import { searchChunks } from './walked-portions.js'
+import { planExport } from './plan.js'
+import { searchChunks } from './search-chunks.js'
 
 declare const guarded: unique symbol
 

@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { Failure } from '../../envelope/failures.js'
-import { parseStored, printJson } from '../../json.js'
+import { parseStored, printJson } from '../../json/json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
-import { verifyOwned } from '../answer.js'
-import { reportIncident, type TenantContext } from '../door.js'
+import { verifyOwned } from '../verify-owned.js'
+import { reportIncident, type TenantContext } from '../tenant-context.js'
 import { rewriteUrls } from '../public-urls.js'
 import { isId } from '../resource-types.js'
-import type { Line } from './place.js'
+import type { Line } from './position.js'
 import type { TypeSearch } from './searches.js'
 
 /** No larger record can be read one by one either. */

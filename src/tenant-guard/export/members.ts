@@ -1,7 +1,7 @@
-import { idPattern } from '../../fhir-names.js'
+import { idPattern } from '../../fhir/names.js'
 import type { FhirElement } from '../../mappings/fhir.js'
-import { sendRequest, type TenantContext } from '../door.js'
-import { filterOwned } from '../look-up.js'
+import { sendRequest, type TenantContext } from '../tenant-context.js'
+import { filterOwned } from '../fetch-owned.js'
 import { readRecord } from '../reads/read-record.js'
 
 /**

@@ -1,5 +1,5 @@
 import type { StoredResource } from '../../mappings/fhir.js'
-import type { ScanChunk } from '../reads/stretches.js'
+import type { ScanChunk } from '../reads/scan.js'
 
 /**
  * Several walks over one type as one, by the time of the last change. A record that more than one of them meets is met once,

@@ -1,8 +1,8 @@
 import type { FhirElement } from '../../mappings/fhir.js'
 import { parameterOf } from '../../mappings/r4/search-parameters.js'
 import type { SearchParameter } from '../interaction.js'
-import { compartmentOf, isInPatientCompartment, parametersOfPatient } from './compartment-of-patients.js'
-import type { ExportSelection } from './place.js'
+import { compartmentOf, isInPatientCompartment, parametersOfPatient } from './patient-compartment.js'
+import type { ExportSelection } from './position.js'
 
 /** The conditions of one search, all of which a record meets. */
 export type Conditions = readonly SearchParameter[]

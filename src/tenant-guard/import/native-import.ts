@@ -1,6 +1,6 @@
 import { operationStatus, kickOff } from '../async-operation.js'
-import { relativeToBase } from '../below-base.js'
-import { unexpectedResponse, type TenantContext } from '../door.js'
+import { relativeToBase } from '../relative-url.js'
+import { unexpectedResponse, type TenantContext } from '../tenant-context.js'
 
 /** A file that a datastore is to fetch. */
 interface OfferedFile { readonly type: string, readonly url: string }

@@ -1,4 +1,4 @@
-import { mapJson } from '../../json.js'
+import { mapJson } from '../../json/json.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 import { uriElements } from '../writes/link-elements.js'
 import type { ReferenceSite } from '../writes/references.js'

@@ -1,6 +1,6 @@
-import { printJson } from '../../json.js'
+import { printJson } from '../../json/json.js'
 import type { FhirResource } from '../../mappings/fhir.js'
-import type { TenantContext } from '../door.js'
+import type { TenantContext } from '../tenant-context.js'
 import { authorize } from '../policy.js'
 import { collectReferences, type ReferenceSite } from '../writes/references.js'
 import { withIdempotencyTag, tagForTenant } from '../writes/stamp.js'

@@ -1,6 +1,6 @@
-import { sendRequest, verifyAndRememberOwned, type TenantContext } from '../door.js'
+import { sendRequest, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
 import { reportForeign } from '../reads/own-matches.js'
-import { scanChunks, type ScanPosition } from '../reads/stretches.js'
+import { scanChunks, type ScanPosition } from '../reads/scan.js'
 import { identityElements, restrict } from '../restrict.js'
 
 /**

@@ -1,7 +1,7 @@
 import type { BackendResponse } from '../../backends/backend.js'
-import { parseStored } from '../../json.js'
-import { isElement } from '../../mappings/kit/path.js'
-import type { TenantContext } from '../door.js'
+import { parseStored } from '../../json/json.js'
+import { isElement } from '../../mappings/core/path.js'
+import type { TenantContext } from '../tenant-context.js'
 
 /** What a datastore says of a resource or a question, in words that may be shown. */
 export interface BackendIssue {

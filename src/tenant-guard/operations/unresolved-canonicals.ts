@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mapJson } from '../../json.js'
+import { mapJson } from '../../json/json.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 
 /**

@@ -1,7 +1,7 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { elementsOfText } from '../../mappings/r4/elements.js'
-import { sendRequest, checkedJsonOf, type TenantContext } from '../door.js'
+import { sendRequest, checkedJsonOf, type TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { FhirRead, Projection } from '../fhir-interaction.js'
 import { shapeParameters } from './fhir-search.js'

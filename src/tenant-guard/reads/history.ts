@@ -1,12 +1,12 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
-import { sendRequest, failureCause, cursorBinding, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../door.js'
+import { sendRequest, failureCause, cursorBinding, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { History } from '../fhir-interaction.js'
-import { bundleText, parseBackendBundle, namesIn, type BackendBundleEntry } from './given-bundle.js'
+import { bundleText, parseBackendBundle, namesIn, type BackendBundleEntry } from './backend-bundle.js'
 import type { SearchParameter } from '../interaction.js'
 import { encodeParameters } from '../restrict.js'
-import { linkUrl, nextPage, pageLinks, pageParameters } from './sealed-link.js'
+import { linkUrl, nextPage, pageLinks, pageParameters } from './page-links.js'
 import { readMeta } from './read-record.js'
 
 const defaultCount = 20

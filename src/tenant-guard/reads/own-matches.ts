@@ -1,5 +1,5 @@
 import { Failure } from '../../envelope/failures.js'
-import { sendRequest, jsonOf, verifyAndRememberOwned, reportIncident, unexpectedResponse, type TenantContext } from '../door.js'
+import { sendRequest, jsonOf, verifyAndRememberOwned, reportIncident, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import type { SearchParameter } from '../interaction.js'
 import { identityElements, restrict, strictHandling } from '../restrict.js'
 import { pageLink, searchPaths } from './page-link.js'

@@ -1,7 +1,7 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import type { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { sendRequest, jsonOf, notFound, verifyAndRememberOwned, ownershipScope, unexpectedResponse, type TenantContext } from '../door.js'
+import { sendRequest, jsonOf, notFound, verifyAndRememberOwned, ownershipScope, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 
 /** The identity and version of a record of the tenant's; unknown, deleted and foreign ones are NOT_FOUND. */
 export async function readMeta (door: TenantContext, type: string, id: string): Promise<StoredResource> {

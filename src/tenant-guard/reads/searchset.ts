@@ -1,4 +1,4 @@
-import { isElementArray } from '../../mappings/kit/path.js'
+import { isElementArray } from '../../mappings/core/path.js'
 
 /** A searchset from a datastore, before any check of its entries. */
 export interface Searchset {

@@ -1,6 +1,6 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { sendRequest, jsonOf, notFound, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../door.js'
+import { sendRequest, jsonOf, notFound, verifyAndRememberOwned, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import type { VersionRead } from '../interaction.js'
 import { isId } from '../resource-types.js'
 import { readRecord } from './read-record.js'

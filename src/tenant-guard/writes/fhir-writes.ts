@@ -1,5 +1,5 @@
 import { Failure } from '../../envelope/failures.js'
-import type { TenantContext } from '../door.js'
+import type { TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { FhirCreate, FhirDelete, FhirUpdate } from '../fhir-interaction.js'
 import type { CreateOnce } from '../interaction.js'

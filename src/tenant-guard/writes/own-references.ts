@@ -1,4 +1,4 @@
-import { isElement } from '../../mappings/kit/path.js'
+import { isElement } from '../../mappings/core/path.js'
 import { elementDefinitions } from '../../mappings/r4/elements.js'
 import { isRecordReference } from './references.js'
 

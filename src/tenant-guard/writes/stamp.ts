@@ -1,5 +1,5 @@
 import { Failure } from '../../envelope/failures.js'
-import { ExactNumber, mapJson } from '../../json.js'
+import { ExactNumber, mapJson } from '../../json/json.js'
 import type { FhirElement, FhirResource, Meta } from '../../mappings/fhir.js'
 import { checkStructure, newFaults, padLists } from '../../mappings/r4/structure.js'
 import { isTenantSystem, type Tenant } from '../tenant.js'

@@ -1,6 +1,6 @@
 import { Failure, fieldIssue, type Issue } from '../../envelope/failures.js'
 import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
-import { isElement } from '../../mappings/kit/path.js'
+import { isElement } from '../../mappings/core/path.js'
 
 /** Bundles that are messages of FHIR's own protocol and no records; HAPI refuses to store them. */
 const protocolTypes: ReadonlySet<unknown> = new Set([

@@ -1,5 +1,5 @@
 import { maxIssues } from '../../envelope/failures.js'
-import { ExactNumber, isNumber } from '../../json.js'
+import { ExactNumber, isNumber } from '../../json/json.js'
 import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
 import { elementDefinitions } from '../../mappings/r4/elements.js'
 import { printPath, type Step } from '../../mappings/r4/path.js'

@@ -1,8 +1,8 @@
 import type { Test } from 'tap'
-import { openClient } from '../../../src/service/datastore-client.js'
-import { configSchema } from '../../../src/config.js'
-import { schemaErrors } from '../../../src/config/mistakes.js'
-import type { DatastoreConfig } from '../../../src/config.js'
+import { openClient } from '../../../src/bootstrap/datastore-client.js'
+import { configSchema } from '../../../src/config/schema.js'
+import { schemaErrors } from '../../../src/config/schema-errors.js'
+import type { DatastoreConfig } from '../../../src/config/schema.js'
 import type { HttpBackend } from '../../../src/backends/http-backend.js'
 import { json, startFaultyServer, type FaultyServer } from '../faulty-server.js'
 

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { realBackend } from '../../harness/backend.js'
 import { attackWorld } from '../../isolation/attacks.js'
 import type { Stores } from '../../isolation/attack-world.js'
-import { handOverOnHapi } from '../../isolation/hand-over.js'
+import { handOverOnHapi } from '../../isolation/failover.js'
 import { sandboxStores } from '../../isolation/sandbox-stores.js'
 import { fuzz, type FuzzEffort } from './fuzz.js'
 

@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util'
 import { attackWorld } from '../../isolation/attacks.js'
-import { handOverOnHapi } from '../../isolation/hand-over.js'
+import { handOverOnHapi } from '../../isolation/failover.js'
 import { sandboxStores } from '../../isolation/sandbox-stores.js'
 import { fuzz } from './fuzz.js'
 

@@ -1,0 +1,97 @@
+import { envelopeSchemas, headerComponents, sharedAnswers, type JsonSchema } from '../../envelope/openapi-responses.js'
+import { catalog, type FailureCode } from '../../envelope/failures.js'
+import { printJson } from '../../json/json.js'
+import type { Mapping } from '../../mappings/core/mapping.js'
+import { bulkPaths, bulkSchemas, bulkTag } from './bulk-paths.js'
+import { importPaths } from './import-paths.js'
+import { Components } from './components.js'
+import { exampleFhir, exampleOf } from './example.js'
+import { resourcePaths } from './operations.js'
+import { filterSchemas, sharedParameters } from './parameters.js'
+import { addResourceSchemas } from './resource-schemas.js'
+import { servicePaths, serviceTag } from './service-paths.js'
+
+/** What the document says of where it is served. */
+interface DocumentFacts { readonly version: string, readonly url: string }
+
+/** The OpenAPI 3.1 document of the simple resources, derived from their declarations: https://spec.openapis.org/oas/v3.1.1 */
+export function openApiDocument (mappings: readonly Mapping[], { version, url }: DocumentFacts): JsonSchema {
+  const parameters = sharedParameters(mappings)
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'clinigate',
+      version,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      description
+    },
+    servers: [{ url }],
+    security: [{ key: [] }],
+    tags: [...mappings.map(tagOf), bulkTag, serviceTag],
+    paths: Object.assign({}, ...mappings.map(mapping => resourcePaths(mapping, { mappings, parameters })), bulkPaths, importPaths, servicePaths),
+    components: {
+      securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: '`svc_test_…` or `svc_live_…`' } },
+      headers: headerComponents,
+      parameters,
+      responses: sharedAnswers(documented),
+      schemas: schemasOf(mappings)
+    }
+  }
+}
+
+const description = `Clinical records as simple JSON, stored as FHIR R4.
+
+Every request needs a secret key in \`x-api-key\`. Every response is an envelope with \`data\` and \`meta\`. \`meta\` contains the request id and the rate limits, which are also in the headers \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`. Errors explain with \`code\`, \`message\` and \`issues\` what to do.
+
+A body with any invalid or unknown field is rejected, and the error names every such field. Wherever \`GET\` is supported, \`HEAD\` is too.
+
+In a \`PATCH\` by merge, a field with its current value is not a change, so a record can be sent back as it was read, including read-only fields; a number that JavaScript rounded, such as 4.1 for 4.10, keeps its digits. With the \`versionId\` of an earlier version it is refused with 409. What names the old value goes with it: a new \`code\` takes the display, text and unit of the old code with it, a new \`unit\` its code. An object in which nothing is left is removed. What the simple form does not show stays, in a list of the same length and order for each item too; what described only the old value is removed, and \`meta.warnings\` names it. A narrative that was stored by raw FHIR stays as it was; \`meta.warnings\` says so, since it may no longer say what the record does.
+
+The machine-readable version of this page is [openapi.json](/openapi.json).`
+
+/** A path that is not in the document fails otherwise than those that are, and some codes are those of raw FHIR alone. */
+const documented = new Set((Object.keys(catalog) as FailureCode[]).filter(code => code !== 'METHOD_NOT_ALLOWED' && code !== 'NOT_IMPLEMENTED'))
+
+function schemasOf (mappings: readonly Mapping[]): Record<string, JsonSchema> {
+  const components = new Components()
+  for (const [name, schema] of Object.entries({ ...envelopeSchemas, ...filterSchemas, ...bulkSchemas, PatchOperation: patchOperation, Patch: patch, Bundle: bundle })) components.named(name, schema, () => schema)
+  for (const mapping of mappings) addResourceSchemas(mapping, components)
+  return components.all()
+}
+
+/** The resource's page: the simple form beside the FHIR that it becomes. */
+function tagOf (mapping: Mapping): JsonSchema {
+  const block = (value: unknown): string => `\`\`\`json\n${JSON.stringify(JSON.parse(printJson(value)), null, 2)}\n\`\`\``
+  return {
+    name: mapping.path,
+    description: [mapping.about, '**What you send**', block(exampleOf(mapping)), `**The resulting FHIR ${mapping.type}**`, block(exampleFhir(mapping))].join('\n\n')
+  }
+}
+
+const pointer: JsonSchema = { type: 'string', pattern: '^/' }
+
+const operation = (op: readonly string[], needed: JsonSchema = {}): JsonSchema =>
+  ({ type: 'object', properties: { op: { type: 'string', enum: op }, path: pointer, ...needed }, required: ['op', 'path', ...Object.keys(needed)] })
+
+const patchOperation: JsonSchema = {
+  description: 'One JSON Patch operation (RFC 6902) on the simple form.',
+  anyOf: [
+    operation(['add', 'replace', 'test'], { value: { description: 'Any JSON value.' } }),
+    operation(['move', 'copy'], { from: pointer }),
+    operation(['remove'])
+  ]
+}
+
+const patch: JsonSchema = { type: 'array', items: { $ref: '#/components/schemas/PatchOperation' }, maxItems: 1000 }
+
+const bundle: JsonSchema = {
+  type: 'object',
+  description: 'A searchset of FHIR resources: http://hl7.org/fhir/R4/bundle.html#searchset',
+  properties: {
+    resourceType: { type: 'string', const: 'Bundle' },
+    type: { type: 'string', const: 'searchset' },
+    total: { type: 'integer' },
+    entry: { type: 'array', items: { type: 'object', properties: { resource: { type: 'object' } } } }
+  },
+  required: ['resourceType', 'type', 'entry']
+}

@@ -1,0 +1,53 @@
+import type { FastifyRequest } from 'fastify'
+import { failureOf } from '../../envelope/error-handlers.js'
+import type { Caller } from '../../keys/caller.js'
+import { hasScope, requireScope } from '../../keys/scopes.js'
+import type { Batch, BundleEntry, FhirInteraction, Patch } from '../../tenant-guard/fhir-interaction.js'
+import { policy } from '../../tenant-guard/policy.js'
+
+/**
+ * The interaction as far as the caller may have it; the request remembers what was understood. A Bundle shows what was written
+ * to those alone who may read.
+ * @throws {Failure} INSUFFICIENT_SCOPE; of a batch only the entries are refused that need another scope
+ */
+export function authorizeInteraction (request: Pick<FastifyRequest, 'caller' | 'understood'>, interaction: FhirInteraction): FhirInteraction {
+  const { caller } = request
+  request.understood = { kind: interaction.kind, type: interaction.type }
+  const showsWritten = 'showsWritten' in interaction && interaction.showsWritten && mayRead(caller)
+  if (interaction.kind === 'batch') return { ...interaction, showsWritten, entries: interaction.entries.map(entry => 'failure' in entry ? entry : orRefused(caller, entry)) }
+  const parts = interaction.kind === 'transaction' ? interaction.entries.map(entry => entry.interaction) : [interaction]
+  for (const part of parts) requireScopes(caller, part)
+  return interaction.kind === 'transaction' ? { ...interaction, showsWritten } : interaction
+}
+
+/** Whether the caller may see the record that a write left: after an update or a patch it holds more than was sent. */
+export function maySeeWritten (caller: Caller, { kind }: Pick<FhirInteraction, 'kind'>): boolean {
+  return (kind !== 'update' && kind !== 'patch') || mayRead(caller)
+}
+
+const mayRead = ({ scopes }: Caller): boolean => hasScope(scopes, 'read')
+
+function orRefused (caller: Caller, entry: BundleEntry): Batch['entries'][number] {
+  try {
+    requireScopes(caller, entry.interaction)
+    return entry
+  } catch (error) {
+    return { failure: failureOf(error) }
+  }
+}
+
+function requireScopes (caller: Caller, interaction: FhirInteraction): void {
+  const { scopes } = policy[interaction.kind]
+  if (scopes !== 'entries') for (const scope of scopes) requireScope(caller, scope)
+  if ('patch' in interaction && tests(interaction)) requireScope(caller, 'read')
+}
+
+/** Whether a patch asks what is stored: it fails where a value is another one. */
+const tests = ({ patch }: Pick<Patch, 'patch'>): boolean => patch.some(operation => (operation as { readonly op?: unknown } | null)?.op === 'test')
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What a request of raw FHIR asks for, in words of R4; undefined until it was understood. */
+    understood: { readonly kind: FhirInteraction['kind'] | 'import', readonly type: string } | undefined
+  }
+}

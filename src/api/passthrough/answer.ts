@@ -1,0 +1,52 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyReply } from 'fastify'
+import { entityTag, isUnchanged, parseHttpDate, type ReadConditions } from '../../envelope/preconditions.js'
+import { fhirType, successOutcome } from '../../envelope/operation-outcome.js'
+import type { StoredResource } from '../../mappings/fhir.js'
+import type { FhirInteraction } from '../../tenant-guard/fhir-interaction.js'
+import type { FhirAnswer } from '../../tenant-guard/guard.js'
+import { policy } from '../../tenant-guard/policy.js'
+import { maySeeWritten } from './allowed.js'
+import { sendContent, type Content } from './binary.js'
+import { parsePrefer } from './preferences.js'
+
+interface Answering {
+  readonly interaction: FhirInteraction
+  readonly fhirBase: string
+  /** In place of the resource. */
+  readonly content?: Content | undefined
+}
+
+/** Sends what an interaction came to, as http://hl7.org/fhir/R4/http.html has it. */
+export function sendFhirResponse (reply: FastifyReply, answer: FhirAnswer, { interaction, fhirBase, content }: Answering): FastifyReply {
+  const { status, record, body } = answer
+  reply.code(status).type(fhirType)
+  if (record !== undefined) {
+    const place = `${fhirBase}/${placeOf(record)}`
+    // HAPI's client learns from Content-Location which record and version an update came to.
+    reply.headers({ ...headersOf(record), 'content-location': place, ...status === 201 && { location: place } })
+  }
+  const isRead = !policy[interaction.kind].scopes.includes('write')
+  // Decided here, after the check of whose it is.
+  if (isRead && record !== undefined && isUnchanged(conditionsIn(reply.request.headers), record.meta)) return reply.code(304).removeHeader('content-type').send()
+  if (content !== undefined) return sendContent(reply, content)
+  const wanted = isRead || body === undefined ? undefined : parsePrefer(reply.request).returns
+  const returns = wanted === 'OperationOutcome' || maySeeWritten(reply.request.caller, interaction) ? wanted : 'minimal'
+  if (returns === 'minimal' || body === undefined) return reply.removeHeader('content-type').send()
+  return reply.send(returns === 'OperationOutcome' ? JSON.stringify(successOutcome('The change was made.')) : body)
+}
+
+/** Version and time of a record, for the conditions of later requests. */
+function headersOf ({ meta: { versionId, lastUpdated } }: StoredResource): Readonly<Record<string, string>> {
+  const changed = typeof lastUpdated === 'string' ? new Date(lastUpdated) : undefined
+  return {
+    ...versionId !== undefined && { etag: entityTag(versionId) },
+    ...changed !== undefined && !Number.isNaN(changed.getTime()) && { 'last-modified': changed.toUTCString() }
+  }
+}
+
+function placeOf ({ resourceType, id, meta: { versionId } }: StoredResource): string {
+  return versionId === undefined ? `${resourceType}/${id}` : `${resourceType}/${id}/_history/${versionId}`
+}
+
+const conditionsIn = (headers: IncomingHttpHeaders): ReadConditions => ({ ifNoneMatch: headers['if-none-match'], ifModifiedSince: parseHttpDate(headers['if-modified-since']) })

@@ -1,0 +1,180 @@
+import { maxEntries } from './bundle-request.js'
+import { Failure } from '../../envelope/failures.js'
+import { compartments } from '../../mappings/r4/compartments.js'
+import { commonParameterNames, parameterNames, parameterOf, referenceParameters } from '../../mappings/r4/search-parameters.js'
+import type { FhirInteraction } from '../../tenant-guard/fhir-interaction.js'
+import { authorize } from '../../tenant-guard/policy.js'
+import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'
+import { terminologyOperations } from '../../tenant-guard/operations/terminology-operations.js'
+import type { FhirRequest } from './fhir-request.js'
+import { parseInteraction } from './interaction-of.js'
+
+/** Whether what answers here has an operation, such as `everything` on the type `Patient`. */
+export type HasOperation = (type: string, name: string) => boolean
+
+/** A request that would be of one kind of interaction, but for what the caller puts into it. */
+interface Sample extends Pick<FhirRequest, 'method' | 'path' | 'body' | 'ifNoneExist'> {
+  readonly kind: FhirInteraction['kind']
+  readonly query?: FhirRequest['query']
+}
+
+/** R4's names of the interactions, http://hl7.org/fhir/R4/valueset-type-restful-interaction.html, as requests. */
+const onType = (type: string): Readonly<Record<string, Sample>> => ({
+  read: { kind: 'read', method: 'GET', path: [type, 'x'] },
+  vread: { kind: 'vread', method: 'GET', path: [type, 'x', '_history', '1'] },
+  update: { kind: 'update', method: 'PUT', path: [type, 'x'], body: { resourceType: type } },
+  patch: { kind: 'patch', method: 'PATCH', path: [type, 'x'], body: [] },
+  delete: { kind: 'delete', method: 'DELETE', path: [type, 'x'] },
+  'history-instance': { kind: 'history', method: 'GET', path: [type, 'x', '_history'] },
+  create: { kind: 'create', method: 'POST', path: [type], body: { resourceType: type } },
+  'search-type': { kind: 'search', method: 'GET', path: [type] }
+})
+
+const onSystem: Readonly<Record<string, Sample>> = {
+  transaction: { kind: 'transaction', method: 'POST', path: [], body: { resourceType: 'Bundle', type: 'transaction' } },
+  batch: { kind: 'batch', method: 'POST', path: [], body: { resourceType: 'Bundle', type: 'batch' } }
+}
+
+const bulkOnSystem: Readonly<Record<string, Sample>> = { export: { kind: 'export', method: 'GET', path: ['$export'] } }
+
+const bulkOn: Readonly<Record<string, Sample>> = {
+  Patient: { kind: 'export', method: 'GET', path: ['Patient', '$export'] },
+  Group: { kind: 'export', method: 'GET', path: ['Group', 'x', '$export'] }
+}
+
+/** Of http://hl7.org/fhir/uv/bulkdata/STU2/. */
+const bulkDefinition = (name: string): string => `http://hl7.org/fhir/uv/bulkdata/OperationDefinition/${name}`
+
+const criteria = [['_id', 'x']] as const
+
+/** The interactions that R4 tells of by a flag of their own. */
+const conditional = (type: string): Readonly<Record<string, Sample>> => ({
+  create: { kind: 'conditional-create', method: 'POST', path: [type], body: { resourceType: type }, ifNoneExist: criteria },
+  update: { kind: 'conditional-update', method: 'PUT', path: [type], body: { resourceType: type }, query: criteria },
+  delete: { kind: 'conditional-delete', method: 'DELETE', path: [type], query: criteria }
+})
+
+const operations = (type: string): Readonly<Record<string, Sample>> => ({
+  ...Object.hasOwn(bulkOn, type) && { export: bulkOn[type]! },
+  everything: { kind: 'everything', method: 'GET', path: [type, 'x', '$everything'] },
+  validate: { kind: 'validate', method: 'POST', path: [type, '$validate'], body: { resourceType: type } },
+  ...Object.fromEntries(Object.entries(terminologyOperations).map(([path, { needed }]) => [path.split('/'), needed] as const).filter(([[asked]]) => asked === type).map(([path, needed]) =>
+    [path[1]!.slice(1), { kind: 'terminology', method: 'GET', path, query: needed === undefined ? [] : [[needed, 'http://localhost']] }]))
+})
+
+/**
+ * Whether such a request is read as such an interaction and may be had: what answers requests is asked itself, so a statement
+ * cannot promise what is refused.
+ */
+function isOffered ({ kind, query = [], ...sample }: Sample): boolean {
+  try {
+    const interaction = parseInteraction({ ...plain, ...sample, query })
+    authorize(interaction)
+    return interaction.kind === kind
+  } catch (error) {
+    if (error instanceof Failure) return false
+    throw error
+  }
+}
+
+const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://localhost' }
+
+const offeredAmong = (samples: Readonly<Record<string, Sample>>): string[] => Object.keys(samples).filter(name => isOffered(samples[name]!))
+
+/** An operation as the statement names it. */
+interface StatedOperation { readonly name: string, readonly definition: string, readonly documentation?: string }
+
+/** `$import` below a base of raw FHIR. No specification defines it, so each server names a definition of its own. */
+export function importOperation (fhirBase: string): StatedOperation {
+  return {
+    name: 'import',
+    definition: `${fhirBase}/OperationDefinition/import`,
+    documentation: 'Imports NDJSON files as a job, with Prefer: respond-async. The Parameters are those of HAPI\'s $import: inputFormat, and input with type and url. The files are fetched over https, from hosts that the operator allowed.'
+  }
+}
+
+/**
+ * The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html. What datastores are asked for is
+ * stated where they have it.
+ * @param more operations on the system that this gateway is configured for
+ */
+export function capabilityRest (hasOperation: HasOperation, more: readonly StatedOperation[]): unknown {
+  return {
+    mode: 'server',
+    documentation: `Raw FHIR R4. Every record has the tag of the organization that owns the key. Records of other organizations are not found, and a reference must point to an existing record of the same organization. A Bundle of requests can have up to ${maxEntries.toLocaleString('en')} entries; send more in several Bundles, or use the bulk import.`,
+    security: { description: 'A secret key in the x-api-key header' },
+    resource: [...resourceTypes].map(type => resourceOf(type, hasOperation)).filter(resource => resource !== undefined),
+    ...omitEmpty({ interaction: offeredAmong(onSystem).map(code => ({ code })), operation: [...offeredAmong(bulkOnSystem).map(name => ({ name, definition: bulkDefinition(name) })), ...more] }),
+    compartment: compartments.map(holder => `http://hl7.org/fhir/CompartmentDefinition/${holder.toLowerCase()}`),
+    searchParam: commonParameterNames.map(name => ({ ...searchParameterOf('Resource', name), ...Object.hasOwn(aboutCommon, name) && { documentation: aboutCommon[name] } }))
+  }
+}
+
+const aboutCommon: Readonly<Record<string, string>> = {
+  _tag: 'As system|code, with any system except the gateway\'s own tag system',
+  _source: 'The value that the datastore set; a meta.source in a request is not stored'
+}
+
+/** The members that hold something, since FHIR has no empty lists. */
+export function omitEmpty (lists: Readonly<Record<string, readonly unknown[]>>): Partial<typeof lists> {
+  return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0))
+}
+
+function resourceOf (type: string, hasOperation: HasOperation): unknown {
+  const interaction = offeredAmong(onType(type))
+  // Where a datastore exports nothing itself, the gateway does.
+  const operation = offeredAmong(operations(type)).filter(name => name === 'export' || hasOperation(type, name))
+  if (interaction.length + operation.length === 0) return undefined
+  return {
+    type,
+    ...type === 'Binary' && { documentation: aboutBinary },
+    ...interaction.length > 0 && { ...storing(type), interaction: interaction.map(code => ({ code })), ...searching(type) },
+    ...operation.length > 0 && { operation: operation.map(name => ({ name, definition: definitionOf(type, name) })) }
+  }
+}
+
+function definitionOf (type: string, name: string): string {
+  if (name === 'export') return bulkDefinition(`${type.toLowerCase()}-export`)
+  return `http://hl7.org/fhir/OperationDefinition/${name === 'validate' ? 'Resource' : type}-${name}`
+}
+
+const aboutBinary = 'Raw content is sent and read with its own media type, and the resource with application/fhir+json. X-Security-Context is stored as securityContext.'
+
+function storing (type: string) {
+  const conditionals = offeredAmong(conditional(type))
+  return {
+    versioning: 'versioned',
+    readHistory: isOffered(onType(type).vread!),
+    updateCreate: false,
+    conditionalCreate: conditionals.includes('create'),
+    conditionalRead: 'full-support',
+    conditionalUpdate: conditionals.includes('update'),
+    conditionalDelete: conditionals.includes('delete') ? 'single' : 'not-supported',
+    referencePolicy: ['literal', 'logical', 'enforced', 'local']
+  }
+}
+
+function searching (type: string) {
+  return omitEmpty({
+    searchInclude: referenceParameters(type).map(parameter => `${type}:${parameter}`),
+    searchRevInclude: [...resourceTypes].filter(isTenantType).flatMap(from => leadingTo(type, from)),
+    searchParam: parameterNames(type).filter(name => isAnswered(type, name)).map(name => searchParameterOf(type, name))
+  })
+}
+
+/** HAPI answers no composite with one of these, although it states them all; other datastores may. */
+const unansweredParts = ['number', 'reference'] as const
+
+function isAnswered (type: string, name: string): boolean {
+  const { parts = [] } = parameterOf(type, name)!
+  return !unansweredParts.some(kind => parts.includes(kind))
+}
+
+/** The search parameters of a type that may lead to another one, as `_revinclude` has them. */
+function leadingTo (type: string, from: string): string[] {
+  return referenceParameters(from).filter(name => parameterOf(from, name)?.targets?.includes(type) ?? true).map(name => `${from}:${name}`)
+}
+
+function searchParameterOf (type: string, name: string) {
+  return { name, type: parameterOf(type, name)!.kind }
+}

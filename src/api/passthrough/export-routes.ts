@@ -1,0 +1,86 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Failure, type FailureCode, catalog } from '../../envelope/failures.js'
+import { fhirType, successOutcome } from '../../envelope/operation-outcome.js'
+import { rawQuery } from '../../envelope/query.js'
+import type { ExportRequest, Job } from '../../jobs/model/job.js'
+import { requireScope } from '../../keys/scopes.js'
+import { cancelRouteOptions, quotaExempt } from '../../limits/monthly-quota.js'
+import type { Export } from '../../tenant-guard/fhir-interaction.js'
+import type { TenantStore } from '../../tenant-guard/guard.js'
+import { parsePrefer } from './preferences.js'
+
+/** The exports of a caller, which jobs gather. */
+export interface Exports {
+  readonly begin: (request: FastifyRequest, asked: ExportRequest) => Promise<Job>
+  /** An export of the caller's that is wanted still. */
+  readonly find: (request: FastifyRequest, jobId: string) => Promise<Job | undefined>
+  /** It is missing from then on. */
+  readonly discard: (request: FastifyRequest, jobId: string) => Promise<void>
+  /** The time for which it holds at least the state of the records. */
+  readonly transactionTimeOf: (job: Job) => string
+  /** The request that began it: the gateway's URL. */
+  readonly urlOf: (job: Job) => Promise<string>
+  /** The files of a completed one, at the gateway's URLs. */
+  readonly filesOf: (job: Job) => ReadonlyArray<{ readonly resourceType: string, readonly count: number, readonly url: string }>
+}
+
+/** Starts the export that a request asks for, and says where its state is told: http://hl7.org/fhir/uv/bulkdata/STU2/export.html */
+export async function kickOff (reply: FastifyReply, interaction: Export, { exports, store, url }: { readonly exports: Exports, readonly store: TenantStore, readonly url: string }): Promise<FastifyReply> {
+  const { request } = reply
+  if (request.method === 'HEAD') throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, POST' } })
+  if (!parsePrefer(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async. An export runs as a job whose files are downloaded afterwards.' })
+  await store.demandExportable(interaction)
+  const job = await exports.begin(request, { ...interaction.asked, url: `${url}${request.raw.url!}` })
+  return reply.code(202).type(fhirType).header('content-location', `${url}/v1/fhir/_export/${job.id}`).send(JSON.stringify(successOutcome('The export has started. Poll its status at the URL in Content-Location.')))
+}
+
+type WithId = FastifyRequest<{ Params: { id: string } }>
+
+/** `/v1/fhir/_export/<id>`: how far an export is, its manifest, and its end. */
+export async function exportRoutes (scope: FastifyInstance, { exports, now }: { readonly exports: Exports, readonly now: () => Date }): Promise<void> {
+  const found = async (request: WithId): Promise<Job> => {
+    if (rawQuery(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+    return await exports.find(request, request.params.id) ?? missing()
+  }
+  scope.get('/_export/:id', quotaExempt, async (request: WithId, reply) => {
+    requireScope(request.caller, 'read')
+    const job = await found(request)
+    if (job.status === 'failed') throw failureOf(job)
+    return job.status === 'completed' ? sendManifest(reply, job, exports) : sendProgress(reply, job, now())
+  })
+  scope.delete('/_export/:id', cancelRouteOptions, async (request: WithId, reply) => {
+    requireScope(request.caller, 'read')
+    const job = await found(request)
+    await exports.discard(request, job.id)
+    return reply.code(202).type(fhirType).send(JSON.stringify(successOutcome('The export was ended and its files were deleted.')))
+  })
+}
+
+function missing (): never {
+  throw new Failure('NOT_FOUND')
+}
+
+/** A failed export is there all the same, so no code says that it is not, or that the request for its state was wrong in other ways. */
+function failureOf ({ failure }: Job): Failure {
+  const code = failure !== undefined && Object.hasOwn(catalog, failure.code) ? failure.code as FailureCode : 'INTERNAL_ERROR'
+  return new Failure([401, 403, 404, 429, 503].includes(catalog[code].status) ? 'INTERNAL_ERROR' : code, { message: failure?.message })
+}
+
+async function sendManifest (reply: FastifyReply, job: Job, exports: Exports): Promise<FastifyReply> {
+  const output = exports.filesOf(job).map(({ resourceType: type, url, count }) => ({ type, url, count }))
+  const manifest = { transactionTime: exports.transactionTimeOf(job), request: await exports.urlOf(job), requiresAccessToken: true, output, error: [] }
+  return reply.type('application/json; charset=utf-8').header('expires', new Date(job.expiresAt).toUTCString()).send(JSON.stringify(manifest))
+}
+
+const longestWaitSeconds = 30
+/** A client asks again when an export has taken a fifth longer. */
+const partOfTheTime = 1 / 5
+
+function sendProgress (reply: FastifyReply, { status, progress: { processed, total }, createdAt }: Job, now: Date): FastifyReply {
+  const seconds = Math.ceil((now.getTime() - Date.parse(createdAt)) / 1_000 * partOfTheTime)
+  const records = total === undefined ? `${processed} records` : `${processed} of ${total} records`
+  return reply.code(202).headers({
+    'x-progress': status === 'pending' ? 'waiting' : records,
+    'retry-after': String(Math.min(Math.max(seconds, 1), longestWaitSeconds))
+  }).send()
+}

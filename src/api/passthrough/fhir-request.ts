@@ -1,0 +1,121 @@
+import { fhirVersions, toMediaType } from '../../envelope/accept.js'
+import { versionsIn } from '../../envelope/preconditions.js'
+import { Failure, slashMistake } from '../../envelope/failures.js'
+import { parseQuery, invalidParameter, type QueryPair } from '../../envelope/query.js'
+import type { FhirResource } from '../../mappings/fhir.js'
+import { formats, formatWords } from '../../mappings/core/formats.js'
+import { isElement } from '../../mappings/core/path.js'
+
+/** A request of raw FHIR after its HTTP was read: the same form for a request and for an entry of a Bundle. */
+export interface FhirRequest {
+  readonly method: string
+  /** The segments of the path below the base, decoded once. */
+  readonly path: readonly string[]
+  readonly query: readonly QueryPair[]
+  /** The resource, the patch or the Bundle; undefined where there is no body. */
+  readonly body?: unknown
+  /** The version that If-Match names; `*` is any. */
+  readonly ifMatch?: string | undefined
+  /** Whether it has a precondition that only reads may have. */
+  readonly hasOtherPrecondition?: boolean
+  /** The criteria of a conditional create. */
+  readonly ifNoneExist?: readonly QueryPair[] | undefined
+  /** Whether the answer to a Bundle shows the records that were written: `Prefer: return=representation`. */
+  readonly showsWritten: boolean
+  /** Whether the content of a Binary is wanted, and not the resource. */
+  readonly wantsContent?: boolean
+  /** Whether a parameter that is not understood may be left out: `Prefer: handling=lenient`. */
+  readonly isLenient: boolean
+  /** Where this gateway's raw FHIR is: what begins so is here. */
+  readonly fhirBase: string
+}
+
+/** More than any path has that is known; the URL of an entry of a Bundle may have millions. */
+const mostSegments = 10
+
+/**
+ * The segments of a path below the base, `/Patient/1`: split first, then each decoded once. What a segment of FHIR cannot
+ * hold is no path at all here, since the next server might read it as another one.
+ * @throws {Failure} NOT_FOUND
+ */
+export function pathSegments (path: string): readonly string[] {
+  if (path === '' || path === '/') return []
+  if (!path.startsWith('/')) throw new Failure('NOT_FOUND')
+  return path.slice(1).split('/', mostSegments).map(segmentOf)
+}
+
+function segmentOf (text: string): string {
+  if (text === '') throw new Failure('NOT_FOUND', { message: slashMistake })
+  const segment = decoded(text)
+  if (segment === undefined || !/^[A-Za-z0-9\-._$*]+$/.test(segment) || segment === '.' || segment === '..') throw new Failure('NOT_FOUND')
+  return segment
+}
+
+function decoded (text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** A parameter of every request that asks for a form of the response. There is one form, so it is taken out once it asks for it. */
+const jsonTypes = new Set(['json', 'application/json', 'application/fhir+json'])
+
+/** Whether a value of `_format` means JSON of R4. In a query a plus sign is a space. */
+function isJsonFormat (value: string): boolean {
+  const [type = '', ...parameters] = value.split(';')
+  const versions = parameters.flatMap(text => /^\s*fhirVersion\s*=\s*"?([^"]*)"?\s*$/i.exec(text)?.[1] ?? [])
+  return jsonTypes.has(toMediaType(type.trim().replace(' ', '+'))) && versions.every(version => fhirVersions.includes(version))
+}
+
+/**
+ * The query without what asks for the form of the answer.
+ * @throws {Failure} NOT_ACCEPTABLE for another form than JSON
+ */
+export function withoutFormat (query: readonly QueryPair[]): readonly QueryPair[] {
+  const wanted = query.filter(([name]) => name === '_format')
+  if (!wanted.every(([, value]) => isJsonFormat(value))) throw new Failure('NOT_ACCEPTABLE', { message: 'Request application/fhir+json.' })
+  return query.filter(([name]) => name !== '_format' && name !== '_pretty')
+}
+
+/** The criteria in an If-None-Exist header, with or without what stands before a question mark. */
+export function readCriteria (text: string | undefined): readonly QueryPair[] | undefined {
+  return text === undefined ? undefined : parseQuery(text.replace(/^[^?]*\?/, ''))
+}
+
+/** @throws {Failure} BAD_REQUEST when a request that takes no parameters has some: ignoring one could do more than was meant */
+export function requireNoQuery ({ query }: FhirRequest): void {
+  if (query.length > 0) throw invalidParameter('query', 'this request takes no parameters')
+}
+
+/**
+ * The resource in a body, of the type that the URL names.
+ * @throws {Failure} BAD_REQUEST
+ */
+export function resourceIn ({ body }: Pick<FhirRequest, 'body'>, type: string): FhirResource {
+  if (!isElement(body) || body.resourceType !== type) throw new Failure('BAD_REQUEST', { message: `Send a resource with the resourceType ${type}.` })
+  return body as FhirResource
+}
+
+/**
+ * The time in a parameter `_since`.
+ * @throws {Failure} BAD_REQUEST
+ */
+export function readSince (text: string | undefined): string | undefined {
+  // In a URL a plus sign that is not encoded is a space.
+  const since = text?.replace(/ (?=\d\d:\d\d$)/, '+')
+  if (since !== undefined && !formats['fhir-instant'](since)) throw invalidParameter('_since', `expected ${formatWords['fhir-instant']}`)
+  return since
+}
+
+/**
+ * The version that an If-Match header names; a list is of one version, since a datastore can be told no more.
+ * @throws {Failure} BAD_REQUEST
+ */
+export function readVersion (header: string | undefined): string | undefined {
+  const versions = versionsIn(header, 'If-Match')
+  if (versions === undefined || versions === '*') return versions
+  if (new Set(versions).size > 1) throw new Failure('BAD_REQUEST', { message: 'If-Match: expected one ETag.' })
+  return versions[0]
+}

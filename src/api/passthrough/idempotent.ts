@@ -1,0 +1,90 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { idempotencyKey, readIdempotencyKey, idempotencyUnsupported } from '../../idempotency/header.js'
+import type { IdempotencyClaim, IdempotencyStore, Result } from '../../idempotency/keyed-requests.js'
+import { deletedSince, writeIntentOf, createIntents, ifExists } from '../../idempotency/write-intent.js'
+import type { FhirCreate, FhirInteraction, Patch } from '../../tenant-guard/fhir-interaction.js'
+import type { FhirAnswer, TenantStore } from '../../tenant-guard/guard.js'
+import { policy } from '../../tenant-guard/policy.js'
+
+/** What an interaction is performed with. */
+interface OnceParts {
+  readonly store: TenantStore
+  readonly keyedRequests: IdempotencyStore
+  /** Of {@link idempotencyKeyFor}. */
+  readonly key: string | undefined
+}
+
+/** What an Idempotency-Key makes one of: nothing else that a POST or PATCH does is told by its trace. */
+type Keyed = FhirCreate | Patch
+
+const isKeyed = (interaction: FhirInteraction): interaction is Keyed => interaction.kind === 'create' || interaction.kind === 'patch'
+
+/** Performs an interaction; a create or a patch with an Idempotency-Key once. */
+export async function performIdempotently (reply: FastifyReply, interaction: FhirInteraction, { store, keyedRequests, key }: OnceParts): Promise<FhirAnswer> {
+  if (key === undefined || !isKeyed(interaction)) return await store.perform(interaction)
+  const { caller: { tenantId, mode }, method } = reply.request
+  const { type } = interaction
+  const what = interaction.kind === 'create' ? { body: interaction.resource } : { id: interaction.id, ifMatch: interaction.version, body: interaction.patch }
+  const { answer, isReplayed } = await keyedRequests.perform({ tenantId, mode, key, method, route: `fhir/${type}`, ...what },
+    claim => interaction.kind === 'create' ? createdOnce(store, interaction, claim) : patchedOnce(store, interaction, claim))
+  if (isReplayed) reply.header(idempotencyKey.replayedHeader, 'true')
+  return answer
+}
+
+/**
+ * The key of a request that takes one. Other methods, and a POST that only reads, do nothing that would be done twice, so there
+ * the header says nothing.
+ * @throws {Failure} BAD_REQUEST for a key where each request would be performed
+ */
+export function idempotencyKeyFor ({ method, raw }: Pick<FastifyRequest, 'method' | 'raw'>, interaction: FhirInteraction): string | undefined {
+  if (method !== 'POST' && method !== 'PATCH') return undefined
+  const { scopes } = policy[interaction.kind]
+  const doesNothing = interaction.kind !== 'export' && scopes !== 'entries' && !scopes.includes('write')
+  const key = doesNothing ? undefined : readIdempotencyKey(raw.rawHeaders)
+  if (key !== undefined && !isKeyed(interaction)) throw idempotencyUnsupported()
+  return key
+}
+
+interface Once { readonly answer: FhirAnswer, readonly isReplayed: boolean }
+
+async function createdOnce (store: TenantStore, { type, resource }: FhirCreate, claim: IdempotencyClaim): Promise<Once> {
+  if (claim.result !== undefined) {
+    const first = await ifExists(versionOf(store, type, claim.result))
+    if (first === undefined) throw deletedSince()
+    return { answer: { ...first, status: 201 }, isReplayed: true }
+  }
+  const made = await store.perform({ kind: 'create-once', type, resource, ...createIntents(claim) })
+  const isReplayed = made.status !== 201
+  const answer = isReplayed ? await firstVersionOf(store, made) : made
+  finish(claim, answer)
+  return { answer: { ...answer, status: 201 }, isReplayed }
+}
+
+/** The record as it was created, where the datastore counts versions and keeps them. */
+async function firstVersionOf (store: TenantStore, made: FhirAnswer): Promise<FhirAnswer> {
+  const { resourceType, id, meta: { versionId } } = made.record!
+  return versionId === '1' ? made : await ifExists(versionOf(store, resourceType, { id, version: '1' })) ?? made
+}
+
+async function patchedOnce (store: TenantStore, asked: Patch, claim: IdempotencyClaim): Promise<Once> {
+  const { type } = asked
+  if (claim.result !== undefined) return { answer: await versionOf(store, type, claim.result), isReplayed: true }
+  const trace = writeIntentOf({ store, type }, claim)
+  let isReplayed = false
+  const found: typeof trace.found = async before => {
+    const made = await trace.found(before)
+    isReplayed = made !== undefined
+    return made
+  }
+  const answer = await store.perform({ ...asked, trace: { ...trace, found } })
+  finish(claim, answer)
+  return { answer, isReplayed }
+}
+
+function finish (claim: IdempotencyClaim, { record }: FhirAnswer): void {
+  if (record !== undefined) claim.finish({ id: record.id, version: record.meta.versionId })
+}
+
+function versionOf (store: TenantStore, type: string, { id, version }: Result): Promise<FhirAnswer> {
+  return store.perform(version === undefined ? { kind: 'read', type, id } : { kind: 'vread', type, id, version })
+}

@@ -1,0 +1,128 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { parseBody } from '../../envelope/body.js'
+import { catalog, Failure, type FailureCode } from '../../envelope/failures.js'
+import { fhirType, successOutcome } from '../../envelope/operation-outcome.js'
+import { rawQuery, invalidParameter } from '../../envelope/query.js'
+import { refuseIdempotencyKey } from '../../idempotency/header.js'
+import type { Job } from '../../jobs/model/job.js'
+import { requireScope } from '../../keys/scopes.js'
+import { cancelRouteOptions, quotaExempt } from '../../limits/monthly-quota.js'
+import type { FhirElement } from '../../mappings/fhir.js'
+import { parsePrefer } from './preferences.js'
+
+/** Where records of a type are fetched from. */
+interface ImportInput { readonly resourceType: unknown, readonly url: unknown }
+
+/** The imports of a caller. */
+export interface Imports {
+  /** @throws {Failure} BAD_REQUEST for a source that may not be fetched */
+  readonly begin: (request: FastifyRequest, inputs: readonly ImportInput[]) => Promise<Job>
+  /** An import of the caller's that is wanted still. */
+  readonly find: (request: FastifyRequest, jobId: string) => Promise<Job | undefined>
+  /** It is missing from then on. */
+  readonly discard: (request: FastifyRequest, jobId: string) => Promise<void>
+}
+
+interface ImportRoutesOptions {
+  readonly imports: Imports
+  /** The gateway's own URL, before `/v1`. */
+  readonly url: string
+}
+
+type WithId = FastifyRequest<{ Params: { id: string } }>
+
+/** `/v1/fhir/$import`, with the manifest that HAPI takes as Parameters, and `/v1/fhir/_import/<id>`, which tells how far it is. */
+export async function importRoutes (scope: FastifyInstance, { imports, url }: ImportRoutesOptions): Promise<void> {
+  // The router reads an encoded dollar, which many clients send, in no other form of a path.
+  scope.post('/:operation(^\\$import$)', async (request, reply) => {
+    request.understood = { kind: 'import', type: 'Bundle' }
+    requireScope(request.caller, 'write')
+    requireNoQuery(request)
+    refuseIdempotencyKey(request)
+    if (!parsePrefer(request).isAsync) throw new Failure('BAD_REQUEST', { message: 'Send the header Prefer: respond-async. An import runs as a job after the response.' })
+    const job = await imports.begin(request, inputsIn(request.body))
+    reply.header('content-location', `${url}/v1/fhir/_import/${job.id}`)
+    return told(reply.code(202), 'The import has started. Poll its status at the URL in Content-Location.')
+  })
+  const found = async (request: WithId): Promise<Job> => {
+    requireScope(request.caller, 'write')
+    requireNoQuery(request)
+    return await imports.find(request, request.params.id) ?? missing()
+  }
+  scope.get('/_import/:id', quotaExempt, async (request: WithId, reply) => {
+    const job = await found(request)
+    if (job.status === 'failed') throw failureOf(job)
+    return job.status === 'completed' ? sendManifest(reply, job, url) : sendProgress(reply, job)
+  })
+  scope.delete('/_import/:id', cancelRouteOptions, async (request: WithId, reply) => {
+    await imports.discard(request, (await found(request)).id)
+    return told(reply.code(202), 'The import was ended. Records that it wrote are kept.')
+  })
+}
+
+const told = (reply: FastifyReply, diagnostics: string): FastifyReply => reply.type(fhirType).send(JSON.stringify(successOutcome(diagnostics)))
+
+function requireNoQuery ({ raw }: FastifyRequest): void {
+  if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+}
+
+function missing (): never {
+  throw new Failure('NOT_FOUND')
+}
+
+const formats = new Set<unknown>(['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson', 'ndjson'])
+
+/** What the parameters of a manifest may be; `inputSource` says where the data comes from, for people. */
+const known = new Set<unknown>(['inputFormat', 'inputSource', 'storageDetail', 'input'])
+
+function inputsIn (body: unknown): readonly ImportInput[] {
+  const { resourceType, parameter } = (Buffer.isBuffer(body) && body.length > 0 ? parseBody(body) : {}) as FhirElement
+  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) throw new Failure('BAD_REQUEST', { message: 'Send a Parameters resource with inputFormat and input, as for HAPI.' })
+  const parameters = parameter as readonly FhirElement[]
+  if (!parameters.every(item => typeof item === 'object' && item !== null && known.has(item.name))) throw invalidParameter('parameter', `expected ${[...known].join(', ')}`)
+  const [format] = parameters.filter(({ name }) => name === 'inputFormat')
+  if (format === undefined || !formats.has(format.valueCode)) throw invalidParameter('inputFormat', 'expected application/fhir+ndjson')
+  for (const { part } of parameters.filter(({ name }) => name === 'storageDetail')) demandPlainStorage(part)
+  return parameters.filter(({ name }) => name === 'input').map(inputOf)
+}
+
+function demandPlainStorage (part: unknown): void {
+  const parts = Array.isArray(part) ? part as readonly FhirElement[] : []
+  if (parts.some(({ name }) => typeof name === 'string' && name.startsWith('credential'))) throw invalidParameter('storageDetail', 'credentials are not sent to sources; use URLs that need no credentials')
+  if (parts.some(({ name, valueCode }) => name === 'type' && valueCode !== 'https')) throw invalidParameter('storageDetail', 'expected the type https')
+}
+
+function inputOf ({ part }: FhirElement): ImportInput {
+  const parts = Array.isArray(part) ? part as readonly FhirElement[] : []
+  const valueOf = (wanted: string): unknown => {
+    const found = parts.find(({ name }) => name === wanted)
+    return found?.valueCode ?? found?.valueUri ?? found?.valueUrl ?? found?.valueString
+  }
+  return { resourceType: valueOf('type'), url: valueOf('url') }
+}
+
+/** A failed import is there all the same, so no code says that it is not, or that the request for its state was wrong in other ways. */
+function failureOf ({ failure }: Job): Failure {
+  const code = failure !== undefined && Object.hasOwn(catalog, failure.code) ? failure.code as FailureCode : 'INTERNAL_ERROR'
+  return new Failure([401, 403, 404, 429, 503].includes(catalog[code].status) ? 'INTERNAL_ERROR' : code, { message: failure?.message })
+}
+
+function sendManifest (reply: FastifyReply, { id, completedAt, expiresAt, progress: { processed, failed } }: Job, url: string): FastifyReply {
+  const manifest = {
+    transactionTime: completedAt,
+    request: `${url}/v1/fhir/$import`,
+    requiresAccessToken: true,
+    output: [],
+    error: [],
+    extension: { results: `${url}/v1/bulk/jobs/${id}/results`, processedRecords: processed, failedRecords: failed }
+  }
+  return reply.type('application/json; charset=utf-8').header('expires', new Date(expiresAt).toUTCString()).send(JSON.stringify(manifest))
+}
+
+/** Between two questions how far an import is. */
+const retryAfterSeconds = '5'
+
+function sendProgress (reply: FastifyReply, { status, progress: { processed, total } }: Job): FastifyReply {
+  const records = total === undefined ? `${processed} records` : `${processed} of ${total} records`
+  return reply.code(202).headers({ 'x-progress': status === 'pending' ? 'waiting' : records, 'retry-after': retryAfterSeconds }).send()
+}

@@ -1,0 +1,218 @@
+import { otherPrecondition } from '../../envelope/preconditions.js'
+import { Failure } from '../../envelope/failures.js'
+import { safeName, invalidParameter } from '../../envelope/query.js'
+import { isSubsetted, type FhirResource } from '../../mappings/fhir.js'
+import { compartments } from '../../mappings/r4/compartments.js'
+import type { FhirInteraction } from '../../tenant-guard/fhir-interaction.js'
+import { policy } from '../../tenant-guard/policy.js'
+import { resourceTypes } from '../../tenant-guard/resource-types.js'
+import { terminologyOperations } from '../../tenant-guard/operations/terminology-operations.js'
+import { readSince, requireNoQuery, resourceIn, type FhirRequest } from './fhir-request.js'
+import { readBundle } from './bundle-request.js'
+import { exportOf } from './export-request.js'
+import { parseParameters } from './parameters-resource.js'
+import { parseCompartmentSearch } from './compartment-request.js'
+import { addSingle, criteriaOf, readSearch, parseProjection } from './search-request.js'
+import { terminology } from './terminology-request.js'
+import { validate } from './validate-request.js'
+
+/** What the path of a request names. */
+interface Named { readonly type: string, readonly id: string, readonly version: string }
+
+type Reader = (request: FhirRequest, named: Named) => FhirInteraction
+
+/** `:type` stands for a name of a resource type, `:id` and `:version` for anything that is no operation: which ids there can be is for the policy to say. */
+interface Route { readonly path: readonly string[], readonly methods: Readonly<Record<string, Reader>> }
+
+const route = (path: string, methods: Route['methods']): Route => ({ path: path === '' ? [] : path.split('/'), methods })
+
+const methodsOf = (path: string, reader: Reader): Route[] => [route(path, { GET: reader, POST: reader })]
+
+/** Every request of raw FHIR that is understood, the more particular paths first. What is not here is refused. */
+const routes: readonly Route[] = [
+  route('', { POST: bundle }),
+  route(':type', { GET: search, POST: create, PUT: conditionalUpdate, PATCH: conditionalPatch, DELETE: conditionalDelete }),
+  route(':type/_search', { POST: search }),
+  route(':type/_history', {}),
+  route(':type/$validate', { POST: validate }),
+  route(':type/:id', { GET: read, PUT: update, PATCH: patch, DELETE: remove }),
+  route(':type/:id/_history', { GET: history }),
+  route(':type/:id/_history/:version', { GET: vread }),
+  ...methodsOf('Patient/:id/$everything', everything),
+  // By itself it has a route of its own, since it is no one interaction.
+  route('$import', { POST: notAmongOthers }),
+  ...methodsOf('$export', request => exportOf('system', request)),
+  ...methodsOf('Patient/$export', request => exportOf('patient', request)),
+  ...methodsOf('Group/:id/$export', (request, { id }) => exportOf('group', request, id)),
+  ...Object.keys(terminologyOperations).map(path => route(path, { GET: terminology, POST: terminology })),
+  ...compartments.flatMap(holder => [
+    route(`${holder}/:id/:type`, { GET: parseCompartmentSearch }),
+    route(`${holder}/:id/:type/_search`, { POST: parseCompartmentSearch }),
+    route(`${holder}/:id/*`, {})
+  ])
+]
+
+/**
+ * What a request asks for.
+ * @throws {Failure} NOT_FOUND, METHOD_NOT_ALLOWED, BAD_REQUEST, before anything is looked up
+ */
+export function parseInteraction (request: FhirRequest): FhirInteraction {
+  const matching = routes.filter(({ path }) => matches(path, request.path))
+  const [found] = matching
+  if (found === undefined) throw request.path.some(segment => segment.startsWith('$')) ? notOffered([]) : new Failure('NOT_FOUND')
+  const method = request.method === 'HEAD' ? 'GET' : request.method
+  const reader = Object.hasOwn(found.methods, method) ? found.methods[method] : undefined
+  if (reader === undefined) throw notOffered(methodsAt(found, request))
+  const interaction = reader(request, namedIn(found.path, request.path))
+  if (request.hasOtherPrecondition === true && policy[interaction.kind].scopes.includes('write')) throw otherPrecondition()
+  return interaction
+}
+
+/** HEAD is as GET, but of an export, which it would begin. */
+function methodsAt ({ methods }: Route, { path }: FhirRequest): string[] {
+  return Object.keys(methods).flatMap(method => method === 'GET' && path.at(-1) !== '$export' ? ['GET', 'HEAD'] : [method])
+}
+
+function notOffered (methods: readonly string[]): Failure {
+  return new Failure('METHOD_NOT_ALLOWED', { message: 'This gateway does not support this interaction. Its CapabilityStatement lists those that it supports.', headers: { allow: methods.join(', ') } })
+}
+
+function matches (pattern: readonly string[], path: readonly string[]): boolean {
+  return pattern.length === path.length && pattern.every((part, at) => matchesPart(part, path[at]!))
+}
+
+function matchesPart (part: string, segment: string): boolean {
+  if (part === ':type') return resourceTypes.has(segment)
+  return part.startsWith(':') ? /^[A-Za-z0-9\-.]+$/.test(segment) : part === segment
+}
+
+function namedIn (pattern: readonly string[], path: readonly string[]): Named {
+  const at = (name: string): string => path[pattern.indexOf(name)] ?? ''
+  return { type: pattern.includes(':type') ? at(':type') : path[0] ?? '', id: at(':id'), version: at(':version') }
+}
+
+function notAmongOthers (): never {
+  throw new Failure('METHOD_NOT_ALLOWED', { message: 'An import must be sent as a separate request.', headers: { allow: '' } })
+}
+
+function search (request: FhirRequest, { type }: Named): FhirInteraction {
+  return readSearch(type, request)
+}
+
+function read ({ query }: FhirRequest, { type, id }: Named): FhirInteraction {
+  const shape = parseProjection(singles(query, ['_elements', '_summary']))
+  return { kind: 'read', type, id, ...shape !== undefined && { shape } }
+}
+
+function vread (request: FhirRequest, { type, id, version }: Named): FhirInteraction {
+  requireNoQuery(request)
+  return { kind: 'vread', type, id, version }
+}
+
+function history ({ query }: FhirRequest, { type, id }: Named): FhirInteraction {
+  const given = singles(query, ['_count', '_since', '_cursor'])
+  const since = readSince(given.get('_since'))
+  return { kind: 'history', type, id, ...paging(given), ...since !== undefined && { since } }
+}
+
+/** By POST the parameters may be in a body as well: http://hl7.org/fhir/R4/operations.html#executing */
+function everything ({ method, query, body }: FhirRequest, { id }: Named): FhirInteraction {
+  const given = singles(method === 'POST' && body !== undefined ? [...query, ...queryIn(body)] : query, ['_count', '_cursor', '_since', '_type', 'start', 'end'])
+  const since = readSince(given.get('_since'))
+  const parameters = [...given].filter(([name]) => name !== '_count' && name !== '_cursor').map(([name, value]) => [name, name === '_since' ? since! : value] as const)
+  for (const [name, value] of parameters) {
+    if (!/^[A-Za-z0-9,:.+-]{1,1000}$/.test(value)) throw invalidParameter(name, 'expected a value of the type that the operation defines')
+    if (name === '_type' && !value.split(',').every(type => resourceTypes.has(type))) throw invalidParameter(name, 'expected comma-separated R4 resource types')
+  }
+  return { kind: 'everything', type: 'Patient', id, parameters, ...paging(given) }
+}
+
+/** Parameters of a body as a query has them, where one that may be repeated has its values between commas. */
+function queryIn (body: unknown): FhirRequest['query'] {
+  const texts = parseParameters(body).map(({ name, value }) => {
+    if (typeof value !== 'string') throw invalidParameter(safeName(name), 'expected a value of a simple type')
+    return [name, value] as const
+  })
+  const types = texts.filter(([name]) => name === '_type').map(([, value]) => value)
+  return [...texts.filter(([name]) => name !== '_type'), ...types.length > 0 ? [['_type', types.join(',')] as const] : []]
+}
+
+function create (request: FhirRequest, { type }: Named): FhirInteraction {
+  requireNoQuery(request)
+  const resource = wholeIn(request, type)
+  if (request.ifNoneExist === undefined) return { kind: 'create', type, resource }
+  return { kind: 'conditional-create', type, resource, criteria: criteriaOf(type, request.ifNoneExist, request.fhirBase) }
+}
+
+/**
+ * The resource to be stored, which a datastore takes whatever is missing from it.
+ * @throws {Failure} BAD_REQUEST, VALIDATION_ERROR for one that was read by `_elements` or `_summary`
+ */
+function wholeIn (request: FhirRequest, type: string): FhirResource {
+  const resource = resourceIn(request, type)
+  if (isSubsetted(resource)) throw new Failure('VALIDATION_ERROR', { message: 'The tag SUBSETTED marks an incomplete record, so the rest would be lost. Read the whole record and change that, or send a patch. If the record is complete, remove the tag.' })
+  return resource
+}
+
+function update (request: FhirRequest, { type, id }: Named): FhirInteraction {
+  requireNoQuery(request)
+  const resource = wholeIn(request, type)
+  if (resource.id !== undefined && resource.id !== id) throw new Failure('BAD_REQUEST', { message: 'id: expected the id in the URL, or no id.' })
+  return { kind: 'update', type, id, resource, ...versionIn(request) }
+}
+
+function remove (request: FhirRequest, { type, id }: Named): FhirInteraction {
+  requireNoQuery(request)
+  return { kind: 'delete', type, id, ...versionIn(request) }
+}
+
+function patch (request: FhirRequest, { type, id }: Named): FhirInteraction {
+  requireNoQuery(request)
+  return { kind: 'patch', type, id, patch: patchIn(request), ...versionIn(request) }
+}
+
+function conditionalUpdate (request: FhirRequest, { type }: Named): FhirInteraction {
+  return { kind: 'conditional-update', type, resource: wholeIn(request, type), criteria: criteriaOf(type, request.query, request.fhirBase), ...versionIn(request) }
+}
+
+function conditionalPatch (request: FhirRequest, { type }: Named): FhirInteraction {
+  return { kind: 'conditional-patch', type, patch: patchIn(request), criteria: criteriaOf(type, request.query, request.fhirBase), ...versionIn(request) }
+}
+
+function conditionalDelete (request: FhirRequest, { type }: Named): FhirInteraction {
+  return { kind: 'conditional-delete', type, criteria: criteriaOf(type, request.query, request.fhirBase), ...versionIn(request) }
+}
+
+function patchIn ({ body }: FhirRequest): readonly unknown[] {
+  if (!Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send a JSON Patch (RFC 6902): an array of operations, as application/json-patch+json.' })
+  return body
+}
+
+/** A Bundle of requests is read by what reads a request alone. */
+function bundle (request: FhirRequest): FhirInteraction {
+  requireNoQuery(request)
+  return readBundle(request, parseInteraction)
+}
+
+/** Any version is no demand on an update or delete of a record, which must be there in any case. */
+function versionIn ({ ifMatch }: FhirRequest): { readonly version?: string } {
+  return ifMatch === undefined || ifMatch === '*' ? {} : { version: ifMatch }
+}
+
+/** The parameters of a request that takes these, each once. */
+function singles (query: FhirRequest['query'], known: readonly string[]): ReadonlyMap<string, string> {
+  const given = new Map<string, string>()
+  for (const [name, value] of query) {
+    if (!known.includes(name)) throw invalidParameter('query', `this request supports only ${known.join(', ')}`)
+    addSingle(given, name, value)
+  }
+  if (given.has('_cursor') && given.size > 1) throw invalidParameter('_cursor', 'must be the only parameter, because it contains the whole request')
+  return given
+}
+
+function paging (given: ReadonlyMap<string, string>): { readonly count?: number, readonly cursor?: string } {
+  const count = given.get('_count')
+  const cursor = given.get('_cursor')
+  if (count !== undefined && !/^[1-9]\d{0,8}$/.test(count)) throw invalidParameter('_count', 'expected a whole number from 1')
+  return { ...count !== undefined && { count: Math.min(Number(count), 1_000) }, ...cursor !== undefined && { cursor } }
+}

@@ -1,0 +1,82 @@
+import type { FastifyRequest } from 'fastify'
+import { acceptableType, toMediaType } from '../../envelope/accept.js'
+import { parseBody, requireUtf8 } from '../../envelope/body.js'
+import { hasOtherPrecondition } from '../../envelope/preconditions.js'
+import { Failure } from '../../envelope/failures.js'
+import { parseQuery, rawQuery, type QueryPair } from '../../envelope/query.js'
+import { singleHeader } from '../../envelope/single-header.js'
+import { acceptsRawBinary, binaryOf, isContent } from './binary.js'
+import { readCriteria, readVersion, pathSegments, withoutFormat, type FhirRequest } from './fhir-request.js'
+import { relativizeReferences } from '../../tenant-guard/writes/own-references.js'
+import { parsePrefer } from './preferences.js'
+
+/** Where raw FHIR is: its URL, and the path of the routes below which it begins. */
+interface FhirPlace { readonly fhirBase: string, readonly prefix: string }
+
+/**
+ * What an HTTP request asks, of which nothing but this goes on.
+ * @throws {Failure} NOT_FOUND, NOT_ACCEPTABLE, UNSUPPORTED_MEDIA_TYPE, INVALID_JSON, BAD_REQUEST
+ */
+export function readRequest (request: FastifyRequest, { fhirBase, prefix }: FhirPlace): FhirRequest {
+  const { method, headers, raw } = request
+  const path = pathSegments(raw.url!.split('?', 1)[0]!.slice(prefix.length))
+  const query = parseQuery(rawQuery(raw.url), longestValue)
+  const { isLenient, returns } = parsePrefer(request)
+  const form = path.at(-1) === '_search' && method === 'POST' ? formIn(request) : []
+  const parameters = [...query, ...form]
+  const wantsContent = acceptsRawBinary(request, { path, query: parameters })
+  if (!wantsContent) requireJsonWanted(request, parameters)
+  return {
+    method,
+    path,
+    query: withoutFormat(parameters),
+    body: form.length > 0 ? undefined : bodyIn(request, path, fhirBase),
+    ifMatch: readVersion(headers['if-match']),
+    hasOtherPrecondition: hasOtherPrecondition(headers),
+    ifNoneExist: readCriteria(singleHeader(raw.rawHeaders, 'If-None-Exist')),
+    isLenient,
+    showsWritten: returns === 'representation',
+    ...wantsContent && { wantsContent },
+    fhirBase
+  }
+}
+
+/** Values are bounded by the size of what holds them. */
+const longestValue = Infinity
+
+function formIn ({ headers, body }: FastifyRequest): readonly QueryPair[] {
+  const type = headers['content-type'] ?? ''
+  if (!(body instanceof Buffer) || body.length === 0) return []
+  requireUtf8(type)
+  if (toMediaType(type) !== 'application/x-www-form-urlencoded') throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the search as application/x-www-form-urlencoded.' })
+  return parseQuery(body.toString(), longestValue)
+}
+
+const resourceTypes = new Set(['application/fhir+json', 'application/json'])
+const patchTypes = new Set(['application/json-patch+json', 'application/json'])
+
+function bodyIn (request: FastifyRequest, path: FhirRequest['path'], fhirBase: string): unknown {
+  const { method, headers, body } = request
+  if (!(body instanceof Buffer) || body.length === 0) return undefined
+  if (isContent(request, path)) return relativizeReferences(binaryOf(request, body), fhirBase)
+  const type = headers['content-type'] ?? ''
+  const types = method === 'PATCH' ? patchTypes : resourceTypes
+  if (!types.has(toMediaType(type))) throw new Failure('UNSUPPORTED_MEDIA_TYPE', { message: 'Send application/fhir+json, or application/json-patch+json for a patch.' })
+  requireUtf8(type)
+  const value = parseBody(body)
+  return mayHold(body, fhirBase) ? relativizeReferences(value, fhirBase) : value
+}
+
+/** Whether JSON may have a URL in a text: as it is, or behind escapes. Most of it has not, and need not be walked. */
+function mayHold (json: Buffer, url: string): boolean {
+  return json.includes(url) || json.includes('\\/') || json.includes('\\u')
+}
+
+/**
+ * The parameter `_format` counts more than the header: http://hl7.org/fhir/R4/http.html#mime-type
+ * @throws {Failure} NOT_ACCEPTABLE
+ */
+function requireJsonWanted (request: FastifyRequest, parameters: readonly QueryPair[]): void {
+  if (parameters.some(([name]) => name === '_format')) return
+  if (acceptableType(request) === undefined) throw new Failure('NOT_ACCEPTABLE', { message: 'Accept application/fhir+json.' })
+}

@@ -1,0 +1,65 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { refuseEncoded } from '../../envelope/body.js'
+import { fhirErrorHandler, notFoundHandler } from '../../envelope/error-handlers.js'
+import { Failure } from '../../envelope/failures.js'
+import type { IdempotencyStore } from '../../idempotency/keyed-requests.js'
+import type { TenantStore } from '../../tenant-guard/guard.js'
+import { authorizeInteraction } from './allowed.js'
+import { sendFhirResponse } from './answer.js'
+import { contentOf } from './binary.js'
+import { terminologyProxy } from './terminology-proxy.js'
+import { kickOff, type Exports } from './export-routes.js'
+import { parseInteraction } from './interaction-of.js'
+import { idempotencyKeyFor, performIdempotently } from './idempotent.js'
+import { readRequest } from './read-request.js'
+
+/** OPTIONS of every path below `/v1/fhir`: 405 with the methods that the path has, without a key. */
+export async function passthroughOptions (scope: FastifyInstance, { fhirBase }: { readonly fhirBase: string }): Promise<void> {
+  const place = { fhirBase, prefix: scope.prefix }
+  scope.setErrorHandler(fhirErrorHandler)
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 0 }, async () => undefined)
+  for (const path of ['', '/*']) scope.options(path, async request => { parseInteraction(readRequest(request, place)) })
+}
+
+interface PassthroughOptions {
+  /** The datastore of the request's caller, seen through the guard. */
+  readonly storeFor: (request: FastifyRequest) => TenantStore
+  readonly keyedRequests: IdempotencyStore
+  /** The gateway's own URL, before `/v1`. */
+  readonly url: string
+  /** What becomes of a bulk export. */
+  readonly exports: Exports
+  /** The largest body of a request. */
+  readonly bodyBytes: number
+}
+
+/** `/v1/fhir`: FHIR R4 as it is, without the envelope. Nothing of a request's bytes goes on; it is understood, decided on and built anew. */
+export async function passthrough (scope: FastifyInstance, { storeFor, keyedRequests, url, exports, bodyBytes }: PassthroughOptions): Promise<void> {
+  const fhirBase = `${url}/v1/fhir`
+  scope.decorateRequest('understood', undefined)
+  const place = { fhirBase, prefix: scope.prefix }
+  scope.setErrorHandler(fhirErrorHandler)
+  scope.setNotFoundHandler(notFoundHandler)
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bodyBytes }, async (_: FastifyRequest, body: Buffer) => body)
+  scope.addHook('onRequest', async request => refuseEncoded(request))
+  const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+    const asked = readRequest(request, place)
+    const interaction = authorizeInteraction(request, parseInteraction(asked))
+    const key = idempotencyKeyFor(request, interaction)
+    const store = storeFor(request)
+    if (interaction.kind === 'export') return await kickOff(reply, interaction, { exports, store, url })
+    const answer = await performIdempotently(reply, interaction, { store, keyedRequests, key })
+    const content = asked.wantsContent && answer.record !== undefined ? contentOf(request, answer.record) : undefined
+    return sendFhirResponse(reply, answer, { interaction, fhirBase, content })
+  }
+  await scope.register(terminologyProxy, {
+    passageOf: async request => {
+      const interaction = authorizeInteraction(request, parseInteraction(readRequest(request, place)))
+      if (interaction.kind !== 'terminology') throw new Failure('METHOD_NOT_ALLOWED')
+      return await storeFor(request).passage(interaction)
+    }
+  })
+  for (const path of ['', '/*']) scope.route({ method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'], url: path, exposeHeadRoute: false, handler })
+}

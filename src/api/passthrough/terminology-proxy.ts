@@ -1,0 +1,105 @@
+import { isUtf8 } from 'node:buffer'
+import type { Readable } from 'node:stream'
+import httpProxy from '@fastify/http-proxy'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Dispatcher } from 'undici'
+import { Failure } from '../../envelope/failures.js'
+import { fhirType } from '../../envelope/operation-outcome.js'
+import type { FhirAnswer, Passage } from '../../tenant-guard/guard.js'
+import { terminologyOperations } from '../../tenant-guard/operations/terminology-operations.js'
+
+interface CarriedOptions {
+  /** Reads a request and decides on it. @throws {Failure} */
+  readonly passageOf: (request: FastifyRequest) => Promise<Passage>
+}
+
+/**
+ * The routes that @fastify/http-proxy carries: questions about codes, which no tenant owns. Path, query, headers and body are
+ * those of the passage; of the answer goes back what the guard shows of it.
+ */
+export async function terminologyProxy (scope: FastifyInstance, { passageOf }: CarriedOptions): Promise<void> {
+  const carrier = new ProxyDispatcher()
+  await scope.register(httpProxy, {
+    routes: [...new Set(Object.keys(terminologyOperations).map(name => name.split('/', 1)[0]))].map(type => `/${type}/${anyOperation}`),
+    httpMethods: ['GET', 'POST'],
+    // Where a request goes is known when it was read.
+    upstream: '',
+    replyOptions: { getUpstream: () => '' },
+    proxyPayloads: false,
+    disableRequestLogging: true,
+    undici: carrier as unknown as Dispatcher,
+    handler: async (request, reply) => {
+      const passage = await passageOf(request)
+      carrier.open(passage)
+      return reply.from(passage.path, {
+        getUpstream: () => passage.upstream.origin,
+        method: passage.method,
+        queryString: () => passage.query,
+        body: passage.body ?? null,
+        ...passage.body !== undefined && { contentType: passage.headers['content-type'] },
+        rewriteRequestHeaders: () => passage.headers,
+        rewriteHeaders: () => ({}),
+        // Else a 503 would be asked for ten times more.
+        retryDelay: () => null,
+        onResponse: (_, __, response) => {
+          shown(passage, response as unknown as Response).then(({ status, body }) => reply.code(status).type(fhirType).send(body), error => reply.send(error))
+        },
+        onError: (_, { error }) => reply.send(passage.broken(error.cause as Error))
+      })
+    }
+  })
+}
+
+/** As an expression, since the router reads an encoded dollar, which many clients send, in no other form of a path. */
+const anyOperation = ':operation(^\\$.*$)'
+
+/**
+ * Sends through the datastore's own connections, and nowhere that no passage led to. The proxy sends in the same turn in which
+ * a passage was opened; by its address alone one datastore would be taken for another one on the same host, credential included.
+ */
+class ProxyDispatcher {
+  #opened: Passage['upstream'] | undefined
+
+  open ({ upstream }: Passage): void {
+    this.#opened = upstream
+  }
+
+  request (options: Dispatcher.RequestOptions, answered: Parameters<Passage['upstream']['request']>[1]): void {
+    const upstream = this.#opened
+    this.#opened = undefined
+    if (upstream === undefined || upstream.origin !== String(options.origin)) throw new Error('no passage leads there')
+    upstream.request(options, answered)
+  }
+}
+
+/** An answer as the proxy has it, the body still to come. */
+interface Response extends Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'> { readonly stream: Readable }
+
+/** Answers about codes that are larger are asked for in pages. */
+const largestAnswer = 16 * 1024 * 1024
+
+async function shown (passage: Passage, { statusCode: status, headers, stream }: Response): Promise<FhirAnswer> {
+  return passage.shown({ status, headers, body: await textOf(passage, stream) })
+}
+
+async function textOf (passage: Passage, stream: Readable): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > largestAnswer) throw tooLarge()
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw error instanceof Failure ? error : passage.broken(error as Error)
+  }
+  const bytes = Buffer.concat(chunks)
+  if (!isUtf8(bytes)) throw new Failure('BACKEND_ERROR', { cause: { reason: 'the response is not UTF-8' } })
+  return bytes.toString()
+}
+
+function tooLarge (): Failure {
+  const message = 'The response is too large. Narrow the request with filter, or request a part with offset and count.'
+  return new Failure('BAD_REQUEST', { message, issues: [{ severity: 'error', code: 'too-costly', diagnostics: message }] })
+}

@@ -1,0 +1,101 @@
+import { isValidId, typePattern, withArticle } from '../../fhir/names.js'
+import { singleValueKinds, valueForms, type Filter } from '../../mappings/core/filter.js'
+import { formats } from '../../mappings/core/formats.js'
+import { beginsWithSpace, spaceMistake } from '../../envelope/query.js'
+import { isElement } from '../../mappings/core/path.js'
+import { escaped } from '../../fhir/search-escaping.js'
+import type { SearchParameter } from '../../tenant-guard/interaction.js'
+
+/** What is wrong with a filter's value, in words that never repeat it; undefined when it is fine. */
+export function validateFilterValue (filter: Filter, modifier: string | undefined, value: string): string | undefined {
+  const parts = modifier === 'text' ? [value] : values(filter, value)
+  if (parts.some(part => part.trim() === '')) return parts.length > 1 ? 'expected a value before and after each comma' : 'expected a value'
+  if (parts.some(beginsWithSpace)) return spaceMistake
+  if (modifier === 'text') return undefined
+  const mistaken = (each: (part: string) => boolean, says: string) => values(filter, value).every(each) ? undefined : says
+  switch (filter.kind) {
+    case 'boolean': return mistaken(part => part === 'true' || part === 'false', 'expected true or false')
+    case 'date':
+    case 'from':
+    case 'until': return isDate(value) ? undefined : dateMistake(value)
+    case 'reference': return mistaken(part => isId(filter, part) || isCanonical(filter, part), expectedId(filter))
+    case 'quantity':
+    case 'number': return mistaken(part => quantityForm.test(part), 'expected a number, optionally with the prefix eq, ne, gt, lt, ge or le, and for a unit followed by |system|code')
+    case 'token': return mistaken(part => mayBeStored(filter, part), `expected ${filter.codes?.join(', ')}`)
+    default: return undefined
+  }
+}
+
+function dateMistake (value: string): string {
+  // A plus sign in a query is a space.
+  if (/:\d\d(?:\.\d+)? \d\d:\d\d$/.test(value)) return 'write the + before the zone as %2B'
+  return 'expected one date such as 2026-03-14 or a time with its zone such as 2026-03-14T09:30:00Z'
+}
+
+/** Whether there can be a record with this code: where R4's binding is required, it allows no other. A value with a code system is left to the datastore. */
+function mayBeStored ({ codes, aliases = {} }: Filter, part: string): boolean {
+  return codes === undefined || part.includes('|') || codes.includes(part) || Object.hasOwn(aliases, part)
+}
+
+/**
+ * A filter as FHIR's search parameter: http://hl7.org/fhir/R4/search.html. A comma separates values, any of which may
+ * match; in text it is just a comma. Characters with a meaning in FHIR (`\ , | $`) are escaped in the values.
+ */
+export function parameterOf (filter: Filter, modifier: string | undefined, value: string): SearchParameter {
+  if (modifier === 'text') return [`${filter.param}:text`, escaped(value)]
+  return [filter.param, values(filter, value).map(part => written(filter, part)).join(',')]
+}
+
+function written (filter: Filter, part: string): string {
+  switch (filter.kind) {
+    case 'from': return `ge${part}`
+    case 'until': return `le${part}`
+    case 'reference': return isCanonical(filter, part) ? escapedParts(part) : withType(filter, part)
+    case 'token': return token(filter, part)
+    case 'quantity': return escapedParts(part)
+    default: return escaped(part)
+  }
+}
+
+/** `code` or `system|code`: the first bar separates them, any other belongs to the code. */
+function token (filter: Filter, part: string): string {
+  if (filter.prefix !== undefined) return filter.prefix + escaped(part)
+  const code = unaliased(filter, part)
+  const bar = code.indexOf('|')
+  return bar < 0 ? escaped(code) : `${escaped(code.slice(0, bar))}|${escaped(code.slice(bar + 1))}`
+}
+
+/** The code that another spelling, or a word for a coding, stands for. */
+function unaliased ({ aliases = {} }: Filter, part: string): string {
+  const alias = Object.hasOwn(aliases, part) ? aliases[part] : part
+  return String(isElement(alias) ? alias.code : alias)
+}
+
+/** A value in which bars keep their meaning: before the unit of a quantity, before the version of a canonical. */
+export const escapedParts = (text: string): string => text.split('|').map(escaped).join('|')
+
+/** The values of a list. A comma inside a code is sent as `\,`, the one escape that the simple form has. */
+function values ({ kind }: Filter, value: string): string[] {
+  if (singleValueKinds.has(kind)) return [value]
+  return value.split(/(?<!\\),/).map(part => part.replaceAll('\\,', ','))
+}
+
+const isDate = (text: string): boolean => formats['fhir-dateTime'](text)
+const [canonicalForm, quantityForm, wholeType] = [valueForms.canonical, valueForms.quantity, typePattern].map(form => new RegExp(`^${form}$`)) as [RegExp, RegExp, RegExp]
+
+const withType = ({ types: [main] = [] }: Filter, part: string): string => part.includes('/') || main === undefined ? part : `${main}/${part}`
+
+function expectedId ({ types = [], canonicalOf }: Filter): string {
+  const main = types[0] === undefined ? 'expected an id' : `expected the id of ${withArticle(types[0])}`
+  return `${main}${types.length > 1 ? ', or Type/id' : ''}${canonicalOf === undefined ? '' : ', or its canonical URL'}`
+}
+
+function isCanonical ({ canonicalOf }: Filter, part: string): boolean {
+  return canonicalOf !== undefined && canonicalForm.test(part)
+}
+
+function isId ({ types = [] }: Filter, part: string): boolean {
+  const [type, id, ...more] = part.includes('/') ? part.split('/') : [undefined, part]
+  if (more.length > 0 || id === undefined || !isValidId(id)) return false
+  return type === undefined || types.includes(type) || (types.includes('any') && wholeType.test(type))
+}

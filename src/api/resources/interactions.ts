@@ -1,0 +1,105 @@
+import { Failure, type Issue } from '../../envelope/failures.js'
+import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import type { CreateContext } from '../../mappings/core/element.js'
+import { lossWarnings } from '../../mappings/core/losses.js'
+import type { Mapping } from '../../mappings/core/mapping.js'
+import { checkRules } from '../../mappings/core/validate.js'
+import type { TenantStore } from '../../tenant-guard/guard.js'
+import type { Trace } from '../../tenant-guard/interaction.js'
+import { changesOf, requireUnchanged, withoutClearedFields } from './changes.js'
+import { requireIfMatch, versionsIn } from '../../envelope/preconditions.js'
+import { changedFields } from '../../record-input/changed-record.js'
+import { throwIfIssues, validateCreate, buildResource } from '../../record-input/new-record.js'
+import { mapErrorsToFields, resolveReferences } from '../../record-input/references.js'
+import { resolveCanonicalFilters } from './canonical-filters.js'
+import type { Query } from './query.js'
+
+/** What every interaction works on: the resource group, and the datastore as its caller may see it. */
+export interface Context {
+  readonly mapping: Mapping
+  readonly store: TenantStore
+  readonly occasion: CreateContext
+  /** Takes what the client of a change is warned of. */
+  readonly warn?: (warnings: readonly Issue[]) => void
+}
+
+/** Stores a new resource from the simple form. @throws {Failure} VALIDATION_ERROR with every failing field */
+export function create (context: Context, body: unknown): Promise<StoredResource> {
+  const { mapping: { type }, store } = context
+  return prepareAndSave(context, body, resource => store.create({ kind: 'create', type, resource }))
+}
+
+/** The same with another way to store the checked resource. */
+export async function prepareAndSave<T> ({ mapping, store, occasion }: Context, body: unknown, save: (resource: FhirResource) => Promise<T>): Promise<T> {
+  const complete = await resolveReferences(mapping, store, validateCreate(mapping, body, occasion))
+  const resource = buildResource(mapping, complete)
+  return await mapErrorsToFields(mapping, complete, () => save(resource))
+}
+
+/** One resource of the caller's tenant. @throws {Failure} NOT_FOUND */
+export function read ({ mapping, store }: Context, id: string): Promise<StoredResource> {
+  return store.read({ kind: 'read', type: mapping.type, id })
+}
+
+/** One page of a search. */
+export async function search ({ mapping, store }: Context, query: Query) {
+  const parameters = await resolveCanonicalFilters(mapping, store, query.parameters)
+  return await store.search({ kind: 'search', type: mapping.type, route: mapping.path, ...query, parameters })
+}
+
+/** What a client asks to be changed. */
+export interface Update {
+  readonly id: string
+  readonly body: unknown
+  readonly ifMatch?: string | undefined
+}
+
+const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => write() }
+
+/**
+ * Changes a resource by a merge or a JSON Patch on its simple form; what that does not show stays. When another writer
+ * was faster the change is made again on the new state, unless the client demanded a version.
+ * @throws {Failure} NOT_FOUND, PRECONDITION_FAILED, CONFLICT, VALIDATION_ERROR
+ */
+export async function update (context: Context, { id, body, ifMatch }: Update, trace = noTrace): Promise<StoredResource> {
+  for (let attempt = 1; ; attempt++) {
+    const before = await read(context, id)
+    const made = await trace.found(before)
+    if (made !== undefined) return made
+    requireIfMatch(ifMatch, before.meta.versionId)
+    requireUnchanged(body, before.meta.versionId)
+    try {
+      return await updateFrom(context, before, body, trace)
+    } catch (error) {
+      if (!(error instanceof Failure) || error.code !== 'CONFLICT') throw error
+      if (ifMatch !== undefined) throw new Failure('PRECONDITION_FAILED', { cause: error })
+      if (attempt === mostAttempts) throw error
+    }
+  }
+}
+
+/** How often a change is tried when other writers change the record at the same moment. */
+const mostAttempts = 8
+
+async function updateFrom ({ mapping, store, warn }: Context, before: StoredResource, body: unknown, trace: Trace): Promise<StoredResource> {
+  const shown = mapping.present(before)
+  const { changed, kept } = changedFields(mapping, withoutClearedFields(changesOf(body, shown), body, shown), shown)
+  const complete = await resolveReferences(mapping, store, changed)
+  const resource: FhirResource = mapping.patch(before, { ...kept, ...complete })
+  if (resource === before) return before
+  throwIfIssues(checkRules(mapping, resource, Object.keys(complete), before))
+  const version = before.meta.versionId
+  if (version === undefined) throw new Failure('BACKEND_ERROR', { cause: 'the datastore returned no version' })
+  const write = (): Promise<StoredResource> => store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version, before })
+  const written = await mapErrorsToFields(mapping, complete, () => trace.leave(resource, version, write))
+  warn?.(lossWarnings(mapping, before, resource))
+  return written
+}
+
+/** Deletes a resource. @throws {Failure} NOT_FOUND, PRECONDITION_FAILED, CONFLICT while others refer to it */
+export async function remove ({ mapping, store }: Context, id: string, ifMatch: string | undefined): Promise<void> {
+  const versions = versionsIn(ifMatch, 'If-Match') ?? '*'
+  if (versions !== '*' && versions.length > 1) throw new Failure('BAD_REQUEST', { message: 'If-Match: expected one ETag.' })
+  const version = versions === '*' ? undefined : versions[0]
+  await store.delete({ kind: 'delete', type: mapping.type, id, ...version !== undefined && { version } })
+}

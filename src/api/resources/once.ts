@@ -1,0 +1,54 @@
+import type { IdempotencyClaim, Result } from '../../idempotency/keyed-requests.js'
+import { deletedSince, writeIntentOf, createIntents, ifExists } from '../../idempotency/write-intent.js'
+import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import type { Made } from '../../tenant-guard/guard.js'
+import { create, prepareAndSave, update, type Context, type Update } from './interactions.js'
+
+/** What a write answers with. */
+export interface WriteResult {
+  readonly stored: StoredResource
+  /** Whether an earlier request with the same Idempotency-Key made it. */
+  readonly isReplayed: boolean
+}
+
+/** Creates a resource; with a claim only once, even if an earlier run was interrupted at any point. */
+export async function createOnce (context: Context, body: unknown, claim?: IdempotencyClaim): Promise<WriteResult> {
+  if (claim === undefined) return { stored: await create(context, body), isReplayed: false }
+  if (claim.result !== undefined) return { stored: await firstAnswer(context, claim.result), isReplayed: true }
+  const { record, isNew } = await prepareAndSave(context, body, resource => madeOnce(context, resource, claim))
+  claim.finish({ id: record.id, version: record.meta.versionId })
+  return { stored: record, isReplayed: !isNew }
+}
+
+async function firstAnswer (context: Context, result: Result): Promise<StoredResource> {
+  const stored = await ifExists(versionOf(context, result))
+  if (stored === undefined) throw deletedSince()
+  return stored
+}
+
+function versionOf ({ mapping: { type }, store }: Context, { id, version }: Result): Promise<StoredResource> {
+  return version === undefined ? store.read({ kind: 'read', type, id }) : store.vread({ kind: 'vread', type, id, version })
+}
+
+async function madeOnce (context: Context, resource: FhirResource, claim: IdempotencyClaim): Promise<Made> {
+  const { mapping: { type }, store } = context
+  const made = await store.createOnce({ kind: 'create-once', type, resource, ...createIntents(claim) })
+  return made.isNew ? made : { record: await firstVersionOf(context, made.record), isNew: false }
+}
+
+/** The record as it was created, where the datastore counts versions and keeps them. */
+async function firstVersionOf (context: Context, record: StoredResource): Promise<StoredResource> {
+  if (record.meta.versionId === '1') return record
+  return await ifExists(versionOf(context, { id: record.id, version: '1' })) ?? record
+}
+
+/** Changes a resource; with a claim only once, like {@link createOnce}. */
+export async function updateOnce (context: Context, change: Update, claim?: IdempotencyClaim): Promise<WriteResult> {
+  if (claim === undefined) return { stored: await update(context, change), isReplayed: false }
+  if (claim.result !== undefined) return { stored: await versionOf(context, claim.result), isReplayed: true }
+  const trace = writeIntentOf({ store: context.store, type: context.mapping.type }, claim)
+  let made: StoredResource | undefined
+  const stored = await update(context, change, { ...trace, found: async before => (made = await trace.found(before)) })
+  claim.finish({ id: stored.id, version: stored.meta.versionId })
+  return { stored, isReplayed: made !== undefined }
+}

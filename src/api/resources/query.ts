@@ -1,0 +1,120 @@
+import { Failure, fieldIssue } from '../../envelope/failures.js'
+import { suggestion } from '../../envelope/nearest.js'
+import { longestIds, maxValueLength, parseQuery, safeName, invalidParameter } from '../../envelope/query.js'
+import { conflictingFilters, singleValueKinds, type Filter, type Filters } from '../../mappings/core/filter.js'
+import type { Mapping } from '../../mappings/core/mapping.js'
+import { longestCursor } from '../../tenant-guard/cursor.js'
+import type { SearchParameter } from '../../tenant-guard/interaction.js'
+import { parameterOf, validateFilterValue } from './filter-value.js'
+
+/** A search as a client asked for it, ready for the guard. */
+export interface Query {
+  readonly parameters: readonly SearchParameter[]
+  /** Absent: the guard's own, or that of the page before. */
+  readonly count?: number
+  readonly cursor?: string
+}
+
+const mostCount = 100
+
+/** What the values of parameters may be, by their names. */
+interface Values {
+  /** Whether one takes several values at once, joined by commas. */
+  readonly takesSeveral: (name: string) => boolean
+  /** Whether these are ids, of which there may be as many as records on a page. */
+  readonly takesIds: (name: string) => boolean
+}
+
+const oneValue: Values = { takesSeveral: () => false, takesIds: () => false }
+
+/**
+ * Reads the query of a search on the simple form: `count`, `cursor`, `sort`, `updatedSince`, `id` and the filters of the
+ * resource, each at most once. What is not understood is refused.
+ * @throws {Failure} UNKNOWN_FILTER, BAD_REQUEST
+ */
+export function readSearch (mapping: Mapping, search: string): Query {
+  const given = parseQueryPairs(search, { takesSeveral: name => takesSeveral(mapping, name), takesIds: name => filterNamed(mapping, name)?.kind === 'reference' })
+  const filters = [...given].filter(([name]) => !['count', 'cursor', 'sort'].includes(name))
+  const parameters = filters.map(([name, value]) => readFilter(mapping, name, value))
+  refuseRivals(mapping, given)
+  const sort = given.get('sort')
+  const cursor = given.get('cursor')
+  const count = given.get('count')
+  return {
+    parameters: sort === undefined ? parameters : [...parameters, readSort(mapping, sort)],
+    ...count !== undefined && { count: readCount(count) },
+    ...cursor !== undefined && { cursor }
+  }
+}
+
+/**
+ * The names and values of a query, decoded once; a name that is given twice is refused, since servers differ in which one counts.
+ * @param search what follows the question mark, undecoded
+ * @throws {Failure} BAD_REQUEST
+ */
+export function parseQueryPairs (search: string, { takesSeveral, takesIds }: Values = oneValue): ReadonlyMap<string, string> {
+  const pairs = new Map<string, string>()
+  const longest = (name: string): number => name === 'cursor' ? longestCursor : takesIds(name) ? longestIds : maxValueLength
+  for (const [name, value] of parseQuery(search, longest)) {
+    if (pairs.has(name)) throw invalidParameter(safeName(name), takesSeveral(name) ? 'is given twice; send it once with its values separated by commas, any of which may match' : 'is given twice; it takes only one value')
+    pairs.set(name, value)
+  }
+  return pairs
+}
+
+/** Text by `:text` is one value, whatever is in it, and of a true and false both would be no filter. */
+function takesSeveral (mapping: Mapping, name: string): boolean {
+  const filter = filterNamed(mapping, name)
+  return filter !== undefined && !singleValueKinds.has(filter.kind) && filter.kind !== 'boolean'
+}
+
+function readFilter (mapping: Mapping, name: string, value: string): SearchParameter {
+  const [plain = '', modifier, ...more] = name.split(':')
+  const filter = filterNamed(mapping, plain)
+  if (filter === undefined || more.length > 0) throw unknownFilter(mapping, plain, name)
+  if (modifier !== undefined && !(modifier === 'text' && filter.hasText)) {
+    throw invalidParameter(safeName(name), filter.hasText ? `the only modifier of this filter is ${plain}:text` : 'this filter has no modifiers')
+  }
+  const mistake = validateFilterValue(filter, modifier, value)
+  if (mistake !== undefined) throw invalidParameter(safeName(name), mistake)
+  return parameterOf(filter, modifier, value)
+}
+
+function refuseRivals ({ filters }: Mapping, given: ReadonlyMap<string, string>): void {
+  for (const name of given.keys()) {
+    const rivals = Object.hasOwn(filters, name) ? conflictingFilters(filters, name).filter(other => given.has(other)) : []
+    if (rivals.length > 0) throw invalidParameter(name, `cannot be combined with ${rivals.join(' or ')}, because both limit the same dates`)
+  }
+}
+
+const commonFilters: Filters = {
+  id: { param: '_id', kind: 'reference', types: [] },
+  updatedSince: { param: '_lastUpdated', kind: 'from' }
+}
+
+/** A filter by a name that may be anything at all, such as `constructor`. */
+function filterNamed ({ filters }: Mapping, name: string): Filter | undefined {
+  return [commonFilters, filters].find(known => Object.hasOwn(known, name))?.[name]
+}
+
+function unknownFilter (mapping: Mapping, plain: string, name: string): Failure {
+  const names = [...Object.keys(mapping.filters), ...Object.keys(commonFilters), 'count', 'cursor', 'sort']
+  const says = `no such filter${suggestion(plain, names, `; the filters are ${names.join(', ')}`)}`
+  return new Failure('UNKNOWN_FILTER', { message: `${safeName(name)}: ${says}`, issues: [fieldIssue(safeName(name), says, 'not-supported')] })
+}
+
+function readSort (mapping: Mapping, value: string): SearchParameter {
+  const keys = value.split(',').map(key => {
+    const name = key.replace(/^-/, '')
+    const filter = filterNamed(mapping, name)
+    if (filter === undefined) throw invalidParameter('sort', 'expected the name of a filter, with the prefix - for descending order')
+    return key.startsWith('-') ? `-${filter.param}` : filter.param
+  })
+  return ['_sort', keys.join(',')]
+}
+
+function readCount (text: string): number {
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (count < 1 || count > mostCount) throw invalidParameter('count', `expected a whole number from 1 to ${mostCount}`)
+  return count
+}

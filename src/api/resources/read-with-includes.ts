@@ -1,0 +1,43 @@
+import { incompleteEntry } from '../../envelope/operation-outcome.js'
+import type { StoredResource } from '../../mappings/fhir.js'
+import { incompleteLists } from '../../mappings/relations.js'
+import type { Include } from '../../tenant-guard/interaction.js'
+import type { Related } from '../../tenant-guard/guard.js'
+import type { IncludeRequest } from './include.js'
+import type { Context } from './interactions.js'
+import type { Relation } from './relations.js'
+
+/**
+ * Reads a record together with what was wished for.
+ * @param url the gateway's own, before `/v1`
+ * @throws {Failure} NOT_FOUND
+ */
+export async function readWithIncludes ({ mapping, store }: Context, id: string, wish: IncludeRequest, url: string): Promise<unknown> {
+  const found = await store.readRelated({ kind: 'read-related', type: mapping.type, id, includes: wish.includes })
+  if (wish.form === 'fhir') return bundleOf(found, wish.includes, `${url}/v1/fhir`)
+  return { ...mapping.present(found.record), ...listsOf(found, wish.relations) }
+}
+
+function listsOf ({ related, cutTypes }: Related, relations: readonly Relation[]): Readonly<Record<string, unknown>> {
+  const lists = relations.map(({ mapping: { path, type, present } }) => [path, related.filter(({ resourceType }) => resourceType === type).map(present)] as const)
+  const cut = relations.filter(({ mapping: { type } }) => cutTypes.has(type)).map(({ mapping: { path } }) => path)
+  return { ...Object.fromEntries(lists), ...cut.length > 0 && { [incompleteLists]: cut } }
+}
+
+/** A searchset as http://hl7.org/fhir/R4/bundle.html#searchset has it, all of its addresses the gateway's. */
+function bundleOf ({ record, related, cutTypes }: Related, includes: readonly Include[], base: string): unknown {
+  const entry = (mode: 'match' | 'include') => (resource: StoredResource) => ({ fullUrl: `${base}/${resource.resourceType}/${resource.id}`, resource, search: { mode } })
+  const asked = [`_id=${record.id}`, ...includes.map(({ direction, type, parameter, target }) => `_${direction}=${type}:${parameter}${target === undefined ? '' : `:${target}`}`)]
+  return {
+    resourceType: 'Bundle',
+    type: 'searchset',
+    total: 1,
+    link: [{ relation: 'self', url: `${base}/${record.resourceType}?${asked.join('&')}` }],
+    entry: [entry('match')(record), ...related.map(entry('include')), ...cutTypes.size > 0 ? [noteOf(cutTypes)] : []]
+  }
+}
+
+function noteOf (cutTypes: ReadonlySet<string>): unknown {
+  const diagnostics = `There may be more records of these types than the response includes: ${[...cutTypes].join(', ')}. Search for them with their filters.`
+  return incompleteEntry(diagnostics)
+}

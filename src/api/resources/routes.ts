@@ -1,0 +1,101 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { rawQuery, invalidParameter } from '../../envelope/query.js'
+import { idempotencyKey, readIdempotencyKey } from '../../idempotency/header.js'
+import type { IdempotencyClaim, IdempotencyStore } from '../../idempotency/keyed-requests.js'
+import type { StoredResource } from '../../mappings/fhir.js'
+import type { Mapping } from '../../mappings/core/mapping.js'
+import { warningsOf } from '../../mappings/core/validate.js'
+import type { TenantStore } from '../../tenant-guard/guard.js'
+import { entityTag, hasOtherPrecondition, etagMatches, otherPrecondition } from '../../envelope/preconditions.js'
+import { parseInclude } from './include.js'
+import { read, remove, search, type Context } from './interactions.js'
+import { createOnce, updateOnce, type WriteResult } from './once.js'
+import { parseQueryPairs, readSearch } from './query.js'
+import { readWithIncludes } from './read-with-includes.js'
+import { reverseIncludes } from './relations.js'
+
+interface ResourceOptions {
+  readonly mappings: readonly Mapping[]
+  /** The datastore of the request's caller, seen through the guard. */
+  readonly storeFor: (request: FastifyRequest) => TenantStore
+  readonly keyedRequests: IdempotencyStore
+  readonly now: () => Date
+  /** The gateway's own, before `/v1`. */
+  readonly url: string
+  /** A new URL for a definition that is created without one. */
+  readonly newUrl: () => string
+}
+
+type WithId = FastifyRequest<{ Params: { id: string } }>
+
+/** The routes `/<resource>` and `/<resource>/<id>` of every mapping; no resource has code of its own. */
+export async function resources (scope: FastifyInstance, options: ResourceOptions): Promise<void> {
+  for (const mapping of options.mappings) routesOf(scope, mapping, options)
+}
+
+const keyed = { config: { takesIdempotencyKey: true } } as const
+
+function routesOf (scope: FastifyInstance, mapping: Mapping, { mappings, storeFor, keyedRequests, now, url, newUrl }: ResourceOptions): void {
+  const { path } = mapping
+  let relations: ReturnType<typeof reverseIncludes> | undefined
+  const relationsOf = () => (relations ??= reverseIncludes(mapping, mappings))
+  const contextOf = (request: FastifyRequest): Context => ({
+    mapping, store: storeFor(request), occasion: { now: now().toISOString(), keyName: request.caller.keyName, newUrl }
+  })
+  scope.post(`/${path}`, keyed, async (request, reply) => {
+    demandPlainWrite(request)
+    const written = await claimed(keyedRequests, { request, route: path }, claim => createOnce(contextOf(request), request.body, claim))
+    reply.code(201).header('location', `/v1/${path}/${written.stored.id}`)
+    return presentWritten(mapping, written, reply)
+  })
+  scope.get(`/${path}`, async request => {
+    const page = await search(contextOf(request), readSearch(mapping, rawQuery(request.raw.url)))
+    return { data: page.resources.map(mapping.present), total: page.total, cursor: page.cursor, hasMore: page.cursor !== undefined }
+  })
+  scope.get(`/${path}/:id`, async (request: WithId, reply) => {
+    const wish = parseInclude(mapping, relationsOf, rawQuery(request.raw.url))
+    if (wish !== undefined) return await readWithIncludes(contextOf(request), request.params.id, wish, url)
+    const stored = await read(contextOf(request), request.params.id)
+    if (etagMatches(request.headers['if-none-match'], stored.meta.versionId)) return await reply.code(304).header('etag', entityTag(stored.meta.versionId!)).send()
+    return present(mapping, stored, reply)
+  })
+  if (mapping.appendOnly) return
+  scope.patch(`/${path}/:id`, keyed, async (request: WithId, reply) => {
+    demandPlainWrite(request)
+    const change = { id: request.params.id, body: request.body, ifMatch: request.headers['if-match'] }
+    const written = await claimed(keyedRequests, { request, route: path, ...change }, claim => updateOnce({ ...contextOf(request), warn: lost => { request.warnings = lost } }, change, claim))
+    return presentWritten(mapping, written, reply)
+  })
+  scope.delete(`/${path}/:id`, async (request: WithId) => {
+    demandPlainWrite(request)
+    await remove(contextOf(request), request.params.id, request.headers['if-match'])
+    return { id: request.params.id, deleted: true }
+  })
+}
+
+interface Keyed { readonly request: FastifyRequest, readonly route: string, readonly id?: string, readonly ifMatch?: string | undefined }
+
+/** Performs a write; one with an Idempotency-Key while no other one with it is performed. */
+async function claimed (keyedRequests: IdempotencyStore, { request, ...what }: Keyed, perform: (claim?: IdempotencyClaim) => Promise<WriteResult>): Promise<WriteResult> {
+  const { caller: { tenantId, mode }, method, body, raw } = request
+  const key = readIdempotencyKey(raw.rawHeaders)
+  return key === undefined ? await perform() : await keyedRequests.perform({ ...what, tenantId, mode, key, method, body }, perform)
+}
+
+function presentWritten (mapping: Mapping, { stored, isReplayed }: WriteResult, reply: FastifyReply) {
+  if (isReplayed) reply.header(idempotencyKey.replayedHeader, 'true')
+  reply.request.warnings = [...reply.request.warnings ?? [], ...warningsOf(mapping, stored)]
+  return present(mapping, stored, reply)
+}
+
+function present (mapping: Mapping, stored: StoredResource, reply: FastifyReply) {
+  if (stored.meta.versionId !== undefined) reply.header('etag', entityTag(stored.meta.versionId))
+  return mapping.present(stored)
+}
+
+/** Only reads have a query, and conditions on another version: on a write they would be ignored, and its sender misled. */
+function demandPlainWrite (request: FastifyRequest): void {
+  if (hasOtherPrecondition(request.headers)) throw otherPrecondition()
+  const [name] = parseQueryPairs(rawQuery(request.raw.url)).keys()
+  if (name !== undefined) throw invalidParameter('query', 'this request takes no query parameters')
+}

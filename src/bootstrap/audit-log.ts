@@ -1,0 +1,99 @@
+import { dirname } from 'node:path'
+import { auditEventOf } from '../observability/audit-log/audit-event.js'
+import { AuditEvents } from '../observability/audit-log/audit-events.js'
+import { AuditLog } from '../observability/audit-log/audit-log.js'
+import type { AuditEntry } from '../observability/audit-log/entry.js'
+import { failureOf } from '../envelope/error-handlers.js'
+import type { JobHandler, JobContext } from '../jobs/job-context.js'
+import type { Config } from '../config/schema.js'
+import type { AccessAuditSink } from '../http/audit-accesses.js'
+import { ownerOf, type JobKind, type JobOwner } from '../jobs/model/job.js'
+import { ensureDirectory } from '../files/ensure-directory.js'
+import type { GaugeSources } from '../observability/metrics/measurements.js'
+import { storeAccessEvents } from '../tenant-guard/access-events.js'
+import type { Disposables } from './disposables.js'
+import type { OpenTenantContext } from './guarded-stores.js'
+import { ownUrl } from './own-url.js'
+import type { ServiceParts } from './parts.js'
+
+/** The access audit log of this process. */
+export interface OpenAuditLog {
+  readonly accounts: AccessAuditSink
+  readonly counts: NonNullable<GaugeSources['auditLog']>
+  /** Absent where accesses become no AuditEvents. */
+  readonly eventCounts?: NonNullable<GaugeSources['auditEvents']>
+}
+
+/** What the log and the AuditEvents made of it need. */
+interface AuditLogParts extends Pick<ServiceParts, 'log' | 'now'> { readonly openDoor: OpenTenantContext }
+
+/** Opens the log that the configuration names; undefined where it names none. */
+export async function openAuditLog (config: Config, parts: AuditLogParts, closers: Disposables): Promise<OpenAuditLog | undefined> {
+  const { file, fileBytes, isRequired, namesShown, auditEvents } = config.auditLog
+  const { log } = parts
+  if (file === undefined) return undefined
+  ensureDirectory(dirname(file))
+  const opened = closers.add(await AuditLog.open({ file, fileBytes, log }))
+  const events = auditEvents ? openAuditEvents(opened, parts) : undefined
+  // Before the log, which is told how many were left.
+  if (events !== undefined) closers.add(events)
+  const add: AccessAuditSink['add'] = (entry, owner) => opened.add(entry, events && (({ hash }) => events.add(ownerOf(owner), auditEventOf({ entry, owner, hash }, { tenantSystem: config.tenantSystem, url: ownUrl(config) }))))
+  return {
+    accounts: { add, isFailing: () => opened.isFailing, isRequired, namesShown },
+    counts: () => opened.counts,
+    ...events && { eventCounts: () => events.counts }
+  }
+}
+
+/** AuditEvents of the lines of a log, which tells of those that could not be stored. */
+function openAuditEvents (auditLog: AuditLog, { openDoor, log, now }: AuditLogParts): AuditEvents {
+  // Nobody keeps account of what goes through this door, or there would be no end.
+  const doorOf = (owner: JobOwner) => openDoor(owner, { id: 'audit-events', log })
+  return new AuditEvents({
+    store: async (owner, events) => await storeAccessEvents(doorOf(owner), events),
+    datastoreOf: owner => nameOf(() => doorOf(owner).backend),
+    tell: unsent => auditLog.add(unsent),
+    now,
+    log
+  })
+}
+
+function nameOf (datastore: () => { readonly name: string }): string | undefined {
+  try {
+    return datastore().name
+  } catch {
+    // Routing throws where an organization's own datastore is not set up.
+    return undefined
+  }
+}
+
+/** The same work on jobs, for which a line says what each run of it came to. Where lines are required, a job is not done before its line is there. */
+export function auditedJob (kind: JobKind, doJob: JobHandler, { add, isRequired }: AccessAuditSink, now: () => Date): JobHandler {
+  return async work => {
+    let records = work.job.progress.processed
+    const line = async (error?: unknown): Promise<void> => {
+      const written = add(entryOf(kind, work, { time: now().toISOString(), records, error }), work.job.owner)
+      if (isRequired) await written
+      else written.catch(() => {})
+    }
+    const save: JobContext['save'] = async change => {
+      records = change.progress?.processed ?? records
+      await work.save(change)
+    }
+    try {
+      await doJob({ ...work, save })
+    } catch (error) {
+      await line(error).catch(() => {})
+      throw error
+    }
+    await line()
+  }
+}
+
+interface Ended { readonly time: string, readonly records: number, readonly error: unknown }
+
+function entryOf (kind: JobKind, { job: { id, owner: { tenantId, keyId, mode }, request }, signal }: JobContext, { time, records, error }: Ended): AuditEntry {
+  const failure = error === undefined || signal.aborted ? undefined : failureOf(error)
+  const type = request.kind === 'export' ? request.types.join(',') : request.type
+  return { time, requestId: id, tenantId, keyId, mode, action: 'E', interaction: kind, ...type !== undefined && { type }, records, outcome: failure === undefined ? '0' : failure.status >= 500 ? '8' : '4', ...failure !== undefined && { code: failure.code } }
+}

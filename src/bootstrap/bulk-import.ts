@@ -1,0 +1,67 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { importJobs, type ImportJobOptions } from '../jobs/import/import-job.js'
+import { ImportFileServer, importFileRoute } from '../jobs/import/native/file-server.js'
+import { writeResults } from '../jobs/import/results.js'
+import { importRoute } from '../jobs/import/routes.js'
+import { sourcesIn, startImport } from '../jobs/import/start-import.js'
+import { isJobId } from '../jobs/model/job.js'
+import type { JobHandler } from '../jobs/job-context.js'
+import type { Config } from '../config/schema.js'
+import { recordQuota } from '../limits/record-quota.js'
+import { importRoutes, type Imports } from '../api/passthrough/import-routes.js'
+import { importStore } from '../tenant-guard/import/import-store.js'
+import { nativeImport } from '../tenant-guard/import/native-import.js'
+import type { Bulk } from './bulk-parts.js'
+
+/** Who does imports, and the routes that are theirs. */
+interface ImportParts {
+  readonly doJob: JobHandler
+  readonly routes: readonly FastifyPluginAsync[]
+  readonly fhirRoutes: readonly FastifyPluginAsync[]
+  /** For datastores, which have no key. */
+  readonly openRoutes: readonly FastifyPluginAsync[]
+}
+
+/** The imports of a gateway. */
+export function importParts (config: Config, bulk: Bulk): ImportParts {
+  const { plans, limits, bulk: { importHosts, lineBytes } } = config
+  const { jobs, spool, openDoor, keys, usage, url, now } = bulk
+  const rules = { importHosts }
+  const start = { jobs, spool, rules, url }
+  const imports: Imports = {
+    begin: ({ caller }, inputs) => startImport(start, caller, { wish: { dryRun: false }, input: sourcesIn(inputs, rules, 'input') }),
+    find: async ({ caller }, id) => {
+      const job = isJobId(id) ? await jobs.find(id, caller) : undefined
+      return job?.request.kind === 'import' && job.status !== 'cancelled' ? job : undefined
+    },
+    discard: ({ caller }, id) => jobs.discard(id, caller)
+  }
+  const native = nativeImports(config, bulk)
+  const quotaFor = recordQuota({ plans, organization: keys.organization, months: usage.months, record: usage.count, now })
+  return {
+    doJob: importJobs({ ...rules, jobs, lineBytes, quotaFor, storeFor: (owner, errand) => importStore(openDoor(owner, errand)), ...native.options }),
+    routes: [
+      scope => importRoute(scope, { ...start, bodyBytes: limits.bundleBytes }),
+      scope => writeResults(scope, { jobs, spool })
+    ],
+    fhirRoutes: [scope => importRoutes(scope, { imports, url })],
+    openRoutes: native.routes
+  }
+}
+
+interface NativeImports { readonly options: Pick<ImportJobOptions, 'nativePartsFor'>, readonly routes: readonly FastifyPluginAsync[] }
+
+/** The native imports of the datastores that are configured for them, and the routes from which these fetch. */
+function nativeImports ({ datastores, bulk: { importUrl } }: Config, { openDoor }: Bulk): NativeImports {
+  if (importUrl === undefined) return { options: {}, routes: [] }
+  const offers = new ImportFileServer(importUrl)
+  return {
+    options: {
+      nativePartsFor: (owner, errand) => {
+        const door = openDoor(owner, errand)
+        return datastores[door.backend.name]?.import === 'own' ? { store: nativeImport(door), offers } : undefined
+      }
+    },
+    routes: [scope => importFileRoute(scope, offers)]
+  }
+}

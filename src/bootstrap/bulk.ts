@@ -1,0 +1,122 @@
+import { join } from 'node:path'
+import type { FastifyPluginAsync } from 'fastify'
+import { downloads } from '../jobs/downloads.js'
+import { Spool } from '../jobs/storage/files.js'
+import { deleteLeftovers } from '../jobs/delete-leftovers.js'
+import { jobRoutes } from '../jobs/job-routes.js'
+import { measuredJob } from '../jobs/measured-job.js'
+import { JobRunner } from '../jobs/runner.js'
+import { Sweeper } from '../jobs/storage/sweeper.js'
+import type { JobHandler } from '../jobs/job-context.js'
+import type { Config } from '../config/schema.js'
+import type { Check } from '../http/health.js'
+import type { Job, JobKind, Jobs } from '../jobs/model/job.js'
+import type { Exports } from '../api/passthrough/export-routes.js'
+import { exportParts } from './bulk-export.js'
+import { importParts } from './bulk-import.js'
+import { auditedJob } from './audit-log.js'
+import type { Bulk, BulkParts } from './bulk-parts.js'
+import type { Disposables } from './disposables.js'
+import { gatewayName } from './gateway-name.js'
+
+/** The bulk jobs of this gateway, as they are worked on from now on. */
+export interface OpenBulk {
+  /** Below `/v1`, in the envelope. */
+  readonly routes: readonly FastifyPluginAsync[]
+  /** Below `/v1/fhir`. */
+  readonly fhirRoutes: readonly FastifyPluginAsync[]
+  /** For datastores, which have no key. */
+  readonly openRoutes: readonly FastifyPluginAsync[]
+  /** For raw FHIR, which begins exports too. */
+  readonly exports: Exports
+  readonly check: () => Check
+  /** How many jobs are worked on now. */
+  readonly running: () => number
+}
+
+/** Asking for jobs that fails so often, for some minutes, is worth a look. */
+const noticedFailures = 7
+
+/** Opens the directory for files of jobs, and works on those that it can reach. The control plane need not answer. */
+export function openBulk (config: Config, parts: BulkParts, closers: Disposables): OpenBulk {
+  const { bulk: settings, dataDirectory, control } = config
+  const { link: { jobs: kept }, keys, url, now, log } = parts
+  const { directory = join(dataDirectory, 'bulk'), jobsAtOnce, jobsPerOrganization, organizationBytes, reserveBytes } = settings
+  const spool = new Spool({ directory, organizationBytes, reserveBytes })
+  const listeners: JobListeners = {}
+  const bulk: Bulk = { ...parts, spool, jobs: withJobEvents(kept, listeners, job => deleteUnbegun(job, { spool, log })) }
+  const { exports, end, ...ofExports } = exportParts(bulk)
+  listeners.end = end
+  const ofImports = importParts(config, bulk)
+  const doJob = followed({ export: ofExports.doJob, import: ofImports.doJob }, parts)
+  const runner = closers.add(new JobRunner({ jobs: kept, spool, doJob, gateway: gatewayName(control), jobsAtOnce, jobsPerOrganization, isRevoked: keys.isRevoked, log }))
+  listeners.runner = runner
+  closers.add(new Sweeper({ jobs: kept, spool, now, log }))
+  return {
+    routes: [scope => jobRoutes(scope, { jobs: bulk.jobs, url, now }), scope => downloads(scope, { jobs: bulk.jobs, spool }), ...ofExports.routes, ...ofImports.routes],
+    fhirRoutes: [...ofExports.fhirRoutes, ...ofImports.fhirRoutes],
+    openRoutes: ofImports.openRoutes,
+    exports,
+    check: () => ({ status: runner.failures < noticedFailures ? 'ok' : 'degraded', running: runner.running }),
+    running: () => runner.running
+  }
+}
+
+/** With those who keep account of jobs and measure them. */
+function followed (doJob: Record<JobKind, JobHandler>, { accounts, metrics, now }: BulkParts): Record<JobKind, JobHandler> {
+  const one = (kind: JobKind): JobHandler => {
+    const audited = accounts === undefined ? doJob[kind] : auditedJob(kind, doJob[kind], accounts, now)
+    return metrics === undefined ? audited : measuredJob(kind, audited, metrics)
+  }
+  return { export: one('export'), import: one('import') }
+}
+
+/** Of a job that was cancelled before anybody began with it nobody deletes anything later; whoever began deletes when it leaves. */
+async function deleteUnbegun (job: Job, { spool, log }: { readonly spool: Spool, readonly log: BulkParts['log'] }): Promise<void> {
+  if (job.startedAt === undefined && job.storeId === spool.storeId) await deleteLeftovers(job, { spool, log })
+}
+
+/** Who hears of jobs in this process. */
+interface JobListeners {
+  runner?: JobRunner
+  end?: (job: Job) => Promise<void>
+}
+
+/** The same jobs, of whose news the runner in this process hears at once, and the datastore of exports that nobody wants any more. */
+function withJobEvents (jobs: Jobs, told: JobListeners, deleteUnbegun: (job: Job) => Promise<void>): Jobs {
+  const unwanted = (job: Job): void => {
+    told.runner?.look(job.id)
+    if (job.request.kind === 'export') told.end?.(job)
+  }
+  return {
+    // One by one, since they may be methods of a class.
+    create: async draft => {
+      const job = await jobs.create(draft)
+      told.runner?.wake()
+      return job
+    },
+    cancel: async (id, scope) => {
+      const job = await jobs.cancel(id, scope)
+      if (job?.status === 'cancelled') {
+        unwanted(job)
+        await deleteUnbegun(job)
+      }
+      return job
+    },
+    discard: async (id, scope) => {
+      const job = await jobs.find(id, scope)
+      await jobs.discard(id, scope)
+      if (job?.status === 'pending' || job?.status === 'processing') unwanted(job)
+    },
+    find: (id, scope) => jobs.find(id, scope),
+    list: (scope, page) => jobs.list(scope, page),
+    claim: worker => jobs.claim(worker),
+    save: (lease, change, leaseMs) => jobs.save(lease, change, leaseMs),
+    release: (lease, trouble) => jobs.release(lease, trouble),
+    expired: storeId => jobs.expired(storeId),
+    existing: ids => jobs.existing(ids),
+    abandoned: ids => jobs.abandoned(ids),
+    forget: ids => jobs.forget(ids),
+    identityKey: scope => jobs.identityKey(scope)
+  }
+}

@@ -1,0 +1,45 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Backend } from '../backends/backend.js'
+import { BackgroundTask } from '../time/background-task.js'
+import { getCapabilities, type Capabilities } from '../tenant-guard/capabilities.js'
+
+const retryMs = 60_000
+const dayMs = 86_400_000
+
+/** Asks each datastore in the background what it can do, so that the log tells it; one that is down is asked again. */
+export function logCapabilities (backends: readonly Backend[], log: FastifyBaseLogger): { close (): Promise<void> } {
+  const loops = backends.map(backend => {
+    let told = ''
+    return new BackgroundTask(async stopping => {
+      const capabilities = await unlessLeft(asked(backend), stopping)
+      if (capabilities === undefined) return retryMs
+      const { software, fhirVersion, hasExport } = capabilities
+      const text = JSON.stringify([software, fhirVersion, hasExport])
+      if (text !== told) tell(backend.name, capabilities, log)
+      told = text
+      return dayMs
+    })
+  })
+  return { close: async () => { await Promise.all(loops.map(loop => loop.stop())) } }
+}
+
+/** That a datastore does not answer is told by the health. */
+async function asked (backend: Backend): Promise<Capabilities | undefined> {
+  return await getCapabilities(backend).catch(() => undefined)
+}
+
+/** What the work comes to, or undefined as soon as nobody waits for it. */
+function unlessLeft<T> (work: Promise<T>, leaving: AbortSignal): Promise<T | undefined> {
+  return new Promise(resolve => {
+    const leave = (): void => resolve(undefined)
+    leaving.addEventListener('abort', leave)
+    // The signal is that of all turns.
+    work.then(resolve).finally(() => leaving.removeEventListener('abort', leave))
+  })
+}
+
+function tell (datastore: string, { software, fhirVersion, hasExport }: Capabilities, log: FastifyBaseLogger): void {
+  const said = { datastore, software, fhirVersion, hasExport }
+  if (/^4\.0\./.test(fhirVersion ?? '')) log.info(said, 'a datastore reported its capabilities; clinigate doctor tests them')
+  else log.warn(said, 'a datastore does not report FHIR 4.0; run clinigate doctor')
+}

@@ -1,0 +1,70 @@
+import { join } from 'node:path'
+import type { FastifyPluginAsync } from 'fastify'
+import type { Config } from '../config/schema.js'
+import { controlDatabaseUrl, oidcClientSecret } from '../config/secrets.js'
+import { inProcessChangeFeed } from '../control-plane/store/local-feed.js'
+import { knownPlans } from '../control-plane/store/organizations.js'
+import { openControlStore, type ControlStore } from '../control-plane/store/store.js'
+import { unstyledErrorPages } from '../control-plane/dashboard/errors.js'
+import { dashboard } from '../control-plane/dashboard/routes.js'
+import type { RefusalPages } from '../envelope/malformed-http.js'
+import type { Check, Checks } from '../http/health.js'
+import type { ControlPlaneClient, LinkedStore } from '../control-plane/sync/link.js'
+import { localLink } from '../control-plane/sync/local.js'
+import { linkRoutes } from '../control-plane/sync/routes.js'
+import { management } from '../control-plane/admin-api/routes.js'
+import type { Disposables } from './disposables.js'
+import type { ServiceParts } from './parts.js'
+import { gatewayName } from './gateway-name.js'
+import { ownUrl } from './own-url.js'
+import { openedFile } from './startup-errors.js'
+
+/** The control plane of this process: what manages organizations and keys, and what gateways elsewhere follow. */
+export interface ControlSide {
+  readonly store: ControlStore
+  /** The link of a gateway in this process. */
+  readonly link: ControlPlaneClient
+  readonly checks: Checks
+  /** What the pipeline serves of it. */
+  readonly scopes: readonly FastifyPluginAsync[]
+  /** How it refuses people what comes to no route. */
+  readonly pages: RefusalPages
+}
+
+/** Opens the control database. It knows nothing of datastores or of the copy of the keys. */
+export async function openControlSide (config: Config, { environment, now, version }: ServiceParts, closers: Disposables): Promise<ControlSide> {
+  const url = controlDatabaseUrl(config, environment)
+  const store = closers.add(await openedFile(join(config.dataDirectory, 'control.db'), file => openControlStore({ file, url, ...knownPlans(config.plans), now })))
+  const linked = linkedStore(store)
+  const own = ownUrl(config)
+  return {
+    store,
+    link: localLink(linked, gatewayName(config.control)),
+    checks: { controlDatabase: () => checkOf(store) },
+    pages: unstyledErrorPages,
+    scopes: [
+      async scope => { await scope.register(linkRoutes, { prefix: '/control/v1/link', store: linked, gatewayWith: token => gatewayWith(store, token) }) },
+      async scope => { await scope.register(management, { prefix: '/control/v1', control: store, version, url: own }) },
+      async scope => { await scope.register(dashboard, { prefix: '/dashboard', control: store, settings: config.dashboard, plans: config.plans, routing: config.routing, gatewayUrl: config.dashboard.gatewayUrl ?? own, now, url: own, clientSecret: oidcClientSecret(config, environment) }) }
+    ]
+  }
+}
+
+function linkedStore (store: ControlStore): LinkedStore {
+  return {
+    feed: inProcessChangeFeed(store),
+    report: report => store.gateways.report(report),
+    applyUsage: (batch, gateway) => store.usage.apply(batch, gateway),
+    jobs: store.jobs
+  }
+}
+
+async function gatewayWith (store: ControlStore, token: string): Promise<string | undefined> {
+  const found = await store.tokens.whoHas(token)
+  return found?.role === 'gateway' ? found.name : undefined
+}
+
+async function checkOf (store: ControlStore): Promise<Check> {
+  await store.changesAfter({ feedId: '', seq: 0 }, 1)
+  return { status: 'ok' }
+}

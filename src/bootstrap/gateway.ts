@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import type { Config } from '../config/schema.js'
+import type { GatewayOptions } from '../app.js'
+import { capabilityStatements } from '../http/capability-statement.js'
+import { Readiness } from '../http/readiness.js'
+import { IdempotencyStore } from '../idempotency/keyed-requests.js'
+import { FairConcurrencyLimiter } from '../limits/concurrency-limiter.js'
+import { usageRoute } from '../limits/usage-route.js'
+import type { ControlPlaneClient } from '../control-plane/sync/link.js'
+import { mappings } from '../mappings/registry.js'
+import { openApiDocument } from '../api/openapi/document.js'
+import { passthrough, passthroughOptions } from '../api/passthrough/routes.js'
+import { resources } from '../api/resources/routes.js'
+import { ownershipCache } from '../tenant-guard/ownership.js'
+import { openAuditLog, type OpenAuditLog } from './audit-log.js'
+import type { Disposables } from './disposables.js'
+import { openBulk } from './bulk.js'
+import { openDatastores, type OpenDatastores } from './datastores.js'
+import { ownUrl } from './own-url.js'
+import { tenantContexts, guardedStores } from './guarded-stores.js'
+import { openKeys, type OpenKeys } from './keys.js'
+import { supportedOperations } from './offered-operations.js'
+import { gaugeSources } from './gauges.js'
+import type { ServiceParts } from './parts.js'
+import { openReports } from './reports.js'
+import { openSharedCounts, redisHealthCheck } from './shared-counts.js'
+import { openUsage } from './usage.js'
+import { openedFile } from './startup-errors.js'
+
+/** What serves `/v1`: everything that the pipeline is made of, and what else a start needs of it. */
+export interface GatewayServices {
+  readonly options: GatewayOptions
+  readonly keys: OpenKeys
+  /** Names of the datastores that are sandboxes: for trying out only. */
+  readonly sandboxes: readonly string[]
+}
+
+/** Opens the copy of the keys, the datastores and what is remembered of requests. Of the control plane it knows the link alone. No datastore need answer. */
+export async function openGatewaySide (config: Config, { link, ...parts }: ServiceParts & { readonly link: ControlPlaneClient }, closers: Disposables): Promise<GatewayServices> {
+  const { environment, version, now, log, metrics, traces, isAcquainted } = parts
+  const news: { tell?: () => void } = {}
+  const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => news.tell?.() }))
+  const datastores = await openDatastores(config, { environment, now, log, isAcquainted, ...metrics && { onExchange: metrics.exchanged }, ...traces && { beginExchange: traces.begin } }, closers)
+  const usage = closers.add(await openUsage(config, { link, now, log }))
+  const shared = await openSharedCounts(config, { environment, log }, closers)
+  const checks = { usage: usage.check, ...(shared ? { sharedCounts: () => redisHealthCheck(shared) } : {}), ...datastores.checks }
+  const keyedRequests = closers.add(await openedFile(join(config.dataDirectory, 'idempotency.db'), file => new IdempotencyStore({ file, now })))
+  const url = ownUrl(config)
+  const ownership = ownershipCache()
+  const openDoor = tenantContexts(config, datastores, { url, now, ownership, onIncident: metrics?.incident })
+  const storeFor = guardedStores(openDoor)
+  const audit = await openAuditLog(config, { openDoor, now, log }, closers)
+  const bulk = openBulk(config, { link, openDoor, keys, usage, url, now, log, ...metrics && { metrics }, ...audit && { accounts: audit.accounts } }, closers)
+  const reporter = closers.add(openReports(config, { link, keys, checks: { ...checks, bulk: bulk.check }, version, now, log }))
+  news.tell = () => reporter.tell()
+  const allChecks = { keys: keys.check, ...checks, bulk: bulk.check }
+  metrics?.watch(gaugeSources({ keys, ownership, usage, shared, bulk, audit, checks: allChecks, now }))
+  const readiness = new Readiness()
+  readiness.addBlocker(() => !keys.canServe())
+  const options: GatewayOptions = {
+    logger: log,
+    readiness,
+    connections: config.limits.connections,
+    overload: config.overload,
+    ...observing({ metrics, traces, audit }),
+    trustedProxies: config.trustedProxies,
+    now,
+    version,
+    plans: config.plans,
+    shared,
+    bodyBytes: config.limits.bodyBytes,
+    authenticate: keys.authenticate,
+    failedAttemptsPerMinute: config.limits.failedAttemptsPerMinute,
+    countUsage: usage.count,
+    months: usage.months,
+    places: new FairConcurrencyLimiter({ places: config.limits.inFlightPerOrganization }),
+    checks: allChecks,
+    ...documents(config, { version, now, shared: datastores.shared }),
+    openRoutes: bulk.openRoutes,
+    fhir: async scope => {
+      await passthrough(scope, { storeFor, keyedRequests, url, exports: bulk.exports, bodyBytes: config.limits.bundleBytes })
+      for (const routes of bulk.fhirRoutes) await scope.register(routes)
+    },
+    fhirOptions: scope => passthroughOptions(scope, { fhirBase: `${url}/v1/fhir` }),
+    routes: [scope => usageRoute(scope, { plans: config.plans, months: usage.months }), ...bulk.routes, scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl: () => `${url}/canonical/${randomUUID()}` })]
+  }
+  return { options, keys, sandboxes: datastores.sandboxes }
+}
+
+/** What the gateway tells of itself. */
+function documents (config: Config, { version, now, shared }: Pick<ServiceParts, 'version' | 'now'> & Pick<OpenDatastores, 'shared'>): Pick<GatewayOptions, 'capabilityStatement' | 'fhirStatement' | 'operations' | 'document'> {
+  const { whole, fhir } = capabilityStatements(mappings, { version, url: ownUrl(config), date: now(), fetchesImports: config.bulk.importHosts.length > 0 })
+  return { capabilityStatement: whole, fhirStatement: fhir, operations: supportedOperations(shared, now), document: () => openApiDocument(mappings, { version, url: config.publicUrl ?? '/' }) }
+}
+
+/** Who looks on at each request, as far as anybody does. */
+function observing ({ metrics, traces, audit }: Pick<ServiceParts, 'metrics' | 'traces'> & { readonly audit: OpenAuditLog | undefined }): Pick<GatewayOptions, 'onAnswered' | 'trace' | 'accounts'> {
+  return { onAnswered: metrics?.answered, trace: traces?.plugin, accounts: audit?.accounts }
+}

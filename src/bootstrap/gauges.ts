@@ -1,0 +1,42 @@
+import type { Checks } from '../http/health.js'
+import type { SharedRateLimitStore } from '../limits/shared-counts.js'
+import type { GaugeSources } from '../observability/metrics/measurements.js'
+import type { OwnershipCounts } from '../tenant-guard/ownership.js'
+import type { OpenAuditLog } from './audit-log.js'
+import type { OpenBulk } from './bulk.js'
+import type { OpenKeys } from './keys.js'
+import { gaugeSource } from './metrics.js'
+import type { OpenUsage } from './usage.js'
+
+/** The parts of a gateway of which something can be read. */
+interface ReadParts {
+  readonly keys: Pick<OpenKeys, 'lookups' | 'check'>
+  readonly ownership: { readonly counts: () => OwnershipCounts }
+  readonly usage: Pick<OpenUsage, 'check'>
+  /** Absent where the gateway counts for itself. */
+  readonly shared: Pick<SharedRateLimitStore, 'isUsable'> | undefined
+  readonly bulk: Pick<OpenBulk, 'running'>
+  /** Absent where nobody keeps account of accesses. */
+  readonly audit: Pick<OpenAuditLog, 'counts' | 'eventCounts'> | undefined
+  /** Those of `/health`. */
+  readonly checks: Checks
+  readonly now: () => Date
+}
+
+/** What can be read of a gateway's parts at any time. */
+export function gaugeSources ({ keys, ownership, usage, shared, bulk, audit, checks, now }: ReadParts): GaugeSources {
+  return {
+    keyLookups: keys.lookups,
+    keyCopy: keys.check,
+    ownership: ownership.counts,
+    ledger: () => {
+      const { status, ...counts } = usage.check()
+      return { isGood: status === 'ok', ...counts }
+    },
+    ...shared && { areCountsShared: shared.isUsable },
+    jobsRunning: bulk.running,
+    ...audit && { auditLog: audit.counts },
+    ...audit?.eventCounts && { auditEvents: audit.eventCounts },
+    checks: gaugeSource(checks, now)
+  }
+}

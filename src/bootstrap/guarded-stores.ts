@@ -1,0 +1,56 @@
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
+import type { Config } from '../config/schema.js'
+import { cursorSecret } from '../config/cursor-secret.js'
+import type { JobOwner } from '../jobs/model/job.js'
+import { createCursors } from '../tenant-guard/cursor.js'
+import type { TenantContext } from '../tenant-guard/tenant-context.js'
+import { tenantGuard, type Access, type TenantStore, type Incident } from '../tenant-guard/guard.js'
+import type { Ownership } from '../tenant-guard/ownership.js'
+import type { BackendTimer } from '../http/backend-time.js'
+import type { OpenDatastores } from './datastores.js'
+
+/** For what a door is opened: a request, or a job. */
+interface RequestContext {
+  readonly id: string
+  readonly log: FastifyBaseLogger
+  /** Where it is measured how long it waits. */
+  readonly waiting?: BackendTimer | undefined
+  /** Where somebody keeps account of accesses. */
+  readonly accesses?: Access[] | undefined
+}
+
+/** What doors are made of; `onIncident` is told of each, beside the log. */
+interface DoorParts {
+  readonly url: string
+  readonly now: () => Date
+  readonly ownership: Ownership
+  readonly onIncident?: ((incident: Incident) => void) | undefined
+}
+
+/** Opens the way to the part of a datastore that is one tenant's. */
+export type OpenTenantContext = (owner: JobOwner, errand: RequestContext) => TenantContext
+
+export function tenantContexts (config: Config, { backendFor, onIncident: noteIncident }: Pick<OpenDatastores, 'backendFor' | 'onIncident'>, { url, now, ownership, onIncident }: DoorParts): OpenTenantContext {
+  const cursors = createCursors({ key: cursorSecret(config), now })
+  return (owner, { id, log, waiting, accesses }) => ({
+    backend: waiting?.for(backendFor(owner)) ?? backendFor(owner),
+    tenant: { id: owner.tenantId, system: config.tenantSystem },
+    mode: owner.mode,
+    ownership,
+    cursors,
+    requestId: id,
+    fhirBase: `${url}/v1/fhir`,
+    ...accesses !== undefined && { onAccess: access => { accesses.push(access) } },
+    onIncident: incident => {
+      log.error({ incident }, 'isolation incident: a datastore returned data that is not the tenant\'s')
+      noteIncident(incident.datastore)
+      onIncident?.(incident)
+    },
+    onTrouble: ({ code, title, cause }) => log.error({ code, err: cause }, title)
+  })
+}
+
+/** Gives each request the part of its datastore that is its caller's tenant's. */
+export function guardedStores (openDoor: OpenTenantContext): (request: FastifyRequest) => TenantStore {
+  return request => tenantGuard(openDoor(request.caller, request))
+}

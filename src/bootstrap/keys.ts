@@ -1,0 +1,79 @@
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Config } from '../config/schema.js'
+import type { ControlStore } from '../control-plane/store/store.js'
+import type { Check } from '../http/health.js'
+import { authenticator, isFresh, type Authenticate } from '../keys/authenticate.js'
+import { KeyCache } from '../keys/cache.js'
+import type { Batch, ChangeFeed, Position } from '../keys/change-feed.js'
+import { Follower } from '../keys/follower.js'
+import { Replica } from '../keys/replica.js'
+
+/** The local copy of the keys, as it follows the control plane. */
+export interface OpenKeys {
+  readonly authenticate: Authenticate
+  /** What the copy knows that an organization has. */
+  readonly organization: Replica['organization']
+  /** Whether the copy knows that a key was revoked. */
+  readonly isRevoked: (keyId: string) => boolean
+  /** Whether keys can be checked: the copy is complete, and no older than it may be. */
+  readonly canServe: () => boolean
+  /** How old the copy is. */
+  readonly check: () => KeysCheck
+  /** How often a key was at hand, and how often it was looked up in the copy. */
+  readonly lookups: () => KeyCache['lookups']
+  /** How far the copy has come. */
+  readonly position: () => Position
+  /** Resolves when the copy holds what a control store in the same process holds now. */
+  readonly catchUp: (control: Pick<ControlStore, 'changesAfter'>) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+/** `ageSeconds` is null while the copy is being built. */
+interface KeysCheck extends Check { readonly isConnected: boolean, readonly ageSeconds: number | null }
+
+/** What the copy follows; `onApplied` is told of news that came into force. */
+interface KeysParts {
+  readonly feed: ChangeFeed
+  readonly now: () => Date
+  readonly log: FastifyBaseLogger
+  readonly onApplied: () => void
+}
+
+/** A copy that is older than this is worth a look; it is refreshed every few seconds. */
+const noticedAfterSeconds = 60
+
+/** Opens the copy in the data directory and lets it follow. */
+export function openKeys ({ dataDirectory, keys }: Config, { feed, now, log, onApplied }: KeysParts): OpenKeys {
+  const replica = new Replica(join(dataDirectory, 'keys.db'))
+  const cache = new KeyCache({ lookup: hash => replica.find(hash) })
+  const follower = new Follower({ feed, replica, cache, now, log, onApplied })
+  return {
+    authenticate: authenticator({ replica, cache, maxStalenessMinutes: keys.maxStalenessMinutes }),
+    organization: tenantId => replica.organization(tenantId),
+    isRevoked: keyId => replica.isRevoked(keyId),
+    canServe: () => isFresh(replica.syncedAt(), now(), keys.maxStalenessMinutes),
+    check: () => checkOf(replica.syncedAt(), follower.isConnected, now()),
+    lookups: () => cache.lookups,
+    position: () => replica.position(),
+    catchUp: async control => {
+      await follower.caughtUp
+      while (!isLatest(await control.changesAfter(replica.position(), 1))) await pause(10)
+    },
+    close: async () => {
+      await follower.stop()
+      replica.close()
+    }
+  }
+}
+
+function isLatest ({ isSnapshot: startsOver, changes }: Batch): boolean {
+  return !startsOver && changes.length === 0
+}
+
+function checkOf (syncedAt: Date | undefined, isConnected: boolean, now: Date): KeysCheck {
+  const ageSeconds = syncedAt && Math.round((now.getTime() - syncedAt.getTime()) / 1_000)
+  const isGood = isConnected && ageSeconds !== undefined && ageSeconds <= noticedAfterSeconds
+  return { status: isGood ? 'ok' : 'degraded', isConnected, ageSeconds: ageSeconds ?? null }
+}

@@ -1,0 +1,23 @@
+import type { Config } from '../config/schema.js'
+import { cached, resultsOf, type Checks } from '../http/health.js'
+import type { Metrics, GaugeSources } from '../observability/metrics/measurements.js'
+import type { Disposables } from './disposables.js'
+import type { ServiceParts } from './parts.js'
+
+/** Measures what the process does from now on, and serves that on a port of its own; nothing where no port is configured. */
+export async function openMetrics (config: Config, { version, log }: Pick<ServiceParts, 'version' | 'log'>, closers: Disposables): Promise<Metrics | undefined> {
+  const { port, host } = config.metrics
+  if (port === undefined) return undefined
+  // A process that nobody measures need not load the library.
+  const { prometheusMetrics, serveMetrics } = await import('../observability/metrics/served.js')
+  const metrics = prometheusMetrics({ version, role: config.role })
+  closers.add(await serveMetrics(metrics, { host, port }))
+  log.info({ host, port }, 'metrics are served at /metrics')
+  return metrics
+}
+
+/** Whether each check of `/health` is well, asked no more often than `/health` asks. */
+export function gaugeSource (checks: Checks, now: () => Date): NonNullable<GaugeSources['checks']> {
+  const asked = cached(checks, now)
+  return async () => Object.fromEntries(Object.entries(await resultsOf(asked)).map(([name, { status }]) => [name, status === 'ok']))
+}

@@ -1,0 +1,71 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import closeWithGrace from 'close-with-grace'
+import { pino } from 'pino'
+import type { Config } from '../config/schema.js'
+import { loadConfig } from '../config/load.js'
+import { logDestination } from '../http/log-destination.js'
+import { logOptions } from '../http/log.js'
+import { openService, type Service } from './service.js'
+import { startupMessage } from './startup-message.js'
+import { firstStart } from './first-start.js'
+import { explainStartupError } from './startup-errors.js'
+import { version } from './version.js'
+
+/** How long requests that are under way may still take when the process is asked to end. */
+const graceMs = 25_000
+
+/** What a person said at the start, in place of the variables. */
+export interface StartOptions {
+  readonly config?: string
+  readonly role?: string
+}
+
+/** What a start takes from its surroundings; `out` is for what people read. */
+interface StartSurroundings {
+  readonly environment: NodeJS.ProcessEnv
+  readonly out: (text: string) => void
+}
+
+/**
+ * Starts the service and lets it run until the process is asked to end. The log goes to standard error as JSON lines.
+ * @throws {Error} whose message says to a person what stands in the way
+ */
+export async function startProcess ({ config, role }: StartOptions, { environment, out }: StartSurroundings): Promise<void> {
+  try {
+    await run({ ...environment, ...(config === undefined ? {} : { CLINIGATE_CONFIG: config }), ...(role === undefined ? {} : { CLINIGATE_ROLE: role }) }, out)
+  } catch (error) {
+    throw new Error(explainStartupError(error), { cause: error })
+  }
+}
+
+async function run (environment: NodeJS.ProcessEnv, out: StartSurroundings['out']): Promise<void> {
+  const config = loadConfig(environment)
+  const now = (): Date => new Date()
+  const log = pino(logOptions(config.logLevel), logDestination(2, now))
+  const service = await openService(config, { environment, version, isAcquainted: true, now, log })
+  const beginning = begin(service, config)
+  const closing = closeWithGrace({ delay: config.drainSeconds * 1_000 + graceMs, logger: log }, async ({ err, signal }) => {
+    service.leave()
+    if (err) log.fatal({ err }, 'closing after an uncaught error')
+    else log.info({ signal }, 'closing')
+    // What the first start makes is shown once, so it is not broken off. Why it fails is said below.
+    await beginning.catch(() => {})
+    if (!err) await pause(config.drainSeconds * 1_000)
+    await service.close()
+  })
+  try {
+    out(await beginning)
+  } catch (error) {
+    closing.uninstall()
+    await service.close()
+    throw error
+  }
+}
+
+/** @returns what to tell the person who started it */
+async function begin ({ app, control, sandboxes, catchUp }: Service, config: Config): Promise<string> {
+  const address = await app.listen({ host: config.host, port: config.port })
+  const made = control && await firstStart(control, config)
+  await catchUp()
+  return startupMessage({ version, address, sandboxes, ...made }, config)
+}

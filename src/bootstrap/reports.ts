@@ -1,0 +1,45 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Config } from '../config/schema.js'
+import { cached, resultsOf, type Checks } from '../http/health.js'
+import type { GatewayReport } from '../control-plane/store/gateway-store.js'
+import type { ControlPlaneClient } from '../control-plane/sync/link.js'
+import { Reporter } from '../control-plane/sync/reporter.js'
+import { gatewayId } from './gateway-id.js'
+import { gatewayName } from './gateway-name.js'
+import type { OpenKeys } from './keys.js'
+
+/** What a gateway's reports are made of. */
+interface ReportsParts {
+  readonly link: Pick<ControlPlaneClient, 'report'>
+  readonly keys: Pick<OpenKeys, 'position' | 'check'>
+  /** Of everything else that the gateway needs. */
+  readonly checks: Checks
+  readonly version: string
+  readonly now: () => Date
+  readonly log: FastifyBaseLogger
+}
+
+/** Lets the gateway report to its control plane from now on. */
+export function openReports ({ control, dataDirectory }: Config, { link, keys, checks, version, now, log }: ReportsParts): Reporter {
+  const identity = { gatewayId: gatewayId(dataDirectory), name: gatewayName(control), version, startedAt: now().toISOString() }
+  const statuses = statusesOf(cached(checks, now))
+  return new Reporter({
+    log,
+    report: async stopping => {
+      const known = await statuses()
+      // The copy is looked at last, so that the report is of the present moment.
+      await link.report({ ...identity, position: keys.position(), checks: { keys: keys.check().status, ...known } }, stopping)
+    }
+  })
+}
+
+/** What the checks last said. Only the first time is it waited for: that a revocation is in force must not wait for a slow datastore. */
+function statusesOf (checks: Checks): () => Promise<GatewayReport['checks']> {
+  let latest: Promise<GatewayReport['checks']> | undefined
+  return () => {
+    const asked = resultsOf(checks).then(results => Object.fromEntries(Object.entries(results).map(([name, { status }]) => [name, status])))
+    const known = latest ?? asked
+    asked.then(() => { latest = asked })
+    return known
+  }
+}

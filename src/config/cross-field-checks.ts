@@ -1,0 +1,110 @@
+import type { Config } from './schema.js'
+import { suggestion } from '../envelope/nearest.js'
+import { readSecretBytes } from './cursor-secret.js'
+import { readConnection } from './datastore-connection.js'
+import type { Environment } from './environment.js'
+import type { FormMistake } from './schema-errors.js'
+import { readText } from './secret-file.js'
+import { controlDatabaseUrl, gatewayToken, redisUrl } from './secrets.js'
+
+/** What holds across settings, or of what they name. It is asked only where all that it reads has its form. */
+interface Rule {
+  readonly reads: readonly string[]
+  /** A sentence for each mistake, which begins with the setting and repeats no value. */
+  readonly find: (config: Config, environment: Environment) => readonly string[]
+}
+
+const rules: readonly Rule[] = [
+  { reads: ['cursor.secretFile'], find: cursorMistakes },
+  { reads: ['auditLog.auditEvents', 'auditLog.file'], find: auditLogMistakes },
+  { reads: ['role', 'control.url', 'control.gatewayTokenFile'], find: roleMistakes },
+  { reads: ['role', 'control.databaseUrlFile'], find: databaseMistakes },
+  { reads: ['limits.redisUrlFile'], find: redisMistakes },
+  { reads: ['dashboard.localAccounts', 'dashboard.oidc'], find: signInMistakes },
+  unreadable('control.databaseUrlFile', ({ control }) => control.databaseUrlFile),
+  unreadable('control.gatewayTokenFile', ({ control }) => control.gatewayTokenFile),
+  unreadable('limits.redisUrlFile', ({ limits }) => limits.redisUrlFile),
+  unreadable('dashboard.oidc.clientSecretFile', ({ dashboard }) => dashboard.oidc?.clientSecretFile)
+]
+
+/**
+ * What breaks a rule among the settings that have their form: a mistake of one setting hides none of others.
+ * @param found the settings that have not
+ */
+export function crossFieldErrors (config: Config, environment: Environment, found: readonly FormMistake[]): string[] {
+  const hasForm = (setting: string) => !found.some(({ path }) => isWithin(path, setting) || isWithin(setting, path))
+  const hasDatastores = !found.some(({ path }) => path === 'datastores')
+  return [
+    ...hasDatastores ? Object.keys(config.datastores).filter(name => hasForm(`datastores.${name}`)).flatMap(name => datastoreMistakes(name, config, environment)) : [],
+    // A name is there, whatever is wrong with what it names.
+    ...hasDatastores && hasForm('routing') ? routingMistakes(config) : [],
+    ...rules.filter(({ reads }) => reads.every(hasForm)).flatMap(({ find }) => find(config, environment))
+  ]
+}
+
+const isWithin = (path: string, setting: string): boolean => path === setting || path.startsWith(`${setting}.`)
+
+function datastoreMistakes (name: string, { datastores }: Config, environment: Environment): string[] {
+  const connection = readConnection(datastores[name]!, environment)
+  return 'mistakes' in connection ? connection.mistakes.map(mistake => `datastores.${name}.${mistake}`) : []
+}
+
+function routingMistakes ({ datastores, routing }: Config): string[] {
+  const named: Array<[setting: string, datastore: string]> = [
+    ...Object.entries(routing.dedicated).map(([tenant, name]): [string, string] => [`routing.dedicated.${tenant}`, name])
+  ]
+  // Without a datastore of their names, `test` and `live` are the sandboxes; any other name must be one that exists.
+  if (routing.test !== 'test') named.push(['routing.test', routing.test])
+  if (routing.live !== 'live') named.push(['routing.live', routing.live])
+  return named
+    .filter(([, name]) => !Object.hasOwn(datastores, name))
+    .map(([setting, name]) => `${setting}: names no entry in datastores${suggestion(name, Object.keys(datastores))}`)
+}
+
+function cursorMistakes ({ cursor }: Config): string[] {
+  const isGood = cursor.secretFile === undefined || readSecretBytes(cursor.secretFile) !== undefined
+  return isGood ? [] : ['cursor.secretFile: the file must contain 32 bytes in base64']
+}
+
+function auditLogMistakes ({ auditLog: { file, auditEvents } }: Config): string[] {
+  return auditEvents && file === undefined ? ['auditLog.auditEvents: AuditEvents are created from the lines of auditLog.file, which is not set'] : []
+}
+
+function roleMistakes (config: Config, environment: Environment): string[] {
+  const { role, control: { url } } = config
+  if (role !== 'gateway') return url === undefined ? [] : ['control.url (or CONTROL_URL): only the role gateway uses a remote control plane']
+  return [
+    ...url === undefined ? ['control.url (or CONTROL_URL): is required for the role gateway'] : [],
+    ...gatewayToken(config, environment) === undefined ? ['control.gatewayTokenFile (or CLINIGATE_GATEWAY_TOKEN): is required for the role gateway'] : []
+  ]
+}
+
+function databaseMistakes (config: Config, environment: Environment): string[] {
+  const url = controlDatabaseUrl(config, environment)
+  if (url === undefined) return []
+  return [
+    ...isUrl(url, /^postgres(ql)?:\/\//) ? [] : ['control.databaseUrlFile (or CONTROL_DATABASE_URL): expected a URL such as postgres://user@host:5432/name'],
+    ...config.role === 'gateway' ? ['control.databaseUrlFile (or CONTROL_DATABASE_URL): the role gateway has no control plane database'] : []
+  ]
+}
+
+function redisMistakes (config: Config, environment: Environment): string[] {
+  const url = redisUrl(config, environment)
+  return url === undefined || isUrl(url, /^rediss?:\/\//) ? [] : ['limits.redisUrlFile (or REDIS_URL): expected a URL such as redis://host:6379']
+}
+
+function signInMistakes ({ dashboard }: Config): string[] {
+  return !dashboard.localAccounts && dashboard.oidc === undefined ? ['dashboard.localAccounts: without local accounts, dashboard.oidc is required'] : []
+}
+
+function unreadable (setting: string, fileIn: (config: Config) => string | undefined): Rule {
+  return {
+    reads: [setting],
+    find: config => {
+      const file = fileIn(config)
+      return file !== undefined && !readText(file) ? [`${setting}: the file cannot be read or is empty`] : []
+    }
+  }
+}
+
+const isUrl = (text: string, scheme: RegExp): boolean => URL.canParse(text) && scheme.test(text)

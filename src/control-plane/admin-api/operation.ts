@@ -1,0 +1,43 @@
+import type { Static, TSchema } from 'typebox'
+import type { DeepReadonly } from '../../config/schema.js'
+import type { ControlService } from '../store/desk.js'
+
+/** What a request says, checked against the operation's schemas. */
+interface Input<Query, Body> {
+  /** The ids in the path. */
+  readonly ids: Readonly<Record<string, string>>
+  readonly query: Query
+  readonly body: Body
+}
+
+/** One operation of the management API: its place, its words for the document, its schemas and what it does at a desk. */
+export interface Operation {
+  /** The name in the document: `createKey`. */
+  readonly id: string
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** Below `/control/v1`, with `:name` for ids. */
+  readonly path: string
+  readonly summary: string
+  readonly query?: TSchema
+  readonly body?: TSchema
+  /** What `data` of the envelope is. */
+  readonly answer: TSchema
+  readonly run: (desk: ControlService, input: Input<any, any>) => Promise<unknown>
+}
+
+interface Declared<Query extends TSchema, Body extends TSchema, Answer extends TSchema> extends Omit<Operation, 'run'> {
+  readonly query?: Query
+  readonly body?: Body
+  readonly answer: Answer
+  readonly run: (desk: ControlService, input: Input<Static<Query>, Static<Body>>) => Promise<DeepReadonly<Static<Answer>>>
+}
+
+/** Declares an operation; what it does must fit its schemas, or it does not compile. */
+export function operation<Query extends TSchema, Body extends TSchema, Answer extends TSchema> (declared: Declared<Query, Body, Answer>): Operation {
+  return declared
+}
+
+/** 201 for what makes something, 200 for all else. */
+export function statusOf ({ method, id }: Pick<Operation, 'method' | 'id'>): 200 | 201 {
+  return method === 'POST' && /^(create|invite|roll)/.test(id) ? 201 : 200
+}

@@ -1,0 +1,56 @@
+import type { AuditEntry } from '../../store/change-log.js'
+
+/** Each deed of the audit trail as the second half of a sentence whose first is who did it. */
+const deeds: Readonly<Record<string, string>> = {
+  'organization created': 'made the organization',
+  'organization changed': 'changed the organization',
+  'key created': 'made a key',
+  'key rolled': 'rolled a key',
+  'key revoked': 'revoked a key',
+  'key changed': 'changed a key',
+  'key expiry set': 'set the expiry of a key',
+  'member added': 'became a member',
+  'member invited': 'invited someone',
+  'member changed': 'changed a member',
+  'member removed': 'removed a member',
+  'invitation withdrawn': 'withdrew an invitation',
+  'signed in': 'signed in',
+  'name changed': 'changed their name',
+  'password changed': 'changed their password',
+  'password reset': 'reset the password of a member',
+  'token created': 'made a token',
+  'token revoked': 'revoked a token'
+}
+
+/** What was done; a deed that has no words yet is told as it is recorded. */
+export function actionLabel (action: string): string {
+  return Object.hasOwn(deeds, action) ? deeds[action]! : action
+}
+
+/** Who did it: `member:ann@example.org (mem-a)` is `ann@example.org` with the id `mem-a`, which members in older lines do not have. */
+export function personOf (actor: string): { readonly text: string, readonly memberId?: string } {
+  const [, email, memberId] = /^member:(\S+) \((mem-[^)]+)\)$/.exec(actor) ?? []
+  if (email !== undefined) return { text: email, memberId }
+  const [, kind, name] = /^(member|token|cli|provider):(.*)$/s.exec(actor) ?? []
+  if (kind === undefined || name === undefined) return { text: actor }
+  return { text: { member: name, token: `token ${name}`, cli: `${name} at the command line`, provider: `the provider ${name}` }[kind] ?? actor }
+}
+
+/** A word or two on what exactly was done: `name: clinic, plan: pro`. */
+export function detailText (detail: AuditEntry['detail']): string {
+  if (typeof detail !== 'object' || detail === null) return ''
+  return Object.entries(detail)
+    .filter(([name, value]) => value !== null && value !== '' && name !== 'tenantId')
+    .map(([name, value]) => `${words(name)}: ${name === 'scopes' && value === '*' ? 'read, write' : valueText(value)}`)
+    .join(', ')
+}
+
+function words (name: string): string {
+  return name.replace(/At$/, '').replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+}
+
+function valueText (value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'on' : 'off'
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text) ? `${text.slice(0, 10)} ${text.slice(11, 16)} UTC` : text
+}

@@ -1,0 +1,87 @@
+import type { Key } from '../../store/keys.js'
+import { Badge, Cell, Empty, Heading, Row, Table, Time, OptionalTime } from '../components.js'
+import { conditionBadges, conditionOf, isGood, scopesText, type KeyStatus } from './state.js'
+import { activeFirst, PaginatedList, listingOf, type ListOptions } from '../listing.js'
+import type { OrganizationRequest } from '../organization-requests.js'
+import { keyPath, organizationPath } from '../paths.js'
+
+/** A key, and how it is at the moment. */
+interface JudgedKey { readonly key: Key, readonly condition: KeyStatus }
+
+/** What the list of an organization's keys shows. */
+interface KeyList {
+  readonly tenantId: string
+  /** Those that open something first. */
+  readonly listing: ListOptions<JudgedKey>
+  readonly mayChange: boolean
+}
+
+/** The page of an organization's keys that a query asks for. @param keys newest first */
+export function keyListing (keys: readonly Key[], now: Date, query: OrganizationRequest['Querystring']): ListOptions<JudgedKey> {
+  const judged = keys.map(key => ({ key, condition: conditionOf(key, now) }))
+  return listingOf(activeFirst(judged, ({ condition }) => isGood(condition)), ({ key: { name, keyId, hint } }) => [name, keyId, hint], query)
+}
+
+/** The keys of an organization; those that open nothing any more come last. */
+export function KeysPage ({ tenantId, listing, mayChange }: KeyList) {
+  const path = organizationPath(tenantId, 'keys')
+  const good = listing.rows.filter(({ condition }) => isGood(condition))
+  const ended = listing.rows.filter(({ condition }) => !isGood(condition))
+  return (
+    <>
+      <Heading title='Keys' about='Applications send a key with each request.'>
+        {mayChange ? <a class='button button-primary' href={organizationPath(tenantId, 'keys/new')}>New key</a> : ''}
+      </Heading>
+      <PaginatedList listing={listing} path={path} what='Name, key id or last characters' empty={<NoKey tenantId={tenantId} mayChange={mayChange} />}>
+        {good.length > 0 ? <KeyTable label='Keys' judged={good} /> : ''}
+        {listing.search === '' && listing.page === 1 && good.length === 0 ? <NoKey tenantId={tenantId} mayChange={mayChange} /> : ''}
+        {ended.length === 0 ? '' : <Ended judged={ended} />}
+      </PaginatedList>
+    </>
+  )
+}
+
+function NoKey ({ tenantId, mayChange }: Pick<KeyList, 'tenantId' | 'mayChange'>) {
+  return (
+    <Empty title='No active keys'>
+      <p>An application needs a key to send requests. A test key opens test records, a live key opens real ones.</p>
+      {mayChange
+        ? <p><a class='button' href={organizationPath(tenantId, 'keys/new')}>Create a key</a></p>
+        : <p>Ask an admin of your organization to create one.</p>}
+    </Empty>
+  )
+}
+
+function Ended ({ judged }: { readonly judged: readonly JudgedKey[] }) {
+  return (
+    <section>
+      <h2>Expired and revoked keys</h2>
+      <KeyTable label='Expired and revoked keys' judged={judged} />
+    </section>
+  )
+}
+
+const columns = ['Name', 'State', 'Mode', 'Scopes', 'Created', 'Last used', 'Expires'] as const
+
+function KeyTable ({ label, judged }: { readonly label: string, readonly judged: readonly JudgedKey[] }) {
+  return (
+    <Table label={label} columns={columns}>
+      {judged.map(({ key, condition }) => (
+        <Row>
+          <Cell of='Name'><div><a href={keyPath(key.keyId)} safe>{key.name}</a><code class='beneath' safe>{`…${key.hint}`}</code></div></Cell>
+          <Cell of='State'><KeyStatusBadge condition={condition} /></Cell>
+          <Cell of='Mode'><Badge tone={key.mode} text={key.mode} /></Cell>
+          <Cell of='Scopes'><span safe>{scopesText(key.scopes)}</span></Cell>
+          <Cell of='Created'><Time at={key.createdAt} /></Cell>
+          <Cell of='Last used'><OptionalTime at={key.lastUsedAt} otherwise='never' /></Cell>
+          <Cell of='Expires'><OptionalTime at={key.expiresAt} otherwise='never' /></Cell>
+        </Row>
+      ))}
+    </Table>
+  )
+}
+
+/** How a key is, as a badge. */
+export function KeyStatusBadge ({ condition }: { readonly condition: KeyStatus }) {
+  return <Badge {...conditionBadges[condition]} />
+}

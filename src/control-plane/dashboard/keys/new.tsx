@@ -1,0 +1,45 @@
+import { Heading, ErrorNotice } from '../components.js'
+import type { FormError } from '../form.js'
+import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
+import { organizationPath } from '../paths.js'
+
+/** What the form of a new key is filled with. */
+interface NewKeyForm {
+  readonly csrf: string
+  readonly once: string
+  readonly tenantId: string
+  readonly now: Date
+  readonly name?: string
+  readonly mode?: string
+  readonly scopes?: string
+  readonly lastDay?: string
+  readonly trouble?: FormError
+}
+
+const modes: readonly RadioOption[] = [
+  { value: 'test', label: 'Test', hint: 'For development. Opens the test datastore, never real records.' },
+  { value: 'live', label: 'Live', hint: 'Opens the records of real people.' }
+]
+
+const scopes: readonly RadioOption[] = [
+  { value: '*', label: 'Read and write' },
+  { value: 'read', label: 'Read only' },
+  { value: 'write', label: 'Write only' }
+]
+
+/** The form that makes a key. */
+export function NewKeyPage ({ csrf, once, tenantId, now, name, mode, scopes: chosen, lastDay, trouble }: NewKeyForm) {
+  return (
+    <>
+      <Heading title='New key' />
+      <ErrorNotice trouble={trouble} />
+      <PostForm action={organizationPath(tenantId, 'keys/new')} csrf={csrf} once={once}>
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The application that will use it, such as “intake form”. Give each application its own key.' trouble={trouble} />
+        <RadioField label='Mode' name='mode' choices={modes} value={mode} trouble={trouble} />
+        <RadioField label='Scopes' name='scopes' choices={scopes} value={chosen} trouble={trouble} />
+        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' trouble={trouble} />
+        <SubmitButton label='Create key' cancel={organizationPath(tenantId, 'keys')} />
+      </PostForm>
+    </>
+  )
+}

@@ -1,0 +1,72 @@
+import type { Key } from '../../store/keys.js'
+import { Badge, Copyable, DescriptionItem, Heading, Time, OptionalTime, ErrorNotice } from '../components.js'
+import type { FormError } from '../form.js'
+import { PostForm, SubmitButton, TextField } from '../forms.js'
+import { KeyStatusBadge } from './list.js'
+import { conditionOf, isGood, scopesText } from './state.js'
+import { auditPath, keyPath } from '../paths.js'
+import { ActorName } from '../audit/person.js'
+
+/** What the page of a key shows. */
+interface ShownKey {
+  readonly csrf: string
+  readonly shown: Key
+  readonly now: Date
+  readonly mayChange: boolean
+  readonly lastDay?: string
+  readonly trouble?: FormError
+}
+
+/** One key with what can be done with it. */
+export function KeyPage ({ csrf, shown: key, now, mayChange, lastDay, trouble }: ShownKey) {
+  const condition = conditionOf(key, now)
+  const canEnd = mayChange && isGood(condition)
+  return (
+    <>
+      <Heading title={key.name}>
+        {canEnd ? <a class='button' href={keyPath(key.keyId, 'rename')}>Rename</a> : ''}
+        {canEnd && key.successor === undefined ? <a class='button' href={keyPath(key.keyId, 'roll')}>Roll</a> : ''}
+        {canEnd ? <a class='button button-danger' href={keyPath(key.keyId, 'revoke')}>Revoke</a> : ''}
+      </Heading>
+      <ErrorNotice trouble={trouble} />
+      <KeyFacts shown={key} now={now} />
+      <p>
+        <a href={auditPath(key.tenantId, { entity: key.keyId })}>Audit trail of this key</a>
+        {' · '}
+        <a href={keyPath(key.keyId, 'reach')}>State on each gateway</a>
+      </p>
+      {canEnd ? <ExpiryForm csrf={csrf} keyId={key.keyId} now={now} lastDay={lastDay} trouble={trouble} /> : ''}
+    </>
+  )
+}
+
+function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Date }) {
+  return (
+    <dl class='facts'>
+      <DescriptionItem name='State'>
+        <KeyStatusBadge condition={conditionOf(key, now)} />
+        {key.revokedAt === undefined ? '' : <span>{' '}<Time at={key.revokedAt} /></span>}
+        {key.successor === undefined ? '' : <span>{' '}replaced by <a href={keyPath(key.successor)}>a new key</a></span>}
+      </DescriptionItem>
+      <DescriptionItem name='Mode'><Badge tone={key.mode} text={key.mode} /></DescriptionItem>
+      <DescriptionItem name='Scopes'><span safe>{scopesText(key.scopes)}</span></DescriptionItem>
+      <DescriptionItem name='Secret'><code safe>{`svc_${key.mode}_…${key.hint}`}</code></DescriptionItem>
+      <DescriptionItem name='Created'><Time at={key.createdAt} /> by <ActorName actor={key.createdBy} /></DescriptionItem>
+      <DescriptionItem name='Last used'><OptionalTime at={key.lastUsedAt} otherwise='never' /></DescriptionItem>
+      <DescriptionItem name='Expires'><OptionalTime at={key.expiresAt} otherwise='never' /></DescriptionItem>
+      <DescriptionItem name='Key id'><Copyable text={key.keyId} label='the key id' /></DescriptionItem>
+    </dl>
+  )
+}
+
+function ExpiryForm ({ csrf, keyId, now, lastDay, trouble }: Pick<ShownKey, 'csrf' | 'now' | 'lastDay' | 'trouble'> & { readonly keyId: string }) {
+  return (
+    <section>
+      <h2>Set a last day</h2>
+      <PostForm action={keyPath(keyId)} csrf={csrf}>
+        <TextField label='Last day' name='lastDay' type='date' value={lastDay} isRequired min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC).' trouble={trouble} />
+        <SubmitButton label='Set last day' />
+      </PostForm>
+    </section>
+  )
+}

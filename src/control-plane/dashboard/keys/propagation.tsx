@@ -1,0 +1,53 @@
+import type { KeyPropagation } from '../../store/gateway-store.js'
+import type { Key } from '../../store/keys.js'
+import { Badge, Cell, Empty, Heading, Row, Table, Time } from '../components.js'
+import { durationText } from '../format.js'
+import { keyPath } from '../paths.js'
+
+/** On which gateways the latest change of a key is in force. */
+export function PropagationPage ({ shown: key, reach }: { readonly shown: Key, readonly reach: KeyPropagation }) {
+  const deed = key.revokedAt === undefined ? 'The latest change of' : 'The revocation of'
+  return (
+    <>
+      <Heading title={key.revokedAt === undefined ? `“${key.name}” on each gateway` : `“${key.name}” is revoked`} />
+      <p>{deed} this key was made <Time at={reach.changedAt} />.</p>
+      {reach.gateways.length === 0 ? <NoGateway /> : <Gateways gateways={reach.gateways} />}
+      <div class='actions'>
+        {isPending(reach) ? <a class='button button-primary' href={keyPath(key.keyId, 'reach')}>Refresh</a> : ''}
+        <a class='button' href={keyPath(key.keyId)}>Back to the key</a>
+      </div>
+    </>
+  )
+}
+
+/** Whether a connected gateway has still to take the change. */
+export function isPending ({ gateways }: KeyPropagation): boolean {
+  return gateways.some(({ isConnected, isReached }) => isConnected && !isReached)
+}
+
+function NoGateway () {
+  return (
+    <Empty title='No gateway has connected yet'>
+      <p>A gateway applies the change when it connects, before it serves requests.</p>
+    </Empty>
+  )
+}
+
+function Gateways ({ gateways }: Pick<KeyPropagation, 'gateways'>) {
+  return (
+    <Table label='Gateways' columns={['Gateway', 'State', 'In force after']}>
+      {gateways.map(({ name, isConnected, isReached, afterMs }) => (
+        <Row>
+          <Cell of='Gateway'><span safe>{name}</span></Cell>
+          <Cell of='State'><ReachBadge isConnected={isConnected} isReached={isReached} /></Cell>
+          <Cell of='In force after'><span safe>{afterMs === undefined ? 'not measured' : durationText(afterMs)}</span></Cell>
+        </Row>
+      ))}
+    </Table>
+  )
+}
+
+function ReachBadge ({ isConnected, isReached }: Pick<KeyPropagation['gateways'][number], 'isConnected' | 'isReached'>) {
+  if (isReached) return <Badge tone='good' text='in force' />
+  return isConnected ? <Badge tone='warning' text='not yet in force' /> : <Badge tone='bad' text='disconnected, not yet in force' />
+}

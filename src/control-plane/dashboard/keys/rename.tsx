@@ -1,0 +1,27 @@
+import type { Key } from '../../store/keys.js'
+import { Heading, ErrorNotice } from '../components.js'
+import type { FormError } from '../form.js'
+import { PostForm, SubmitButton, TextField } from '../forms.js'
+import { keyPath } from '../paths.js'
+
+interface RenameForm {
+  readonly csrf: string
+  readonly shown: Key
+  /** What was typed before. */
+  readonly name?: string
+  readonly trouble?: FormError
+}
+
+/** The form that gives a key another name. */
+export function RenamePage ({ csrf, shown: key, name = key.name, trouble }: RenameForm) {
+  return (
+    <>
+      <Heading title={`Rename “${key.name}”`} about='Its secret stays the same, and applications notice nothing.' />
+      <ErrorNotice trouble={trouble} />
+      <PostForm action={keyPath(key.keyId, 'rename')} csrf={csrf}>
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} trouble={trouble} />
+        <SubmitButton label='Rename key' cancel={keyPath(key.keyId)} />
+      </PostForm>
+    </>
+  )
+}

@@ -1,0 +1,38 @@
+import type { Scope } from '../../../keys/caller.js'
+import type { Key } from '../../store/keys.js'
+import type { Tone } from '../components.js'
+
+/** What can be said of a key at a moment. */
+export type KeyStatus = 'good' | 'expiring' | 'rolled' | 'expired' | 'revoked'
+
+/** A key that ends within this time is shown as expiring soon. */
+const soonMs = 14 * 24 * 3_600_000
+
+/** How a key is: a rolled one goes on until it ends. */
+export function conditionOf (key: Pick<Key, 'expiresAt' | 'revokedAt' | 'successor'>, now: Date): KeyStatus {
+  if (key.revokedAt !== undefined) return 'revoked'
+  const leftMs = key.expiresAt === undefined ? Infinity : Date.parse(key.expiresAt) - now.getTime()
+  if (leftMs <= 0) return 'expired'
+  if (key.successor !== undefined) return 'rolled'
+  return leftMs <= soonMs ? 'expiring' : 'good'
+}
+
+/** Whether a key still opens anything. */
+export function isGood (condition: KeyStatus): boolean {
+  return condition !== 'expired' && condition !== 'revoked'
+}
+
+/** The words and the colour for each condition. */
+export const conditionBadges: Readonly<Record<KeyStatus, { readonly tone: Tone, readonly text: string }>> = {
+  good: { tone: 'good', text: 'active' },
+  expiring: { tone: 'warning', text: 'expires soon' },
+  rolled: { tone: 'warning', text: 'rolled' },
+  expired: { tone: 'neutral', text: 'expired' },
+  revoked: { tone: 'bad', text: 'revoked' }
+}
+
+/** What the scopes of a key let it do. */
+export function scopesText (scopes: readonly Scope[]): string {
+  if (scopes.includes('*') || scopes.length === 2) return 'read, write'
+  return scopes[0] === 'read' ? 'read' : 'write'
+}

@@ -1,0 +1,101 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Role } from '../../../config/actor.js'
+import { newIdempotencyToken } from '../../store/context.js'
+import type { Invitation } from '../../store/members.js'
+import { requireAdmin } from '../../store/permissions.js'
+import type { ControlError } from '../../store/control-error.js'
+import { field, redisplayOnError, statusOf, toFormError } from '../form.js'
+import type { PageFacts } from '../page.js'
+import { InvitationPage } from './invitation.js'
+import { MembersPage } from './list.js'
+import { NewPasswordPage, ResetPasswordPage } from './password.js'
+import { RemovePage } from './remove.js'
+import { RolePage, type MemberView } from './role.js'
+import { listingOf } from '../listing.js'
+import { mayChange, operatorsOnly, type OrganizationRequest } from '../organization-requests.js'
+import { home, membersPath, signInPath } from '../paths.js'
+import type { DashboardContext } from '../options.js'
+
+interface MemberRequest { Params: { readonly memberId: string } }
+interface InvitationRequest { Params: { readonly invitationId: string } }
+
+/** A request about the people of the organization in the path, or about operators when it names none. */
+interface PeopleRequest { Params: { readonly tenantId?: string }, Querystring: OrganizationRequest['Querystring'] }
+
+/** The pages of members and operators, and of who is invited. */
+export async function memberRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
+  for (const people of [{ path: '/organizations/:tenantId/members', guard: {} }, { path: '/operators', guard: { onRequest: operatorsOnly } }]) {
+    scope.get<PeopleRequest>(people.path, people.guard, async (request, reply) => await showAll(request, reply, parts))
+    // Where people sign in at a provider alone, it decides who may, and the link of an invitation would lead nowhere.
+    if (parts.settings.localAccounts) invitationRoute(scope, parts, people)
+  }
+  scope.post<InvitationRequest>('/invitations/:invitationId/withdraw', async (request, reply) => await withdraw(request, reply))
+  scope.get<MemberRequest>('/members/:memberId/role', async (request, reply) => await ask(request, reply, { title: 'Change role', page: RolePage }))
+  scope.post<MemberRequest>('/members/:memberId/role', async (request, reply) => await changeRole(request, reply))
+  scope.get<MemberRequest>('/members/:memberId/remove', async (request, reply) => await ask(request, reply, { title: 'Remove member', page: RemovePage }))
+  scope.post<MemberRequest>('/members/:memberId/remove', async (request, reply) => await remove(request, reply))
+  scope.get<MemberRequest>('/members/:memberId/password', async (request, reply) => await ask(request, reply, { title: 'Reset password', page: ResetPasswordPage }))
+  scope.post<MemberRequest>('/members/:memberId/password', async (request, reply) => await resetPassword(request, reply))
+}
+
+interface People { readonly path: string, readonly guard: { readonly onRequest?: typeof operatorsOnly } }
+
+function invitationRoute (scope: FastifyInstance, parts: DashboardContext, { path, guard }: People): void {
+  scope.post<PeopleRequest>(path, guard, async (request, reply) => {
+    await factsOf(request, request.params.tenantId)
+    requireAdmin(request.desk.actor)
+    return await redisplayOnError(() => invite(request, reply, parts), refusal => showAll(request, reply, { ...parts, refusal }))
+  })
+}
+
+/** What the frame of a page about these people shows; refused where the person who asks may not see them. */
+async function factsOf ({ desk }: Pick<FastifyRequest, 'desk'>, tenantId: string | undefined): Promise<PageFacts> {
+  return { under: membersPath(tenantId), ...(tenantId === undefined ? {} : { organization: await desk.findOrganization(tenantId) }) }
+}
+
+async function showAll (request: FastifyRequest<PeopleRequest>, reply: FastifyReply, { settings, refusal }: Pick<DashboardContext, 'settings'> & { readonly refusal?: ControlError }): Promise<FastifyReply> {
+  const { desk, body, query, params: { tenantId } } = request
+  const facts = await factsOf(request, tenantId)
+  const [members, invitations] = await Promise.all([desk.listMembers(tenantId), desk.listInvitations(tenantId)])
+  const list = { csrf: reply.generateCsrf(), once: newIdempotencyToken(), tenantId, listing: listingOf(members, ({ name, email }) => [name, email], query), invitations, mayChange: mayChange(request), mayInvite: mayChange(request) && settings.localAccounts, email: field(body, 'email'), role: field(body, 'role') || undefined, trouble: refusal && toFormError(refusal) }
+  if (refusal !== undefined) reply.code(statusOf(refusal))
+  return await reply.page(tenantId === undefined ? 'Operators' : 'Members', <MembersPage {...list} />, facts)
+}
+
+async function invite ({ desk, body, params: { tenantId } }: FastifyRequest<PeopleRequest>, reply: FastifyReply, { url }: DashboardContext): Promise<FastifyReply> {
+  const { token, ...invitation } = await desk.invite({ tenantId, email: field(body, 'email'), role: field(body, 'role') as Role, once: field(body, 'once') })
+  const link = `${url}${home}/invitations/${token}`
+  return await reply.code(201).page('Invitation created', <InvitationPage invitation={invitation} link={link} />, await factsOf({ desk }, tenantId))
+}
+
+async function withdraw ({ desk, params }: FastifyRequest<InvitationRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const { tenantId, email }: Invitation = await desk.withdrawInvitation(params.invitationId)
+  return reply.done(membersPath(tenantId), `Invitation of ${email} withdrawn.`)
+}
+
+async function changeRole ({ desk, params, body, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const { tenantId, name, role, memberId } = await desk.changeMemberRole(params.memberId, field(body, 'role') as Role)
+  if (memberId === self.memberId) return reply.done(signInPath, `You are now ${role}. Sign in again.`)
+  return reply.done(membersPath(tenantId), `${name} is now ${role}.`)
+}
+
+interface Question { readonly title: string, readonly page: (asked: MemberView) => JSX.Element }
+
+/** Asks before something is done with a member. */
+async function ask ({ desk, params, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply, { title, page: Page }: Question): Promise<FastifyReply> {
+  const member = await desk.findMember(params.memberId)
+  requireAdmin(desk.actor)
+  return await reply.page(title, <Page csrf={reply.generateCsrf()} member={member} isOwn={member.memberId === self.memberId} />, await factsOf({ desk }, member.tenantId))
+}
+
+async function remove ({ desk, params, member: self }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const { tenantId, name, memberId } = await desk.removeMember(params.memberId)
+  return memberId === self.memberId ? reply.done(signInPath, 'You are no longer a member.') : reply.done(membersPath(tenantId), `${name} removed.`)
+}
+
+async function resetPassword ({ desk, params }: FastifyRequest<MemberRequest>, reply: FastifyReply): Promise<FastifyReply> {
+  const member = await desk.findMember(params.memberId)
+  const facts = await factsOf({ desk }, member.tenantId)
+  const { password } = await desk.resetPassword(params.memberId)
+  return await reply.code(201).page('New password', <NewPasswordPage member={member} password={password} />, facts)
+}

@@ -1,0 +1,33 @@
+import type { FastifyRequest } from 'fastify'
+import type { Organization } from '../store/organizations.js'
+import { requireAdmin, requireOperator } from '../store/permissions.js'
+
+/** A request to a page of an organization. */
+export interface OrganizationRequest { Params: { readonly tenantId: string }, Querystring: Readonly<Record<string, string | string[] | undefined>> }
+
+/** Whether the person who asks may change anything, and so is shown forms. */
+export function mayChange ({ member }: FastifyRequest): boolean {
+  return member.role !== 'viewer'
+}
+
+/** The organization in the path, as far as the person who asks may see it. @throws {ControlRefused} */
+export function organizationOf ({ desk, params }: FastifyRequest<OrganizationRequest>): Promise<Organization> {
+  return desk.findOrganization(params.tenantId)
+}
+
+/** The same for who wants to change something there. @throws {ControlRefused} */
+export async function organizationToChange (request: FastifyRequest<OrganizationRequest>): Promise<Organization> {
+  const organization = await organizationOf(request)
+  requireAdmin(request.desk.actor)
+  return organization
+}
+
+/** Keeps pages to operators. @throws {ControlRefused} */
+export async function operatorsOnly ({ desk }: FastifyRequest): Promise<void> {
+  requireOperator(desk.actor)
+}
+
+/** A single value of the query. */
+export function queryParameter (value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,0 +1,159 @@
+import type { Plan, Plans } from '../../../config/schema.js'
+import type { Organization } from '../../store/organizations.js'
+import type { UsageTotal } from '../../store/usage-totals.js'
+import { QuotaMeter } from '../usage/quota.js'
+import { Badge, Copyable, DescriptionItem, Heading, Time, ErrorNotice } from '../components.js'
+import type { FormError } from '../form.js'
+import { PostForm, SelectField, SubmitButton, TextField } from '../forms.js'
+import { countOf, countText } from '../format.js'
+import { mayHaveOverage, planChoices, planText } from './plans.js'
+import { organizationPath } from '../paths.js'
+
+/** What the overview of an organization shows. */
+interface Overview {
+  readonly csrf: string
+  readonly organization: Organization
+  /** Undefined where the configuration no longer has it. */
+  readonly plan: Plan | undefined
+  readonly plans: Plans
+  /** Names of the datastores of its test and live keys; undefined where a dedicated one is missing. */
+  readonly datastores: { readonly test: string, readonly live: string | undefined }
+  readonly today: UsageTotal
+  readonly month: UsageTotal
+  readonly now: Date
+  readonly hasKeys: boolean
+  readonly mayChange: boolean
+  readonly isOperator: boolean
+  /** What the form is filled with. */
+  readonly typed: Settings
+  /** What the form began with. */
+  readonly before: Settings
+  readonly trouble?: FormError
+}
+
+type Settings = Pick<Organization, 'name' | 'plan' | 'datastore'>
+
+/** The name under which the form of settings keeps what a field began with, so that only what was typed is changed. */
+export const previousValueField = (name: string): string => `${name}-before`
+
+/** An organization at a glance. */
+export function OverviewPage (overview: Overview) {
+  const { organization, hasKeys, isOperator, mayChange, trouble } = overview
+  return (
+    <>
+      <Heading title='Overview' />
+      <ErrorNotice trouble={trouble} />
+      {hasKeys ? '' : <NextSteps tenantId={organization.tenantId} mayChange={mayChange} />}
+      <UsageAtAGlance {...overview} />
+      <Facts {...overview} />
+      <Overage {...overview} />
+      {isOperator ? <ChangeForm {...overview} /> : ''}
+    </>
+  )
+}
+
+function NextSteps ({ tenantId, mayChange }: { readonly tenantId: string, readonly mayChange: boolean }) {
+  return (
+    <section class='empty'>
+      <h2>No keys yet</h2>
+      {mayChange
+        ? (
+          <>
+            <ol>
+              <li>Create a <strong>test</strong> key. It opens test records only.</li>
+              <li>Send a first request with the command that is shown with the key.</li>
+              <li>Invite the people who manage your keys.</li>
+            </ol>
+            <div class='actions'>
+              <a class='button button-primary' href={organizationPath(tenantId, 'keys/new')}>Create a key</a>
+              <a class='button' href={organizationPath(tenantId, 'members')}>Invite people</a>
+            </div>
+          </>
+          )
+        : <p>Applications need a key to send requests. Ask an admin of your organization to create one.</p>}
+    </section>
+  )
+}
+
+function UsageAtAGlance ({ organization, plan, today, month, now }: Overview) {
+  const allowance = plan?.requestsPerMonth ?? undefined
+  return (
+    <section>
+      <h2>Usage of live keys</h2>
+      <div class='figures'>
+        <Figure label='Today' total={today} />
+        <Figure label='This month' total={month} />
+      </div>
+      {allowance === undefined ? '' : <QuotaMeter counted={month.counted} overage={month.overage} allowance={allowance} isServedPast={plan!.overage && organization.overage} now={now} />}
+      <p><a href={organizationPath(organization.tenantId, 'usage')}>Usage by day, key and resource</a></p>
+    </section>
+  )
+}
+
+function Figure ({ label, total }: { readonly label: string, readonly total: UsageTotal }) {
+  const troubles = `${countOf(total.errors + total.failed, 'error')}, ${countText(total.refused)} refused`
+  return (
+    <div class='figure'>
+      <span class='figure-label' safe>{label}</span>
+      <span class='figure-number' safe>{countText(total.requests)}</span>
+      <span class='quiet' safe>{troubles}</span>
+    </div>
+  )
+}
+
+function Facts ({ organization, plan, datastores }: Overview) {
+  const { tenantId, createdAt } = organization
+  return (
+    <section>
+      <h2>Organization</h2>
+      <dl class='facts'>
+        <DescriptionItem name='Tenant id'><Copyable text={tenantId} label='the tenant id' /></DescriptionItem>
+        <DescriptionItem name='Plan'>
+          <span safe>{organization.plan}</span>
+          <span class='hint' safe>{plan === undefined ? 'This plan is no longer configured, so requests are refused.' : planText(plan)}</span>
+        </DescriptionItem>
+        <DescriptionItem name='Datastore of test keys'><span safe>{datastores.test}</span></DescriptionItem>
+        <DescriptionItem name='Datastore of live keys'>
+          {datastores.live === undefined ? <Badge tone='bad' text='none is configured: live requests are refused' /> : <span safe>{datastores.live}</span>}
+        </DescriptionItem>
+        <DescriptionItem name='Created'><Time at={createdAt} /></DescriptionItem>
+      </dl>
+    </section>
+  )
+}
+
+function Overage ({ csrf, organization, plan, mayChange }: Overview) {
+  if (!mayHaveOverage(plan)) return ''
+  const { overage, tenantId } = organization
+  return (
+    <section>
+      <h2>Overage <Badge tone={overage ? 'good' : 'neutral'} text={overage ? 'on' : 'off'} /></h2>
+      <p>{overage ? 'Live requests beyond the month’s allowance are served and billed.' : 'Live requests beyond the month’s allowance are refused until the next month.'}</p>
+      {mayChange
+        ? (
+          <PostForm action={organizationPath(tenantId, 'overage')} csrf={csrf} inline>
+            <input type='hidden' name='overage' value={overage ? 'off' : 'on'} />
+            <button type='submit' class='button'>{overage ? 'Switch overage off' : 'Switch overage on'}</button>
+          </PostForm>
+          )
+        : ''}
+    </section>
+  )
+}
+
+function ChangeForm ({ csrf, organization, plans, typed, before, trouble }: Overview) {
+  // Without a choice for it, the browser would choose the first of the others.
+  const lost = Object.hasOwn(plans, typed.plan) ? [] : [{ value: typed.plan, label: `${typed.plan} (no longer configured)` }]
+  return (
+    <section>
+      <h2>Settings</h2>
+      <PostForm action={organizationPath(organization.tenantId)} csrf={csrf}>
+        {(['name', 'plan', 'datastore'] as const).map(name => <input type='hidden' name={previousValueField(name)} value={before[name] ?? ''} />)}
+        <TextField label='Name' name='name' value={typed.name} isRequired maxLength={200} trouble={trouble} />
+        <SelectField label='Plan' name='plan' choices={[...lost, ...planChoices(plans)]} value={typed.plan} trouble={trouble} />
+        <TextField label='Dedicated datastore' name='datastore' value={typed.datastore} hint='For the enterprise plan: the name of a configured datastore. Leave it empty to use the gateways’ configuration.' maxLength={64} trouble={trouble} />
+        <SubmitButton label='Save' />
+      </PostForm>
+    </section>
+  )
+}

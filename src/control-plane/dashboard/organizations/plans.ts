@@ -1,0 +1,21 @@
+import type { Plan, Plans } from '../../../config/schema.js'
+import type { RadioOption } from '../forms.js'
+import { countText } from '../format.js'
+
+/** Every configured plan, with what it allows in a sentence. */
+export function planChoices (plans: Plans): RadioOption[] {
+  return Object.entries(plans).map(([name, plan]) => ({ value: name, label: name, hint: planText(plan) }))
+}
+
+/** Whether live requests can come past the allowance of a plan and be served: there is one, and it is not the end. */
+export function mayHaveOverage (plan: Plan | undefined): boolean {
+  return plan !== undefined && plan.overage && plan.requestsPerMonth !== null
+}
+
+/** What a plan allows. */
+export function planText ({ requestsPerMinute, requestsPerMonth, overage }: Plan): string {
+  const perMinute = requestsPerMinute === null ? 'any number of requests a minute' : `${countText(requestsPerMinute)} requests a minute`
+  const perMonth = requestsPerMonth === null ? 'any number a month' : `${countText(requestsPerMonth)} a month`
+  const beyond = requestsPerMonth === null ? '' : overage ? '; more is served and billed unless overage is off' : '; more is refused'
+  return `${perMinute}, ${perMonth}${beyond}`
+}

@@ -1,0 +1,72 @@
+/**
+ * The dashboard at `/dashboard`: pages made here and plain forms, which work without a script.
+ *
+ * - A page ends with `reply.page(title, content, { organization })`; `organization` gives operators its links.
+ * - A form that takes text is sent to the page on which it stands, so that reloading and signing in again lead back to it. It
+ *   is `<PostForm csrf={reply.generateCsrf()} …>` (forms.tsx), is read with `field(request.body, name)` and ends, when it
+ *   worked, with `reply.done(path, text)`; `orAgain` shows it again where the control plane finds it invalid or in conflict.
+ * - `request.member` is who asks, as stored now; `request.desk` does for them what they may do. Both are there below `pages`.
+ * - Whatever is thrown becomes a page in errors.tsx: ControlRefused with its own words.
+ * - Text is escaped by the attribute `safe` on the element that holds it, never by itself; `npm run check` finds where it is missing.
+ */
+import formbody from '@fastify/formbody'
+import type { FastifyInstance } from 'fastify'
+import { accountRoutes } from './account/routes.js'
+import { assetRoutes } from './assets.js'
+import { cookiesFor } from './cookies.js'
+import { errorPage, missingPage } from './errors.js'
+import { invitationRoutes } from './sign-in/invitation.js'
+import { oidcRoutes } from './sign-in/oidc.js'
+import { pageReplies } from './page.js'
+import { pages } from './pages.js'
+import type { DashboardOptions, DashboardContext } from './options.js'
+import { passwordRoutes } from './sign-in/password.js'
+import { formTokens, noStore, sameSite, securityHeaders } from './security.js'
+import { signedInMembers, sessions } from './session.js'
+import { signInRoutes } from './sign-in/sign-in.js'
+import { signInRateLimit, type AttemptLimits } from './sign-in/limits.js'
+
+/** No form of the dashboard is longer. */
+const bodyBytes = 65_536
+
+/** Everything below `/dashboard`, in the order in which a request meets it. */
+export async function dashboard (scope: FastifyInstance, { prefix: _, ...options }: DashboardOptions & { readonly prefix: string }): Promise<void> {
+  const { url } = options
+  await scope.register(securityHeaders, { url })
+  await scope.register(assetRoutes)
+  await scope.register(personal, { ...options, cookies: cookiesFor(url) })
+}
+
+/** What is for one person, or for one visitor who is still to sign in. */
+async function personal (scope: FastifyInstance, options: DashboardContext): Promise<void> {
+  const { url, settings: { sessionIdleMinutes: idleMinutes, sessionHours: hours } } = options
+  scope.setErrorHandler(errorPage)
+  await scope.register(noStore)
+  await scope.register(sameSite, { url })
+  await scope.register(formbody, { bodyLimit: bodyBytes })
+  await scope.register(sessions, { ...options, bounds: { idleMinutes, hours } })
+  await scope.register(pageReplies, options)
+  const parts = { ...options, attempts: await signInRateLimit(scope) }
+  await scope.register(forVisitors, parts)
+  await scope.register(forMembers, parts)
+}
+
+interface PersonalParts extends DashboardContext { readonly attempts: AttemptLimits }
+
+/** The ways in. */
+async function forVisitors (scope: FastifyInstance, parts: PersonalParts): Promise<void> {
+  await scope.register(formTokens, { ...parts, of: 'visitors' })
+  await scope.register(signInRoutes, parts)
+  if (parts.settings.localAccounts) await scope.register(invitationRoutes, parts)
+  if (parts.settings.oidc !== undefined) await scope.register(oidcRoutes, { ...parts, provider: parts.settings.oidc })
+}
+
+/** The pages of those who signed in; what is not there is missing for them alone. */
+async function forMembers (scope: FastifyInstance, parts: PersonalParts): Promise<void> {
+  await scope.register(signedInMembers, parts)
+  await scope.register(formTokens, { ...parts, of: 'members' })
+  scope.setNotFoundHandler(missingPage)
+  await scope.register(accountRoutes, parts)
+  if (parts.settings.localAccounts) await scope.register(passwordRoutes, parts)
+  await scope.register(pages, parts)
+}

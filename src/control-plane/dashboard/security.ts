@@ -1,0 +1,76 @@
+import csrf from '@fastify/csrf-protection'
+import helmet from '@fastify/helmet'
+import fp from 'fastify-plugin'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Failure } from '../../envelope/failures.js'
+import type { Cookies } from './cookies.js'
+import { field } from './form.js'
+
+const policy = {
+  'default-src': ["'none'"],
+  'script-src': ["'self'"],
+  'style-src': ["'self'"],
+  'img-src': ["'self'", 'data:'],
+  'form-action': ["'self'"],
+  'frame-ancestors': ["'none'"],
+  'base-uri': ["'none'"]
+}
+
+/** Headers that leave a browser nothing to run but our own script, and nowhere to send a form but here. `url` is the dashboard's own. */
+export const securityHeaders = fp<{ readonly url: string }>(async (app, { url }) => {
+  await app.register(helmet, {
+    contentSecurityPolicy: { useDefaults: false, directives: policy },
+    strictTransportSecurity: url.startsWith('https:') ? { maxAge: 31_536_000, includeSubDomains: false } : false,
+    // Nothing to other hosts; with `no-referrer`, browsers would hide from us as well where a form comes from.
+    referrerPolicy: { policy: 'same-origin' },
+    xFrameOptions: { action: 'deny' }
+  })
+}, { name: 'dashboard-security-headers', fastify: '5.x' })
+
+/** The same for a page that comes before any of them is set, as far as it needs them. */
+export const unstyledPageHeaders: Readonly<Record<string, string>> = {
+  'content-security-policy': Object.entries(policy).map(([name, values]) => [name, ...values].join(' ')).join(';'),
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'same-origin',
+  'cache-control': 'no-store'
+}
+
+/** Keeps what is for one person from every cache. */
+export const noStore = fp(async app => {
+  app.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
+}, { name: 'dashboard-no-store', fastify: '5.x' })
+
+/** Refuses what another site makes a browser send. `url` is the dashboard's own address, where it is known. */
+export const sameSite = fp<{ readonly url: string }>(async (app, { url }) => {
+  const own = new URL(url).host
+  app.addHook('onRequest', async request => {
+    if (isSafe(request) || comesFromHere(request, own)) return
+    throw new Failure('INSUFFICIENT_SCOPE', { message: 'This form was sent by another site. Open the dashboard itself and try again.' })
+  })
+}, { name: 'dashboard-same-site', fastify: '5.x' })
+
+/** Demands the token of the session in each form; `visitors` have one of a cookie instead, so that nobody's visit is stored. */
+export const formTokens = fp<{ readonly cookies: Cookies, readonly of: 'members' | 'visitors' }>(async (app, { cookies, of }) => {
+  const getToken = ({ body }: FastifyRequest) => field(body, '_csrf')
+  if (of === 'members') await app.register(csrf, { sessionPlugin: '@fastify/session', getToken })
+  else await app.register(csrf, { sessionPlugin: '@fastify/cookie', getToken, cookieKey: cookies.form, cookieOpts: cookies.flags })
+  demandTokens(app)
+}, { name: 'dashboard-form-tokens', dependencies: ['dashboard-sessions'], fastify: '5.x' })
+
+function demandTokens (app: FastifyInstance): void {
+  app.addHook('preValidation', (request, reply, done) => {
+    if (isSafe(request)) done()
+    else app.csrfProtection(request, reply, done)
+  })
+}
+
+const isSafe = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD'
+
+/** Browsers say so themselves (https://www.w3.org/TR/fetch-metadata/), older ones by Origin; programs say nothing, and have no one's cookies. */
+function comesFromHere ({ headers }: FastifyRequest, own: string): boolean {
+  const site = headers['sec-fetch-site']
+  if (site !== undefined) return site === 'same-origin' || site === 'none'
+  const { origin } = headers
+  if (origin === undefined) return true
+  return URL.canParse(origin) && [own, headers.host].includes(new URL(origin).host)
+}

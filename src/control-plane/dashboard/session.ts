@@ -1,0 +1,153 @@
+import cookie from '@fastify/cookie'
+import session from '@fastify/session'
+import fp from 'fastify-plugin'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { toActor, type Member, type OpenedMember } from '../store/members.js'
+import { controlServiceFor, type ControlService } from '../store/desk.js'
+import type { ControlStore } from '../store/store.js'
+import { base62, randomString } from '../../keys/random-text.js'
+import { browserName } from './user-agent.js'
+import type { Cookies } from './cookies.js'
+import { signInPath, signOutPath } from './paths.js'
+import { endOf, idForm, libraryStore, newSessionId, type SessionBounds } from './session-store.js'
+import { pageOfForm } from './sign-in/next.js'
+
+interface SessionOptions {
+  readonly control: ControlStore
+  readonly now: () => Date
+  readonly bounds: SessionBounds
+  readonly cookies: Cookies
+}
+
+/** A session is kept alive at most once in so long, for each time is a write. */
+const touchedEveryMs = 60_000
+
+/**
+ * Knows the person behind a request by the session in its cookie, as the person is stored now. A session is written at the
+ * sign-in and never again, only prolonged where it still is: a request under way can't bring back one that was ended.
+ */
+export const sessions = fp<SessionOptions>(async (app, { control, now, bounds, cookies }) => {
+  await app.register(cookie)
+  await app.register(session, {
+    secret: idForm,
+    idGenerator: newSessionId,
+    cookieName: cookies.session,
+    cookie: { path: '/', httpOnly: true, sameSite: 'lax', secure: cookies.flags.secure === true },
+    rolling: false,
+    saveUninitialized: false,
+    store: libraryStore({ sessions: control.sessions, now, ...bounds })
+  })
+  app.decorateRequest('visitor', undefined)
+  app.addHook('onRequest', async (request, reply) => {
+    const { memberId } = request.session
+    if (memberId === undefined) return
+    request.visitor = await control.members.find(memberId)
+    if (request.visitor === undefined) return await signOut(request, reply, cookies)
+    await prolong(request, { control, now, bounds })
+  })
+}, { name: 'dashboard-sessions', fastify: '5.x' })
+
+/** Lets only members through, and gives their requests a desk; without a session a page leads to the sign-in. */
+export const signedInMembers = fp<Pick<SessionOptions, 'control' | 'cookies'>>(async (app, { control, cookies }) => {
+  app.decorateRequest('member', null as never)
+  app.decorateRequest('desk', null as never)
+  app.addHook('onRequest', async (request, reply) => {
+    const { visitor } = request
+    if (visitor === undefined) return await (isSignOut(request) ? endSession(reply) : reply.done(wayIn(request), endedText(request, cookies)))
+    if (visitor.mustChangePassword && !reachable.has(request.routeOptions.url ?? '')) return await reply.redirect('/dashboard/password', 303)
+    request.member = visitor
+    request.desk = controlServiceFor(control, toActor(visitor))
+  })
+}, { name: 'dashboard-members', dependencies: ['dashboard-sessions', 'dashboard-pages'], fastify: '5.x' })
+
+/** What is said to somebody who was signed in, or who sent a form; whoever just arrives needs no word. */
+function endedText ({ method, cookies }: FastifyRequest, { session }: Cookies): string | undefined {
+  if (method === 'POST') return 'You were signed out before this was saved. Nothing was changed. Sign in to go back to it.'
+  return cookies[session] === undefined ? undefined : 'Your session has ended. Sign in again.'
+}
+
+/** How whoever signed out goes. */
+export function endSession (reply: FastifyReply): FastifyReply {
+  return reply.done(signInPath, 'You are signed out.')
+}
+
+const isSignOut = ({ method, routeOptions }: FastifyRequest): boolean => method === 'POST' && routeOptions.url === signOutPath
+
+/** What somebody can reach who must change the password first. */
+const reachable = new Set(['/dashboard/password', signOutPath])
+
+type Parts = Pick<SessionOptions, 'control' | 'now'>
+
+/** Begins a session under a new id, whatever was in the browser before. */
+export async function signIn (request: FastifyRequest, parts: Parts, memberId: string): Promise<void> {
+  await beginSession(request, sessionOf(request, parts, memberId))
+  await noteSignIn(parts, memberId)
+}
+
+/** The same for whoever showed a password. @returns the member; undefined where it is no longer the password, and nothing was begun */
+export async function signInByPassword (request: FastifyRequest, parts: Parts, opened: Opened): Promise<Member | undefined> {
+  const member = await renewSession(request, parts, opened)
+  if (member !== undefined) await noteSignIn(parts, member.memberId)
+  return member
+}
+
+/** Goes on under a new id, as long as the password is the one that was shown. @returns the member; undefined where it is not, and nothing goes on */
+export async function renewSession (request: FastifyRequest, parts: Parts, opened: Opened): Promise<Member | undefined> {
+  const { members } = parts.control
+  if (await members.findOpened(opened) === undefined) return undefined
+  await beginSession(request, sessionOf(request, parts, opened.memberId))
+  // Once more: a change of the password ends the sessions that it finds, and this one was not there a moment ago.
+  const member = await members.findOpened(opened)
+  if (member === undefined) await request.session.destroy()
+  return member
+}
+
+type Opened = Pick<OpenedMember, 'memberId' | 'proof'>
+
+const sessionOf = ({ headers }: FastifyRequest, { now }: Parts, memberId: string) => ({ memberId, startedAt: now().toISOString(), browser: browserName(headers['user-agent']) })
+
+async function noteSignIn ({ control }: Parts, memberId: string): Promise<void> {
+  await control.members.signedIn(memberId)
+  await control.sessions.sweep()
+}
+
+/** The session of somebody whose password opened several members, one of which is to be chosen. */
+export async function offerAccounts (request: FastifyRequest, opened: readonly OpenedMember[]): Promise<void> {
+  await beginSession(request, { opened: opened.map(({ memberId, proof }) => ({ memberId, proof })) })
+}
+
+/** Ends the session on the server and in the browser. */
+export async function signOut (request: FastifyRequest, reply: FastifyReply, { session, flags }: Cookies): Promise<void> {
+  await request.session.destroy()
+  reply.clearCookie(session, flags)
+}
+
+async function beginSession (request: FastifyRequest, content: Partial<FastifyRequest['session']>): Promise<void> {
+  await request.session.regenerate()
+  Object.assign(request.session, content, { _csrf: randomString(base62, 24) })
+  // By name: behind a proxy that speaks TLS, the library would not do it by itself.
+  await request.session.save()
+}
+
+async function prolong ({ session }: FastifyRequest, { control, now, bounds }: Omit<SessionOptions, 'cookies'>): Promise<void> {
+  const end = endOf(new Date(session.startedAt!), now(), bounds)
+  const gained = end.getTime() - new Date(session.endsAt!).getTime()
+  if (gained >= Math.min(touchedEveryMs, bounds.idleMinutes * 6_000)) await control.sessions.touch(session.sessionId, end)
+}
+
+/** The sign-in, which leads to the page that was asked for or on which a form stood. */
+function wayIn (request: FastifyRequest): string {
+  const next = request.method === 'GET' ? request.raw.url : pageOfForm(request)
+  return next === undefined ? signInPath : `${signInPath}?${new URLSearchParams({ next })}`
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who signed in with this browser, as stored now; undefined when nobody did. */
+    visitor: Member | undefined
+    /** Who asks, on the pages that need a member. */
+    member: Member
+    /** What the member may do, on the same pages. */
+    desk: ControlService
+  }
+}

@@ -1,0 +1,110 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ControlError } from '../../store/control-error.js'
+import { identityOf, type Claims, type ProviderSettings } from './oidc-claims.js'
+import { Provider, type AuthorizationRequest } from './oidc-provider.js'
+import type { DashboardContext } from '../options.js'
+import { signIn } from '../session.js'
+import { nextPath } from './next.js'
+
+/** How long somebody may take at the provider. */
+const journeySeconds = 600
+
+/** The way to an OpenID provider and back. */
+export async function oidcRoutes (scope: FastifyInstance, parts: DashboardContext & { readonly provider: ProviderSettings }): Promise<void> {
+  const { provider: settings, clientSecret, url, cookies: { provider: name, flags } } = parts
+  const provider = new Provider({ settings, clientSecret, callbackUrl: `${url}/dashboard/oidc/callback` })
+  scope.get('/oidc/start', async (request, reply) => {
+    const begun = await provider.begin(nextPath((request.query as { next?: string }).next ?? '')).catch(error => trouble(request, error, 'the OpenID provider does not answer'))
+    if (begun === undefined) return await reply.code(503).page('No answer', <ProviderDown />)
+    reply.setCookie(name, encode(begun.journey), { ...flags, maxAge: journeySeconds })
+    return reply.redirect(begun.url.href, 303)
+  })
+  scope.get('/oidc/callback', async (request, reply) => {
+    const journey = decode(request.cookies[name])
+    // It serves once, whatever comes of it.
+    reply.clearCookie(name, flags)
+    const claims = journey && await provider.finish(queryOf(request), journey).catch(error => trouble(request, error, 'a sign-in at the OpenID provider failed'))
+    if (journey === undefined || claims === undefined) return await reply.code(400).page('Sign-in failed', <Failed />)
+    return await enter(request, reply, { parts, settings, claims, next: journey.next })
+  })
+}
+
+interface Arrival {
+  readonly parts: DashboardContext
+  readonly settings: ProviderSettings
+  readonly claims: Claims
+  readonly next: string
+}
+
+async function enter (request: FastifyRequest, reply: FastifyReply, { parts, settings, claims, next }: Arrival): Promise<FastifyReply> {
+  const identity = identityOf(claims, settings, settings.issuer)
+  if ('reason' in identity) return await refuse(request, reply, identity.reason)
+  try {
+    const { memberId } = await parts.control.members.fromProvider(identity)
+    await signIn(request, parts, memberId)
+    return reply.redirect(next, 303)
+  } catch (error) {
+    if (!(error instanceof ControlError)) throw error
+    return await refuse(request, reply, error.reason === 'missing' ? 'The organization that you were given to does not exist here.' : error.message)
+  }
+}
+
+async function refuse (request: FastifyRequest, reply: FastifyReply, reason: string): Promise<FastifyReply> {
+  request.log.info({ reason: 'claims' }, 'sign-in refused')
+  return await reply.code(403).page('No account', <NotAdmittedPage reason={reason} />)
+}
+
+/** Only what kind of trouble it is: what the provider answered may hold codes, tokens and names. */
+function trouble ({ log }: FastifyRequest, error: unknown, what: string): undefined {
+  const { name, code } = error as { readonly name?: string, readonly code?: string }
+  log.warn({ type: name, code }, what)
+}
+
+const queryOf = ({ raw }: FastifyRequest): string => raw.url!.split('?')[1] ?? ''
+
+const encode = (journey: AuthorizationRequest): string => Buffer.from(JSON.stringify(journey)).toString('base64url')
+
+/** The browser's own word, which is worth no more than what a stranger sends; undefined where it is none of ours. */
+function decode (text: string | undefined): AuthorizationRequest | undefined {
+  try {
+    const { state, nonce, verifier, next } = JSON.parse(Buffer.from(text ?? '', 'base64url').toString())
+    return [state, nonce, verifier, next].every(part => typeof part === 'string') ? { state, nonce, verifier, next: nextPath(next) } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function ProviderDown () {
+  return (
+    <>
+      <h1>No answer</h1>
+      <p role='alert'>Your organization's sign-in does not answer. Try again in a minute.</p>
+      <BackToSignIn />
+    </>
+  )
+}
+
+function Failed () {
+  return (
+    <>
+      <h1>Sign-in failed</h1>
+      <p role='alert'>It took too long, was begun in another browser, or was used before. Begin once more.</p>
+      <BackToSignIn />
+    </>
+  )
+}
+
+function NotAdmittedPage ({ reason }: { readonly reason: string }) {
+  return (
+    <>
+      <h1>No account</h1>
+      <p role='alert' safe>{reason}</p>
+      <p>Ask those who run your organization's sign-in, or the operators of this service.</p>
+      <BackToSignIn />
+    </>
+  )
+}
+
+function BackToSignIn () {
+  return <p><a class='button' href='/dashboard/sign-in'>Back to the sign-in</a></p>
+}

@@ -1,0 +1,54 @@
+import type { FastifyInstance } from 'fastify'
+import type { Member } from '../../store/members.js'
+import { ErrorNotice } from '../components.js'
+import { field, redisplayOnError, statusOf, toFormError, type FormError } from '../form.js'
+import { PasswordField, passwordHint, PostForm, SubmitButton } from '../forms.js'
+import type { DashboardContext } from '../options.js'
+import { renewSession } from '../session.js'
+import { rememberDevice, tooMany } from './sign-in.js'
+import type { AttemptLimits } from './limits.js'
+
+const path = '/dashboard/password'
+const title = 'Change your password'
+
+/** The page on which a member changes the password; nothing else is reachable for one who must. */
+export async function passwordRoutes (scope: FastifyInstance, parts: DashboardContext & { readonly attempts: AttemptLimits }): Promise<void> {
+  const { control, attempts } = parts
+  scope.get('/password', async ({ member }, reply) => await reply.page(title, <PasswordPage member={member} csrf={reply.generateCsrf()} />))
+  scope.post('/password', async (request, reply) => {
+    const { member, body, session } = request
+    const again = async (trouble: FormError, status: number) => await reply.code(status).page(title, <PasswordPage member={member} csrf={reply.generateCsrf()} trouble={trouble} />)
+    const wait = await attempts.ofBrowser(request, session.sessionId)
+    if (wait !== undefined) return await tooMany(reply, wait)
+    if (field(body, 'wanted') !== field(body, 'again')) return await again({ message: 'The two new passwords are different.', field: 'again' }, 422)
+    return await redisplayOnError(async () => {
+      const opened = await control.members.changePassword(member.memberId, { current: field(body, 'current'), wanted: field(body, 'wanted') })
+      if (await renewSession(request, parts, opened) === undefined) return reply.done('/dashboard/sign-in', 'Your password was changed meanwhile. Sign in with the new one.')
+      await rememberDevice(reply, parts, [member])
+      return reply.done('/dashboard', 'Password changed. All your other sessions have ended.')
+    }, async refusal => await again(toFormError(refusal), statusOf(refusal)))
+  })
+}
+
+function PasswordPage ({ member, csrf, trouble }: { readonly member: Member, readonly csrf: string, readonly trouble?: FormError }) {
+  return (
+    <div class='narrow'>
+      <h1>{title}</h1>
+      {member.mustChangePassword ? <p>Your current password is temporary. Choose one that only you know.</p> : ''}
+      <ErrorNotice trouble={trouble} />
+      {member.isFromProvider ? <p>Your password is kept by your organization's sign-in. Change it there.</p> : <PasswordForm email={member.email} csrf={csrf} trouble={trouble} />}
+    </div>
+  )
+}
+
+function PasswordForm ({ email, csrf, trouble }: { readonly email: string, readonly csrf: string, readonly trouble: FormError | undefined }) {
+  return (
+    <PostForm action={path} csrf={csrf}>
+      <input type='email' name='username' value={email} autocomplete='username' readonly hidden />
+      <PasswordField label='Current password' name='current' kind='current-password' trouble={trouble} />
+      <PasswordField label='New password' name='wanted' kind='new-password' hint={passwordHint} trouble={trouble} />
+      <PasswordField label='Repeat new password' name='again' kind='new-password' trouble={trouble} />
+      <SubmitButton label='Change password' />
+    </PostForm>
+  )
+}

@@ -1,0 +1,102 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Member, OpenedMember } from '../../store/members.js'
+import { field, type FormError } from '../form.js'
+import type { DashboardContext } from '../options.js'
+import { offerAccounts, signInByPassword } from '../session.js'
+import type { AttemptLimits } from './limits.js'
+import { nextPath } from './next.js'
+import { ChoicePage, SignInPage, WaitPage, type AccountChoice } from './pages.js'
+
+/** How long a browser is known that somebody signed in with. */
+const deviceSeconds = 180 * 86_400
+
+/** Of any address there can be; a longer one would be counted under its name, and kept in memory with all of it. */
+const longestEmail = 254
+
+/** One message for every failure, so that nobody learns which addresses have an account. */
+const failed: FormError = { message: 'The email or password is wrong. Check both and try again.' }
+
+interface SignInParts extends DashboardContext { readonly attempts: AttemptLimits }
+
+/** The sign-in page, and where local accounts are in use, its form. */
+export async function signInRoutes (scope: FastifyInstance, parts: SignInParts): Promise<void> {
+  scope.get('/sign-in', async (request, reply) => {
+    const next = nextPath((request.query as { next?: string }).next ?? '')
+    if (request.visitor !== undefined) return reply.redirect(next, 303)
+    return await showForm(reply, parts, { next })
+  })
+  if (!parts.settings.localAccounts) return
+  scope.post('/sign-in', async (request, reply) => await passwordSignIn(request, reply, parts))
+  scope.get('/choose-organization', async (request, reply) => await showChoices(request, reply, parts))
+  scope.post('/choose-organization', async (request, reply) => await choose(request, reply, parts))
+}
+
+async function showForm (reply: FastifyReply, { settings }: DashboardContext, typed: { readonly next: string, readonly email?: string, readonly trouble?: FormError }): Promise<FastifyReply> {
+  return await reply.page('Sign in', <SignInPage csrf={reply.generateCsrf()} hasPasswords={settings.localAccounts} provider={settings.oidc?.label} {...typed} />)
+}
+
+async function passwordSignIn (request: FastifyRequest, reply: FastifyReply, parts: SignInParts): Promise<FastifyReply> {
+  const email = field(request.body, 'email').trim().toLowerCase()
+  const password = field(request.body, 'password')
+  const next = nextPath(field(request.body, 'next'))
+  if (email.length > longestEmail) return await showForm(reply.code(422), parts, { next, trouble: failed })
+  if (email === '' || password === '') return await showForm(reply.code(422), parts, { next, email, trouble: failed })
+  const found = await whoShows(request, { email, password }, parts)
+  if (typeof found === 'number') return await tooMany(reply, found)
+  if (found.length > 1) {
+    await rememberDevice(reply, parts, found)
+    await offerAccounts(request, found)
+    return reply.redirect(`/dashboard/choose-organization?${new URLSearchParams({ next })}`, 303)
+  }
+  const member = found[0] && await signInByPassword(request, parts, found[0])
+  if (member === undefined) {
+    request.log.info({ reason: 'password' }, 'sign-in refused')
+    return await showForm(reply.code(422), parts, { next, email, trouble: failed })
+  }
+  await rememberDevice(reply, parts, [member])
+  return lead(reply, member, next)
+}
+
+/**
+ * Whom a password opens, or the seconds to wait before it is looked at. With the attempts at the account used up, a browser that
+ * is known still has its own, and they open the members alone for whom it is known: everybody can get known for an own password.
+ */
+async function whoShows (request: FastifyRequest, { email, password }: { readonly email: string, readonly password: string }, { control: { members }, attempts, cookies: { device } }: SignInParts): Promise<OpenedMember[] | number> {
+  const wait = await attempts.atAccount(request, email)
+  if (wait === undefined) return await members.whoHas(email, password)
+  const known = await members.knownDevice(email, request.cookies[device] ?? '')
+  if (known === undefined || await attempts.ofBrowser(request, known.name) !== undefined) return wait
+  return await members.whoHas(email, password, known.memberIds)
+}
+
+/** Answers somebody who tried too often. */
+export async function tooMany (reply: FastifyReply, seconds: number): Promise<FastifyReply> {
+  return await reply.code(429).header('retry-after', seconds).page('Too many attempts', <WaitPage minutes={Math.ceil(seconds / 60)} />)
+}
+
+/** Lets the browser show, the next time, that these members signed in with it. */
+export async function rememberDevice (reply: FastifyReply, { control, cookies: { device, flags } }: DashboardContext, members: readonly Member[]): Promise<void> {
+  reply.setCookie(device, await control.members.newDevice(members.map(({ memberId }) => memberId)), { ...flags, maxAge: deviceSeconds })
+}
+
+function lead (reply: FastifyReply, { mustChangePassword }: Member, next: string): FastifyReply {
+  return reply.redirect(mustChangePassword ? '/dashboard/password' : next, 303)
+}
+
+async function showChoices (request: FastifyRequest, reply: FastifyReply, { control }: DashboardContext): Promise<FastifyReply> {
+  const next = nextPath((request.query as { next?: string }).next ?? '')
+  const members = await Promise.all((request.session.opened ?? []).map(opened => control.members.findOpened(opened)))
+  const offers: AccountChoice[] = []
+  for (const member of members) {
+    if (member !== undefined) offers.push({ member, organization: member.tenantId === undefined ? undefined : await control.organizations.find(member.tenantId) })
+  }
+  if (offers.length === 0) return reply.redirect('/dashboard/sign-in', 303)
+  return await reply.page('Choose an organization', <ChoicePage csrf={reply.generateCsrf()} next={next} offers={offers} />)
+}
+
+async function choose (request: FastifyRequest, reply: FastifyReply, parts: DashboardContext): Promise<FastifyReply> {
+  const chosen = field(request.body, 'member')
+  const opened = request.session.opened?.find(({ memberId }) => memberId === chosen)
+  const member = opened && await signInByPassword(request, parts, opened)
+  return member === undefined ? reply.redirect('/dashboard/sign-in', 303) : lead(reply, member, nextPath(field(request.body, 'next')))
+}

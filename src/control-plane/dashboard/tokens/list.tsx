@@ -1,0 +1,128 @@
+import type { Token, TokenRole } from '../../store/token-store.js'
+import { Badge, Cell, Empty, Heading, Row, Table, Time, OptionalTime, ErrorNotice } from '../components.js'
+import type { FormError } from '../form.js'
+import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'
+import { activeFirst, PaginatedList, listingOf, type ListOptions } from '../listing.js'
+import type { OrganizationRequest } from '../organization-requests.js'
+import { tokenPath, tokensPath } from '../paths.js'
+import { ActorName } from '../audit/person.js'
+
+/** What the page of tokens shows. */
+interface TokenList {
+  readonly csrf: string
+  readonly once: string
+  /** Undefined for the tokens of operators and gateways. */
+  readonly tenantId: string | undefined
+  /** Those that open something first. */
+  readonly listing: ListOptions<Token>
+  readonly now: Date
+  readonly mayChange: boolean
+  readonly name?: string
+  readonly role?: string
+  readonly lastDay?: string
+  readonly trouble?: FormError
+}
+
+/** The page of tokens that a query asks for. @param tokens newest first */
+export function tokenListing (tokens: readonly Token[], now: Date, query: OrganizationRequest['Querystring']): ListOptions<Token> {
+  return listingOf(activeFirst(tokens, token => !hasEnded(token, now)), ({ name, tokenId, hint }) => [name, tokenId, hint], query)
+}
+
+/** The tokens of an organization's programs, or those of operators' programs and of gateways; those that open nothing any more come last. */
+export function TokensPage (list: TokenList) {
+  const { tenantId, listing, now, mayChange, trouble } = list
+  const good = listing.rows.filter(token => !hasEnded(token, now))
+  const ended = listing.rows.filter(token => hasEnded(token, now))
+  const path = tokensPath(tenantId)
+  const about = tenantId === undefined
+    ? 'Gateways and operators’ programs send a token to this control plane. It opens no records.'
+    : 'Programs that manage this organization over /control/v1 send a token. It opens no records; use a key for those.'
+  return (
+    <>
+      <Heading title='Tokens' about={about}>{mayChange && listing.found > 0 ? <a class='button button-primary' href='#new-token'>New token</a> : ''}</Heading>
+      <ErrorNotice trouble={trouble} />
+      <PaginatedList listing={listing} path={path} what='Name, token id or last characters' empty={<NoToken tenantId={tenantId} />}>
+        {good.length > 0 ? <Tokens label='Tokens' tokens={good} now={now} mayRevoke={mayChange} /> : ''}
+        {listing.search === '' && listing.page === 1 && good.length === 0 ? <NoToken tenantId={tenantId} /> : ''}
+        {ended.length === 0 ? '' : <Ended tokens={ended} now={now} />}
+      </PaginatedList>
+      {mayChange ? <TokenForm {...list} /> : ''}
+    </>
+  )
+}
+
+function NoToken ({ tenantId }: { readonly tenantId: string | undefined }) {
+  return (
+    <Empty title='No active tokens'>
+      <p>{tenantId === undefined ? 'Create one for each gateway that runs in a process of its own, and for programs that manage all organizations.' : 'Create one for a program that creates or revokes keys, such as a deployment.'}</p>
+    </Empty>
+  )
+}
+
+function Ended ({ tokens, now }: Pick<TokenTable, 'tokens' | 'now'>) {
+  return (
+    <section>
+      <h2>Expired and revoked tokens</h2>
+      <Tokens label='Expired and revoked tokens' tokens={tokens} now={now} mayRevoke={false} />
+    </section>
+  )
+}
+
+interface TokenTable {
+  readonly label: string
+  readonly tokens: readonly Token[]
+  readonly now: Date
+  readonly mayRevoke: boolean
+}
+
+function Tokens ({ label, tokens, now, mayRevoke }: TokenTable) {
+  const columns = ['Name', 'Role', 'State', 'Secret', 'Created', 'By', 'Expires', ...(mayRevoke ? ['Actions'] : [])]
+  return (
+    <Table label={label} columns={columns}>
+      {tokens.map(token => (
+        <Row>
+          <Cell of='Name'><span safe>{token.name}</span></Cell>
+          <Cell of='Role'><Badge tone='neutral' text={token.role} /></Cell>
+          <Cell of='State'><TokenState token={token} now={now} /></Cell>
+          <Cell of='Secret'><code safe>{`…${token.hint}`}</code></Cell>
+          <Cell of='Created'><Time at={token.createdAt} /></Cell>
+          <Cell of='By' kind='long'><ActorName actor={token.createdBy} /></Cell>
+          <Cell of='Expires'><OptionalTime at={token.expiresAt} otherwise='never' /></Cell>
+          {mayRevoke ? <Cell of='Actions'><a href={tokenPath(token.tokenId, 'revoke')} aria-label={`Revoke ${token.name}`}>Revoke</a></Cell> : ''}
+        </Row>
+      ))}
+    </Table>
+  )
+}
+
+function hasEnded ({ revokedAt, expiresAt }: Token, now: Date): boolean {
+  return revokedAt !== undefined || (expiresAt !== undefined && Date.parse(expiresAt) <= now.getTime())
+}
+
+function TokenState ({ token, now }: { readonly token: Token, readonly now: Date }) {
+  if (token.revokedAt !== undefined) return <Badge tone='bad' text='revoked' />
+  return hasEnded(token, now) ? <Badge tone='neutral' text='expired' /> : <Badge tone='good' text='active' />
+}
+
+const hints: Readonly<Record<TokenRole, string>> = {
+  gateway: 'Follows the changes of all keys, and reports usage. Give each gateway its own.',
+  operator: 'Manages all organizations over /control/v1.',
+  admin: 'Creates, rolls and revokes keys, invites people.',
+  viewer: 'Reads everything, changes nothing.'
+}
+
+function TokenForm ({ csrf, once, tenantId, now, name, role, lastDay, trouble }: TokenList) {
+  const roles: readonly TokenRole[] = tenantId === undefined ? ['gateway', 'operator'] : ['admin', 'viewer']
+  const choices: readonly RadioOption[] = roles.map(value => ({ value, label: value, hint: hints[value] }))
+  return (
+    <section id='new-token'>
+      <h2>New token</h2>
+      <PostForm action={tokensPath(tenantId)} csrf={csrf} once={once}>
+        <TextField label='Name' name='name' value={name} isRequired maxLength={200} hint='The program that will use it.' trouble={trouble} />
+        <RadioField label='Role' name='role' choices={choices} value={role} trouble={trouble} />
+        <TextField label='Last day (optional)' name='lastDay' type='date' value={lastDay} min={now.toISOString().slice(0, 10)} hint='It works until the end of this day (UTC). Without a last day it works until you revoke it.' trouble={trouble} />
+        <SubmitButton label='Create token' />
+      </PostForm>
+    </section>
+  )
+}

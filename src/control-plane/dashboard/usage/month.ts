@@ -1,0 +1,19 @@
+import { startOfMonth, isMonth, monthOf, type Month } from '../../../limits/month.js'
+
+/** The month that a query names, if usage can be of it; else the one of the moment. */
+export function monthIn (wished: string | undefined, now: Date): Month {
+  return wished !== undefined && isMonth(wished) && wished.startsWith('20') ? wished : monthOf(now.toISOString())
+}
+
+const monthNames = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' })
+const dayNames = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
+
+/** As people write it: `November 2026`. */
+export function monthText (month: Month): string {
+  return monthNames.format(startOfMonth(month))
+}
+
+/** The day of a moment as people write it: `3 Nov`. */
+export function dayText (at: string): string {
+  return dayNames.format(new Date(at))
+}

@@ -1,0 +1,142 @@
+import { addMonths, type Month } from '../../../limits/month.js'
+import type { Mode } from '../../../config/mode.js'
+import type { Key } from '../../store/keys.js'
+import type { UsageTotal } from '../../store/usage-totals.js'
+import { Empty, Heading } from '../components.js'
+import { Chart } from './chart.js'
+import { countOf, countText } from '../format.js'
+import { keyPath, organizationPath } from '../paths.js'
+import { dayText, monthText } from './month.js'
+
+/** What the usage page of an organization shows. */
+interface UsageOfMonth {
+  readonly tenantId: string
+  readonly month: Month
+  readonly thisMonth: Month
+  readonly mode: Mode
+  /** A total for each day, without a gap. */
+  readonly days: readonly UsageTotal[]
+  /** The most used first. */
+  readonly keys: readonly UsageTotal[]
+  readonly resources: readonly UsageTotal[]
+  /** By id. */
+  readonly known: ReadonlyMap<string, Pick<Key, 'name' | 'hint'>>
+}
+
+/** What the keys of an organization were used for in a month. */
+export function UsagePage (usage: UsageOfMonth) {
+  const isEmpty = usage.days.every(({ requests }) => requests === 0)
+  return (
+    <>
+      <Heading title='Usage' about='Requests sent with keys of this organization. Days begin at midnight UTC. The latest requests appear within seconds.' />
+      <Choices {...usage} />
+      {isEmpty ? <NoUse {...usage} /> : <Use {...usage} />}
+      {usage.mode === 'live' && !isEmpty ? <Bill {...usage} /> : ''}
+    </>
+  )
+}
+
+function Choices ({ tenantId, month, thisMonth, mode }: UsageOfMonth) {
+  const path = (wished: { readonly month?: Month, readonly mode?: Mode }) => `${organizationPath(tenantId, 'usage')}?${new URLSearchParams({ month, mode, ...wished })}`
+  return (
+    <div class='choices'>
+      <nav class='segmented' aria-label='Mode'>
+        {(['live', 'test'] as const).map(one => <a href={path({ mode: one })} aria-current={one === mode ? 'page' : undefined} safe>{`${one} keys`}</a>)}
+      </nav>
+      <nav class='segmented' aria-label='Month'>
+        <a href={path({ month: addMonths(month, -1) })} aria-label={`Earlier: ${monthText(addMonths(month, -1))}`}>‹</a>
+        <span class='segment' safe>{monthText(month)}</span>
+        {month < thisMonth ? <a href={path({ month: addMonths(month, 1) })} aria-label={`Later: ${monthText(addMonths(month, 1))}`}>›</a> : <span class='segment quiet' aria-hidden='true'>›</span>}
+      </nav>
+    </div>
+  )
+}
+
+function Bill ({ tenantId, month }: UsageOfMonth) {
+  const path = (format: 'csv' | 'json') => `${organizationPath(tenantId, 'bill')}?${new URLSearchParams({ month, format })}`
+  return (
+    <section>
+      <h2>Bill</h2>
+      <p>What live requests of this month cost, down to the hour: <a href={path('csv')}>CSV</a>, <a href={path('json')}>JSON</a>.</p>
+    </section>
+  )
+}
+
+function NoUse ({ tenantId, month, mode }: UsageOfMonth) {
+  return (
+    <Empty title={`No request with a ${mode} key in ${monthText(month)}`}>
+      <p>Requests appear here within seconds. <a href={organizationPath(tenantId, 'keys')}>See the keys</a>.</p>
+    </Empty>
+  )
+}
+
+function Use (usage: UsageOfMonth) {
+  const { mode, month, days, keys, resources, known } = usage
+  const total = days.reduce((sum, day) => ({ requests: sum.requests + day.requests, errors: sum.errors + troubles(day), refused: sum.refused + day.refused }), { requests: 0, errors: 0, refused: 0 })
+  const sentence = `${countOf(total.requests, 'request')} with ${mode} keys in ${monthText(month)}: ${countOf(total.errors, 'error')}, ${countText(total.refused)} refused.`
+  return (
+    <>
+      <p class='summary' safe>{sentence}</p>
+      <DayChart days={days} title={`Requests by day, ${monthText(month)}`} description={sentence} />
+      <section>
+        <h2>By day</h2>
+        <CountTable label='Requests by day' first='Day' rows={days.filter(({ requests }) => requests > 0).map(day => ({ name: dayText(day.from), total: day }))} />
+        <p class='hint'>Days without requests are left out. Errors are answers with 400 or more; refused are those by scope, limit or quota.</p>
+      </section>
+      <section>
+        <h2>By key</h2>
+        <CountTable label='Requests by key' first='Key' rows={keys.map(one => ({ ...known.get(one.of!) ?? { name: one.of! }, href: keyPath(one.of!), total: one }))} />
+      </section>
+      <section>
+        <h2>By resource</h2>
+        <p class='hint'>Names such as patients are those of simple JSON, names such as Patient those of raw FHIR and of the records of imports.</p>
+        <CountTable label='Requests by resource' first='Resource' rows={resources.map(one => ({ name: one.of!, total: one }))} />
+      </section>
+    </>
+  )
+}
+
+/** Errors of the client and failures of the service together. */
+function troubles ({ errors, failed }: UsageTotal): number {
+  return errors + failed
+}
+
+function DayChart ({ days, title, description }: { readonly days: readonly UsageTotal[], readonly title: string, readonly description: string }) {
+  const middle = Math.floor((days.length - 1) / 2)
+  const bars = days.map(day => ({
+    label: `${dayText(day.from)}: ${countsText(day)}`,
+    parts: [day.ok, troubles(day), day.refused]
+  }))
+  return <Chart id='by-day' title={title} description={description} parts={['answered', 'errors', 'refused']} bars={bars} marks={[days[0]!, days[middle]!, days.at(-1)!].map(({ from }) => dayText(from))} />
+}
+
+function countsText (total: UsageTotal): string {
+  return `${countOf(total.requests, 'request')}, ${countOf(troubles(total), 'error')}, ${countText(total.refused)} refused`
+}
+
+interface CountRow {
+  readonly name: string
+  /** The last characters of a key's secret: keys may have one name, as those that were rolled do. */
+  readonly hint?: string
+  readonly href?: string
+  readonly total: UsageTotal
+}
+
+function CountTable ({ label, first, rows }: { readonly label: string, readonly first: string, readonly rows: readonly CountRow[] }) {
+  return (
+    <table class='counts' aria-label={label}>
+      <thead><tr>{[first, 'Requests', 'Errors', 'Refused'].map(column => <th scope='col' safe>{column}</th>)}</tr></thead>
+      <tbody>
+        {rows.map(({ name, hint, href, total }) => (
+          <tr>
+            <th scope='row'>
+              {href === undefined ? <span safe>{name}</span> : <a href={href} safe>{name}</a>}
+              {hint === undefined ? '' : <>{' '}<code class='beneath' safe>{`…${hint}`}</code></>}
+            </th>
+            {[total.requests, troubles(total), total.refused].map(count => <td safe>{countText(count)}</td>)}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

@@ -1,0 +1,61 @@
+import { startOfMonth, monthOf } from '../../../limits/month.js'
+import { overageAmount } from '../../../limits/overage.js'
+import { countText } from '../format.js'
+import { dayText } from './month.js'
+
+/** How far an organization has come in the allowance of its month. */
+interface AllowanceSoFar {
+  /** Live requests that counted. */
+  readonly counted: number
+  /** Those of them that came past the allowance. */
+  readonly overage: number
+  readonly allowance: number
+  /** Whether what comes past the allowance is served and billed. */
+  readonly isServedPast: boolean
+  readonly now: Date
+}
+
+/** How much of the month's allowance is used, where the month is going and what it costs so far. */
+export function QuotaMeter (soFar: AllowanceSoFar) {
+  const { counted, allowance } = soFar
+  const words = `${countText(counted)} of ${countText(allowance)} requests of the plan used this month`
+  return (
+    <>
+      <Warning {...soFar} />
+      <p class='allowance'>
+        <meter min='0' max={String(allowance)} high={String(allowance * warnedFrom)} value={String(Math.min(counted, allowance))} aria-label={words} />
+        <span safe>{[words, ...outlook(soFar)].map(sentence => `${sentence}.`).join(' ')}</span>
+      </p>
+    </>
+  )
+}
+
+const warnedFrom = 0.8
+/** Sooner a pace says nothing. */
+const paceFromMs = 24 * 3_600_000
+
+/** How many requests there will be at the end of the month if it goes on as it went; undefined on its first day. */
+export function projected ({ counted, now }: Pick<AllowanceSoFar, 'counted' | 'now'>): number | undefined {
+  const month = monthOf(now.toISOString())
+  const [begin, end] = [startOfMonth(month), startOfMonth(month, 1)]
+  const passedMs = now.getTime() - begin.getTime()
+  return passedMs < paceFromMs ? undefined : Math.round(counted * (end.getTime() - begin.getTime()) / passedMs)
+}
+
+function outlook (soFar: AllowanceSoFar): string[] {
+  const atTheEnd = projected(soFar)
+  const { overage } = soFar
+  return [
+    ...(atTheEnd === undefined || atTheEnd === 0 ? [] : [`At this pace about ${countText(atTheEnd)} by the end of the month`]),
+    ...(overage === 0 ? [] : [`${countText(overage)} came past the allowance and cost ${overageAmount(overage)} USD so far`])
+  ]
+}
+
+function Warning ({ counted, allowance, isServedPast, now }: AllowanceSoFar) {
+  if (counted < allowance * warnedFrom) return ''
+  if (counted < allowance) return <p class='notice notice-warning' role='status'>More than 80 % of the month’s allowance is used.</p>
+  const nextMonth = dayText(startOfMonth(monthOf(now.toISOString()), 1).toISOString())
+  return isServedPast
+    ? <p class='notice notice-warning' role='status'>The month’s allowance is used up. Further live requests are served and billed.</p>
+    : <p class='notice notice-bad' role='alert' safe>{`The month’s allowance is used up. Live requests are refused until ${nextMonth}.`}</p>
+}

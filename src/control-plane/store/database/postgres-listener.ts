@@ -1,0 +1,66 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+import { jitteredBackoff } from '../../../time/backoff.js'
+import type { ChangeSource } from '../change-notifier.js'
+import { channel } from './announce.js'
+
+const pauses = { firstMs: 100, longestMs: 5_000 }
+/** How often the connection is checked, since a broken one may not report an error. */
+const triedEveryMs = 5_000
+const answerMs = 2_000
+
+/**
+ * Listens to the notifications of other processes on a connection of its own, which it reopens whenever it breaks. It then notifies
+ * of a change, since one may have been missed and listeners should learn that the server is gone. See https://www.postgresql.org/docs/current/sql-listen.html
+ */
+export class PostgresListener implements ChangeSource {
+  readonly #settings: pg.ClientConfig
+  readonly #stopping = new AbortController()
+  #running = Promise.resolve()
+
+  constructor (settings: pg.ClientConfig) {
+    this.#settings = { ...settings, query_timeout: answerMs }
+  }
+
+  start (tell: () => void): void {
+    this.#running = this.#run(tell)
+  }
+
+  async close (): Promise<void> {
+    this.#stopping.abort()
+    await this.#running
+  }
+
+  async #run (tell: () => void): Promise<void> {
+    const { signal } = this.#stopping
+    for (let failures = 0; !signal.aborted; failures++) {
+      await this.#listen(() => { failures = 0 }, tell)
+      await pause(jitteredBackoff(pauses, failures), undefined, { signal }).catch(() => {})
+    }
+  }
+
+  /** Resolves when the connection breaks or is no longer needed. */
+  async #listen (onConnected: () => void, tell: () => void): Promise<void> {
+    const client = new pg.Client(this.#settings)
+    const over = new AbortController()
+    const end = (): void => over.abort()
+    this.#stopping.signal.addEventListener('abort', end)
+    client.on('end', end).on('error', end).on('notification', tell)
+    try {
+      await client.connect()
+      await client.query(`LISTEN ${channel}`)
+      onConnected()
+      tell()
+      for (;;) {
+        await pause(triedEveryMs, undefined, { signal: over.signal })
+        await client.query('SELECT 1')
+      }
+    } catch {
+      // A listener that reads now learns from the pool whether the server is down, or only this connection broke.
+      tell()
+    } finally {
+      this.#stopping.signal.removeEventListener('abort', end)
+      await Promise.race([client.end().catch(() => {}), pause(answerMs, undefined, { ref: false })])
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import { CamelCasePlugin, Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
+import pg from 'pg'
+import { ControlError } from '../control-error.js'
+import type { Tables } from '../tables.js'
+import { migrate, type Engine } from './engine.js'
+import { PostgresListener } from './postgres-listener.js'
+import { verifyingUrl } from './postgres-url.js'
+import { safeReason, unavailable } from './unavailable.js'
+
+/** The most connections of one process. By default, PostgreSQL allows 100 for all processes. */
+const mostConnections = 10
+const connectMs = 5_000
+const statementMs = 15_000
+/** The client's own limit, since an unreachable server can't enforce its statement timeout. */
+const answerMs = statementMs + 5_000
+/** A process that hangs in a transaction would block the changes of all others. */
+const idleInTransactionMs = 10_000
+
+/** Opens an existing database and migrates its tables. */
+export async function openPostgres (url: string): Promise<Engine> {
+  const settings = settingsOf(url)
+  await migrateAlone(settings)
+  const limits = { statement_timeout: statementMs, query_timeout: answerMs, idle_in_transaction_session_timeout: idleInTransactionMs }
+  return { db: kyselyOn({ ...settings, ...limits, max: mostConnections }), changes: new PostgresListener(settings) }
+}
+
+/** Has no timeout, since another process may be migrating, and a large table takes long. */
+async function migrateAlone (settings: pg.PoolConfig): Promise<void> {
+  const db = kyselyOn({ ...settings, max: 1 })
+  try {
+    await migrate(db)
+  } finally {
+    await db.destroy()
+  }
+}
+
+function settingsOf (url: string): pg.PoolConfig {
+  return {
+    // Otherwise PGSSLMODE could switch on TLS without verification. The URL takes precedence over this.
+    ssl: false,
+    connectionString: verifyingUrl(url),
+    application_name: 'clinigate',
+    connectionTimeoutMillis: connectMs,
+    keepAlive: true,
+    types: { getTypeParser }
+  }
+}
+
+/** Parses 8-byte integers and sums as numbers, which pg would return as text. All of ours are integers below 2^53. */
+const getTypeParser: typeof pg.types.getTypeParser = (id: number, format?: any) => {
+  const isLongNumber = id === pg.types.builtins.INT8 || id === pg.types.builtins.NUMERIC
+  return isLongNumber ? Number : pg.types.getTypeParser(id, format)
+}
+
+function kyselyOn (config: pg.PoolConfig): Kysely<Tables> {
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: steadyPool(config) }), plugins: [new CamelCasePlugin()] })
+}
+
+/** A pool that survives the loss of its server, and whose errors are safe to show. */
+function steadyPool (config: pg.PoolConfig): PostgresPool {
+  const pool = new pg.Pool(config)
+  const ignore = (): void => {}
+  // Without a listener, the error of a broken connection ends the process, be it idle or within a transaction. The pool
+  // replaces the connection, and the next query shows whether the server is down.
+  pool.on('error', ignore)
+  pool.on('connect', client => client.on('error', ignore))
+  return {
+    connect: async () => {
+      try {
+        return steadyClient(await pool.connect())
+      } catch (error) {
+        throw unavailable(error)
+      }
+    },
+    end: () => pool.end()
+  }
+}
+
+/** A client that sends nothing more after its connection failed or timed out, and is then removed from the pool. */
+function steadyClient (client: pg.PoolClient): PostgresPoolClient {
+  let failure: Error | undefined
+  const query = async (text: string, values: readonly unknown[]): Promise<pg.QueryResult> => {
+    if (failure !== undefined) throw failure
+    // PostgreSQL can't store it, and would report an error in the query.
+    if (values.some(value => typeof value === 'string' && value.includes('\0'))) throw new ControlError('invalid', 'Send text without NUL characters.')
+    try {
+      return await client.query(text, [...values])
+    } catch (error) {
+      const told = safeReason(error) as Error
+      if (!(error instanceof pg.DatabaseError)) failure = told
+      throw told
+    }
+  }
+  // Kysely's other form, with a cursor, is for streams, which are not used.
+  return { query: query as unknown as PostgresPoolClient['query'], release: () => client.release(failure) }
+}

@@ -1,0 +1,80 @@
+import { dirname } from 'node:path'
+import SQLite from 'better-sqlite3'
+import { CamelCasePlugin, Kysely, SqliteDialect, type SqliteDatabase } from 'kysely'
+import { LRUCache } from 'lru-cache'
+import { ensureDirectory } from '../../../files/ensure-directory.js'
+import { privateDatabase } from '../../../files/private-database.js'
+import { DatabaseUnavailable } from '../database-unavailable.js'
+import type { Tables } from '../tables.js'
+import { migrate, type Engine } from './engine.js'
+import { PollingChangeSource } from './polling-source.js'
+
+/** How long to wait while another process writes. */
+const busyMs = 10_000
+/** The most prepared statements that are kept. */
+const mostStatements = 200
+
+/** Opens the file. Creates it and its directory if missing. */
+export async function openSqlite (file: string): Promise<Engine> {
+  ensureDirectory(dirname(file))
+  const sqlite = new SQLite(privateDatabase(file), { timeout: busyMs })
+  try {
+    sqlite.pragma('journal_mode = WAL')
+    // A confirmed revocation must survive a power failure.
+    sqlite.pragma('synchronous = FULL')
+    const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: telling(sqlite) }), plugins: [new CamelCasePlugin()] })
+    await migrateAlone(sqlite, db)
+    return { db, changes: new PollingChangeSource(latestIn(sqlite)) }
+  } catch (error) {
+    sqlite.close()
+    throw error
+  }
+}
+
+/** Holds a lock, which Kysely's migrator does not on SQLite: the gateway and a command may start at the same time. */
+async function migrateAlone (sqlite: SQLite.Database, db: Kysely<Tables>): Promise<void> {
+  sqlite.exec('BEGIN IMMEDIATE')
+  try {
+    await migrate(db)
+    sqlite.exec('COMMIT')
+  } catch (error) {
+    // A full disk has already rolled back the transaction.
+    if (sqlite.inTransaction) sqlite.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** The number of the latest change. It bypasses Kysely, which builds and prepares each query again, since this runs all the time. */
+function latestIn (sqlite: SQLite.Database): () => string | undefined {
+  const latest = sqlite.prepare<[], readonly unknown[]>('SELECT feed_id, seq FROM feed').raw()
+  return () => latest.get()?.join(':')
+}
+
+/** The same database, which keeps its statements prepared and reports a full or failing disk as an error after which clients can try again. */
+function telling (sqlite: SQLite.Database): SqliteDatabase {
+  const statements = new LRUCache<string, SQLite.Statement>({ max: mostStatements, memoMethod: sql => sqlite.prepare(sql) })
+  return {
+    close: () => { sqlite.close() },
+    prepare: sql => {
+      const statement = statements.memo(sql)
+      return {
+        reader: statement.reader,
+        all: parameters => told(() => statement.all(...parameters)),
+        // A full disk has already rolled back the transaction. The error that there is none would hide the cause.
+        run: parameters => sql === 'rollback' && !sqlite.inTransaction ? { changes: 0, lastInsertRowid: 0 } : told(() => statement.run(...parameters)),
+        // A statement that is being iterated can't be used a second time.
+        iterate: parameters => sqlite.prepare(sql).iterate(...parameters)
+      }
+    }
+  }
+}
+
+/** @throws {DatabaseUnavailable} */
+function told<T> (ask: () => T): T {
+  try {
+    return ask()
+  } catch (error) {
+    const { code = '' } = error as { code?: string }
+    throw /^SQLITE_(FULL|IOERR)/.test(code) ? new DatabaseUnavailable(`The disk of the control database is full or failing. Free space in the data directory. (${code})`) : error
+  }
+}

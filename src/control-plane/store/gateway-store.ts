@@ -1,0 +1,103 @@
+import type { Health } from '../../observability/health-states.js'
+import type { Position } from '../../keys/change-feed.js'
+import type { ControlContext } from './context.js'
+import type { GatewayRow } from './tables.js'
+
+/** A gateway's report of its own state. Times are ISO 8601. */
+export interface GatewayReport {
+  /** Unique to each gateway, which creates it once. */
+  readonly gatewayId: string
+  readonly name: string
+  readonly version: string
+  readonly startedAt: string
+  /** The position of its replica of the keys in the change feed. */
+  readonly position: Position
+  /** The state of its components by name, as in its `/health`. */
+  readonly checks: Readonly<Record<string, Health>>
+}
+
+/** A gateway as shown to operators. */
+export interface Gateway extends Omit<GatewayReport, 'position'> {
+  readonly seenAt: string
+  /** Whether it reported within the last {@link silentAfterMs}. */
+  readonly isConnected: boolean
+  /** How many changes its replica has yet to apply. Absent if it follows another control plane. */
+  readonly changesBehind?: number
+  /** When it first reported its present position, by the control plane's clock. */
+  readonly reachedAt: string
+}
+
+/** Which gateways have applied a change. */
+export interface KeyPropagation {
+  readonly changedAt: string
+  readonly gateways: ReadonlyArray<{ readonly name: string, readonly isConnected: boolean, readonly isReached: boolean, /** Absent if the gateway has not applied it, or has already applied a later change. */ readonly afterMs?: number }>
+}
+
+/** A gateway that has not reported for this long counts as disconnected. */
+const silentAfterMs = 20_000
+
+/** A gateway that has not reported for this long is deleted. */
+const forgottenAfterMs = 7 * 24 * 3_600_000
+
+/** The latest report of each gateway. */
+export class GatewayStore {
+  readonly #context: ControlContext
+
+  constructor (context: ControlContext) {
+    this.#context = context
+  }
+
+  /** Stores a report. Reports that arrive out of order do no harm, since a replica only moves forward. */
+  async report ({ gatewayId, position, checks, ...said }: GatewayReport): Promise<void> {
+    const at = this.#context.now().toISOString()
+    const row: GatewayRow = { gatewayId, ...said, ...position, seenAt: at, reachedAt: at, checks: JSON.stringify(checks) }
+    await this.#context.db.insertInto('gateways').values(row)
+      .onConflict(conflict => conflict.column('gatewayId').doUpdateSet(eb => ({
+        ...said,
+        ...position,
+        seenAt: at,
+        checks: row.checks,
+        reachedAt: eb.case().when('gateways.seq', '=', position.seq).then(eb.ref('gateways.reachedAt')).else(at).end()
+      }))).execute()
+  }
+
+  /** All gateways, ordered by name. */
+  async list (): Promise<Gateway[]> {
+    const { db, now } = this.#context
+    await db.deleteFrom('gateways').where('seenAt', '<', new Date(now().getTime() - forgottenAfterMs).toISOString()).execute()
+    const { feedId, seq } = await db.selectFrom('feed').select(['feedId', 'seq']).executeTakeFirstOrThrow()
+    const rows = await db.selectFrom('gateways').selectAll().orderBy('name').orderBy('gatewayId').execute()
+    return rows.map(row => toGateway(row, { feedId, seq }, now()))
+  }
+
+  /** Which gateways have applied the latest change to an organization or key. Undefined if it does not exist. */
+  async reach (entity: string): Promise<KeyPropagation | undefined> {
+    const { db, now } = this.#context
+    const change = await db.selectFrom('changes').select(['seq', 'at']).where('entity', '=', entity).executeTakeFirst()
+    if (change === undefined) return undefined
+    const { feedId } = await db.selectFrom('feed').select('feedId').executeTakeFirstOrThrow()
+    const rows = await db.selectFrom('gateways').selectAll().orderBy('name').orderBy('gatewayId').execute()
+    return {
+      changedAt: change.at,
+      gateways: rows.map(row => ({
+        name: row.name,
+        isConnected: isConnected(row, now()),
+        isReached: row.feedId === feedId && row.seq >= change.seq,
+        ...(row.feedId === feedId && row.seq === change.seq ? { afterMs: Math.max(0, Date.parse(row.reachedAt) - Date.parse(change.at)) } : {})
+      }))
+    }
+  }
+}
+
+function toGateway ({ feedId, seq, checks, ...row }: GatewayRow, latest: Position, now: Date): Gateway {
+  return {
+    ...row,
+    checks: JSON.parse(checks),
+    isConnected: isConnected(row, now),
+    ...(feedId === latest.feedId ? { changesBehind: Math.max(0, latest.seq - seq) } : {})
+  }
+}
+
+function isConnected ({ seenAt }: Pick<GatewayRow, 'seenAt'>, now: Date): boolean {
+  return now.getTime() - Date.parse(seenAt) <= silentAfterMs
+}

@@ -1,0 +1,133 @@
+import { scopes as knownScopes, type Scope } from '../../keys/caller.js'
+import type { KeyState } from '../../keys/change-feed.js'
+import { modes, type Mode } from '../../config/mode.js'
+import type { IdempotencyToken } from './context.js'
+import { parseName } from './validate-name.js'
+import { ControlError } from './control-error.js'
+import type { KeyRow } from './tables.js'
+
+/** A key as shown to people, without its secret and hash. Times are ISO 8601. */
+export interface Key {
+  readonly keyId: string
+  readonly tenantId: string
+  readonly name: string
+  readonly mode: Mode
+  readonly scopes: readonly Scope[]
+  /** The last four characters of the secret. */
+  readonly hint: string
+  readonly createdAt: string
+  readonly createdBy: string
+  readonly expiresAt?: string
+  readonly revokedAt?: string
+  /** The id of the key that replaced it when it was rolled. */
+  readonly successor?: string
+  /** When a gateway last received it; some seconds out of date. */
+  readonly lastUsedAt?: string
+}
+
+/** What to create a key from. Without scopes it may do everything; without an expiry it is valid until it is revoked. */
+export interface KeyDraft extends IdempotencyToken {
+  readonly tenantId: string
+  readonly mode: Mode
+  readonly name: string
+  readonly scopes?: readonly Scope[]
+  readonly expiresAt?: Date
+}
+
+/** What can be changed on a valid key. Absent members stay as they are. */
+export type KeyChanges = Pick<Partial<KeyDraft>, 'name' | 'expiresAt'>
+
+/** A new key with its secret, which can't be read again later. */
+export interface NewKey {
+  readonly keyId: string
+  readonly secret: string
+  readonly expiresAt?: string
+}
+
+/** The key in a row. */
+export function toKey (row: KeyRow): Key {
+  const { hash, ...shown } = row
+  return {
+    ...shown,
+    scopes: toScopes(row),
+    expiresAt: row.expiresAt ?? undefined,
+    revokedAt: row.revokedAt ?? undefined,
+    successor: row.successor ?? undefined,
+    lastUsedAt: row.lastUsedAt ?? undefined
+  }
+}
+
+/** The part of a key that gateways replicate. */
+export function keyState (row: KeyRow): KeyState {
+  const { keyId, tenantId, name, mode, scopes, expiresAt, revokedAt } = toKey(row)
+  return { keyId, hash: row.hash, tenantId, name, mode, scopes, expiresAt, revokedAt }
+}
+
+/** The columns of a draft. @throws {ControlError} if it is invalid */
+export function draftColumns (draft: KeyDraft, now: Date): Pick<KeyRow, 'tenantId' | 'name' | 'mode' | 'scopes' | 'expiresAt'> {
+  const { tenantId, mode, name, scopes = ['*'], expiresAt } = draft
+  if (!modes.includes(mode)) throw new ControlError('invalid', 'The mode of a key must be test or live.', 'mode')
+  return {
+    tenantId,
+    name: parseName(name),
+    mode,
+    scopes: goodScopes(scopes).join(','),
+    expiresAt: expiresAt === undefined ? null : parseExpiry(expiresAt, now)
+  }
+}
+
+/** The columns of changes. @throws {ControlError} if they are invalid */
+export function changedColumns ({ name, expiresAt }: KeyChanges, now: Date): Partial<Pick<KeyRow, 'name' | 'expiresAt'>> {
+  return { ...(name === undefined ? {} : { name: parseName(name) }), ...(expiresAt === undefined ? {} : { expiresAt: parseExpiry(expiresAt, now) }) }
+}
+
+/** The last time that ISO 8601 writes with a four-digit year. Gateways reject a later one, and with it the whole batch of the feed. */
+const lastExpiry = Date.parse('9999-12-31T23:59:59.999Z')
+
+/** A time in the future, as ISO 8601. @throws {ControlError} */
+export function parseExpiry (expiresAt: Date, now: Date): string {
+  if (!(expiresAt > now)) throw new ControlError('invalid', 'The expiry must be a time in the future, such as 2030-01-31T00:00:00Z.', 'expiresAt')
+  if (expiresAt.getTime() > lastExpiry) throw new ControlError('invalid', 'The expiry must be before the end of the year 9999. Leave it out for no expiry.', 'expiresAt')
+  return expiresAt.toISOString()
+}
+
+/** @throws {ControlError} if the key was revoked or has expired, which can't be undone */
+export function requireActiveKey (row: KeyRow, now: Date): void {
+  if (row.revokedAt !== null) throw new ControlError('conflict', 'This key was revoked. Create a new one.')
+  if (row.expiresAt !== null && new Date(row.expiresAt) <= now) throw new ControlError('conflict', 'This key has expired. Create a new one.')
+}
+
+/** @throws {ControlError} if the key was already rolled: a form that is submitted twice must not create two successors */
+export function requireNotRotated (row: KeyRow): void {
+  if (row.successor !== null) throw new ControlError('conflict', 'This key was already rolled. Roll its successor instead.')
+}
+
+/** How a rolled key ends: it expires after the overlap, or at its own expiry if that is earlier. Without an overlap it is revoked at once. */
+export function rotationDeadline (row: KeyRow, overlapMs: number, now: Date): Partial<Pick<KeyRow, 'expiresAt' | 'revokedAt'>> {
+  if (!(overlapMs >= 0)) throw new ControlError('invalid', 'The overlap must not be negative.')
+  if (overlapMs === 0) return { revokedAt: now.toISOString() }
+  const end = Math.min(now.getTime() + overlapMs, row.expiresAt === null ? lastExpiry : Date.parse(row.expiresAt))
+  return { expiresAt: new Date(end).toISOString() }
+}
+
+/** The draft of a key's successor: the same in everything, with the same lifetime from now on. */
+export function successorDraft (row: KeyRow, now: Date): KeyDraft {
+  const lifetimeMs = row.expiresAt === null ? undefined : Date.parse(row.expiresAt) - Date.parse(row.createdAt)
+  return {
+    tenantId: row.tenantId,
+    mode: row.mode,
+    name: row.name,
+    scopes: toScopes(row),
+    expiresAt: lifetimeMs === undefined ? undefined : new Date(Math.min(now.getTime() + lifetimeMs, lastExpiry))
+  }
+}
+
+function toScopes (row: KeyRow): Scope[] {
+  return row.scopes.split(',') as Scope[]
+}
+
+function goodScopes (wished: readonly Scope[]): Scope[] {
+  const isGood = wished.length > 0 && wished.every(scope => knownScopes.includes(scope))
+  if (!isGood) throw new ControlError('invalid', 'The scopes of a key must be read, write, both separated by a comma, or *.', 'scopes')
+  return wished.includes('*') ? ['*'] : knownScopes.filter(scope => wished.includes(scope))
+}

@@ -1,0 +1,97 @@
+import { roles, type Actor, type Role } from '../../config/actor.js'
+import type { IdempotencyToken } from './context.js'
+import { ControlError } from './control-error.js'
+import type { InvitationRow, MemberRow } from './tables.js'
+
+/** A person who may sign in. The password is not included. Times are ISO 8601. */
+export interface Member {
+  readonly memberId: string
+  /** Absent for operators. */
+  readonly tenantId?: string
+  readonly email: string
+  readonly name: string
+  readonly role: Role
+  readonly mustChangePassword: boolean
+  /** Whether the person signs in at an OpenID provider. */
+  readonly isFromProvider: boolean
+  readonly createdAt: string
+  readonly createdBy: string
+  readonly lastSignInAt?: string
+}
+
+/** A member whose password was checked. `proof` identifies the password, and grants no access by itself. */
+export interface OpenedMember extends Member { readonly proof: string }
+
+/** A person who was invited to become a member. */
+export interface Invitation {
+  readonly invitationId: string
+  readonly tenantId?: string
+  readonly email: string
+  readonly role: Role
+  readonly createdAt: string
+  readonly createdBy: string
+  readonly expiresAt: string
+}
+
+/** Whom to invite. Operators belong to no organization, all others to one. */
+export interface InvitationDraft extends IdempotencyToken {
+  readonly email: string
+  readonly role: Role
+}
+
+/** A person's identity and role, as an OpenID provider states them. */
+export interface ProviderIdentity {
+  readonly issuer: string
+  readonly subject: string
+  readonly email: string
+  readonly name: string
+  readonly role: Role
+  readonly tenantId?: string
+}
+
+/** The member in a row. */
+export function toMember ({ tenantId, mustChangePassword, passwordHash, issuer, subject, lastSignInAt, ...row }: MemberRow): Member {
+  return {
+    ...row,
+    ...(tenantId === null ? {} : { tenantId }),
+    mustChangePassword: mustChangePassword === 1,
+    isFromProvider: issuer !== null,
+    ...(lastSignInAt === null ? {} : { lastSignInAt })
+  }
+}
+
+/** The invitation in a row, without the hash of its token. */
+export function toInvitation ({ tenantId, tokenHash, ...row }: InvitationRow): Invitation {
+  return { ...row, ...(tenantId === null ? {} : { tenantId }) }
+}
+
+/** A member's name in the audit trail. It includes the id, since anyone may be invited under any address. */
+export function memberName ({ email, memberId }: Pick<Member, 'email' | 'memberId'>): string {
+  return `member:${email} (${memberId})`
+}
+
+/** The actor that a member is. */
+export function toActor (member: Member): Actor {
+  const { role, tenantId } = member
+  const name = memberName(member)
+  if (role === 'operator') return { name, role }
+  if (tenantId === undefined) throw new Error('a member who is no operator belongs to no organization')
+  return { name, role, tenantId }
+}
+
+/** An e-mail address in the form in which it is stored and compared. @throws {ControlError} invalid */
+export function parseEmail (email: string): string {
+  const trimmed = email.trim().toLowerCase()
+  if (trimmed.length > 254 || !/^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(trimmed)) throw new ControlError('invalid', 'Enter an email address such as ann@example.org.', 'email')
+  return trimmed
+}
+
+/** Whether those with a role belong to an organization: operators and gateways serve all of them. */
+export const belongsToOrganization = (role: Role | 'gateway'): boolean => role !== 'operator' && role !== 'gateway'
+
+/** The role, if it fits the organization, or its absence. @throws {ControlError} invalid */
+export function parseRole (role: Role, tenantId: string | undefined): Role {
+  if (!roles.includes(role)) throw new ControlError('invalid', `The role must be one of: ${roles.join(', ')}.`, 'role')
+  if (belongsToOrganization(role) === (tenantId === undefined)) throw new ControlError('invalid', 'Operators belong to no organization. Admins and viewers belong to one.', 'role')
+  return role
+}

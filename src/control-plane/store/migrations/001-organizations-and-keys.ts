@@ -1,0 +1,53 @@
+import type { Kysely } from 'kysely'
+import { base32, randomString } from '../../../keys/random-text.js'
+
+/** Organizations, their keys, the change feed of both, and the audit trail. */
+export async function up (db: Kysely<any>): Promise<void> {
+  await db.schema.createTable('organizations')
+    .addColumn('tenantId', 'text', column => column.primaryKey())
+    .addColumn('name', 'text', column => column.notNull())
+    .addColumn('plan', 'text', column => column.notNull())
+    .addColumn('overage', 'integer', column => column.notNull())
+    .addColumn('createdAt', 'text', column => column.notNull())
+    .execute()
+  await db.schema.createTable('keys')
+    .addColumn('keyId', 'text', column => column.primaryKey())
+    .addColumn('tenantId', 'text', column => column.notNull().references('organizations.tenantId'))
+    .addColumn('name', 'text', column => column.notNull())
+    .addColumn('mode', 'text', column => column.notNull())
+    .addColumn('scopes', 'text', column => column.notNull())
+    .addColumn('hash', 'text', column => column.notNull().unique())
+    .addColumn('hint', 'text', column => column.notNull())
+    .addColumn('createdAt', 'text', column => column.notNull())
+    .addColumn('createdBy', 'text', column => column.notNull())
+    .addColumn('expiresAt', 'text')
+    .addColumn('revokedAt', 'text')
+    .addColumn('successor', 'text')
+    .execute()
+  await db.schema.createIndex('keysOfTenant').on('keys').column('tenantId').execute()
+  await createRecords(db)
+}
+
+async function createRecords (db: Kysely<any>): Promise<void> {
+  await db.schema.createTable('feed')
+    .addColumn('feedId', 'text', column => column.notNull())
+    .addColumn('seq', 'integer', column => column.notNull())
+    .execute()
+  await db.insertInto('feed').values({ feedId: randomString(base32, 26), seq: 0 }).execute()
+  await db.schema.createTable('changes')
+    .addColumn('kind', 'text', column => column.notNull())
+    .addColumn('entity', 'text', column => column.notNull())
+    .addColumn('seq', 'integer', column => column.notNull().unique())
+    .addColumn('payload', 'text', column => column.notNull())
+    .addColumn('at', 'text', column => column.notNull())
+    .addPrimaryKeyConstraint('changesPkey', ['kind', 'entity'])
+    .execute()
+  await db.schema.createTable('auditTrail')
+    .addColumn('seq', 'integer', column => column.primaryKey())
+    .addColumn('at', 'text', column => column.notNull())
+    .addColumn('actor', 'text', column => column.notNull())
+    .addColumn('action', 'text', column => column.notNull())
+    .addColumn('entity', 'text', column => column.notNull())
+    .addColumn('detail', 'text', column => column.notNull())
+    .execute()
+}

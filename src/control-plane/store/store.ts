@@ -1,0 +1,84 @@
+import type { Kysely } from 'kysely'
+import type { Batch, Position } from '../../keys/change-feed.js'
+import { randomId, type ControlContext, type NewId } from './context.js'
+import type { ChangeSubscription } from './change-notifier.js'
+import { openDatabase, type ControlDatabase, type DatabaseLocation } from './database.js'
+import { GatewayStore } from './gateway-store.js'
+import { InvitationStore } from './invitation-store.js'
+import { JobStore } from './job-store.js'
+import { KeyStore } from './key-store.js'
+import { MemberStore } from './member-store.js'
+import { OrganizationStore } from './organization-store.js'
+import type { KnownPlans } from './organizations.js'
+import { auditTrail, listChangesSince, type AuditEntry, type AuditQuery } from './change-log.js'
+import { SessionStore } from './session-store.js'
+import { TokenStore } from './token-store.js'
+import type { Tables } from './tables.js'
+import { UsageStore } from './usage.js'
+
+interface ControlStoreOptions extends DatabaseLocation, KnownPlans {
+  readonly now: () => Date
+  /** Makes ids that nobody can guess, of `a-z`, `0-9` and `-`. */
+  readonly newId?: NewId
+}
+
+/** Opens the control database. Several processes may have it open at the same time. */
+export async function openControlStore (options: ControlStoreOptions): Promise<ControlStore> {
+  return new ControlStore(await openDatabase(options), options)
+}
+
+/**
+ * The control database: one store for each kind of thing in it, the audit trail, and the change feed that gateways follow.
+ * In every store, `by` names the person or program that makes a change, for the audit trail, and what can't be done is refused
+ * with ControlRefused.
+ */
+export class ControlStore {
+  readonly #database: ControlDatabase
+  readonly #db: Kysely<Tables>
+  readonly organizations: OrganizationStore
+  readonly keys: KeyStore
+  readonly members: MemberStore
+  readonly invitations: InvitationStore
+  readonly sessions: SessionStore
+  readonly tokens: TokenStore
+  readonly gateways: GatewayStore
+  readonly usage: UsageStore
+  readonly jobs: JobStore
+
+  /** Use {@link openControlStore}. */
+  constructor (database: ControlDatabase, { plans, plansWithoutOverage, now, newId = randomId }: ControlStoreOptions) {
+    const { db } = database
+    this.#database = database
+    this.#db = db
+    const context: ControlContext = { db, now, newId }
+    this.organizations = new OrganizationStore(context, { plans, plansWithoutOverage })
+    this.keys = new KeyStore(context)
+    this.members = new MemberStore(context)
+    this.invitations = new InvitationStore(context, this.members)
+    this.sessions = new SessionStore(context)
+    this.tokens = new TokenStore(context)
+    this.gateways = new GatewayStore(context)
+    this.usage = new UsageStore(context)
+    this.jobs = new JobStore(context)
+  }
+
+  /** Lines of the audit trail, newest first. */
+  auditTrail (question: AuditQuery): Promise<AuditEntry[]> {
+    return auditTrail(this.#db, question)
+  }
+
+  /** The changes that a replica at this position has not seen, oldest first, at most `limit` of them. */
+  changesAfter (position: Position, limit: number): Promise<Batch> {
+    return listChangesSince(this.#db, position, limit)
+  }
+
+  /** Starts listening for changes to organizations and keys, made by this process or another. */
+  hearChanges (): ChangeSubscription {
+    return this.#database.hearChanges()
+  }
+
+  /** Closes the database. */
+  close (): Promise<void> {
+    return this.#database.close()
+  }
+}

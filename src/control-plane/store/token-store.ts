@@ -1,0 +1,127 @@
+import { hashSecret, isToken, newToken } from '../../keys/secret.js'
+import { roles, type Actor } from '../../config/actor.js'
+import { idFor, requireUnusedToken, type ControlContext, type IdempotencyToken } from './context.js'
+import { parseExpiry } from './keys.js'
+import { byTenant } from './member-store.js'
+import { parseRole } from './members.js'
+import { parseName } from './validate-name.js'
+import { requireOrganization } from './organization-store.js'
+import { notFound } from './permissions.js'
+import { serialized, recordAudit } from './change-log.js'
+import { ControlError } from './control-error.js'
+import type { TokenRow } from './tables.js'
+
+/** What a token permits: the same as a person's role, or to connect as a gateway. */
+export const tokenRoles = [...roles, 'gateway'] as const
+export type TokenRole = typeof tokenRoles[number]
+
+/** A token as shown to people, without its secret and hash. Times are ISO 8601. */
+export interface Token {
+  readonly tokenId: string
+  /** Absent for operators' and gateways' tokens. */
+  readonly tenantId?: string
+  readonly name: string
+  readonly role: TokenRole
+  /** The last four characters of the secret. */
+  readonly hint: string
+  readonly createdAt: string
+  readonly createdBy: string
+  readonly expiresAt?: string
+  readonly revokedAt?: string
+}
+
+/** What to create a token from. Without an expiry it is valid until it is revoked. */
+export interface TokenDraft extends IdempotencyToken {
+  readonly name: string
+  readonly role: TokenRole
+  readonly expiresAt?: Date
+}
+
+/** Tokens of programs that use the management API, and of gateways. */
+export class TokenStore {
+  readonly #context: ControlContext
+
+  constructor (context: ControlContext) {
+    this.#context = context
+  }
+
+  /** Creates a token. The returned secret can't be read again later. */
+  create (draft: TokenDraft, by: string): Promise<Token & { readonly secret: string }> {
+    const { tenantId, role, expiresAt } = draft
+    if (!tokenRoles.includes(role)) throw new ControlError('invalid', `The role of a token must be one of: ${tokenRoles.join(', ')}.`, 'role')
+    parseRole(role === 'gateway' ? 'operator' : role, tenantId)
+    const name = parseName(draft.name)
+    const secret = newToken(role === 'gateway' ? 'gateway' : 'control')
+    return serialized(this.#context.db, async trx => {
+      if (tenantId !== undefined) await requireOrganization(trx, tenantId)
+      const now = this.#context.now()
+      const row: TokenRow = {
+        tokenId: idFor(this.#context.newId, 'tok', draft),
+        tenantId: tenantId ?? null,
+        name,
+        role,
+        hash: hashSecret(secret),
+        hint: secret.slice(-4),
+        createdAt: now.toISOString(),
+        createdBy: by,
+        expiresAt: expiresAt === undefined ? null : parseExpiry(expiresAt, now),
+        revokedAt: null
+      }
+      requireUnusedToken(await trx.insertInto('tokens').values(row).onConflict(conflict => conflict.column('tokenId').doNothing()).executeTakeFirstOrThrow())
+      await recordAudit(trx, { at: row.createdAt, actor: by, action: 'token created', entity: row.tokenId, tenantId, detail: { name, role, expiresAt: row.expiresAt } })
+      return { ...toToken(row), secret }
+    })
+  }
+
+  /** The tokens of an organization, or those of operators and gateways if there is no `tenantId`. Oldest first. */
+  async list (tenantId?: string): Promise<Token[]> {
+    const rows = await this.#context.db.selectFrom('tokens').selectAll()
+      .where(byTenant(tenantId)).orderBy('createdAt').orderBy('tokenId').execute()
+    return rows.map(toToken)
+  }
+
+  /** The token with this id. */
+  async find (tokenId: string): Promise<Token | undefined> {
+    const row = await this.#context.db.selectFrom('tokens').selectAll().where('tokenId', '=', tokenId).executeTakeFirst()
+    return row && toToken(row)
+  }
+
+  /** The valid token with this secret. A malformed secret is not looked up. */
+  async whoHas (secret: string): Promise<Token | undefined> {
+    if (!isToken(secret)) return undefined
+    const row = await this.#context.db.selectFrom('tokens').selectAll().where('hash', '=', hashSecret(secret)).executeTakeFirst()
+    const isGood = row !== undefined && row.revokedAt === null && (row.expiresAt === null || Date.parse(row.expiresAt) > this.#context.now().getTime())
+    return isGood ? toToken(row) : undefined
+  }
+
+  /** Revokes a token for good. A token that is already revoked stays as it is. */
+  revoke (tokenId: string, by: string): Promise<Token> {
+    return serialized(this.#context.db, async trx => {
+      const row = await trx.selectFrom('tokens').selectAll().where('tokenId', '=', tokenId).executeTakeFirst()
+      if (row === undefined) throw notFound('token')
+      if (row.revokedAt !== null) return toToken(row)
+      const revokedAt = this.#context.now().toISOString()
+      await trx.updateTable('tokens').set({ revokedAt }).where('tokenId', '=', tokenId).execute()
+      await recordAudit(trx, { at: revokedAt, actor: by, action: 'token revoked', entity: tokenId, tenantId: row.tenantId ?? undefined, detail: {} })
+      return toToken({ ...row, revokedAt })
+    })
+  }
+}
+
+/** The actor that a program with this token is. Undefined for a gateway's token, which can't act. */
+export function tokenActor ({ tokenId, role, tenantId }: Token): Actor | undefined {
+  const name = `token:${tokenId}`
+  if (role === 'gateway') return undefined
+  if (role === 'operator') return { name, role }
+  if (tenantId === undefined) throw new Error('a token that is not an operator\'s must belong to an organization')
+  return { name, role, tenantId }
+}
+
+function toToken ({ hash, tenantId, expiresAt, revokedAt, ...row }: TokenRow): Token {
+  return {
+    ...row,
+    ...(tenantId === null ? {} : { tenantId }),
+    ...(expiresAt === null ? {} : { expiresAt }),
+    ...(revokedAt === null ? {} : { revokedAt })
+  }
+}

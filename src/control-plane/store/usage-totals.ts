@@ -1,0 +1,145 @@
+import { sql, type ExpressionBuilder, type Kysely } from 'kysely'
+import type { UsageOutcome } from '../../limits/usage.js'
+import type { Mode } from '../../config/mode.js'
+import { ControlError } from './control-error.js'
+import type { Tables } from './tables.js'
+
+/** The periods by which usage can be summed, in UTC. */
+export const usagePeriods = ['hour', 'day', 'month'] as const
+type UsagePeriod = typeof usagePeriods[number]
+
+/** What usage can be broken down by. */
+export const usageBreakdowns = ['keyId', 'resource', 'interaction'] as const
+
+/** Which usage of an organization to sum. */
+export interface UsageQuery {
+  readonly tenantId: string
+  /** A time within the first period. */
+  readonly from: Date
+  /** The end, exclusive: the last period contains the moment before it. */
+  readonly to: Date
+  /** If absent, the whole time is summed. */
+  readonly by?: UsagePeriod
+  /** If absent, test and live are summed. */
+  readonly mode?: Mode
+  readonly keyId?: string
+  /** If present, there is a total for each key, resource or interaction. */
+  readonly per?: typeof usageBreakdowns[number]
+}
+
+/** Numbers of requests. */
+export interface UsageTotal {
+  /** The start of the period or, without periods, of the first hour. ISO 8601 in UTC. */
+  readonly from: string
+  /** The key, resource or interaction, if there is a breakdown. */
+  readonly of?: string
+  readonly requests: number
+  readonly ok: number
+  /** Errors that the client has to correct. */
+  readonly errors: number
+  /** Refused because of a scope, a limit or a quota. */
+  readonly refused: number
+  /** Failed because of the gateway or the datastore. */
+  readonly failed: number
+  /** Those that count against the monthly quota. */
+  readonly counted: number
+  /** Those above the quota. */
+  readonly overage: number
+}
+
+/** Totals in order of time, and within a period the largest first. */
+export interface UsageReport {
+  readonly totals: readonly UsageTotal[]
+  /** False if there were too many totals to return all. */
+  readonly isWhole: boolean
+}
+
+/** The most periods in an answer. */
+const mostPeriods = 1_000
+const mostTotals = 10_000
+
+/** An organization's usage. Without a breakdown, periods without requests are included. @throws {ControlError} */
+export async function usageTotals (db: Kysely<Tables>, question: UsageQuery): Promise<UsageReport> {
+  const begins = periodBegins(question)
+  const beginOf = new Map(begins.map(begin => [begin.slice(0, labelLength(question)), begin]))
+  const totals = (await sums(db, question, begins[0]!)).map(row => toTotal(row, beginOf.get(row.label)!))
+  if (question.per !== undefined) return { totals: totals.slice(0, mostTotals), isWhole: totals.length <= mostTotals }
+  const found = new Map(totals.map(total => [total.from, total]))
+  return { totals: begins.map(from => found.get(from) ?? { from, ...nothing }), isWhole: true }
+}
+
+const nothing = { requests: 0, ok: 0, errors: 0, refused: 0, failed: 0, counted: 0, overage: 0 }
+
+/** How many characters of an hour's text identify its period. */
+const labelLength = ({ by }: UsageQuery): number => by === undefined ? 0 : { hour: 13, day: 10, month: 7 }[by]
+
+const hourMs = 3_600_000
+
+/** The start of each period, written as hours are. */
+function periodBegins ({ from, to, by }: UsageQuery): string[] {
+  if (!(from < to)) throw new ControlError('invalid', 'The start of the time range must be before its end.')
+  if (by === undefined) return [hourText(periodOf(from, 'hour'))]
+  const begins: string[] = []
+  for (let begin = periodOf(from, by); begin < to; begin = periodOf(new Date(begin.getTime() + longest[by]), by)) {
+    begins.push(hourText(begin))
+    if (begins.length > mostPeriods) throw new ControlError('invalid', `Request a shorter time range; at most ${mostPeriods} periods are returned at once.`)
+  }
+  return begins
+}
+
+const hourText = (moment: Date): string => `${moment.toISOString().slice(0, 13)}:00:00Z`
+
+/** The longest that each period can be. */
+const longest = { hour: hourMs, day: 24 * hourMs, month: 31 * 24 * hourMs }
+
+function periodOf (moment: Date, by: UsagePeriod): Date {
+  const [year, month, day, hour] = [moment.getUTCFullYear(), moment.getUTCMonth(), moment.getUTCDate(), moment.getUTCHours()]
+  return new Date(Date.UTC(year, month, by === 'month' ? 1 : day, by === 'hour' ? hour : 0))
+}
+
+/** Rounds an end up to whole seconds: hours are stored without fractions of a second, and the last must not be left out. */
+function wholeSecond (end: Date): string {
+  return `${new Date(Math.ceil(end.getTime() / 1_000) * 1_000).toISOString().slice(0, 19)}Z`
+}
+
+type Hours = ExpressionBuilder<Tables, 'usageHours'>
+
+function sums (db: Kysely<Tables>, question: UsageQuery, begin: string): Promise<SumRow[]> {
+  const { tenantId, to, mode, keyId, per } = question
+  const counted = (eb: Hours, outcome: UsageOutcome) => eb.fn.sum(eb.case().when('outcome', '=', outcome).then(eb.ref('count')).else(0).end())
+  return db.selectFrom('usageHours')
+    .where('tenantId', '=', tenantId).where('hour', '>=', begin).where('hour', '<', wholeSecond(to))
+    .$if(mode !== undefined, query => query.where('mode', '=', mode!))
+    .$if(keyId !== undefined, query => query.where('keyId', '=', keyId!))
+    .select(eb => [
+      eb.fn<string>('substr', ['hour', eb.lit(1), eb.lit(labelLength(question))]).as('label'),
+      (per === undefined ? sql<string>`''` : sql.ref<string>(per)).as('of'),
+      eb.fn.sum('count').as('requests'),
+      counted(eb, 'ok').as('ok'),
+      counted(eb, 'error').as('errors'),
+      counted(eb, 'refused').as('refused'),
+      counted(eb, 'failed').as('failed'),
+      eb.fn.sum(eb('count', '*', eb.ref('isCounted'))).as('counted'),
+      eb.fn.sum(eb('count', '*', eb.ref('isOverage'))).as('overage')
+    ])
+    .groupBy(['label', 'of']).orderBy('label').orderBy('requests', 'desc').orderBy('of').limit(mostTotals + 1)
+    .execute()
+}
+
+/** Databases return large sums in different types. */
+type SumRow = { readonly label: string, readonly of: string } & Readonly<Record<keyof typeof nothing, number | string | bigint>>
+
+function toTotal ({ label: _, of, ...counts }: SumRow, from: string): UsageTotal {
+  const { requests, ok, errors, refused, failed, counted, overage } = counts
+  return {
+    from,
+    ...of !== '' && { of },
+    requests: Number(requests),
+    ok: Number(ok),
+    errors: Number(errors),
+    refused: Number(refused),
+    failed: Number(failed),
+    counted: Number(counted),
+    overage: Number(overage)
+  }
+}

@@ -1,0 +1,122 @@
+import { sql, type Transaction } from 'kysely'
+import { monthOf } from '../../limits/month.js'
+import type { MonthTotal, UsageBatch, UsageLine, UsageAck } from '../../limits/usage.js'
+import { buildBill, type Bill } from './bill.js'
+import type { ControlContext } from './context.js'
+import type { Tables } from './tables.js'
+import type { UsageHourRow, UsageMonthRow } from './usage-tables.js'
+import { usageTotals, type UsageReport, type UsageQuery } from './usage-totals.js'
+
+/** The most rows in one statement, since databases limit its parameters. */
+const rowsAtOnce = 200
+
+/** The usage that gateways report. Each batch is applied exactly once. */
+export class UsageStore {
+  readonly #context: ControlContext
+
+  constructor (context: ControlContext) {
+    this.#context = context
+  }
+
+  /**
+   * Applies a batch of a gateway's ledger if it is the next one: adds its counts and stores its number in one transaction.
+   * @param gateway the name of the sender, for people to read
+   * @returns the position in the series. A batch that was already applied, or that is not the next one, changes nothing.
+   */
+  apply (batch: UsageBatch, gateway: string): Promise<UsageAck> {
+    const { ledgerId, number, batchId, lines } = batch
+    const appliedAt = this.#context.now().toISOString()
+    return this.#context.db.transaction().execute(async trx => {
+      // It starts with a write, so that SQLite grants the write lock at once. The row serializes senders of the same series.
+      await trx.insertInto('usageSources').values({ ledgerId, gateway, number: 0, batchId: '', appliedAt }).onConflict(conflict => conflict.doNothing()).execute()
+      const moved = await trx.updateTable('usageSources').set({ number, batchId, gateway, appliedAt })
+        .where('ledgerId', '=', ledgerId).where('number', '=', number - 1).executeTakeFirstOrThrow()
+      if (moved.numUpdatedRows === 0n) return await standing(trx, ledgerId)
+      await add(trx, lines)
+      const months = await addMonths(trx, lines)
+      await touchKeys(trx, lines)
+      return { number, batchId, months }
+    })
+  }
+
+  /** What an organization owes for a month such as `2030-01`. @throws {ControlRefused} */
+  bill (tenantId: string, month: string): Promise<Bill> {
+    return buildBill(this.#context.db, tenantId, month)
+  }
+
+  /** An organization's usage, in a limited number of totals. @throws {ControlRefused} */
+  totals (question: UsageQuery): Promise<UsageReport> {
+    return usageTotals(this.#context.db, question)
+  }
+}
+
+async function standing (trx: Transaction<Tables>, ledgerId: string): Promise<UsageAck> {
+  return await trx.selectFrom('usageSources').select(['number', 'batchId']).where('ledgerId', '=', ledgerId).executeTakeFirstOrThrow()
+}
+
+async function add (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<void> {
+  for (const rows of parts(merged(lines))) {
+    await trx.insertInto('usageHours').values(rows)
+      .onConflict(conflict => conflict.columns(['tenantId', 'hour', 'mode', 'keyId', 'resource', 'interaction', 'outcome', 'isCounted', 'isOverage'])
+        .doUpdateSet(eb => ({ count: eb('usageHours.count', '+', eb.ref('excluded.count')) })))
+      .execute()
+  }
+}
+
+/** @returns the new totals */
+async function addMonths (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<MonthTotal[]> {
+  const totals: MonthTotal[] = []
+  for (const rows of parts(monthsOf(lines))) {
+    const added = await trx.insertInto('usageMonths').values(rows)
+      .onConflict(conflict => conflict.columns(['tenantId', 'mode', 'month']).doUpdateSet(eb => ({
+        counted: eb('usageMonths.counted', '+', eb.ref('excluded.counted')),
+        overage: eb('usageMonths.overage', '+', eb.ref('excluded.overage'))
+      })))
+      .returning(['tenantId', 'mode', 'month', 'counted']).execute()
+    totals.push(...added.map(total => ({ ...total, counted: Number(total.counted) })))
+  }
+  return totals
+}
+
+/** One row for each pool and month, in an order that is the same for all senders. */
+function monthsOf (lines: readonly UsageLine[]): UsageMonthRow[] {
+  const rows = new Map<string, { -readonly [K in keyof UsageMonthRow]: UsageMonthRow[K] }>()
+  for (const { tenantId, mode, hour, count, isOverage } of lines.filter(line => line.isCounted)) {
+    const month = monthOf(hour)
+    const place = `${tenantId} ${mode} ${month}`
+    const row = rows.get(place) ?? { tenantId, mode, month, counted: 0, overage: 0 }
+    row.counted += count
+    row.overage += isOverage ? count : 0
+    rows.set(place, row)
+  }
+  return [...rows].sort(([one], [other]) => one < other ? -1 : 1).map(([, row]) => row)
+}
+
+/** One row for each row of the table, in an order that is the same for all senders, since two of them could deadlock otherwise. */
+function merged (lines: readonly UsageLine[]): UsageHourRow[] {
+  const rows = new Map<string, UsageHourRow>()
+  for (const { lastAt: _, count, ...line } of lines) {
+    const row = { ...line, isCounted: Number(line.isCounted), isOverage: Number(line.isOverage), count: 0 }
+    const place = [row.tenantId, row.hour, row.mode, row.keyId, row.resource, row.interaction, row.outcome, row.isCounted, row.isOverage].join(' ')
+    const known = rows.get(place) ?? row
+    known.count += count
+    rows.set(place, known)
+  }
+  return [...rows].sort(([one], [other]) => one < other ? -1 : 1).map(([, row]) => row)
+}
+
+/** Runs last, since it locks keys that someone may want to revoke. Neither gateways nor the audit trail need to know of it. */
+async function touchKeys (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<void> {
+  const lastUses = new Map<string, string>()
+  for (const { keyId, lastAt } of lines) if (lastAt > (lastUses.get(keyId) ?? '')) lastUses.set(keyId, lastAt)
+  for (const uses of parts([...lastUses].sort())) {
+    const values = sql.join(uses.map(([keyId, lastAt]) => sql`(${keyId}, ${lastAt})`))
+    await sql`
+      UPDATE keys SET last_used_at = used.column2 FROM (VALUES ${values}) AS used
+      WHERE keys.key_id = used.column1 AND (keys.last_used_at IS NULL OR keys.last_used_at < used.column2)`.execute(trx)
+  }
+}
+
+function parts<T> (items: readonly T[]): T[][] {
+  return Array.from({ length: Math.ceil(items.length / rowsAtOnce) }, (_, at) => items.slice(at * rowsAtOnce, (at + 1) * rowsAtOnce))
+}

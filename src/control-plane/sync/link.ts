@@ -1,0 +1,24 @@
+import type { GatewayReport } from '../store/gateway-store.js'
+import type { Jobs } from '../../jobs/model/job.js'
+import type { ChangeFeed } from '../../keys/change-feed.js'
+import type { SendUsage, UsageBatch, UsageAck } from '../../limits/usage.js'
+
+/** All communication between a gateway and its control plane, in the same process or another. The gateway always initiates it. */
+export interface ControlPlaneClient {
+  readonly feed: ChangeFeed
+  /** Reports the gateway's state. A later report replaces an earlier one. The signal aborts the request to a remote control plane. */
+  readonly report: (report: GatewayReport, stopping?: AbortSignal) => Promise<void>
+  readonly sendUsage: SendUsage
+  /** If the control plane can't be reached, calls throw a Failure that a client of the gateway may see. */
+  readonly jobs: Jobs
+  readonly close: () => Promise<void>
+}
+
+/** The part of a control store that gateways use. */
+export interface LinkedStore {
+  readonly feed: ChangeFeed
+  readonly report: (report: GatewayReport) => Promise<void>
+  /** Applies a batch from the gateway with this name. */
+  readonly applyUsage: (batch: UsageBatch, gateway: string) => Promise<UsageAck>
+  readonly jobs: Jobs
+}

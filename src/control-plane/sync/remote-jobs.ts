@@ -1,0 +1,55 @@
+import { Failure } from '../../envelope/failures.js'
+import { ownerOf, type Job, type Jobs, type JobScope } from '../../jobs/model/job.js'
+import { tooManyUnfinished } from '../../jobs/model/unfinished-jobs.js'
+import { ControlPlaneError } from './failed.js'
+import { isJobAnswer, withReasons, type JobAnswer } from './job-messages.js'
+import { unreadableResponse } from './messages.js'
+
+const retryAfterSeconds = 5
+
+/**
+ * The jobs of a control plane in another process. `post` sends a message to a path below that of the link, and returns the response's
+ * text. Any error is thrown as a Failure that a client of the gateway may see.
+ */
+export function remoteJobs (post: (path: string, content: object) => Promise<string>): Jobs {
+  const call = (name: keyof Jobs, query = '') => async (...given: readonly unknown[]): Promise<any> => {
+    try {
+      const read: unknown = JSON.parse(await post(`/jobs/${name}${query}`, given))
+      if (isJobAnswer[name](read)) return (read as JobAnswer).answer
+    } catch (error) {
+      throw unreachable(error)
+    }
+    throw unreachable(new ControlPlaneError(unreadableResponse))
+  }
+  return {
+    create: async draft => {
+      const job: Job | undefined = await call('create', `?${withReasons}`)({ ...draft, owner: ownerOf(draft.owner) })
+      // There is one reason alone, which an older control plane does not give.
+      if (job === undefined) throw tooManyUnfinished()
+      return job
+    },
+    find: (id, scope) => call('find')(id, alone(scope)),
+    list: (scope, { count, before }) => call('list')(alone(scope), { count, ...before !== undefined && { before: { id: before.id, createdAt: before.createdAt } } }),
+    cancel: (id, scope) => call('cancel')(id, alone(scope)),
+    discard: (id, scope) => call('discard')(id, alone(scope)),
+    claim: call('claim'),
+    save: call('save'),
+    release: call('release'),
+    expired: call('expired'),
+    existing: call('existing'),
+    abandoned: call('abandoned'),
+    forget: call('forget'),
+    identityKey: scope => call('identityKey')(alone(scope))
+  }
+}
+
+/** Only the members of a scope, since it may be a whole caller. */
+const alone = ({ tenantId, mode }: JobScope): JobScope => ({ tenantId, mode })
+
+function unreachable (cause: unknown): Failure {
+  return new Failure('BACKEND_UNAVAILABLE', {
+    message: 'The control plane, which stores the bulk jobs, cannot be reached. All other requests are served meanwhile.',
+    retryAfterSeconds,
+    cause
+  })
+}

@@ -1,0 +1,101 @@
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import { bearerToken } from '../../envelope/bearer.js'
+import { jsonBodies } from '../../envelope/body.js'
+import { errorHandler } from '../../envelope/error-handlers.js'
+import { Failure } from '../../envelope/failures.js'
+import type { ChangeFeed, Position } from '../../keys/change-feed.js'
+import { formatEvent } from './event-stream.js'
+import { usageBatchSchema, type UsageBatch } from '../../limits/usage.js'
+import { jobRoutes } from './job-routes.js'
+import type { LinkedStore } from './link.js'
+import { compileCheck, feedQuery, reportBody } from './messages.js'
+
+/** The control store that remote gateways use, and how to authenticate them. */
+interface LinkOptions {
+  readonly store: LinkedStore
+  /** The name of a valid gateway token. Undefined for any other token. */
+  readonly gatewayWith: (token: string) => Promise<string | undefined>
+  /** How often the token of an open stream is checked again. */
+  readonly recheckMs?: number
+}
+
+const reportBytes = 65_536
+const usageBytes = 2_097_152
+
+/** Requests without problems are not logged, since every gateway sends one every few seconds. */
+const logLevel = 'warn'
+
+/** The routes for gateways: the change feed as server-sent events with one batch each, reports, usage, and bulk jobs. */
+export async function linkRoutes (scope: FastifyInstance, options: LinkOptions): Promise<void> {
+  scope.decorateRequest('gatewayName', '')
+  scope.setErrorHandler(errorHandler)
+  scope.setValidatorCompiler(({ schema }) => compileCheck(schema as never))
+  scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
+  scope.addHook('onRequest', async request => { request.gatewayName = await requireGateway(request, options) })
+  await scope.register(jsonBodies, { limitBytes: usageBytes })
+  feedRoute(scope, options)
+  scope.post<{ Body: Static<typeof reportBody> }>('/report', { schema: { body: reportBody }, bodyLimit: reportBytes, logLevel }, async ({ body }) => {
+    await options.store.report(body)
+    return {}
+  })
+  scope.post<{ Body: UsageBatch }>('/usage', { schema: { body: usageBatchSchema }, logLevel }, async ({ body, gatewayName }) => await options.store.applyUsage(body, gatewayName))
+  jobRoutes(scope, options.store.jobs)
+}
+
+function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30_000 }: LinkOptions): void {
+  const streams = new Set<AbortController>()
+  // Before the server waits for open connections to end, which streams never do by themselves.
+  scope.addHook('preClose', async () => streams.forEach(stream => stream.abort()))
+  scope.get<{ Querystring: Static<typeof feedQuery> }>('/feed', { schema: { querystring: feedQuery }, exposeHeadRoute: false }, async (request, reply) => {
+    const token = bearerToken(request.raw.rawHeaders)!
+    const stream = endedWith(reply, { isGood: async () => await gatewayWith(token) !== undefined, recheckMs })
+    const { log, gatewayName: gateway } = request
+    streams.add(stream)
+    log.info({ gateway }, 'a gateway connected to the change feed')
+    reply.raw.once('close', () => {
+      streams.delete(stream)
+      log.info({ gateway }, 'a gateway disconnected from the change feed')
+    })
+    // Tells proxies not to buffer this response.
+    reply.type('text/event-stream').header('x-accel-buffering', 'no')
+    return await reply.send(Readable.from(events(store.feed, { ...request.query, seq: Number(request.query.seq) }, stream.signal)))
+  })
+}
+
+async function requireGateway (request: FastifyRequest, { gatewayWith }: LinkOptions): Promise<string> {
+  const token = bearerToken(request.raw.rawHeaders)
+  const name = token && await gatewayWith(token)
+  if (name !== undefined) return name
+  throw new Failure('UNAUTHORIZED', { message: 'Send a gateway token in the header Authorization: Bearer <token>.', headers: { 'www-authenticate': 'Bearer' } })
+}
+
+/** Ends a stream when its client disconnects or its token becomes invalid. */
+function endedWith (reply: FastifyReply, { isGood, recheckMs }: { readonly isGood: () => Promise<boolean>, readonly recheckMs: number }): AbortController {
+  const stream = new AbortController()
+  const recheck = setInterval(async () => {
+    if (!await isGood().catch(() => false)) stream.abort()
+  }, recheckMs)
+  reply.raw.once('close', () => {
+    clearInterval(recheck)
+    stream.abort()
+  })
+  return stream
+}
+
+/** Reads the next batch only after the previous one was sent, so that a slow gateway takes no memory here. */
+async function * events (feed: ChangeFeed, from: Position, signal: AbortSignal): AsyncGenerator<string> {
+  try {
+    for await (const batch of feed.follow(from, signal)) yield formatEvent(batch)
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The name of the gateway's token, in the scope of {@link linkRoutes}. */
+    gatewayName: string
+  }
+}

@@ -1,9 +1,0 @@
-import type { FastifyInstance } from 'fastify'
-import { GatewaysPage } from './list.js'
-import { operatorsOnly } from '../organization-requests.js'
-import type { DashboardContext } from '../parts.js'
-
-/** The page of the gateways. */
-export async function gatewayRoutes (scope: FastifyInstance, { url }: DashboardContext): Promise<void> {
-  scope.get('/gateways', { onRequest: operatorsOnly }, async ({ desk }, reply) => await reply.page('Gateways', <GatewaysPage gateways={await desk.listGateways()} controlUrl={url} />))
-}

@@ -1,0 +1,36 @@
+import type { FastifyContextConfig } from 'fastify'
+import fp from 'fastify-plugin'
+import { onResponseEnd } from './on-response-end.js'
+
+/**
+ * One line for each request, when it has ended; at debug level where a probe got what it wants, since it asks every second. It names the route's pattern and never the URL, whose path and query hold ids and names of
+ * patients; no header and no body.
+ */
+export const accessLog = fp(async app => {
+  app.addHook('onRequest', (request, reply, done) => {
+    onResponseEnd(request, reply, isAnswered => {
+      const { method, routeOptions, caller } = request
+      const status = isAnswered ? reply.statusCode : null
+      request.log[isGoodProbe(routeOptions.config, status) ? 'debug' : 'info']({
+        method,
+        route: routeOptions.url ?? null,
+        status,
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+        keyId: caller?.keyId,
+        tenantId: caller?.tenantId
+      }, isAnswered ? 'answered' : 'the client disconnected before the response was complete')
+    })
+    done()
+  })
+}, { name: 'access-log', fastify: '5.x' })
+
+function isGoodProbe ({ isProbe }: FastifyContextConfig, status: number | null): boolean {
+  return isProbe === true && status !== null && status >= 200 && status < 300
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether a route is for what asks again and again how the process is, such as a load balancer. */
+    readonly isProbe?: boolean
+  }
+}

@@ -1,0 +1,74 @@
+import { Readable } from 'node:stream'
+import fp from 'fastify-plugin'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { AuditEntry } from '../observability/audit-log/entry.js'
+import { catalog, Failure, type FailureDetails } from '../envelope/failures.js'
+import type { JobOwner } from '../jobs/model/job.js'
+import type {} from '../keys/authenticate.js'
+import type { Access } from '../tenant-guard/guard.js'
+import { toAuditEntry, type AuditedRequest } from './audit-entry.js'
+
+/** Where accesses are recorded. */
+export interface AccessAuditSink {
+  /** Records an access of the owner's. Resolves when the line is on the disk. */
+  readonly add: (entry: AuditEntry, owner: JobOwner) => Promise<void>
+  readonly isFailing: () => boolean
+  /** Whether requests are refused while their accesses cannot be recorded. */
+  readonly isRequired: boolean
+  /** Whether the lines of searches name every record that was shown. */
+  readonly namesShown: boolean
+}
+
+const retryAfterSeconds = 5
+
+/** Absent if accesses are not recorded. */
+export interface AuditAccessesOptions { readonly accounts?: AccessAuditSink }
+
+/**
+ * Records what each request of a known caller did to which records: a line for each access, or one for a request without any.
+ * If that is required, an answer waits for its lines, and requests are refused while lines can't be written.
+ */
+export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) => {
+  if (accounts === undefined) return
+  app.decorateRequest('accesses')
+  app.addHook('onRequest', async request => {
+    if (accounts.isRequired && accounts.isFailing()) throw unwritten({ message: 'Nothing was done, because the access audit log cannot be written at the moment.', retryAfterSeconds })
+    request.accesses = []
+  })
+  app.addHook('onSend', async (request, reply, payload) => {
+    const { accesses } = request
+    // An answer that replaces another one is not a second access.
+    if (accesses === undefined) return payload
+    request.accesses = undefined
+    const written = Promise.all(entriesOf(request, reply, accesses, accounts.namesShown).map(entry => accounts.add(entry, request.caller)))
+    if (!accounts.isRequired) {
+      written.catch(() => {})
+      return payload
+    }
+    await written.catch(error => {
+      if (payload instanceof Readable) payload.destroy()
+      throw unwritten({ message: catalog.BACKEND_TIMEOUT.remedy, headers: { 'retry-after': String(retryAfterSeconds) }, cause: error })
+    })
+    return payload
+  })
+}, { name: 'audit-accesses', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
+
+function unwritten (details: FailureDetails): Failure {
+  return new Failure('BACKEND_UNAVAILABLE', { cause: 'the access audit log cannot be written', ...details })
+}
+
+function entriesOf (request: FastifyRequest, { statusCode: status }: FastifyReply, accesses: readonly Access[], namesShown: boolean): AuditEntry[] {
+  const { caller: { tenantId, keyId, mode }, id: requestId, arrivedAt: time, method, routeOptions: { url: route } } = request
+  const audited: AuditedRequest = { time, requestId, tenantId, keyId, mode, method, status, ...route !== undefined && { route } }
+  // A change is made on what was read; that it was read goes without saying.
+  const changed = new Set(accesses.filter(({ kind }) => kind !== 'read').map(({ type, id }) => `${type}/${id}`))
+  const told = accesses.filter(({ kind, type, id }) => kind !== 'read' || !changed.has(`${type}/${id}`))
+  return told.length === 0 ? [toAuditEntry(audited)] : told.map(access => toAuditEntry(audited, access, namesShown))
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Accesses of this request so far, if they are recorded. */
+    accesses: Access[] | undefined
+  }
+}

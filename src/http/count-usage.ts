@@ -1,0 +1,98 @@
+import fp from 'fastify-plugin'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type {} from '../limits/monthly-quota.js'
+import { isBillable, type UsageEvent, type UsageInteraction, type UsageOutcome } from '../limits/usage.js'
+import { interactionCodes, type InteractionCode } from '../tenant-guard/interaction-codes.js'
+import { resourceTypes } from '../tenant-guard/resource-types.js'
+
+/** Counts a request that came in at a time, ISO 8601 in UTC. */
+export type CountUsage = (use: UsageEvent, at: string) => void
+
+/**
+ * Counts every request of a known caller once, when its answer is made. One whose client did not wait for the answer counts too:
+ * the work was done. Nothing of the URL, an id or a body is in what is counted; all words are those of our routes and of R4.
+ */
+export const usageMetering = fp<{ readonly countUsage: CountUsage }>(async (app, { countUsage }) => {
+  app.decorateRequest('isCounted', false)
+  app.addHook('onSend', (request, reply, payload, done) => {
+    // Authentication has refused callers without an organization; an answer that can't be sent is followed by another one.
+    if (request.caller !== undefined && !request.isCounted) {
+      request.isCounted = true
+      countUsage(useOf(request, reply), request.arrivedAt)
+    }
+    done(null, payload)
+  })
+}, { name: 'count-usage', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
+
+function useOf (request: FastifyRequest, { statusCode: status }: FastifyReply): UsageEvent {
+  const { tenantId, mode, keyId } = request.caller
+  const counts = isBillable(status) && request.quota?.isFree !== true
+  return {
+    tenantId,
+    mode,
+    keyId,
+    ...wordsOf(request),
+    outcome: outcomeOf(status),
+    isCounted: counts,
+    isOverage: counts && request.quota?.isOverage === true
+  }
+}
+
+function outcomeOf (status: number): UsageOutcome {
+  if (status >= 500) return 'failed'
+  if (status === 401 || status === 403 || status === 429) return 'refused'
+  return status >= 400 ? 'error' : 'ok'
+}
+
+type Words = Pick<UsageEvent, 'resource' | 'interaction'>
+
+const unknown: Words = { resource: 'other', interaction: 'other' }
+
+/** By the pattern of the route, such as `/v1/patients/:id`, which contains nothing from the client. */
+function wordsOf (request: FastifyRequest): Words {
+  const [, , resource, ...rest] = (request.routeOptions.url ?? '').split('/')
+  if (resource === undefined) return unknown
+  if (resource === 'fhir') return fhirWordsOf(request)
+  if (resource === 'usage') return { resource, interaction: 'read' }
+  if (resource === 'bulk') return { resource, interaction: bulkInteractionOf(rest, request.method) }
+  const interactions = rest.length === 0 ? onGroup : rest.length === 1 && rest[0] === ':id' ? onRecord : {}
+  return { resource, interaction: interactions[request.method] ?? 'other' }
+}
+
+const onGroup: Readonly<Record<string, UsageInteraction>> = { GET: 'search', HEAD: 'search', POST: 'create' }
+const onRecord: Readonly<Record<string, UsageInteraction>> = { GET: 'read', HEAD: 'read', PATCH: 'update', DELETE: 'delete' }
+
+/** A job is a record; to start one is an operation. */
+function bulkInteractionOf ([what, ...rest]: readonly string[], method: string): UsageInteraction {
+  if (what !== 'jobs') return 'operation'
+  if (method === 'DELETE') return 'delete'
+  return rest.length === 0 ? 'search' : 'read'
+}
+
+/** A request that was not understood counts under its type, if that is one of R4. */
+function fhirWordsOf ({ understood, raw, routeOptions }: FastifyRequest): Words {
+  if (understood !== undefined) return { resource: understood.type, interaction: ofRestful[interactionCodes[understood.kind].restful] }
+  const type = raw.url!.slice('/v1/fhir/'.length).split(/[/?]/, 1)[0]!
+  return { ...unknown, ...routeOptions.url !== undefined && resourceTypes.has(type) && { resource: type } }
+}
+
+const ofRestful: Readonly<Record<InteractionCode['restful'], UsageInteraction>> = {
+  read: 'read',
+  vread: 'read',
+  'history-instance': 'history',
+  'search-type': 'search',
+  create: 'create',
+  update: 'update',
+  patch: 'patch',
+  delete: 'delete',
+  operation: 'operation',
+  batch: 'batch',
+  transaction: 'transaction'
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whether {@link usageMetering} has counted it. */
+    isCounted: boolean
+  }
+}

@@ -1,0 +1,91 @@
+import type { FastifyInstance } from 'fastify'
+import { Failure } from '../envelope/failures.js'
+import { sendFailure } from '../envelope/reply.js'
+import type { Health } from '../observability/health-states.js'
+import type { Readiness } from './readiness.js'
+
+/** One thing that the gateway needs, and its state. */
+export interface Check {
+  readonly status: Health
+  readonly [detail: string]: unknown
+}
+
+/** Checks by name; each may fail or take long. */
+export type Checks = Readonly<Record<string, () => Check | Promise<Check>>>
+
+/** What `/health` and `/health/ready` report. */
+export interface HealthOptions {
+  readonly readiness: Readiness
+  readonly version: string
+  readonly checks: Checks
+  readonly now: () => Date
+}
+
+/** How long a result is used, and how long a request waits for a new one. */
+const goodForMs = 5_000
+const patienceMs = 1_000
+
+const probe = { config: { isProbe: true } }
+
+/**
+ * The routes `/health`, which is 200 as long as the process can answer, since only otherwise a restart would help, and `/health/ready`, which is
+ * 200 as long as a load balancer should send requests here. The latter ignores the datastores: they are the same behind every gateway.
+ */
+export async function health (scope: FastifyInstance, { version, checks, now, readiness }: HealthOptions): Promise<void> {
+  const startedAt = now().getTime()
+  const asked = cached(checks, now)
+  scope.get('/health', probe, async (_, reply) => {
+    const results = await resultsOf(asked)
+    const isGood = Object.values(results).every(({ status }) => status === 'ok')
+    reply.header('cache-control', 'no-store')
+    return {
+      status: isGood ? 'ok' : 'degraded',
+      version,
+      uptimeSeconds: Math.floor((now().getTime() - startedAt) / 1_000),
+      checks: results
+    }
+  })
+  scope.get('/health/ready', probe, async (_, reply) => {
+    reply.header('cache-control', 'no-store')
+    // Not thrown, since a load balancer asks every second, and each failure would be logged.
+    return readiness.isReady ? { status: 'ready' } : sendFailure(reply, notReady())
+  })
+}
+
+function notReady (): Failure {
+  return new Failure('BACKEND_UNAVAILABLE', { message: 'This process accepts no requests at the moment. Send them to another one, or wait.', retryAfterSeconds: 5 })
+}
+
+/** What all checks say now. */
+export async function resultsOf (checks: Checks): Promise<Readonly<Record<string, Check>>> {
+  return Object.fromEntries(await Promise.all(Object.entries(checks).map(async ([name, check]) => [name, await check()] as const)))
+}
+
+/** The same checks, run one at a time and every few seconds at most, since anyone may request the health; none takes longer than a second. */
+export function cached (checks: Checks, now: () => Date): Checks {
+  return Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, remember(check, now)]))
+}
+
+function remember (check: () => Check | Promise<Check>, now: () => Date): () => Promise<Check> {
+  let latest: { readonly at: number, readonly result: Promise<Check> } | undefined
+  return () => {
+    const at = now().getTime()
+    if (latest === undefined || at - latest.at >= goodForMs) latest = { at, result: answerOf(check) }
+    return withTimeout(latest.result)
+  }
+}
+
+async function answerOf (check: () => Check | Promise<Check>): Promise<Check> {
+  try {
+    return await check()
+  } catch {
+    return { status: 'degraded', reason: 'the check failed' }
+  }
+}
+
+function withTimeout (result: Promise<Check>): Promise<Check> {
+  return new Promise(resolve => {
+    const timer = setTimeout(resolve, patienceMs, { status: 'degraded', reason: 'no answer within a second' })
+    result.then(resolve).finally(() => clearTimeout(timer))
+  })
+}

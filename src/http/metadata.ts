@@ -1,0 +1,48 @@
+import type { FastifyInstance } from 'fastify'
+import { preferredType } from '../envelope/accept.js'
+import { fhirErrorHandler } from '../envelope/error-handlers.js'
+import { Failure } from '../envelope/failures.js'
+import { fhirType } from '../envelope/operation-outcome.js'
+import { parseQuery, rawQuery, invalidParameter } from '../envelope/query.js'
+import { sendText } from '../envelope/reply.js'
+import { ServedDocument } from '../envelope/served-document.js'
+import { withoutFormat } from '../api/passthrough/fhir-request.js'
+import type { HasOperation } from '../api/passthrough/capability-rest.js'
+
+/** What a client can really do here, as R4 states it: http://hl7.org/fhir/R4/capabilitystatement.html */
+export interface MetadataOptions {
+  /** Of all that is below `/v1`. */
+  readonly capabilityStatement: (hasOperation: HasOperation) => unknown
+  /** Of raw FHIR alone, where a FHIR client looks for it. */
+  readonly fhirStatement: (hasOperation: HasOperation) => unknown
+  /** What the datastores that all share offer by now: the same function until that changes. */
+  readonly operations: () => Promise<HasOperation>
+}
+
+/** `/v1/metadata`, in the envelope or bare for a client that would rather have FHIR, and `/v1/fhir/metadata`. */
+export async function metadata (scope: FastifyInstance, { capabilityStatement, fhirStatement, operations }: MetadataOptions): Promise<void> {
+  const whole = new ServedDocument(capabilityStatement, operations)
+  const vary = 'accept, accept-encoding'
+  scope.get('/v1/metadata', async (request, reply) => {
+    if (preferredType(request) === 'application/fhir+json') return await whole.send(request, reply, { type: fhirType, vary })
+    return await sendText(reply.header('vary', vary), await whole.text())
+  })
+  await scope.register(fhirMetadata, { document: new ServedDocument(fhirStatement, operations) })
+}
+
+/** Its methods are all here, since below it everything else needs a key. */
+async function fhirMetadata (scope: FastifyInstance, { document }: { readonly document: ServedDocument<HasOperation> }): Promise<void> {
+  const url = '/v1/fhir/metadata'
+  scope.setErrorHandler(fhirErrorHandler)
+  scope.get(url, async (request, reply) => {
+    preferredType(request)
+    demandWholeStatement(withoutFormat(parseQuery(rawQuery(request.raw.url))))
+    return await document.send(request, reply, { type: fhirType })
+  })
+  scope.route({ method: ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'], url, handler: async () => { throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } }) } })
+}
+
+/** `mode` asks for other documents, which a client must not take this one for: http://hl7.org/fhir/R4/http.html#capabilities */
+function demandWholeStatement (query: ReadonlyArray<readonly [name: string, value: string]>): void {
+  if (query.some(([name, value]) => name === 'mode' && value !== 'full')) throw invalidParameter('mode', 'expected full; no other mode is supported')
+}

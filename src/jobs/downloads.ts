@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import { pipeline, type Readable } from 'node:stream'
+import { createGzip } from 'node:zlib'
+import type {} from '@fastify/accepts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { etagMatches } from '../envelope/preconditions.js'
+import { failureOf } from '../envelope/error-handlers.js'
+import { Failure } from '../envelope/failures.js'
+import { rawQuery } from '../envelope/query.js'
+import type { Job, JobFile, Jobs } from './model/job.js'
+import type { Spool } from './storage/files.js'
+import { jobOf } from './job-routes.js'
+import { filesOf } from './present-job.js'
+
+/** Newline-delimited JSON: of FHIR (http://hl7.org/fhir/uv/bulkdata/), and by the names that are used for others. */
+export const ndjsonTypes = ['application/fhir+ndjson', 'application/x-ndjson', 'application/ndjson'] as const
+
+/** What downloads need. */
+export interface DownloadsOptions {
+  readonly jobs: Pick<Jobs, 'find'>
+  readonly spool: Pick<Spool, 'of' | 'storeId'>
+}
+
+type WithName = FastifyRequest<{ Params: { id: string, name: string } }>
+
+/** `/v1/bulk/jobs/<id>/files/<name>`: the files that a completed job lists, to its owner. */
+export async function downloads (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
+  scope.route({
+    method: ['GET', 'HEAD'],
+    url: '/bulk/jobs/:id/files/:name',
+    // A HEAD that is made of the GET would read the whole file.
+    exposeHeadRoute: false,
+    config: { mediaTypes: ndjsonTypes, staysOpen: true },
+    handler: async (request: WithName, reply) => {
+      if (rawQuery(request.raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+      const job = await jobOf(jobs, request)
+      const file = filesOf(job).find(({ name }) => name === request.params.name)
+      if (file === undefined) throw new Failure('NOT_FOUND')
+      requireLocalFile(job, spool)
+      return sendFile(reply, { job, file, read: range => spool.of(job).read(file.name, { ...range, state: { bytes: file.bytes, mark: file.mark ?? '' } }) })
+    }
+  })
+}
+
+/** @throws {Failure} BACKEND_UNAVAILABLE where the files are at another gateway */
+export function requireLocalFile ({ storeId }: Pick<Job, 'storeId'>, spool: Pick<Spool, 'storeId'>): void {
+  if (storeId === spool.storeId) return
+  throw new Failure('BACKEND_UNAVAILABLE', {
+    message: 'The files of this job are on another gateway, and this one cannot reach them. Try again, or ask the operator to give all gateways the same bulk.directory.',
+    headers: { 'retry-after': '1' },
+    cause: 'the job\'s files are in another gateway\'s directory'
+  })
+}
+
+interface Sending {
+  readonly job: Job
+  readonly file: JobFile
+  readonly read: (range: { readonly start: number, readonly end: number }) => Readable
+}
+
+function sendFile (reply: FastifyReply, { job, file, read }: Sending): FastifyReply {
+  const { request } = reply
+  const { bytes, name } = file
+  const isZipped = request.headers.range === undefined && request.accepts().encoding(['gzip', 'identity']) === 'gzip'
+  // It is never changed; compressed, it is other bytes.
+  const version = `${createHash('sha256').update(`${job.id} ${name} ${bytes}`).digest('hex').slice(0, 32)}${isZipped ? '-gzip' : ''}`
+  reply.headers({
+    etag: `"${version}"`,
+    'last-modified': new Date(job.completedAt ?? job.createdAt).toUTCString(),
+    'accept-ranges': 'bytes',
+    vary: 'accept-encoding',
+    'x-content-type-options': 'nosniff',
+    'content-disposition': `attachment; filename="${name}${isZipped ? '.gz' : ''}"`
+  })
+  if (etagMatches(request.headers['if-none-match'], version)) return reply.code(304).send()
+  reply.type(typeFor(job, request))
+  if (isZipped) return request.method === 'HEAD' ? reply.header('content-encoding', 'gzip').send() : sendZipped(reply, fileFor(reply, read({ start: 0, end: bytes })))
+  const range = rangeOf(request, { bytes, version })
+  if (range !== undefined) reply.code(206).header('content-range', `bytes ${range.start}-${range.end - 1}/${bytes}`)
+  const { start, end } = range ?? { start: 0, end: bytes }
+  reply.header('content-length', String(end - start))
+  return request.method === 'HEAD' ? reply.send() : reply.send(fileFor(reply, read({ start, end })))
+}
+
+function typeFor ({ request: wish }: Job, request: FastifyRequest): string {
+  const isFhir = wish.kind === 'export' && wish.format === 'fhir'
+  const types = isFhir ? [...ndjsonTypes] : ndjsonTypes.toReversed()
+  const preferred = request.headers.accept === undefined ? false : request.accepts().type(types)
+  return typeof preferred === 'string' ? preferred : types[0]!
+}
+
+const ofFile = ['etag', 'last-modified', 'accept-ranges', 'content-disposition', 'content-encoding', 'content-range', 'content-length'] as const
+
+/** A file that can't be read is answered with an error, of which nothing holds that was said of the file. */
+export function fileFor (reply: FastifyReply, file: Readable): Readable {
+  return file.once('error', error => {
+    if (reply.raw.headersSent) return reply.log.error({ err: failureOf(error).cause }, 'a download was cut off')
+    for (const name of ofFile) {
+      reply.removeHeader(name)
+      reply.raw.removeHeader(name)
+    }
+  })
+}
+
+function sendZipped (reply: FastifyReply, file: Readable): FastifyReply {
+  // Errors of either reach the reply, which breaks off, so that half a file never looks like a whole one.
+  return reply.header('content-encoding', 'gzip').send(pipeline(file, createGzip(), () => {}))
+}
+
+/**
+ * The part that a client asks for, RFC 9110, section 14; undefined is the whole. Several parts at once, and a part of a file that
+ * is no longer the one meant, are answered with the whole.
+ * @throws {Failure} RANGE_NOT_SATISFIABLE
+ */
+function rangeOf ({ headers }: FastifyRequest, { bytes, version }: { readonly bytes: number, readonly version: string }): { readonly start: number, readonly end: number } | undefined {
+  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(headers.range ?? '') ?? []
+  const condition = headers['if-range']
+  if (first + last === '' || (condition !== undefined && condition !== `"${version}"`)) return undefined
+  const start = first === '' ? Math.max(0, bytes - Number(last)) : Number(first)
+  const end = first === '' || last === '' ? bytes : Math.min(bytes, Number(last) + 1)
+  if (first !== '' && last !== '' && Number(last) < Number(first)) return undefined
+  if (start < end) return { start, end }
+  throw new Failure('RANGE_NOT_SATISFIABLE', { headers: { 'content-range': `bytes */${bytes}` } })
+}

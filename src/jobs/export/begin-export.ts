@@ -1,0 +1,22 @@
+import { ownerOf, type ExportRequest, type Job, type JobOwner, type Jobs } from '../model/job.js'
+import type { Spool } from '../storage/files.js'
+import { requireFewUnfinished } from '../model/unfinished-jobs.js'
+import { sealedRequest } from './sealed-request.js'
+
+/** Where exports are begun. */
+export interface ExportStart {
+  readonly jobs: Pick<Jobs, 'create' | 'list'>
+  readonly spool: Pick<Spool, 'begin' | 'delete'>
+}
+
+/** Makes a job of an export, to be worked on by whichever gateway reaches its files. */
+export async function beginExport ({ jobs, spool }: ExportStart, owner: JobOwner, request: ExportRequest): Promise<Job> {
+  await requireFewUnfinished(jobs, owner)
+  const { files, ...made } = await spool.begin(owner)
+  try {
+    return await jobs.create({ ...made, owner: ownerOf(owner), request: await sealedRequest(files, request) })
+  } catch (error) {
+    await spool.delete(made.id)
+    throw error
+  }
+}

@@ -1,0 +1,125 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { Failure } from '../../envelope/failures.js'
+import type { ExportRequest, Job, JobFile } from '../model/job.js'
+import type { Mapping } from '../../mappings/core/mapping.js'
+import type { GuardedExport } from '../../tenant-guard/export/export.js'
+import type { ExportPosition, ExportChunk } from '../../tenant-guard/export/position.js'
+import { isCancelled, type JobHandler, type JobContext } from '../job-context.js'
+import { checkpointOf, type ExportCheckpoint } from './checkpoint.js'
+import { LateChanges } from './late-changes.js'
+import { lineFormats } from './line-format.js'
+import { Output } from './output.js'
+import { wholeRequest } from './sealed-request.js'
+
+/** What exports are done with. */
+export interface ExportParts {
+  /** The datastore of whoever started the job, seen through the guard. */
+  readonly exportFor: (job: Job, log: FastifyBaseLogger) => GuardedExport
+  readonly mappings: readonly Mapping[]
+  /** How often it is noted how far an export is. */
+  readonly saveEveryMs?: number
+}
+
+const usualSaveEveryMs = 1_000
+
+/** Exports records into a file for each type. What was written and saved is not asked for again. */
+export function runExport ({ exportFor, mappings, saveEveryMs = usualSaveEveryMs }: ExportParts): JobHandler {
+  return async work => {
+    const run = await opened(work, { store: exportFor(work.job, work.log), mappings, saveEveryMs })
+    try {
+      await run.all()
+    } catch (error) {
+      throw await run.leaving(error)
+    } finally {
+      await run.output.close().catch(error => work.log.warn({ err: error }, 'an export file could not be closed'))
+    }
+  }
+}
+
+interface RunParts {
+  readonly request: ExportRequest
+  readonly saveEveryMs: number
+  readonly store: GuardedExport
+  readonly mappings: readonly Mapping[]
+  readonly output: Output
+  readonly place?: ExportPosition | undefined
+}
+
+async function opened (work: JobContext, given: Omit<RunParts, 'output' | 'request'>): Promise<Run> {
+  const { files, job } = work
+  const parts = { ...given, request: await wholeRequest(files, job.request as ExportRequest) }
+  const before = checkpointOf(job)
+  const output = new Output(files, before?.written ?? [])
+  if (await output.isThere()) return new Run(work, { ...parts, output, place: before?.place })
+  work.log.warn('the files of an export have changed; the export starts again')
+  return new Run(work, { ...parts, output: new Output(files, []) })
+}
+
+/** One run of an export: from where it stands until its end, or until it must leave. */
+class Run {
+  readonly output: Output
+  readonly #work: JobContext
+  readonly #store: GuardedExport
+  readonly #saveEveryMs: number
+  readonly #request: ExportRequest
+  readonly #formOf: ReturnType<typeof lineFormats>
+  #place: ExportPosition | undefined
+  #savedAt = -Infinity
+
+  constructor (work: JobContext, { request, store, mappings, saveEveryMs, output, place }: RunParts) {
+    this.output = output
+    this.#work = work
+    this.#store = store
+    this.#saveEveryMs = saveEveryMs
+    this.#request = request
+    this.#formOf = lineFormats(this.#request, mappings)
+    this.#place = place
+  }
+
+  async all (): Promise<void> {
+    const { job, signal, save } = this.#work
+    const late = new LateChanges(this.output)
+    for await (const portion of this.#store.portions(this.#request, { place: this.#place, askedAt: job.createdAt, signal })) {
+      if (portion.isAnew === true) await this.output.clear()
+      await this.#take(portion, late)
+      if (late.isEmpty) await this.#reached(portion)
+    }
+    await late.write()
+    await this.output.close()
+    const { processed } = this.output.progress
+    const rankOf = ({ resourceType }: JobFile): number => this.#request.types.indexOf(resourceType)
+    const files = this.output.files.toSorted((one, other) => rankOf(one) - rankOf(other))
+    await save({ ...this.#state(), files, progress: { total: processed, processed, failed: 0 } })
+  }
+
+  async #take ({ type, lines, isLate }: ExportChunk, late: LateChanges): Promise<void> {
+    const isNext = type !== late.type || (lines.length > 0 && isLate !== true)
+    if (isNext || late.isFull) await late.write()
+    if (type === undefined || lines.length === 0) return
+    const form = this.#formOf(type)
+    if (isLate === true) late.add(type, lines.map(form))
+    else await this.output.write(type, lines.map(form))
+  }
+
+  async #reached ({ place, isStep }: ExportChunk): Promise<void> {
+    if (place === undefined) return
+    this.#place = place
+    if (isStep !== true && performance.now() - this.#savedAt < this.#saveEveryMs) return
+    await this.output.flush()
+    const total = place.total === undefined ? {} : { total: Math.max(place.total, this.output.progress.processed) }
+    await this.#work.save({ ...this.#state(), progress: { ...total, ...this.output.progress, failed: 0 } })
+    this.#savedAt = performance.now()
+  }
+
+  #state (): { readonly checkpoint: ExportCheckpoint } {
+    return { checkpoint: { place: this.#place!, written: this.output.written } }
+  }
+
+  /** @returns what the work ends with */
+  async leaving (error: unknown): Promise<unknown> {
+    const { signal, log } = this.#work
+    if (isCancelled(signal)) await this.#store.end(this.#place).catch(cause => log.warn({ err: cause }, 'the datastore\'s native export could not be cancelled'))
+    if (error instanceof Failure && error.code === 'NOT_FOUND') return new Failure('BAD_REQUEST', { message: 'The group of this export no longer exists.' })
+    return error
+  }
+}

@@ -1,0 +1,90 @@
+import type { JobFile, Progress } from '../model/job.js'
+import { stateOf, type FileWriter, type JobFiles } from '../job-context.js'
+import { ndjsonChunks } from './ndjson.js'
+
+/** What was written of one type. */
+export type Written = Required<Omit<JobFile, 'name'>>
+
+const nameOf = (type: string): string => `${type}.ndjson`
+
+interface Open { readonly type: string, readonly writer: FileWriter }
+
+/** The files of an export, one a type, in the order in which they were begun. */
+export class Output {
+  readonly #files: JobFiles
+  readonly #written: Map<string, Written>
+  #open: Open | undefined
+
+  /** @param written what an earlier run wrote; what is behind it in the files is cut off */
+  constructor (files: JobFiles, written: readonly Written[]) {
+    this.#files = files
+    this.#written = new Map(written.map(each => [each.resourceType, each]))
+  }
+
+  get written (): readonly Written[] {
+    return [...this.#written.values()]
+  }
+
+  get files (): readonly JobFile[] {
+    return this.written.map(each => ({ name: nameOf(each.resourceType), ...each }))
+  }
+
+  get progress (): Pick<Progress, 'processed'> {
+    return { processed: this.written.reduce((sum, { count }) => sum + count, 0) }
+  }
+
+  /** Whether the files hold what they were told to hold. */
+  async isThere (): Promise<boolean> {
+    const sizes = await Promise.all(this.written.map(async ({ resourceType, bytes }) => (await this.#files.size(nameOf(resourceType)) ?? 0) >= bytes))
+    return sizes.every(Boolean)
+  }
+
+  /** Resolves when more may be written. */
+  async write (type: string, texts: readonly string[]): Promise<void> {
+    if (texts.length === 0) return
+    const { writer } = await this.#opened(type)
+    await writer.write(Buffer.from(`${texts.join('\n')}\n`))
+    this.#written.set(type, { resourceType: type, count: (this.#written.get(type)?.count ?? 0) + texts.length, ...stateOf(writer) })
+  }
+
+  /** Which of these ids the file of a type has already. */
+  async idsAmong (type: string, ids: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+    const written = this.#written.get(type)
+    const found = new Set<string>()
+    if (written === undefined || ids.size === 0) return found
+    await this.flush()
+    for await (const texts of ndjsonChunks(this.#files.read(nameOf(type), { end: written.bytes, state: written }))) {
+      for (const text of texts) {
+        const { id } = JSON.parse(text) as { readonly id: string }
+        if (ids.has(id)) found.add(id)
+      }
+    }
+    return found
+  }
+
+  /** Resolves when everything is on the disk. */
+  async flush (): Promise<void> {
+    await this.#open?.writer.flush()
+  }
+
+  async close (): Promise<void> {
+    const open = this.#open
+    this.#open = undefined
+    await open?.writer.close()
+  }
+
+  /** Deletes what was written. */
+  async clear (): Promise<void> {
+    await this.close()
+    for (const type of this.#written.keys()) await this.#files.remove(nameOf(type))
+    this.#written.clear()
+  }
+
+  async #opened (type: string): Promise<Open> {
+    if (this.#open?.type === type) return this.#open
+    await this.close()
+    const written = this.#written.get(type)
+    this.#open = { type, writer: await this.#files.write(nameOf(type), written?.bytes, written?.mark) }
+    return this.#open
+  }
+}

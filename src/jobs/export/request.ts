@@ -1,0 +1,53 @@
+import { maxIssues, Failure, fieldIssue, type Issue } from '../../envelope/failures.js'
+import { safeName } from '../../envelope/query.js'
+import type { ExportRequest } from '../model/job.js'
+import { formats, formatWords } from '../../mappings/core/formats.js'
+import type { Mapping } from '../../mappings/core/mapping.js'
+import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'
+
+type Wish = Omit<ExportRequest, 'url' | 'kind' | 'level'>
+
+const fields = ['resourceTypes', 'since', 'format']
+
+/**
+ * What the body of `POST /v1/bulk/export` asks for.
+ * @throws {Failure} VALIDATION_ERROR with every failing field
+ */
+export function parseExportRequest (body: unknown, mappings: readonly Mapping[]): Wish {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object; {} exports all records.' })
+  const { resourceTypes: named, since, format = 'fhir', ...others } = body as Record<string, unknown>
+  const isSimple = format === 'simple'
+  const possible = isSimple ? mappings.map(({ type }) => type) : [...resourceTypes].filter(isTenantType)
+  const types = named === undefined ? possible : typesNamed(named, mappings)
+  const issues: Issue[] = [
+    ...Object.keys(others).slice(0, maxIssues).map(name => fieldIssue(safeName(name), `no such field; an export takes ${fields.join(', ')}`)),
+    ...format === 'fhir' || isSimple ? [] : [fieldIssue('format', 'expected simple or fhir')],
+    ...since === undefined || isTime(since) ? [] : [fieldIssue('since', `expected ${formatWords['fhir-dateTime']}`)],
+    ...types === undefined ? [fieldIssue('resourceTypes', 'expected a list of at least one name')] : issuesOf(types, possible, isSimple)
+  ]
+  if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
+  return { types: [...new Set(types as string[])], format: isSimple ? 'simple' : 'fhir', ...since !== undefined && { since: inUtc(since as string) } }
+}
+
+/** Types of R4 by their names there or here, `Patient` or `patients`; undefined where a name is none. */
+function typesNamed (named: unknown, mappings: readonly Mapping[]): Array<string | undefined> | undefined {
+  if (!Array.isArray(named) || named.length === 0) return undefined
+  const byPath = new Map<unknown, string>(mappings.map(({ path, type }) => [path, type]))
+  return named.map(name => byPath.get(name) ?? (typeof name === 'string' && isTenantType(name) ? name : undefined))
+}
+
+function issuesOf (types: ReadonlyArray<string | undefined>, possible: readonly string[], isSimple: boolean): Issue[] {
+  const isWrong = (type: string | undefined): boolean => type === undefined || (isSimple && !possible.includes(type))
+  return [...types.entries()].filter(([, type]) => isWrong(type)).slice(0, maxIssues).map(([at, type]) => {
+    const field = `resourceTypes[${at}]`
+    if (type === undefined) return fieldIssue(field, 'expected a resource of this API, such as patients, or an R4 type, such as Patient')
+    return fieldIssue(field, 'has no simple form; use the format fhir', 'invariant')
+  })
+}
+
+const wholeDay = '2026-03-14'.length
+
+/** Not of a month or a year. */
+const isTime = (since: unknown): boolean => typeof since === 'string' && since.length >= wholeDay && formats['fhir-dateTime'](since)
+
+const inUtc = (since: string): string => since.includes('T') ? since : `${since}T00:00:00Z`

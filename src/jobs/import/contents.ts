@@ -1,0 +1,37 @@
+import { inputFile, type ImportContext } from './import-context.js'
+import { withoutBom } from './lines.js'
+
+/** Where a line stands in the input. */
+interface LineSpan { readonly line: number, readonly at: number, readonly bytes: number }
+
+/** Bytes between two lines that are read along rather than passed over. */
+const gap = 65_536
+
+/** What stands on lines, by their numbers. */
+export async function readContents (errand: Pick<ImportContext, 'work' | 'input'>, lines: readonly LineSpan[]): Promise<ReadonlyMap<number, Buffer>> {
+  const contents = new Map<number, Buffer>()
+  for (const run of runsOf([...lines].sort((a, b) => a.at - b.at))) {
+    const start = run[0]!.at
+    const last = run.at(-1)!
+    const bytes = await bytesOf(errand, start, last.at + last.bytes)
+    for (const { line, at, bytes: length } of run) contents.set(line, withoutBom(line, bytes.subarray(at - start, at - start + length)))
+  }
+  return contents
+}
+
+/** Lines that stand close together. */
+function runsOf (lines: readonly LineSpan[]): LineSpan[][] {
+  const runs: LineSpan[][] = []
+  for (const line of lines) {
+    const before = runs.at(-1)?.at(-1)
+    if (before !== undefined && line.at - (before.at + before.bytes) <= gap) runs.at(-1)!.push(line)
+    else runs.push([line])
+  }
+  return runs
+}
+
+async function bytesOf ({ work: { files }, input }: Pick<ImportContext, 'work' | 'input'>, start: number, end: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of files.read(inputFile, { start, end, state: input }) as AsyncIterable<Buffer>) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}

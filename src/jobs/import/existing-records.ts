@@ -1,0 +1,54 @@
+import { failureOf } from '../../envelope/error-handlers.js'
+import type { ImportContext } from './import-context.js'
+import type { IndexFile } from './index-file.js'
+
+/** Records that are listed for each line, at most. */
+const listedForALine = 5
+
+/** Whether a record may have been there before the import. */
+type MayBeThere = (id: string) => boolean
+
+const underWay = new WeakMap<IndexFile, Map<string, Promise<void>>>()
+
+/**
+ * The tenant's records of a type that were there before this import wrote one. HAPI looks for ids that are not there one by
+ * one, which takes as long as writing them; to list those that are there takes a tenth of that. Where there are many more of
+ * them than lines, or the datastore does not list them, each line has to be asked for: then any may be there.
+ */
+export async function findExistingRecords (errand: ImportContext, type: string): Promise<MayBeThere> {
+  const { index, identities } = errand
+  if (index.isListed(type) === undefined) await listOnce(errand, type)
+  if (index.isListed(type) !== true) return () => true
+  return index.hasEarlier ? id => index.isEarlier(identities.ofName(type, id)) : () => false
+}
+
+/** Several transactions are made ready at the same time. */
+async function listOnce (errand: ImportContext, type: string): Promise<void> {
+  const listings = underWay.get(errand.index) ?? new Map<string, Promise<void>>()
+  underWay.set(errand.index, listings)
+  const listing = listings.get(type) ?? list(errand, type).finally(() => listings.delete(type))
+  listings.set(type, listing)
+  await listing
+}
+
+async function list (errand: ImportContext, type: string): Promise<void> {
+  errand.index.noteType(type, await isListed(errand, type))
+}
+
+async function isListed (errand: ImportContext, type: string): Promise<boolean> {
+  const { index, store, identities, signal } = errand
+  const most = errand.input.lines * listedForALine
+  let count = 0
+  try {
+    for await (const ids of store.ids(type, most)) {
+      signal.throwIfAborted()
+      count += ids.length
+      if (count > most) return false
+      index.addEarlier(ids.map(id => identities.ofName(type, id)))
+    }
+    return true
+  } catch (error) {
+    if (!['BAD_REQUEST', 'BACKEND_ERROR'].includes(failureOf(error).code)) throw error
+    return false
+  }
+}

@@ -1,0 +1,85 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { json } from 'node:stream/consumers'
+import { Failure } from '../../envelope/failures.js'
+import { corruptFile } from '../storage/storage-errors.js'
+import { stateOf } from '../job-context.js'
+import { checkpointOf, type ImportCheckpoint, type InputState } from './checkpoint.js'
+import { inputFile, type ImportContext } from './import-context.js'
+import { LineCount, newline, withoutBom } from './lines.js'
+import { fetchSource, SourceError, type SourceRules } from './fetch-source.js'
+
+export type { SourceRules } from './fetch-source.js'
+
+/** Where lines of an import come from, and the type of those that do not say their own. The URL may hold a secret. */
+export interface Source { readonly type: string | null, readonly url: string }
+
+/** The file of a job that holds its {@link Source}s until they are fetched; absent where the input came with the request. */
+export const sourcesFile = 'sources'
+
+const mostTries = 5
+const firstPauseMs = 1_000
+
+/** What sources are fetched for. */
+type Fetching = Pick<ImportContext, 'work' | 'index' | 'signal'>
+
+/** Fetches all sources of an import, one after the other, into its input; what was fetched whole before is not fetched again. @returns the input */
+export async function fetchSources (fetching: Fetching, rules: SourceRules): Promise<InputState> {
+  const { work: { files, job, save }, index } = fetching
+  const { sources, parts = 0, ...before } = checkpointOf(job)
+  let input = before.input
+  if (sources !== undefined) {
+    const list = await json(files.read(sourcesFile, { end: sources.bytes, state: sources })) as readonly Source[]
+    for (const [number, source] of list.entries()) {
+      if (number < parts) continue
+      index.begin({ number, at: input?.bytes ?? 0, type: source.type })
+      input = await fetchOne(fetching, rules, { source, number, after: input })
+      index.commit()
+      await save({ checkpoint: { input, sources, parts: number + 1 } satisfies ImportCheckpoint })
+    }
+    await save({ checkpoint: { input: input!, parts: list.length } satisfies ImportCheckpoint })
+    await files.remove(sourcesFile)
+  }
+  if (input === undefined) throw corruptFile('the input of an import is unknown')
+  return input
+}
+
+/** A source, and the input before it. */
+interface Place { readonly source: Source, readonly number: number, readonly after: InputState | undefined }
+
+/** @returns the input with what was fetched */
+async function fetchOne (fetching: Fetching, rules: SourceRules, place: Place): Promise<InputState> {
+  const { signal, work: { log } } = fetching
+  for (let tries = 1; ; tries++) {
+    try {
+      return await copy(fetching, rules, place)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof SourceError) throw refusal(place, error.says)
+      if (error instanceof Failure) throw error
+      // Words of the network may hold the address.
+      log.warn({ source: place.number + 1, code: (error as NodeJS.ErrnoException).code }, 'a source of an import could not be fetched')
+      if (tries === mostTries) throw refusal(place, 'it cannot be reached')
+      await pause(firstPauseMs * 2 ** (tries - 1), undefined, { signal })
+    }
+  }
+}
+
+async function copy ({ work: { files }, signal }: Fetching, rules: SourceRules, { source, after }: Place): Promise<InputState> {
+  const at = after?.bytes ?? 0
+  const writer = await files.write(inputFile, at, after?.mark)
+  const count = new LineCount()
+  try {
+    for await (const chunk of fetchSource(source.url, rules, signal)) {
+      count.add(chunk)
+      await writer.write(writer.bytes === at ? withoutBom(1, chunk) : chunk)
+    }
+    if (!count.isEnded) await writer.write(Buffer.of(newline))
+  } finally {
+    await writer.close()
+  }
+  return { ...stateOf(writer), lines: (after?.lines ?? 0) + count.lines }
+}
+
+function refusal ({ number }: Place, says: string): Failure {
+  return new Failure('BAD_REQUEST', { message: `Source ${number + 1} could not be fetched: ${says}.` })
+}

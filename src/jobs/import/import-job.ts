@@ -1,0 +1,136 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Job, Progress, JobOwner, Jobs, LineError } from '../model/job.js'
+import type { RecordQuota } from '../../limits/record-quota.js'
+import type { ImportStore } from '../../tenant-guard/import/import-store.js'
+import { corruptFile } from '../storage/storage-errors.js'
+import { isCancelled, type JobHandler, type JobContext } from '../job-context.js'
+import { checkpointOf, type InputState } from './checkpoint.js'
+import { inputFile, type ImportContext } from './import-context.js'
+import { fetchSources, type SourceRules } from './fetch-sources.js'
+import { Identities } from './line-ids.js'
+import { IndexFile } from './index-file.js'
+import { RecordCache } from './kept-records.js'
+import { orderLines } from './order-lines.js'
+import { writeNatively, type NativeParts } from './native/write-natively.js'
+import { readLines } from './read-lines.js'
+import { ResultCipher } from './result.js'
+import { writeLines } from './write-lines.js'
+
+/** What imports need of the gateway. */
+export interface ImportJobOptions extends SourceRules {
+  /** The part of its datastore that is an owner's tenant's. */
+  readonly storeFor: (owner: JobOwner, errand: { readonly id: string, readonly log: JobContext['log'] }) => ImportStore
+  /** For the native import of that datastore; absent, or undefined, where transactions are to write everything. */
+  readonly nativePartsFor?: (owner: JobOwner, errand: { readonly id: string, readonly log: JobContext['log'] }) => NativeParts | undefined
+  readonly jobs: Pick<Jobs, 'identityKey'>
+  readonly quotaFor: (owner: JobOwner) => RecordQuota
+  /** The longest line, in bytes. */
+  readonly lineBytes: number
+}
+
+/** The file of a job that holds its index. */
+export const indexFile = 'index.db'
+
+/** How often progress is reported. */
+const reportMs = 1_000
+const mostErrors = 100
+
+/** Does imports: reads all lines, orders them, writes them, those that can be while others are still read. Each step goes on where an earlier run of it was broken off. */
+export function importJobs (options: ImportJobOptions): JobHandler {
+  return async work => {
+    const { job: { request, owner, fileKey, id }, log } = work
+    if (request.kind !== 'import') throw new Error('this job is not an import')
+    const identities = new Identities(await options.jobs.identityKey(owner))
+    const index = new IndexFile(work.files.path(indexFile))
+    const left = new AbortController()
+    const parts = { work, request, index, identities, seal: new ResultCipher(fileKey), kept: new RecordCache(), store: options.storeFor(owner, { id, log }), quota: options.quotaFor(owner) }
+    const signal = AbortSignal.any([work.signal, left.signal])
+    try {
+      // Before anything is added to it, or written.
+      requireAllOf(work.job, index)
+      const input = await fetchSources({ work, index, signal }, options)
+      const errand: ImportContext = { ...parts, input, signal, lineBytes: options.lineBytes, url: request.url, fhirBase: `${request.url}/v1/fhir` }
+      const reporting = keepReporting(errand).catch((error: unknown) => { left.abort(error) })
+      try {
+        await steps(errand, options)
+      } catch (error) {
+        // The job says what was written before nobody wanted the rest.
+        if (isCancelled(work.signal)) await finish(errand).catch(() => {})
+        throw error
+      } finally {
+        left.abort()
+        await reporting
+      }
+      await finish(errand)
+    } finally {
+      index.close()
+    }
+  }
+}
+
+/** An index that knows less than the control plane was told was put back as it was before, or made anew. @throws {Failure} INTERNAL_ERROR */
+function requireAllOf (job: Job, index: IndexFile): void {
+  const { parts = 0, input } = checkpointOf(job)
+  if (index.counts.processed < job.progress.processed || index.parts().length < parts) throw corruptFile('the index of an import is older than its reported progress')
+  requireNoneMissing(index, input)
+}
+
+/** @throws {Failure} INTERNAL_ERROR when a line was taken out that had been read */
+function requireNoneMissing (index: IndexFile, input: InputState | undefined): void {
+  const { last, counts: { total } } = index
+  if (last !== total || (index.has('read') && total !== input?.lines)) throw corruptFile('lines are missing from the index of an import')
+}
+
+async function steps (errand: ImportContext, options: ImportJobOptions): Promise<void> {
+  const { work: { job: { owner, id }, log } } = errand
+  const native = options.nativePartsFor?.(owner, { id, log })
+  const reading = readAndOrder(errand)
+  if (native !== undefined) {
+    while ((await reading.next()).done !== true);
+    await writeNatively(errand, native)
+  }
+  await writeLines(errand, reading)
+}
+
+async function * readAndOrder (errand: ImportContext): AsyncGenerator<void> {
+  const { index, input } = errand
+  if (!index.has('read')) yield * readLines(errand)
+  requireNoneMissing(index, input)
+  if (!index.has('ordered')) await orderLines(errand)
+}
+
+/** Reports progress until the import is left. @throws when the job is somebody else's by now, or unwanted */
+async function keepReporting (errand: ImportContext): Promise<void> {
+  while (!errand.signal.aborted) {
+    await pause(reportMs, undefined, { signal: errand.signal }).catch(() => {})
+    if (errand.signal.aborted) return
+    // The index grows by results too.
+    await errand.work.files.requireRoom()
+    await report(errand)
+  }
+}
+
+/** Reports how far the import came, and deletes its input: lines hold what is said of people, and take up disk space. */
+async function finish (errand: ImportContext): Promise<void> {
+  try {
+    await report(errand)
+  } finally {
+    await errand.work.files.remove(inputFile)
+  }
+}
+
+async function report ({ work, index, seal, input }: ImportContext): Promise<void> {
+  index.commit()
+  await work.save({ progress: progressOf(index, input), errors: errorsIn(index, seal) })
+}
+
+function progressOf ({ counts: { processed, failed } }: IndexFile, { lines }: InputState): Progress {
+  return { total: lines, processed, failed }
+}
+
+function errorsIn (index: IndexFile, seal: ResultCipher): readonly LineError[] {
+  return index.failures(mostErrors).map(({ line, result }) => {
+    const { code = 'INTERNAL_ERROR', message = '' } = seal.open(line, result!)
+    return { line, code, message }
+  })
+}

@@ -1,0 +1,57 @@
+import type { QuotaReservation } from '../../../limits/record-quota.js'
+import type { FileWriter, JobFiles } from '../../job-context.js'
+import type { OfferedFiles } from './file-server.js'
+
+const nameOf = (type: string): string => `native-${type}.ndjson`
+
+/** New lines that a datastore imports at once, checked and marked, in a file for each type. */
+export class NativeBatch {
+  /** Their numbers. */
+  readonly lines: number[] = []
+  /** What their records take of the month. */
+  readonly tickets: QuotaReservation[] = []
+  readonly #files: JobFiles
+  readonly #writers = new Map<string, FileWriter>()
+  #bytes = 0
+
+  constructor (files: JobFiles) {
+    this.#files = files
+  }
+
+  /** What was written, in bytes. */
+  get bytes (): number {
+    return this.#bytes
+  }
+
+  async add (line: { readonly line: number, readonly type: string, readonly text: string, readonly ticket: QuotaReservation | undefined }): Promise<void> {
+    const writer = this.#writers.get(line.type) ?? await this.#begin(line.type)
+    const bytes = Buffer.from(`${line.text}\n`)
+    await writer.write(bytes)
+    this.#bytes += bytes.length
+    this.lines.push(line.line)
+    if (line.ticket !== undefined) this.tickets.push(line.ticket)
+  }
+
+  /** The files, once everything is in them. */
+  async whole (): Promise<OfferedFiles> {
+    for (const writer of this.#writers.values()) await writer.flush()
+    return new Map([...this.#writers.keys()].map(type => [type, () => this.#files.read(nameOf(type))]))
+  }
+
+  /** Gives back what no record took, and deletes the files unless somebody else may have the job by now. */
+  async clear ({ isOurs }: { readonly isOurs: boolean }): Promise<void> {
+    for (const ticket of this.tickets.splice(0)) ticket.refund()
+    for (const [type, writer] of this.#writers) {
+      // Nobody reads the file any more, so that trouble with it is none.
+      await writer.close().catch(() => {})
+      if (isOurs) await this.#files.remove(nameOf(type))
+    }
+    this.#writers.clear()
+  }
+
+  async #begin (type: string): Promise<FileWriter> {
+    const writer = await this.#files.write(nameOf(type))
+    this.#writers.set(type, writer)
+    return writer
+  }
+}

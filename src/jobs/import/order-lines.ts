@@ -1,0 +1,135 @@
+import { setImmediate as breathe } from 'node:timers/promises'
+import { Failure } from '../../envelope/failures.js'
+import { recordOutcomes, failedOutcome, type ImportContext } from './import-context.js'
+import { topologicalOrder, TooDeep, type ReferenceCycle } from './order.js'
+import { mostBytes, mostReferences } from './pace.js'
+
+/** Lines of a circle, which go into one transaction. */
+const mostInCircle = 500
+/** Lines that are looked at, or put into the index, before other requests have their turn. */
+const together = 1_000
+
+/** Puts all lines of an import in the order in which they can be written: as they stand, where none refers to one behind it. */
+export async function orderLines (errand: ImportContext): Promise<void> {
+  const { index } = errand
+  while (index.link(mostReferences)) await pause(errand)
+  if (index.has('leads on')) await orderAll(errand)
+  else await placeAll(errand)
+  index.set('ordered')
+}
+
+/** Requests have their turn, and the disk is looked at. */
+async function pause ({ signal, work: { files } }: ImportContext): Promise<void> {
+  await breathe()
+  signal.throwIfAborted()
+  await files.requireRoom()
+}
+
+async function placeAll (errand: ImportContext): Promise<void> {
+  const { index } = errand
+  const { last } = index
+  for (let after = 0; after < last; after += together) {
+    index.placeAsRead({ after, upTo: after + together })
+    await pause(errand)
+  }
+}
+
+async function orderAll (errand: ImportContext): Promise<void> {
+  const { index } = errand
+  const places = new Places(errand)
+  for (let after = 0; ;) {
+    const waiting = index.unordered(after, together)
+    if (waiting.length === 0) return
+    const placing = place(waiting, errand, places)
+    let step
+    do {
+      step = index.together(() => placing.next())
+      places.note()
+      await pause(errand)
+    } while (step.done !== true)
+    if (step.value === undefined) after = waiting.at(-1)!
+    else fail(errand, step.value.map(line => [line, 'The line\'s references lead through too many other lines.']))
+  }
+}
+
+/** Stops whenever enough was looked at or found. @returns lines in the way that can't be written: the rest is still to be ordered */
+function * place (waiting: readonly number[], { index }: ImportContext, places: Places): Generator<void, readonly number[] | undefined> {
+  let looked = 0
+  const isOrdered = (line: number): boolean => {
+    looked++
+    return places.has(line) || index.isOrdered(line)
+  }
+  try {
+    for (const lines of topologicalOrder(waiting, { referred: line => index.targets(line), isOrdered })) {
+      places.add(lines)
+      if (looked < mostReferences && places.size < together) continue
+      yield
+      looked = 0
+    }
+    return undefined
+  } catch (error) {
+    // Not thrown on, since what was found until here is to stay.
+    if (error instanceof TooDeep) return error.lines
+    throw error
+  }
+}
+
+/** Places that are not in the index yet. */
+class Places {
+  readonly #errand: ImportContext
+  readonly #next = new Map<number, { readonly place: number, readonly circle: number | null }>()
+  /** Lines that have none, with what they fail with. */
+  readonly #failed = new Map<number, string>()
+  #place: number
+
+  constructor (errand: ImportContext) {
+    this.#errand = errand
+    this.#place = errand.index.nextPlace()
+  }
+
+  get size (): number {
+    return this.#next.size + this.#failed.size
+  }
+
+  has (line: number): boolean {
+    return this.#next.has(line) || this.#failed.has(line)
+  }
+
+  add (lines: ReferenceCycle): void {
+    const trouble = this.#troubleWith(lines)
+    const circle = lines.length > 1 ? lines[0]! : null
+    for (const line of lines) {
+      if (trouble === undefined) this.#next.set(line, { place: this.#place++, circle })
+      else this.#failed.set(line, trouble)
+    }
+  }
+
+  /** Why lines of a circle can't be written, which only go together. */
+  #troubleWith (lines: ReferenceCycle): string | undefined {
+    const { index, lineBytes } = this.#errand
+    if (lines.length === 1) return undefined
+    if (lines.length > mostInCircle) return `The line is part of a reference cycle of more than ${mostInCircle} lines.`
+    const references = sumOf(lines, line => index.targets(line).length)
+    if (references > mostReferences) return `The line is part of a reference cycle whose lines together have more than ${mostReferences} references. Split the records.`
+    // They are in memory together, as one line is.
+    const most = Math.max(lineBytes, mostBytes)
+    return sumOf(lines, line => index.at(line).bytes) > most ? `The line is part of a reference cycle whose lines together have more than ${most} bytes. Send smaller records, or remove some of the references.` : undefined
+  }
+
+  /** Puts them into the index. */
+  note (): void {
+    this.#errand.index.order([...this.#next].map(([line, place]) => ({ line, ...place })))
+    this.#next.clear()
+    fail(this.#errand, this.#failed)
+    this.#failed.clear()
+  }
+}
+
+function sumOf (lines: ReferenceCycle, count: (line: number) => number): number {
+  return lines.reduce((sum, line) => sum + count(line), 0)
+}
+
+/** @param lines with what each fails with */
+function fail (errand: ImportContext, lines: Iterable<readonly [number, string]>): void {
+  recordOutcomes(errand, [...lines].map(([line, message]) => failedOutcome(errand, { line, type: errand.index.typeOf(line) }, new Failure('VALIDATION_ERROR', { message }))))
+}

@@ -1,0 +1,154 @@
+import { setImmediate as breathe } from 'node:timers/promises'
+import { failureOf } from '../../envelope/error-handlers.js'
+import type { QuotaReservation } from '../../limits/record-quota.js'
+import type { Mapping } from '../../mappings/core/mapping.js'
+import type { StampedRecord } from '../../tenant-guard/import/import-store.js'
+import type { Targets } from '../../tenant-guard/import/resolve-links.js'
+import { corruptFile } from '../storage/storage-errors.js'
+import { readContents } from './contents.js'
+import { failedOutcome, typeOfLine, type ImportContext, type LineOutcome } from './import-context.js'
+import { idOf, type Identity } from './line-ids.js'
+import { states, type IndexedLine, type LineAction, type LineReference } from './index-rows.js'
+import type { KeptRecord } from './kept-records.js'
+import { targetsOf, type NamedLine, type Target } from './look-up.js'
+import { readRecord } from './record.js'
+import { prepareLine, type Prepared, type ReadLine } from './resource.js'
+import type { ResultStatus } from './result.js'
+
+/** A line with all that is needed to write it, and nothing of what it was made of: many wait while the datastore works. */
+export interface Entry {
+  readonly line: IndexedLine
+  readonly mapping: Mapping | undefined
+  /** Those of the simple form. */
+  readonly fields: Prepared['fields']
+  readonly record: StampedRecord
+  readonly plan: LineAction
+  readonly ticket: QuotaReservation | undefined
+}
+
+/** Lines with what their records take of the month. */
+export type QuotaReservations = ReadonlyMap<number, QuotaReservation | undefined>
+
+/** A line of which the record is kept since it was read. */
+interface KeptLine { readonly line: IndexedLine, readonly record: KeptRecord }
+
+/** Where lines that are written together are stored. */
+interface Known {
+  readonly found: ReadonlyMap<number, Target>
+  readonly names: ReadonlyMap<string, string>
+  readonly tickets: QuotaReservations
+}
+
+/** Lines, and bytes of them, that are made ready before other requests have their turn; the bytes bound what they refer to. */
+const atOnce = 50
+const bytesAtOnce = 131_072
+
+/** Lines made ready to be written, or ended already. */
+export async function prepareAll (errand: ImportContext, lines: readonly IndexedLine[], tickets: QuotaReservations): Promise<ReadonlyArray<Entry | LineOutcome>> {
+  const kept = new Map(lines.flatMap(line => {
+    const record = errand.kept.get(line.line)
+    return record === undefined ? [] : [[line.line, { line, record }] as const]
+  }))
+  const read = await readAgain(errand, lines.filter(({ line }) => !kept.has(line)))
+  const all = lines.map(({ line }) => kept.get(line) ?? read.get(line)!)
+  const found = errand.request.dryRun ? new Map(all.map(({ line }) => [line.line, { id: idOf(line.identity), before: undefined }])) : await targetsOf(errand, all)
+  const known: Known = { found, names: namesIn(all, found), tickets }
+  const entries: Array<Entry | LineOutcome> = []
+  for (const some of stepsOf(lines)) {
+    const asKept = errand.index.together(() => new Set(some.filter(({ line }) => kept.has(line) && isAsKept(errand, kept.get(line)!, known))))
+    for (const [line, record] of await readAgain(errand, some.filter(line => kept.has(line.line) && !asKept.has(line)))) read.set(line, record)
+    entries.push(...await Promise.all(errand.index.together(() => some.map(line => asKept.has(line) ? entryOf(kept.get(line.line)!, known) : prepare(errand, read.get(line.line)!, known)))))
+    await breathe()
+  }
+  return entries
+}
+
+function * stepsOf (lines: readonly IndexedLine[]): Generator<readonly IndexedLine[]> {
+  let step: IndexedLine[] = []
+  let bytes = 0
+  for (const line of lines) {
+    step.push(line)
+    bytes += line.bytes
+    if (step.length < atOnce && bytes < bytesAtOnce) continue
+    yield step
+    step = []
+    bytes = 0
+  }
+  if (step.length > 0) yield step
+}
+
+async function readAgain (errand: ImportContext, lines: readonly IndexedLine[]): Promise<Map<number, ReadLine>> {
+  if (lines.length === 0) return new Map()
+  for (const line of lines) errand.seal.require(line)
+  const contents = await readContents(errand, lines)
+  const read = new Map(lines.map(line => [line.line, { line, record: readRecord(contents.get(line.line)!, { type: typeOfLine(errand, line.at), fhirBase: errand.fhirBase }) }] as const))
+  // Between any two steps that take milliseconds for two hundred lines, so that requests have their turn.
+  await breathe()
+  return read
+}
+
+/** Whether a line and all that it refers to have the ids with which the record is kept. */
+function isAsKept (errand: ImportContext, { line, record: { record } }: KeptLine, { found }: Known): boolean {
+  const { id, before } = found.get(line.line)!
+  return before === undefined && id === record.id && errand.index.referred(line.line).every(other => storedId(errand, other, found) === idOf(other.identity))
+}
+
+/** The id under which a line is stored, or will be; undefined where that is not known. */
+function storedId ({ index, seal, request }: ImportContext, { line, state, plan, identity }: LineReference, found: Known['found']): string | undefined {
+  const id = found.get(line)?.id
+  if (id !== undefined || state !== states.done) return id
+  // To open the result of each would take most of the time of a line that refers to many.
+  return request.dryRun || plan === 'created' ? idOf(identity) : seal.open(line, index.result(line)).id
+}
+
+function entryOf ({ line, record: { mapping, fields, record } }: KeptLine, { tickets }: Known): Entry {
+  return { line, mapping, fields, record, plan: 'created', ticket: tickets.get(line.line) }
+}
+
+async function prepare (errand: ImportContext, read: ReadLine, known: Known): Promise<Entry | LineOutcome> {
+  const { line, record: { type, name, mapping } } = read
+  const ticket = known.tickets.get(line.line)
+  const target = known.found.get(line.line)!
+  const ended = (status: Exclude<ResultStatus, 'pending' | 'failed'>, id?: string): LineOutcome => ({
+    line: line.line, type, result: { status, ...id !== undefined && { id } }, status: 200, interaction: status === 'created' ? 'create' : 'update', ticket
+  })
+  const isThere = target.before !== undefined
+  // An earlier run of this job was broken off after it wrote the line: what it made is as it made it, or was changed since.
+  if (isThere && line.plan === 'created') return ended('created', target.id)
+  if (isThere && name === undefined) return ended('unchanged', target.id)
+  try {
+    const done = await prepareLine(errand, read, { ...target, targets: targetsIn(errand, read, known) })
+    if (done.record === undefined) return ended(line.plan ?? 'unchanged', target.id)
+    return { line, mapping, fields: done.fields, record: errand.store.stamped(done.record), plan: isThere ? 'updated' : 'created', ticket }
+  } catch (error) {
+    const failure = failureOf(error)
+    if (failure.status >= 500) throw error
+    return failedOutcome(errand, { line: line.line, type }, failure, ticket)
+  }
+}
+
+/** Where the lines are stored that a line refers to: those that are written with it, and those that are. */
+function targetsIn (errand: ImportContext, { line }: ReadLine, { found, names }: Known): Targets {
+  const others = new Map<string, string>()
+  for (const other of errand.index.referred(line.line)) {
+    const id = found.has(other.line) ? undefined : storedId(errand, other, found)
+    if (id !== undefined) others.set(other.identity, id)
+  }
+  const storedAs = (identity: Identity, name: string): string | undefined => {
+    const id = others.get(identity)
+    if (id !== undefined && id !== idOf(identity) && id !== name) throw corruptFile('a line has the name of another line')
+    return id
+  }
+  return {
+    get: record => {
+      const [type, name] = record.split('/') as [string, string]
+      const id = names.get(record) ?? (others.size === 0 ? undefined : storedAs(errand.identities.ofName(type, name), name))
+      return id === undefined ? undefined : `${type}/${id}`
+    }
+  }
+}
+
+/** The ids of lines by what they are called, as others refer to them: `Patient/p1`. */
+function namesIn (lines: readonly NamedLine[], found: Known['found']): ReadonlyMap<string, string> {
+  return new Map(lines.flatMap(({ line: { line }, record: { type, name } }) => name === undefined ? [] : [[`${type}/${name}`, found.get(line)!.id] as const]))
+}

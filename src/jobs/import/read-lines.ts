@@ -1,0 +1,171 @@
+import { setImmediate as breathe } from 'node:timers/promises'
+import { failureOf } from '../../envelope/error-handlers.js'
+import { Failure, fieldIssue } from '../../envelope/failures.js'
+import { canonicalJson } from '../../mappings/core/canonical-json.js'
+import type { QuotaReservation, RecordUse } from '../../limits/record-quota.js'
+import type { CheckedRecord } from '../../tenant-guard/import/import-store.js'
+import type { Targets } from '../../tenant-guard/import/resolve-links.js'
+import { recordUsage, exceededIn, refund, inputFile, createContext, typeOfLine, type ImportContext } from './import-context.js'
+import { idOf, type Identity } from './line-ids.js'
+import type { NewLine } from './index-rows.js'
+import { isBlank, linesOf, withoutBom, type RawLine } from './lines.js'
+import type { KeptRecord } from './kept-records.js'
+import { mostBytes, maxLines, mostReferences } from './pace.js'
+import { createdContent, readRecord, type LineRecord } from './record.js'
+import { hasOpenFields, referredBy } from './references.js'
+import { failed } from './result.js'
+
+/** How long to work before other requests have their turn, in milliseconds. */
+const breath = 8
+
+/**
+ * Reads every line of the input once: checks it as a create of its form would, and notes what it is called and refers to. Stops at
+ * each part that is noted, which holds as much as a transaction may.
+ */
+export async function * readLines (errand: ImportContext): AsyncGenerator<void> {
+  const { index, work, input, signal, lineBytes } = errand
+  const from = index.next()
+  let part = new Part(errand)
+  let last = performance.now()
+  try {
+    for await (const lines of linesOf(work.files.read(inputFile, { start: from.at, end: input.bytes, state: input }), from, lineBytes)) {
+      for (const line of lines) {
+        part.add(line)
+        if (part.isFull) {
+          await work.files.requireRoom()
+          part = part.noted()
+          yield
+        }
+        if (performance.now() - last < breath) continue
+        await breathe()
+        signal.throwIfAborted()
+        last = performance.now()
+      }
+    }
+    part.noted()
+  } finally {
+    part.refund()
+  }
+  index.set('read')
+}
+
+/** What a line is as a new record, of which it is known where it will be stored, but not yet where all is that it refers to. */
+interface Made extends Pick<KeptRecord, 'fields'> { readonly checked: CheckedRecord }
+
+/** Lines that were read and are not in the index yet. */
+class Part {
+  readonly #errand: ImportContext
+  readonly #lines: NewLine[] = []
+  /** Of the lines, those that are kept if they have their place; printed at once, since a text costs the garbage collector next to nothing. */
+  readonly #records = new Map<number, KeptRecord>()
+  readonly #twins = new Map<Identity, number>()
+  readonly #uses: RecordUse[] = []
+  #bytes = 0
+  #references = 0
+
+  constructor (errand: ImportContext) {
+    this.#errand = errand
+  }
+
+  /** Whether it has as much as a transaction may: records that were read are in memory until the part is noted. */
+  get isFull (): boolean {
+    return this.#lines.length >= maxLines || this.#bytes >= mostBytes || this.#references >= mostReferences
+  }
+
+  add ({ line, at, bytes, content }: RawLine): void {
+    this.#bytes += bytes
+    let record: LineRecord | undefined
+    let identity: Identity | undefined
+    try {
+      record = this.#read({ line, at, content })
+      identity = this.#identityOf(record)
+      const made = this.#check(record, identity)
+      const targets = this.#targetsOf(record, made)
+      const read = { line, at, bytes, type: record.type, identity }
+      const seal = this.#errand.seal.ofLine(read)
+      this.#print({ line, record, made, targets })
+      this.#references += targets.size
+      this.#lines.push({ ...read, seal, refersTo: [...targets.values()] })
+    } catch (error) {
+      this.#lines.push({ line, at, bytes, ...record && { type: record.type }, ...identity && { identity }, refersTo: [], failure: this.#failure(line, record?.type, error) })
+    }
+  }
+
+  /** Puts the lines into the index, and counts those that failed once that is on the disk. @returns an empty part */
+  noted (): Part {
+    const { index, kept } = this.#errand
+    const placed = index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
+    recordUsage(this.#errand, this.#uses.splice(0))
+    // They are written soon, since all that they refer to stands before them.
+    for (const [line, record] of this.#records) if (placed.has(line)) kept.keep(line, record)
+    return new Part(this.#errand)
+  }
+
+  /** Takes out of the month again what was not noted. */
+  refund (): void {
+    refund(this.#uses)
+  }
+
+  #print ({ line, record: { body: _, ...read }, made: { fields, checked }, targets }: { readonly line: number, readonly record: LineRecord, readonly made: Made, readonly targets: ReadonlyMap<string, Identity> }): void {
+    const { kept } = this.#errand
+    const isOpen = read.mapping !== undefined && hasOpenFields(read.mapping)
+    if (isOpen || !kept.hasRoom) return
+    const stored: Targets = { get: record => `${record.slice(0, record.indexOf('/'))}/${idOf(targets.get(record)!)}` }
+    this.#records.set(line, { ...read, fields, record: checked.stamped(stored) })
+  }
+
+  #read ({ line, at, content }: Pick<RawLine, 'line' | 'at' | 'content'>): LineRecord {
+    const { fhirBase, lineBytes } = this.#errand
+    if (content === undefined) throw new Failure('PAYLOAD_TOO_LARGE', { message: `A line can have at most ${lineBytes} bytes.` })
+    if (isBlank(content)) throw new EmptyLine()
+    return readRecord(withoutBom(line, content), { type: typeOfLine(this.#errand, at), fhirBase })
+  }
+
+  #identityOf ({ type, name, body }: LineRecord): Identity {
+    const { identities, index } = this.#errand
+    if (name !== undefined) return identities.ofName(type, name)
+    const content = identities.ofContent(type, canonicalJson(body))
+    const before = this.#twins.get(content) ?? index.twins(content)
+    this.#twins.set(content, before + 1)
+    return identities.ofTwin(content, before)
+  }
+
+  #check (record: LineRecord, identity: Identity): Made {
+    const { resource, fields } = createdContent(record, createContext(this.#errand, identity))
+    return { fields, checked: this.#errand.store.checked({ type: record.type, id: idOf(identity), resource }) }
+  }
+
+  /** What a line refers to, as it calls it. */
+  #targetsOf ({ mapping }: LineRecord, { fields, checked: { links } }: Made): ReadonlyMap<string, Identity> {
+    const { identities } = this.#errand
+    const records = referredBy(links, mapping, fields)
+    if (records.size > mostReferences) throw new Failure('VALIDATION_ERROR', { message: `A line can refer to at most ${mostReferences} other records. Split the record.` })
+    return new Map([...records].map(record => [record, identities.ofRecord(record)]))
+  }
+
+  /** What a line fails with, sealed; it counts as the same record sent alone would. */
+  #failure (line: number, type: string | undefined, error: unknown): Buffer {
+    const { seal, quota, work, request } = this.#errand
+    let failure = failureOf(error)
+    if (failure.status >= 500) work.log.error({ code: failure.code, err: failure.cause }, 'a line of an import could not be read')
+    let ticket: QuotaReservation | undefined
+    try {
+      if (!(error instanceof EmptyLine) && !request.dryRun) ticket = quota.take()
+    } catch (exceeded) {
+      failure = exceededIn(exceeded)
+    }
+    if (ticket !== undefined) this.#uses.push({ ticket, type: type ?? 'other', interaction: 'create', status: failure.status })
+    return seal.close(line, failed(failure))
+  }
+}
+
+/** A line with nothing on it, which has a result so that there is one a line, but is no record. */
+class EmptyLine extends Failure {
+  constructor () {
+    super('INVALID_JSON', { message: 'The line is empty. Remove it.' })
+  }
+}
+
+function doubled (): Failure {
+  return new Failure('VALIDATION_ERROR', { issues: [fieldIssue('id', 'an earlier line has the same id', 'duplicate')] })
+}

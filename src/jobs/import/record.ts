@@ -1,0 +1,79 @@
+import { parseBody } from '../../envelope/body.js'
+import { Failure, fieldIssue } from '../../envelope/failures.js'
+import { isSubsetted, type FhirElement, type FhirResource } from '../../mappings/fhir.js'
+import type { CreateContext } from '../../mappings/core/element.js'
+import { identityFields, type Mapping } from '../../mappings/core/mapping.js'
+import { isElement } from '../../mappings/core/path.js'
+import { mappings } from '../../mappings/registry.js'
+import { validateCreate, buildResource } from '../../record-input/new-record.js'
+import { isId, isTenantType } from '../../tenant-guard/resource-types.js'
+import { relativizeReferences } from '../../tenant-guard/writes/own-references.js'
+
+/** A record as a line of an import has it: FHIR, or with a mapping the simple form. */
+export interface LineRecord {
+  readonly type: string
+  /** What the line calls the record: the id of one that there is, or any other, by which lines refer to each other. */
+  readonly name?: string
+  /** The simple form's, absent for FHIR. */
+  readonly mapping?: Mapping
+  /** What is to be stored, without name and what only a datastore says of a record. */
+  readonly body: FhirElement
+}
+
+/** How lines are read. */
+export interface Reading {
+  /** The type of lines that do not say their own. */
+  readonly type?: string | undefined
+  /** Where this gateway's raw FHIR is: references that begin so are to records here. */
+  readonly fhirBase: string
+}
+
+/** @throws {Failure} INVALID_JSON, BAD_REQUEST, VALIDATION_ERROR */
+export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): LineRecord {
+  const body = parseBody(content)
+  if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Each line must be one JSON object.' })
+  const own = body.resourceType === undefined ? type : ownType(body.resourceType)
+  if (own === undefined) throw invalid('resourceType', 'is required, either on the line or for the whole import')
+  if (!isTenantType(own)) throw invalid('resourceType', 'is not an R4 type whose records can belong to one organization')
+  const named = nameOf(body.id)
+  const mapping = body.resourceType === undefined || isShown(body) ? mappings.find(mapping => mapping.type === own) : undefined
+  if (mapping !== undefined) return { type: own, ...named, mapping, body: sentOf(mapping, body) }
+  if (body.resourceType === undefined) throw invalid('resourceType', 'records of this type have no simple form; send FHIR, with resourceType')
+  // It would replace the whole one.
+  if (isSubsetted(body)) throw invalid('meta.tag', 'the tag SUBSETTED marks an incomplete record; send the whole record')
+  const { id: _, ...resource } = body
+  return { type: own, ...named, body: relativizeReferences(resource, fhirBase) }
+}
+
+/** What a line in the simple form becomes when it is a new record, and its fields with the defaults; a line of FHIR is what it is. */
+export function createdContent ({ mapping, body }: LineRecord, occasion: CreateContext): { readonly resource: FhirResource, readonly fields: FhirElement } {
+  if (mapping === undefined) return { resource: body as FhirResource, fields: {} }
+  const fields = validateCreate(mapping, body, occasion)
+  return { resource: buildResource(mapping, fields), fields }
+}
+
+function ownType (type: unknown): string {
+  if (typeof type !== 'string') throw invalid('resourceType', 'expected an R4 type')
+  return type
+}
+
+function nameOf (id: unknown): { readonly name?: string } {
+  if (id === undefined) return {}
+  if (!isId(id)) throw invalid('id', 'expected 1 to 64 letters, digits, hyphens and dots')
+  return { name: id }
+}
+
+/** Whether this is the simple form as the gateway shows it: no resource of FHIR has these names outside `meta`. */
+const isShown = (body: FhirElement): boolean => 'updatedAt' in body || 'versionId' in body
+
+const identityNames: ReadonlySet<string> = new Set(identityFields)
+
+/** The fields that a client writes: in what was shown to it are others. */
+function sentOf ({ fields }: Mapping, body: FhirElement): FhirElement {
+  const isOurs = (name: string): boolean => identityNames.has(name) || (isShown(body) && Object.hasOwn(fields, name) && fields[name]!.options.readOnly === true)
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !isOurs(name)))
+}
+
+function invalid (field: string, says: string): Failure {
+  return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(field, says)] })
+}

@@ -1,0 +1,63 @@
+import { Failure } from '../../envelope/failures.js'
+import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import { deepEqual } from '../../mappings/core/element.js'
+import type { Mapping } from '../../mappings/core/mapping.js'
+import { checkRules } from '../../mappings/core/validate.js'
+import { changedFields } from '../../record-input/changed-record.js'
+import { throwIfIssues, validateCreate, buildResource } from '../../record-input/new-record.js'
+import { resolveReferences } from '../../record-input/references.js'
+import type { ImportedRecord } from '../../tenant-guard/import/import-store.js'
+import { resolveLinks, type Targets } from '../../tenant-guard/import/resolve-links.js'
+import { createContext, type ImportContext } from './import-context.js'
+import type { IndexedLine } from './index-rows.js'
+import type { Target } from './look-up.js'
+import type { LineRecord } from './record.js'
+import { hasOpenFields, resolveTargets } from './references.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A line that is to be written, read again. */
+export interface ReadLine { readonly line: IndexedLine, readonly record: LineRecord }
+
+/** A line as it is to be stored. */
+export interface Prepared {
+  /** Undefined when the stored record is so already. */
+  readonly record: ImportedRecord | undefined
+  /** The fields of the simple form, to name those at fault. */
+  readonly fields: Fields
+}
+
+/**
+ * What a line is stored as. FHIR replaces the record that is there; of the simple form the fields that were sent do, as in a
+ * PATCH, since it does not show all of a record.
+ * @throws {Failure} VALIDATION_ERROR, METHOD_NOT_ALLOWED
+ */
+export async function prepareLine (errand: ImportContext, { line, record: { type, mapping, body } }: ReadLine, { id, before, targets }: Target & { readonly targets: Targets }): Promise<Prepared> {
+  if (mapping === undefined) {
+    return { record: { type, id, resource: body as FhirResource, targets }, fields: {} }
+  }
+  if (before !== undefined) return await changed(errand, mapping, { before, body, targets })
+  const fields = await complete(errand, mapping, resolveTargets(mapping, validateCreate(mapping, body, createContext(errand, line.identity)), targets))
+  return { record: { type, id, resource: buildResource(mapping, fields), targets }, fields }
+}
+
+interface Change { readonly before: StoredResource, readonly body: Fields, readonly targets: Targets }
+
+async function changed (errand: ImportContext, mapping: Mapping, { before, body, targets }: Change): Promise<Prepared> {
+  if (mapping.appendOnly === true) throw new Failure('METHOD_NOT_ALLOWED', { message: 'Records of this type cannot be changed.' })
+  const { changed, kept } = changedFields(mapping, body, mapping.present(before))
+  const fields = await complete(errand, mapping, resolveTargets(mapping, changed, targets))
+  const patched: FhirResource = mapping.patch(before, { ...kept, ...fields })
+  throwIfIssues(checkRules(mapping, patched, Object.keys(fields), before))
+  // Resolved at once, since it may turn out to be what is stored already.
+  const { type } = mapping
+  const { id } = before
+  const { resource } = resolveLinks({ resource: patched, links: errand.store.checked({ type, id, resource: patched, before }).links }, targets)
+  if (deepEqual(resource, before)) return { record: undefined, fields }
+  const version = before.meta.versionId
+  return { record: { type, id, resource, before, ...version !== undefined && { version } }, fields }
+}
+
+async function complete ({ store }: ImportContext, mapping: Mapping, fields: Fields): Promise<Fields> {
+  return hasOpenFields(mapping) ? await resolveReferences(mapping, store.records, fields) : fields
+}

@@ -1,0 +1,102 @@
+import { createCipheriv, createDecipheriv, createHmac, randomFillSync, timingSafeEqual } from 'node:crypto'
+import { Failure, type FailureCode } from '../../envelope/failures.js'
+import { corruptFile } from '../storage/storage-errors.js'
+import type { IndexedLine } from './index-rows.js'
+
+/** What became of one line; `pending` until it is known. */
+export type ResultStatus = 'created' | 'updated' | 'unchanged' | 'failed' | 'valid' | 'pending'
+
+/** The result of one line, without what the index has beside it. No value of the line is in it. */
+export interface Result {
+  readonly status: Exclude<ResultStatus, 'pending'>
+  /** Of the stored record. */
+  readonly id?: string
+  /** A word of the error catalog. */
+  readonly code?: FailureCode
+  readonly message?: string
+  /** The first field at fault, as the form of the line names it. */
+  readonly field?: string
+}
+
+/** Fields at fault that a message tells; a line may have thousands. */
+const mostTold = 5
+
+/** A failure as the result of a line. */
+export function failed ({ code, lastingMessage: message, issues }: Failure): Result {
+  const says = issues.length === 0 ? message : issues.slice(0, mostTold).map(({ diagnostics }) => diagnostics).join('; ')
+  const field = issues[0]?.expression?.[0]
+  return { status: 'failed', code, message: issues.length > mostTold ? `${says}; and ${issues.length - mostTold} more` : says, ...field !== undefined && { field } }
+}
+
+const algorithm = 'aes-256-gcm'
+const nonceBytes = 12
+const tagBytes = 16
+
+/** What a line is, as it was read. */
+type ReadSpan = Pick<IndexedLine, 'line' | 'at' | 'bytes' | 'type' | 'identity'>
+
+/** Random nonces. To ask the system for many at once takes as long as for one. */
+class Nonces {
+  readonly #random = Buffer.alloc(nonceBytes * 512)
+  #at = this.#random.length
+
+  /** @returns one that is not given again, a copy of its own */
+  next (): Buffer {
+    if (this.#at === this.#random.length) {
+      randomFillSync(this.#random)
+      this.#at = 0
+    }
+    this.#at += nonceBytes
+    return Buffer.from(this.#random.subarray(this.#at - nonceBytes, this.#at))
+  }
+}
+
+/** Encrypts and seals what an index says of lines, so that on a disk it names no record, and nobody else can say what a line is and what became of it. */
+export class ResultCipher {
+  readonly #key: Buffer
+  readonly #lineKey: Buffer
+  readonly #nonces = new Nonces()
+
+  /** @param fileKey what the job's files are encrypted with, in base64 */
+  constructor (fileKey: string) {
+    const keyFor = (use: string): Buffer => createHmac('sha256', Buffer.from(fileKey, 'base64')).update(use).digest()
+    this.#key = keyFor('results of an import')
+    this.#lineKey = keyFor('lines of an import')
+  }
+
+  ofLine ({ line, at, bytes, type, identity }: ReadSpan): string {
+    return createHmac('sha256', this.#lineKey).update(`${line} ${at} ${bytes} ${type} ${identity}`).digest('hex').slice(0, 2 * tagBytes)
+  }
+
+  /** @throws {Failure} INTERNAL_ERROR for a line that was not read so */
+  require (line: ReadSpan & Pick<IndexedLine, 'seal'>): void {
+    const given = Buffer.from(String(line.seal), 'hex')
+    if (given.length !== tagBytes || !timingSafeEqual(given, Buffer.from(this.ofLine(line), 'hex'))) throw corruptFile('a line is not where it was when it was read')
+  }
+
+  close (line: number, result: Result): Buffer {
+    const nonce = this.#nonces.next()
+    const cipher = createCipheriv(algorithm, this.#key, nonce).setAAD(placeOf(line))
+    const parts = [nonce, cipher.update(JSON.stringify(result), 'utf8'), cipher.final()]
+    return Buffer.concat([...parts, cipher.getAuthTag()])
+  }
+
+  /** @throws {Failure} INTERNAL_ERROR for what was not sealed as the result of this line */
+  open (line: number, sealed: Buffer): Result {
+    const decipher = createDecipheriv(algorithm, this.#key, sealed.subarray(0, nonceBytes), { authTagLength: tagBytes }).setAAD(placeOf(line))
+    try {
+      decipher.setAuthTag(sealed.subarray(-tagBytes))
+      const plain = decipher.update(sealed.subarray(nonceBytes, -tagBytes))
+      return JSON.parse(Buffer.concat([plain, decipher.final()]).toString()) as Result
+    } catch {
+      throw corruptFile('the result of a line is not the one that was stored')
+    }
+  }
+}
+
+/** No line's result passes for another's. */
+function placeOf (line: number): Buffer {
+  const place = Buffer.alloc(8)
+  place.writeBigUInt64BE(BigInt(line))
+  return place
+}

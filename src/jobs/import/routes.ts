@@ -1,0 +1,61 @@
+import type { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Failure } from '../../envelope/failures.js'
+import { parseQuery, safeName, rawQuery, invalidParameter } from '../../envelope/query.js'
+import { plainTypes, refuseEncoded, requireUtf8 } from '../../envelope/body.js'
+import { ndjsonTypes } from '../downloads.js'
+import { decompress } from './decompress.js'
+import { invalid, sourcesIn, startImport, typeNamed, type ImportInput, type StartOptions, type ImportOptions } from './start-import.js'
+
+/** What the route needs. */
+interface ImportRouteOptions extends StartOptions {
+  /** The largest body that is JSON; NDJSON is of any size. */
+  readonly bodyBytes: number
+}
+
+/** `POST /v1/bulk/import`: NDJSON as it is, of any size, or in JSON as a text or by the URLs of sources. */
+export async function importRoute (scope: FastifyInstance, options: ImportRouteOptions): Promise<void> {
+  scope.addContentTypeParser([...ndjsonTypes], (request: FastifyRequest, stream: Readable, done: (error: null, body: AsyncIterable<Buffer>) => void) => {
+    // An upload that is refused in its middle stays open: the rest is read after the answer.
+    done(null, decompress({ [Symbol.asyncIterator]: () => stream.iterator({ destroyOnReturn: false }) }, request.headers['content-encoding']))
+  })
+  scope.post('/bulk/import', { bodyLimit: options.bodyBytes, config: { isStreamed: true, bodyTypes: [...ndjsonTypes, ...plainTypes] } }, async (request, reply) => {
+    const job = await startImport(options, request.caller, isLines(request.body) ? streamed(request, request.body) : inJson(request, options))
+    reply.code(202)
+    return { jobId: job.id, status: job.status, message: `The import has started. Its status is at /v1/bulk/jobs/${job.id}.` }
+  })
+}
+
+const isLines = (body: unknown): body is AsyncIterable<Buffer> => typeof body === 'object' && body !== null && Symbol.asyncIterator in body
+
+function streamed (request: FastifyRequest, input: AsyncIterable<Buffer>): ImportInput {
+  requireUtf8(request.headers['content-type'] ?? '')
+  return { wish: wishOf(queryIn(request)), input, announced: Number(request.headers['content-length'] ?? 0) }
+}
+
+function inJson (request: FastifyRequest, { rules }: ImportRouteOptions): ImportInput {
+  refuseEncoded(request)
+  const { body } = request
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Failure('BAD_REQUEST', { message: 'Send one JSON object with data and its resourceType, or with sources.' })
+  const { data, sources, ...wish } = body as Record<string, unknown>
+  if ((data === undefined) === (sources === undefined)) throw invalid('data', 'send either data or sources')
+  if (data !== undefined && typeof data !== 'string') throw invalid('data', 'expected NDJSON as a string, with one record per line')
+  return { wish: wishOf({ ...queryIn(request), ...wish }), input: data ?? sourcesIn(sources, rules) }
+}
+
+/** What the query says of the import; what JSON says of it comes first. */
+function queryIn ({ raw }: FastifyRequest): Readonly<Record<string, unknown>> {
+  const given = new Map<string, unknown>()
+  for (const [name, value] of parseQuery(rawQuery(raw.url))) {
+    if (given.has(name)) throw invalidParameter(safeName(name), 'is given twice')
+    given.set(name, name === 'dryRun' && /^(?:true|false)$/.test(value) ? value === 'true' : value)
+  }
+  return Object.fromEntries(given)
+}
+
+function wishOf ({ resourceType, dryRun = false, ...more }: Readonly<Record<string, unknown>>): ImportOptions {
+  const [unknown] = Object.keys(more)
+  if (unknown !== undefined) throw invalidParameter(safeName(unknown), 'no such parameter; an import takes resourceType and dryRun, and in a JSON body also data or sources')
+  if (typeof dryRun !== 'boolean') throw invalid('dryRun', 'expected true or false')
+  return { ...resourceType !== undefined && { type: typeNamed(resourceType) }, dryRun }
+}

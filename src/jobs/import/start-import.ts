@@ -1,0 +1,97 @@
+import { Failure, fieldIssue } from '../../envelope/failures.js'
+import { mappings } from '../../mappings/registry.js'
+import { ownerOf, type ImportRequest, type Job, type Jobs } from '../model/job.js'
+import type { Caller } from '../../keys/caller.js'
+import { isTenantType } from '../../tenant-guard/resource-types.js'
+import type { Spool } from '../storage/files.js'
+import { requireFewUnfinished } from '../model/unfinished-jobs.js'
+import { stateOf, type FileWriter, type JobFiles } from '../job-context.js'
+import { inputFile } from './import-context.js'
+import { SourceError, sourceUrl, type SourceRules } from './fetch-source.js'
+import { sourcesFile, type Source } from './fetch-sources.js'
+import type { ImportCheckpoint } from './checkpoint.js'
+import { LineCount } from './lines.js'
+
+/** What imports are started with. */
+export interface StartOptions {
+  readonly jobs: Pick<Jobs, 'create' | 'list'>
+  readonly spool: Pick<Spool, 'begin' | 'delete'>
+  readonly rules: SourceRules
+  /** The gateway's own URL, before `/v1`. */
+  readonly url: string
+}
+
+/** What is imported: lines that come now, a text of them, or sources to fetch later. */
+export type Input = AsyncIterable<Buffer> | string | readonly Source[]
+
+/** How an import is to be done. */
+export type ImportOptions = Pick<ImportRequest, 'type' | 'dryRun'>
+
+/** What a client asks for; `announced` is how many bytes it said that it will send. */
+export interface ImportInput { readonly wish: ImportOptions, readonly input: Input, readonly announced?: number }
+
+const mostSources = 1_000
+
+/** Starts an import once its input is whole; when that does not come, nothing remains. */
+export async function startImport ({ jobs, spool, url }: StartOptions, caller: Caller, { wish, input, announced }: ImportInput): Promise<Job> {
+  // Before a long upload; the control plane, which might not take the job either, is asked here.
+  await requireFewUnfinished(jobs, caller)
+  const { files, ...made } = await spool.begin(caller, announced)
+  try {
+    const checkpoint = await store(files, input)
+    return await jobs.create({ ...made, checkpoint, progress: { ...checkpoint.input && { total: checkpoint.input.lines }, processed: 0, failed: 0 }, owner: ownerOf(caller), request: { kind: 'import', ...wish, url } })
+  } catch (error) {
+    await spool.delete(made.id)
+    throw error
+  }
+}
+
+async function store (files: JobFiles, input: Input): Promise<ImportCheckpoint> {
+  const isList = Array.isArray(input)
+  const writer = await files.write(isList ? sourcesFile : inputFile)
+  const count = new LineCount()
+  try {
+    await fill(writer, isList ? JSON.stringify(input) : input as Exclude<Input, readonly Source[]>, count)
+    if (writer.bytes === 0) throw new Failure('BAD_REQUEST', { message: 'Send at least one line.' })
+  } finally {
+    await writer.close()
+  }
+  const state = stateOf(writer)
+  return isList ? { sources: state } : { input: { ...state, lines: count.lines } }
+}
+
+async function fill (writer: FileWriter, input: AsyncIterable<Buffer> | string, count: LineCount): Promise<void> {
+  for await (const chunk of typeof input === 'string' ? [Buffer.from(input)] : input) {
+    count.add(chunk)
+    await writer.write(chunk)
+  }
+}
+
+/** A mistake in what the client says of the import, be it in the query or in JSON. */
+export function invalid (field: string, says: string, code?: string): Failure {
+  return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(field, says, code)] })
+}
+
+/** The type that a client names by the group's path or by its R4 name. @throws {Failure} VALIDATION_ERROR */
+export function typeNamed (name: unknown, field = 'resourceType'): string {
+  const type = mappings.find(({ path }) => path === name)?.type ?? name
+  if (typeof type === 'string' && isTenantType(type)) return type
+  throw invalid(field, 'expected a resource of this API, such as patients, or an R4 type, such as Patient')
+}
+
+/** The sources that a client names. @throws {Failure} VALIDATION_ERROR */
+export function sourcesIn (list: unknown, rules: SourceRules, name = 'sources'): readonly Source[] {
+  if (!Array.isArray(list) || list.length === 0 || list.length > mostSources) throw invalid(name, `expected a list of 1 to ${mostSources} sources`)
+  return list.map((item, at) => sourceOf(item, { field: `${name}[${at}]`, rules }))
+}
+
+function sourceOf (item: unknown, { field, rules }: { readonly field: string, readonly rules: SourceRules }): Source {
+  const { resourceType, url, ...more } = (item ?? {}) as Record<string, unknown>
+  if (typeof url !== 'string' || Object.keys(more).length > 0) throw invalid(field, 'expected an object with url, and with resourceType if the lines do not have it')
+  try {
+    sourceUrl(url, rules)
+  } catch (error) {
+    throw error instanceof SourceError ? invalid(`${field}.url`, error.says, 'processing') : error
+  }
+  return { type: resourceType === undefined ? null : typeNamed(resourceType, `${field}.resourceType`), url }
+}

@@ -1,0 +1,114 @@
+import { setImmediate as breathe } from 'node:timers/promises'
+import { Failure } from '../../envelope/failures.js'
+import { selectBatch, type BatchSelection } from './select-batch.js'
+import { recordOutcomes, failedOutcome, type ImportContext } from './import-context.js'
+import type { IndexedLine } from './index-rows.js'
+import { Throttle } from './pace.js'
+import { writeBatch } from './write-batch.js'
+
+/**
+ * Writes all lines that are not written, several transactions at a time, each line after those that it refers to. Those that have
+ * their place in the order of writing are written while others are still read.
+ * @param reading reads lines and orders them, a part at a time
+ */
+export async function writeLines (errand: ImportContext, reading: AsyncGenerator<void>): Promise<void> {
+  const pace = new Throttle()
+  const underWay = new UnderWay()
+  const batches = new Batches(errand, pace)
+  let isReading = false
+  let isRead = false
+  const readOn = async (): Promise<void> => {
+    isReading = true
+    isRead = (await reading.next()).done === true
+    isReading = false
+  }
+  try {
+    for (;;) {
+      errand.signal.throwIfAborted()
+      underWay.throwIfInTrouble()
+      const chosen = batches.next()
+      // While there is more to come, a transaction waits until it is full; and no more is read than fills it, so that it is still kept when it is written.
+      const isReady = chosen !== undefined && chosen.lines.length > 0 && (isRead || chosen.isFull)
+      if (chosen !== undefined && !isReady && !isRead && !isReading) underWay.begin(readOn())
+      if (isReady) underWay.begin(batches.write(chosen.lines))
+      // Nothing is waited for, so that requests would have no turn.
+      if (isReady || (chosen !== undefined && chosen.blockedLines.length > 0)) await breathe()
+      else if (underWay.size > 0) await underWay.one()
+      else break
+    }
+  } finally {
+    await underWay.all()
+    await reading.return(undefined)
+  }
+}
+
+/** Transactions of an import that are made ready or under way. */
+class Batches {
+  readonly #errand: ImportContext
+  readonly #pace: Throttle
+  readonly #lines = new Set<number>()
+  #size = 0
+
+  constructor (errand: ImportContext, pace: Throttle) {
+    this.#errand = errand
+    this.#pace = pace
+  }
+
+  /** The next lines to write, after those were ended that refer to one which failed; undefined while there are enough. */
+  next (): BatchSelection | undefined {
+    if (this.#size >= this.#pace.begun) return undefined
+    const errand = this.#errand
+    const chosen = selectBatch(errand.index, this.#lines, this.#pace.bounds)
+    if (chosen.blockedLines.length > 0) recordOutcomes(errand, chosen.blockedLines.map(doomed => failedOutcome(errand, doomed.line, failureOfDoomed(errand, doomed))))
+    return chosen
+  }
+
+  async write (lines: readonly IndexedLine[]): Promise<void> {
+    this.#size++
+    for (const { line } of lines) this.#lines.add(line)
+    try {
+      await writeBatch(this.#errand, lines, this.#pace)
+    } finally {
+      this.#size--
+      for (const { line } of lines) this.#lines.delete(line)
+    }
+  }
+}
+
+/** What stood in the way of the line that this one refers to stands in its way as well, when it is nothing about the line. */
+function failureOfDoomed ({ index, seal }: ImportContext, { because: { line } }: BatchSelection['blockedLines'][number]): Failure {
+  const { code } = seal.open(line, index.result(line))
+  const says = `The record refers to line ${line} of this import, which failed.`
+  if (code === 'MONTHLY_QUOTA_EXCEEDED' || code === 'SANDBOX_QUOTA_EXCEEDED') return new Failure(code)
+  return new Failure('VALIDATION_ERROR', { message: says })
+}
+
+/** Tasks that are under way, of which the first one in trouble ends all. */
+class UnderWay {
+  readonly #tasks = new Set<Promise<void>>()
+  #trouble: { readonly error: unknown } | undefined
+
+  get size (): number {
+    return this.#tasks.size
+  }
+
+  begin (work: Promise<void>): void {
+    const task = work.catch((error: unknown) => { this.#trouble ??= { error } }).finally(() => this.#tasks.delete(task))
+    this.#tasks.add(task)
+  }
+
+  /** Waits until one has ended. */
+  async one (): Promise<void> {
+    await Promise.race(this.#tasks)
+  }
+
+  /** @throws what the first one in trouble threw */
+  throwIfInTrouble (): void {
+    if (this.#trouble !== undefined) throw this.#trouble.error
+  }
+
+  /** Waits until all have ended, however they do. */
+  async all (): Promise<void> {
+    await Promise.all(this.#tasks)
+  }
+}

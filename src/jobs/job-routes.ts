@@ -1,0 +1,87 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Failure } from '../envelope/failures.js'
+import { parseQuery, safeName, rawQuery, invalidParameter } from '../envelope/query.js'
+import { isJobId, type Job, type JobKind, type Jobs } from './model/job.js'
+import { requireScope, type Effect } from '../keys/scopes.js'
+import { cancelRouteOptions, quotaExempt } from '../limits/monthly-quota.js'
+import { presentJob } from './present-job.js'
+
+/** What the routes of the jobs need. */
+interface JobRoutesOptions {
+  readonly jobs: Pick<Jobs, 'find' | 'list' | 'cancel'>
+  /** The gateway's own URL, before `/v1`. */
+  readonly url: string
+  readonly now: () => Date
+}
+
+type WithId = FastifyRequest<{ Params: { id: string } }>
+
+const defaultCount = 20
+const mostCount = 100
+
+/** What the key of a job must be able to do: whoever may start one may end it. */
+const effectOfJob: Readonly<Record<JobKind, Effect>> = { export: 'read', import: 'write' }
+
+/** `/v1/bulk/jobs`: the caller's own jobs of its mode. Another one's is one that never was. */
+export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: JobRoutesOptions): Promise<void> {
+  const present = (job: Job) => presentJob(job, { url, now: now() })
+  scope.get('/bulk/jobs', quotaExempt, async request => {
+    const { count, before } = readPart(request)
+    const { jobs: found, total } = await jobs.list(request.caller, { count: count + 1, ...before !== undefined && { before } })
+    const shown = found.slice(0, count)
+    const hasMore = found.length > count
+    return { data: shown.map(present), total, ...hasMore && { cursor: cursorOf(shown.at(-1)!) }, hasMore }
+  })
+  scope.get('/bulk/jobs/:id', quotaExempt, async (request: WithId) => {
+    refuseQuery(request)
+    return present(await jobOf(jobs, request))
+  })
+  scope.delete('/bulk/jobs/:id', { config: { ...cancelRouteOptions.config, effect: 'of the record' } }, async (request: WithId) => {
+    refuseQuery(request)
+    const job = await jobOf(jobs, request)
+    requireScope(request.caller, effectOfJob[job.request.kind])
+    return present(await jobs.cancel(job.id, request.caller) ?? missing())
+  })
+}
+
+/** @throws {Failure} NOT_FOUND */
+export async function jobOf (jobs: Pick<Jobs, 'find'>, { params: { id }, caller }: WithId): Promise<Job> {
+  return (isJobId(id) ? await jobs.find(id, caller) : undefined) ?? missing()
+}
+
+function missing (): never {
+  throw new Failure('NOT_FOUND')
+}
+
+function refuseQuery ({ raw }: FastifyRequest): void {
+  if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+}
+
+function readPart ({ raw }: FastifyRequest): { readonly count: number, readonly before?: Pick<Job, 'id' | 'createdAt'> } {
+  const given = new Map<string, string>()
+  for (const [name, value] of parseQuery(rawQuery(raw.url))) {
+    if (name !== 'count' && name !== 'cursor') throw invalidParameter(safeName(name), 'no such parameter; the list of jobs takes count and cursor')
+    if (given.has(name)) throw invalidParameter(name, 'is given twice')
+    given.set(name, value)
+  }
+  const cursor = given.get('cursor')
+  return { count: readCount(given.get('count')), ...cursor !== undefined && { before: readCursor(cursor) } }
+}
+
+function readCount (text = String(defaultCount)): number {
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (count < 1 || count > mostCount) throw invalidParameter('count', `expected a number from 1 to ${mostCount}`)
+  return count
+}
+
+/** A place in the caller's own list: it shows no more to whoever makes one up. */
+function cursorOf ({ id, createdAt }: Job): string {
+  return Buffer.from(`${createdAt} ${id}`).toString('base64url')
+}
+
+function readCursor (cursor: string): Pick<Job, 'id' | 'createdAt'> {
+  const [createdAt = '', id = '', ...more] = Buffer.from(cursor, 'base64url').toString('latin1').split(' ')
+  const isGood = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(createdAt) && !Number.isNaN(Date.parse(createdAt)) && isJobId(id) && more.length === 0
+  if (isGood) return { createdAt, id }
+  throw new Failure('INVALID_CURSOR')
+}

@@ -1,0 +1,33 @@
+import { failureOf } from '../envelope/error-handlers.js'
+import type { JobKind, Progress } from './model/job.js'
+import type { Measurements } from '../observability/metrics/measurements.js'
+import { PermanentFailure, type JobHandler } from './job-context.js'
+
+type Told = Pick<Measurements, 'workEnded' | 'recordsDone'>
+
+/** The same work with metrics of its outcome and its records. A record is counted once, also if another run takes the work up again. */
+export function measuredJob (kind: JobKind, doJob: JobHandler, { workEnded, recordsDone }: Told): JobHandler {
+  return async work => {
+    let before: Progress = work.job.progress
+    const save: typeof work.save = async change => {
+      await work.save(change)
+      if (change.progress === undefined) return
+      recordsDone({ kind, processed: since(before.processed, change.progress.processed), failed: since(before.failed, change.progress.failed) })
+      before = change.progress
+    }
+    try {
+      await doJob({ ...work, save })
+      work.signal.throwIfAborted()
+      workEnded({ kind, outcome: 'completed' })
+    } catch (error) {
+      workEnded({ kind, outcome: work.signal.aborted ? 'left' : isForGood(error) ? 'failed' : 'trouble' })
+      throw error
+    }
+  }
+}
+
+const since = (before: number, now: number): number => Math.max(0, now - before)
+
+function isForGood (error: unknown): boolean {
+  return error instanceof PermanentFailure || failureOf(error).status < 500
+}

@@ -1,0 +1,70 @@
+import type { Job, JobFile, LineError } from './model/job.js'
+
+/** A job as its client reads it; times are ISO 8601. */
+interface PresentedJob {
+  readonly id: string
+  readonly type: Job['request']['kind']
+  readonly status: Job['status']
+  /** Absent until it is known. */
+  readonly totalRecords?: number
+  readonly processedRecords: number
+  readonly failedRecords: number
+  /** Since the job was first worked on; absent until a record is done. */
+  readonly recordsPerSecond?: number
+  /** By that rate; absent where it can't be told. */
+  readonly secondsLeft?: number
+  /** The results of an import; the file of an export that has only one. */
+  readonly downloadUrl?: string
+  readonly files: ReadonlyArray<Pick<JobFile, 'resourceType' | 'count'> & { readonly url: string }>
+  readonly errors: readonly LineError[]
+  /** Why the job as a whole failed. */
+  readonly failure?: Job['failure']
+  readonly createdAt: string
+  readonly startedAt?: string
+  readonly completedAt?: string
+  /** When job and files are deleted. */
+  readonly expiresAt: string
+}
+
+/** The job as the contract has it, with what can be told of its speed; `url` is the gateway's own, before `/v1`. */
+export function presentJob (job: Job, { url, now }: { readonly url: string, readonly now: Date }): PresentedJob {
+  const { id, status, request: { kind }, progress: { total, processed, failed }, errors, failure, createdAt, startedAt, completedAt, expiresAt } = job
+  const place = `${url}/v1/bulk/jobs/${id}`
+  const files = filesOf(job).map(({ name, resourceType, count }) => ({ resourceType, count, url: `${place}/files/${name}` }))
+  const downloadUrl = kind === 'import' ? `${place}/results` : files.length === 1 ? files[0]!.url : undefined
+  return {
+    id,
+    type: kind,
+    status,
+    ...total !== undefined && { totalRecords: total },
+    processedRecords: processed,
+    failedRecords: failed,
+    ...speedOf(job, now),
+    ...downloadUrl !== undefined && { downloadUrl },
+    files,
+    errors,
+    ...failure !== undefined && { failure },
+    createdAt,
+    ...startedAt !== undefined && { startedAt },
+    ...completedAt !== undefined && { completedAt },
+    expiresAt
+  }
+}
+
+/** The files that a client may fetch: none before the job is completed, for what is in them was not all checked. */
+export function filesOf ({ status, files }: Job): readonly JobFile[] {
+  return status === 'completed' ? files : []
+}
+
+function speedOf ({ status, progress: { total, processed }, startedAt, completedAt }: Job, now: Date): Pick<PresentedJob, 'recordsPerSecond' | 'secondsLeft'> {
+  if (startedAt === undefined || processed === 0) return {}
+  const end = completedAt === undefined ? now.getTime() : Date.parse(completedAt)
+  // Two clocks: the control plane's and ours.
+  const seconds = Math.max(0.001, (end - Date.parse(startedAt)) / 1_000)
+  const rate = processed / seconds
+  const isUnderWay = status === 'processing' && total !== undefined
+  return {
+    recordsPerSecond: Math.round(rate * 10) / 10,
+    ...isUnderWay && { secondsLeft: Math.ceil(Math.max(0, total - processed) / rate) }
+  }
+}

@@ -1,0 +1,108 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { jitteredBackoff } from '../time/backoff.js'
+import type { JobKind, Jobs } from './model/job.js'
+import { BackgroundTask } from '../time/background-task.js'
+import { RunningJob, type RunningJobParts } from './running-job.js'
+import type { Spool } from './storage/files.js'
+import type { JobHandler } from './job-context.js'
+
+/** What a runner joins together. */
+export interface RunnerParts extends Omit<RunningJobParts, 'jobs' | 'spool' | 'doJob' | 'leaseMs'> {
+  readonly jobs: Pick<Jobs, 'claim' | 'save' | 'release'>
+  readonly spool: Pick<Spool, 'of' | 'deleteBut' | 'storeId'>
+  /** Who does the jobs of each kind. */
+  readonly doJob: Readonly<Record<JobKind, JobHandler>>
+  /** The name of this gateway, for people to read. */
+  readonly gateway: string
+  readonly jobsAtOnce: number
+  readonly jobsPerOrganization: number
+  /** How long a job stays with a gateway of which nothing is heard. */
+  readonly leaseMs?: number
+  /** How often to look for jobs that were created elsewhere. */
+  readonly lookMs?: number
+}
+
+const longestPauseMs = 30_000
+
+/** How long work may take to leave when the gateway stops. */
+const leavingMs = 10_000
+
+/** Works on the jobs of its spool, a few at a time, until it is closed. */
+export class JobRunner {
+  readonly #parts: Required<RunnerParts>
+  readonly #running = new Map<string, RunningJob>()
+  readonly #loop: BackgroundTask
+  #failures = 0
+
+  /** Starts at once. */
+  constructor (parts: RunnerParts) {
+    this.#parts = { leaseMs: 30_000, lookMs: 2_000, ...parts }
+    this.#loop = new BackgroundTask(stopping => this.#turn(stopping))
+  }
+
+  /** How many jobs are worked on now. */
+  get running (): number {
+    return this.#running.size
+  }
+
+  /** How often asking for a job failed since it last succeeded. */
+  get failures (): number {
+    return this.#failures
+  }
+
+  /** Says that there is a new job. */
+  wake (): void {
+    this.#loop.wake()
+  }
+
+  /** Says that a job may have been cancelled. */
+  look (jobId: string): void {
+    this.#running.get(jobId)?.look()
+  }
+
+  /** Lets go of all jobs, so that another gateway takes them at once. */
+  async close (): Promise<void> {
+    await this.#loop.stop()
+    const left = [...this.#running.values()]
+    for (const running of left) running.stop()
+    const all = new AbortController()
+    const patience = pause(leavingMs, undefined, { signal: all.signal }).catch(() => {})
+    await Promise.race([Promise.all(left.map(running => running.done)), patience])
+    all.abort()
+  }
+
+  /** @returns how long to wait afterwards, in milliseconds */
+  async #turn (stopping: AbortSignal): Promise<number> {
+    const { lookMs, jobsAtOnce, log } = this.#parts
+    if (this.#running.size >= jobsAtOnce) return lookMs
+    try {
+      const isTaken = await this.#take(stopping)
+      if (this.#failures > 0) log.info('the job queue can be reached again')
+      this.#failures = 0
+      return isTaken ? 0 : lookMs
+    } catch (error) {
+      if (this.#failures === 0) log.warn({ err: error }, 'the job queue cannot be reached')
+      return jitteredBackoff({ firstMs: lookMs, longestMs: longestPauseMs }, this.#failures++)
+    }
+  }
+
+  async #take (stopping: AbortSignal): Promise<boolean> {
+    const { jobs, spool, doJob, gateway, jobsPerOrganization: perTenant, leaseMs } = this.#parts
+    const askedAt = performance.now()
+    const claimed = await jobs.claim({ gateway, storeId: spool.storeId, perTenant, leaseMs })
+    if (claimed === undefined) return false
+    const { job, lease } = claimed
+    if (stopping.aborted) {
+      await jobs.release(lease)
+      return false
+    }
+    const running = new RunningJob(claimed, { ...this.#parts, doJob: doJob[job.request.kind] }, askedAt)
+    this.#running.set(job.id, running)
+    running.done.then(() => {
+      // A job that was lost may have come back.
+      if (this.#running.get(job.id) === running) this.#running.delete(job.id)
+      this.#loop.wake()
+    })
+    return true
+  }
+}

@@ -1,0 +1,185 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import { backoff } from '../time/backoff.js'
+import { failureOf } from '../envelope/error-handlers.js'
+import { Failure } from '../envelope/failures.js'
+import type { ClaimedJob, JobChange, Jobs } from './model/job.js'
+import { BackgroundTask } from '../time/background-task.js'
+import type { Spool } from './storage/files.js'
+import { deleteLeftovers } from './delete-leftovers.js'
+import { PermanentFailure, isCancelled, JobInterrupted, type JobHandler } from './job-context.js'
+
+/** What the work on one job needs. */
+export interface RunningJobParts {
+  readonly jobs: Pick<Jobs, 'save' | 'release'>
+  readonly spool: Pick<Spool, 'of' | 'deleteBut'>
+  readonly doJob: JobHandler
+  /** Whether a key was revoked since. */
+  readonly isRevoked: (keyId: string) => boolean
+  readonly leaseMs: number
+  readonly log: FastifyBaseLogger
+}
+
+const pauses = { firstMs: 5_000, longestMs: 600_000 }
+
+/** Without coming on in between; with the pauses it takes more than two hours. */
+const mostFailures = 20
+
+const retryMs = 1_000
+
+/** More than a lease lasts: a change that is refused while the lease is renewed will be refused for ever. */
+const mostTries = 60
+
+/** Works on one job: renews its lease meanwhile, and notes in the job how it ended. */
+export class RunningJob {
+  readonly #claimed: ClaimedJob
+  readonly #parts: RunningJobParts
+  readonly #log: FastifyBaseLogger
+  readonly #leaving = new AbortController()
+  readonly #renewal: BackgroundTask
+  #left: JobInterrupted['why'] | undefined
+  #failures: number
+  #heldUntil: number
+  #deadline: NodeJS.Timeout
+
+  /** Resolves when the job was let go of; never throws. */
+  readonly done: Promise<void>
+
+  /** Starts at once. `claimedAt` is when it was asked for, by the engine's clock. */
+  constructor (claimed: ClaimedJob, parts: RunningJobParts, claimedAt: number) {
+    this.#claimed = claimed
+    this.#parts = parts
+    this.#log = parts.log.child({ job: claimed.job.id })
+    this.#failures = claimed.failures
+    this.#heldUntil = claimedAt
+    this.#deadline = setTimeout(() => {})
+    this.#hold(claimedAt)
+    // First, since it looks at once whether the key is still good.
+    this.#renewal = new BackgroundTask(() => this.#renew())
+    this.done = this.#run()
+    this.done.then(() => this.#renewal.stop())
+  }
+
+  /** Learns at once whether the job is still wanted. */
+  look (): void {
+    this.#renewal.wake()
+  }
+
+  /** Lets the job go on elsewhere. */
+  stop (): void {
+    this.#leave('stopping')
+  }
+
+  async #run (): Promise<void> {
+    try {
+      await this.#work()
+      await this.#save({ end: { status: 'completed' } })
+      this.#log.info({ kind: this.#claimed.job.request.kind }, 'a bulk job completed')
+    } catch (error) {
+      await this.#leftBecauseOf(error).catch(cause => this.#log.warn({ err: cause }, 'a bulk job could not be released; its lease will expire'))
+    } finally {
+      clearTimeout(this.#deadline)
+    }
+  }
+
+  async #work (): Promise<void> {
+    const { job } = this.#claimed
+    const { doJob, spool } = this.#parts
+    // One that takes the process with it each time never comes to tell of its trouble.
+    if (this.#failures >= mostFailures) throw new Failure('INTERNAL_ERROR')
+    const { signal } = this.#leaving
+    signal.throwIfAborted()
+    await doJob({
+      job,
+      files: spool.of(job, () => this.#requireHeld()),
+      signal,
+      save: change => this.#save(change),
+      log: this.#log
+    })
+    signal.throwIfAborted()
+  }
+
+  /** Through an absence of the control plane, for as long as the lease lasts. */
+  async #save (change: JobChange): Promise<void> {
+    const { signal } = this.#leaving
+    const { jobs, leaseMs } = this.#parts
+    // How far it came is told of a job all the same, once its work is left.
+    if (isCancelled(signal)) await jobs.save(this.#claimed.lease, change, leaseMs)
+    for (let tries = 1; ; tries++) {
+      signal.throwIfAborted()
+      try {
+        return await this.#saveOnce(change)
+      } catch (error) {
+        if (signal.aborted || tries === mostTries || failureOf(error).code !== 'BACKEND_UNAVAILABLE') throw error
+        await pause(retryMs, undefined, { signal }).catch(() => {})
+      }
+    }
+  }
+
+  async #saveOnce (change: JobChange): Promise<void> {
+    const { jobs, leaseMs } = this.#parts
+    const askedAt = performance.now()
+    const saved = await jobs.save(this.#claimed.lease, change, leaseMs)
+    // As the store has it.
+    if (change.progress !== undefined || change.checkpoint !== undefined) this.#failures = 0
+    if (saved === 'going on') return this.#hold(askedAt)
+    this.#leave(saved)
+    this.#leaving.signal.throwIfAborted()
+  }
+
+  /** @returns when to do it again */
+  async #renew (): Promise<number> {
+    const { isRevoked, leaseMs } = this.#parts
+    if (isRevoked(this.#claimed.job.owner.keyId)) this.#leave('revoked')
+    if (!this.#leaving.signal.aborted) await this.#saveOnce({}).catch(() => {})
+    return leaseMs / 6
+  }
+
+  /** Counts from when it was asked for, and less than the lease, so that this worker is gone before another one comes. */
+  #hold (since: number): void {
+    this.#heldUntil = since + this.#parts.leaseMs * 0.8
+    clearTimeout(this.#deadline)
+    this.#deadline = setTimeout(() => this.#leave('lost'), this.#heldUntil - performance.now()).unref()
+  }
+
+  /** A process that was stopped for a while goes on in the middle of what it did. */
+  #requireHeld (): void {
+    if (performance.now() > this.#heldUntil) this.#leave('lost')
+    this.#leaving.signal.throwIfAborted()
+  }
+
+  #leave (why: JobInterrupted['why']): void {
+    this.#left ??= why
+    this.#leaving.abort(new JobInterrupted(this.#left))
+    // Work that does not leave keeps no job; not at once, for the first look comes before there is a renewal to stop.
+    queueMicrotask(() => { this.#renewal.stop().catch(() => {}) })
+  }
+
+  async #leftBecauseOf (error: unknown): Promise<void> {
+    const { jobs } = this.#parts
+    const { lease } = this.#claimed
+    if (this.#left === 'revoked') return await this.#fail(new Failure('KEY_REVOKED', { message: 'The job was stopped because the key that started it was revoked. Start it again with a valid key.' }))
+    if (this.#left !== undefined) this.#log.info({ why: this.#left }, 'work on a bulk job stopped')
+    if (this.#left === 'lost') return
+    if (this.#left === 'cancelled') await this.#deleteLeftovers()
+    if (this.#left !== undefined) return await jobs.release(lease)
+    const failure = failureOf(error)
+    if (failure.status < 500 || failure instanceof PermanentFailure || this.#failures + 1 >= mostFailures) return await this.#fail(failure)
+    const afterMs = backoff(pauses, this.#failures)
+    this.#log.warn({ code: failure.code, err: failure.cause ?? failure, afterMs }, 'a bulk job had a temporary failure and will be retried')
+    await jobs.release(lease, { afterMs })
+  }
+
+  async #fail ({ code, lastingMessage: message, status, cause }: Failure): Promise<void> {
+    this.#log.warn({ code, ...status >= 500 && { err: cause } }, 'a bulk job failed')
+    const { jobs, leaseMs } = this.#parts
+    const saved = await jobs.save(this.#claimed.lease, { end: { status: 'failed', failure: { code, message } } }, leaseMs)
+    if (saved === 'lost') return
+    await this.#deleteLeftovers()
+    if (saved === 'cancelled') await jobs.release(this.#claimed.lease)
+  }
+
+  async #deleteLeftovers (): Promise<void> {
+    await deleteLeftovers(this.#claimed.job, { spool: this.#parts.spool, log: this.#log })
+  }
+}

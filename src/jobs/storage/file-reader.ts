@@ -1,0 +1,116 @@
+import { open, type FileHandle } from 'node:fs/promises'
+import { frameBytes, keyFor, decryptFrame, sealedFrameBytes, type FileSecret } from './frames.js'
+import { PieceList, type Segment } from './segments.js'
+import { corruptFile } from './storage-errors.js'
+import type { ReadRange } from '../job-context.js'
+
+/** What a file is read with. */
+export interface ReaderOptions {
+  readonly path: string
+  /** Of its list of pieces. */
+  readonly listPath: string
+  readonly secret: FileSecret
+}
+
+/** Frames that are read from the disk together. */
+const together = 4
+
+/**
+ * The bytes of a file, each proved before it is given on: of a state in which the file was flushed, up to its end, or an error.
+ * @throws {Failure} INTERNAL_ERROR when the file was changed or cut, or ends before `end`
+ */
+export async function * bytesOf ({ path, listPath, secret }: ReaderOptions, { start = 0, end = Infinity, state }: ReadRange = {}): AsyncGenerator<Buffer> {
+  const file = await open(path)
+  try {
+    const list = await PieceList.read(listPath, secret)
+    const reader = new FrameReader(file, list, secret)
+    for (let place = start; place < end;) {
+      const { chunks, isEnd } = await reader.read(place, end)
+      // After it, since the list may have been learned anew.
+      if (state !== undefined) list.require(state)
+      for (const chunk of chunks) {
+        yield chunk
+        place += chunk.length
+      }
+      if (isEnd && place < end && end < Infinity) throw corruptFile('a file is truncated')
+      if (isEnd) return
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+interface Frames {
+  /** At least one, unless it is the end. */
+  readonly chunks: readonly Buffer[]
+  /** Whether nothing comes behind them. */
+  readonly isEnd: boolean
+}
+
+/** Frames as they are on the disk, the first of which has this number in its piece. */
+interface Run { readonly piece: Segment, readonly first: number, readonly bytes: Buffer, readonly next: Segment | undefined }
+
+class FrameReader {
+  #space = Buffer.alloc(0)
+  #key: { readonly piece: Segment, readonly bytes: Buffer } | undefined
+
+  constructor (private readonly file: FileHandle, private readonly list: PieceList, private readonly secret: FileSecret) {}
+
+  /** Some bytes from a place on. Frames that do not fit the list are damaged, unless somebody cut the file since the list was read. */
+  async read (place: number, end: number): Promise<Frames> {
+    for (;;) {
+      const run = await this.#runFrom(place, end)
+      const frames = run === undefined ? undefined : this.#framesIn(run, place, end)
+      if (frames !== undefined) return frames
+      if (!await this.list.learn()) throw corruptFile('a frame of a file is missing or was changed')
+    }
+  }
+
+  /** For a place behind the end, the last frame that is there, since only that can tell that it is the last. */
+  async #runFrom (place: number, end: number): Promise<Run | undefined> {
+    const { pieces } = this.list
+    const at = pieces.findLastIndex(({ start }) => start <= place)
+    const [piece, next] = [pieces[at], pieces[at + 1]]
+    if (piece === undefined) return undefined
+    const rowBytes = (next?.offset ?? (await this.file.stat()).size) - piece.offset
+    if (rowBytes <= 0) return undefined
+    const first = Math.min(Math.floor((place - piece.start) / frameBytes), Math.ceil(rowBytes / sealedFrameBytes) - 1)
+    const wanted = Math.ceil((Math.min(end, next?.start ?? Infinity) - piece.start) / frameBytes) - first
+    const length = Math.min(rowBytes - first * sealedFrameBytes, Math.min(Math.max(wanted, 1), together) * sealedFrameBytes)
+    return { piece, first, next, bytes: await this.#bytes(piece.offset + first * sealedFrameBytes, length) }
+  }
+
+  /** In memory that the next call uses again. */
+  async #bytes (offset: number, length: number): Promise<Buffer> {
+    if (this.#space.length < length) this.#space = Buffer.allocUnsafeSlow(length)
+    let done = 0
+    while (done < length) {
+      const { bytesRead } = await this.file.read(this.#space, done, length - done, offset + done)
+      if (bytesRead === 0) break
+      done += bytesRead
+    }
+    return this.#space.subarray(0, done)
+  }
+
+  /** Up to the first that is not good; undefined when that is the first of all. */
+  #framesIn ({ piece, first, next, bytes }: Run, place: number, end: number): Frames | undefined {
+    const key = this.#keyOf(piece)
+    const chunks: Buffer[] = []
+    for (let at = 0; at < bytes.length; at += sealedFrameBytes) {
+      const number = first + at / sealedFrameBytes
+      const plain = decryptFrame(key, number, bytes.subarray(at, at + sealedFrameBytes))
+      if (plain === undefined) break
+      const start = piece.start + number * frameBytes
+      const chunk = plain.subarray(Math.max(0, place - start), Math.min(next?.start ?? Infinity, end) - start)
+      if (chunk.length > 0) chunks.push(chunk)
+      // A full frame is never the last one, so that nothing can be cut off unseen.
+      if (plain.length < frameBytes && next === undefined) return { chunks, isEnd: true }
+    }
+    return chunks.length === 0 ? undefined : { chunks, isEnd: false }
+  }
+
+  #keyOf (piece: Segment): Buffer {
+    if (this.#key?.piece !== piece) this.#key = { piece, bytes: keyFor(this.secret, 'frames', piece.salt) }
+    return this.#key.bytes
+  }
+}

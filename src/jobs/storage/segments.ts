@@ -1,0 +1,167 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { constants } from 'node:fs'
+import { open, readFile } from 'node:fs/promises'
+import { frameBytes, keyFor, plaintextLength, sealedFrameBytes, type FileSecret } from './frames.js'
+import { corruptFile } from './storage-errors.js'
+import type { FileState } from '../job-context.js'
+
+/** From a place of a file on, up to where the next piece begins, its bytes are in this row of frames. */
+export interface Segment {
+  /** The place, in plain bytes. */
+  readonly start: number
+  /** Where the row begins on the disk. */
+  readonly offset: number
+  /** The frames' key is made with it. */
+  readonly salt: Buffer
+  /** Over the list of pieces up to this one: what {@link FileState.mark} is. */
+  readonly mark: string
+}
+
+const numberBytes = 8
+const saltBytes = 16
+const markBytes = 16
+const noteBytes = 2 * numberBytes + saltBytes
+const entryBytes = noteBytes + markBytes
+
+/** The pieces of one file, to which its only writer adds. */
+export class PieceList {
+  readonly #path: string
+  readonly #key: Buffer
+  #bytes: Buffer
+  #pieces: readonly Segment[] | undefined
+
+  private constructor (path: string, secret: FileSecret, bytes: Buffer) {
+    this.#path = path
+    this.#key = keyFor(secret, 'list')
+    this.#bytes = wholeList(bytes, this.#key)
+  }
+
+  /** Of a file that has no list yet it is empty. @throws {Failure} when it was changed */
+  static async read (path: string, secret: FileSecret): Promise<PieceList> {
+    return new PieceList(path, secret, await bytesOf(path))
+  }
+
+  get pieces (): readonly Segment[] {
+    this.#pieces ??= piecesIn(this.#bytes)
+    return this.#pieces
+  }
+
+  /** @throws {Failure} when the bytes before a place are not those that were there when it was noted */
+  require ({ bytes, mark }: FileState): void {
+    if (bytes > 0 && pieceBefore(bytes, this.pieces).piece?.mark !== mark) throw corruptFile('a file is not in the recorded state')
+  }
+
+  /** A piece that follows, with a salt that was never used. It is nothing before it is noted. */
+  next (start: number, offset: number): { readonly piece: Segment, readonly note: () => Promise<void> } {
+    const place = this.#bytes.length
+    const { entry, piece } = entryAfter(this.#bytes, { start, offset }, this.#key)
+    this.#know(Buffer.concat([this.#bytes, entry]))
+    return { piece, note: async () => await put(this.#path, entry, place) }
+  }
+
+  /** Learns what was added since. @returns whether anything was */
+  async learn (): Promise<boolean> {
+    const bytes = wholeList(await bytesOf(this.#path), this.#key)
+    if (bytes.equals(this.#bytes)) return false
+    this.#know(bytes)
+    return true
+  }
+
+  #know (bytes: Buffer): void {
+    this.#bytes = bytes
+    this.#pieces = undefined
+  }
+}
+
+/**
+ * Where on the disk the frame ends that holds the last byte before a place: what is behind it may be cut off.
+ * @param fileBytes how long the file is on the disk
+ * @returns undefined when the file does not reach so far
+ */
+export function previousFrameEnd (place: number, pieces: readonly Segment[], fileBytes: number): number | undefined {
+  const { piece, next } = pieceBefore(place, pieces)
+  if (piece === undefined) return place === 0 ? 0 : undefined
+  const rowBytes = Math.min(next?.offset ?? fileBytes, fileBytes) - piece.offset
+  if (plaintextLength(rowBytes) < place - piece.start) return undefined
+  return piece.offset + Math.min(rowBytes, Math.ceil((place - piece.start) / frameBytes) * sealedFrameBytes)
+}
+
+/** The piece that holds the last byte before a place, and the one behind it. */
+function pieceBefore (place: number, pieces: readonly Segment[]): { readonly piece: Segment | undefined, readonly next: Segment | undefined } {
+  const at = pieces.findLastIndex(({ start }) => start < place)
+  return { piece: pieces[at], next: pieces[at + 1] }
+}
+
+/** The plain bytes of a file that is so long on the disk. Reading them is what proves them. */
+export function plainBytesOf (pieces: readonly Segment[], fileBytes: number): number {
+  const at = pieces.findLastIndex(({ offset }) => offset <= fileBytes)
+  const piece = pieces[at]
+  if (piece === undefined) return 0
+  return Math.min(pieces[at + 1]?.start ?? Infinity, piece.start + plaintextLength(fileBytes - piece.offset))
+}
+
+async function bytesOf (path: string): Promise<Buffer> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0)
+    throw error
+  }
+}
+
+async function put (path: string, entry: Buffer, place: number): Promise<void> {
+  const list = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
+  try {
+    await list.write(entry, 0, entry.length, place)
+    await list.datasync()
+  } finally {
+    await list.close()
+  }
+}
+
+/** The entries that count: what is not whole at the end, for a crash came in between, was never used. */
+function wholeList (bytes: Buffer, key: Buffer): Buffer {
+  const whole = bytes.length - bytes.length % entryBytes
+  for (const length of [whole, whole - entryBytes]) {
+    if (length <= 0) return bytes.subarray(0, 0)
+    if (isWhole(bytes.subarray(0, length), key)) return bytes.subarray(0, length)
+  }
+  throw corruptFile('the list of a file\'s pieces was changed')
+}
+
+/** The last mark is over all that is before it. */
+function isWhole (list: Buffer, key: Buffer): boolean {
+  return timingSafeEqual(markOf(list.subarray(0, -markBytes), key), list.subarray(-markBytes))
+}
+
+function markOf (list: Buffer, key: Buffer): Buffer {
+  return createHmac('sha256', key).update(list).digest().subarray(0, markBytes)
+}
+
+function entryAfter (list: Buffer, { start, offset }: Pick<Segment, 'start' | 'offset'>, key: Buffer): { readonly entry: Buffer, readonly piece: Segment } {
+  const salt = randomBytes(saltBytes)
+  const note = Buffer.alloc(noteBytes)
+  note.writeBigUInt64BE(BigInt(start))
+  note.writeBigUInt64BE(BigInt(offset), numberBytes)
+  salt.copy(note, 2 * numberBytes)
+  const mark = markOf(Buffer.concat([list, note]), key)
+  return { entry: Buffer.concat([note, mark]), piece: { start, offset, salt, mark: printed(mark) } }
+}
+
+/** A piece that begins where an earlier one was, or before it, has taken its place. */
+function piecesIn (list: Buffer): readonly Segment[] {
+  const pieces: Segment[] = []
+  for (let at = 0; at < list.length; at += entryBytes) {
+    const start = Number(list.readBigUInt64BE(at))
+    while (pieces.length > 0 && pieces.at(-1)!.start >= start) pieces.pop()
+    pieces.push({
+      start,
+      offset: Number(list.readBigUInt64BE(at + numberBytes)),
+      salt: list.subarray(at + 2 * numberBytes, at + noteBytes),
+      mark: printed(list.subarray(at + noteBytes, at + entryBytes))
+    })
+  }
+  return pieces
+}
+
+const printed = (mark: Buffer): string => mark.toString('base64url')

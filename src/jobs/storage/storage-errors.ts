@@ -1,0 +1,47 @@
+import { Failure } from '../../envelope/failures.js'
+import { PermanentFailure } from '../job-context.js'
+
+const retryAfterSeconds = 60
+
+/** There is no room for files of bulk jobs: ours to mend, so a job waits and a client tries again. */
+export function diskFull (cause: unknown): Failure {
+  return new Failure('BACKEND_UNAVAILABLE', {
+    message: 'The gateway has no disk space for bulk jobs at the moment. Jobs that have started continue automatically.',
+    retryAfterSeconds,
+    cause
+  })
+}
+
+const howToMakeRoom = 'Wait for jobs to end, cancel some with DELETE /v1/bulk/jobs/<jobId>, or delete files that you no longer need with DELETE /v1/fhir/_export/<jobId>. They are deleted a day after their job ended.'
+
+/** The files of one organization take up what they may of a disk that all organizations share. */
+export function quotaExceeded (most: number): Failure {
+  return new Failure('RATE_LIMITED', {
+    message: `The files of your organization's bulk jobs would take up more than ${most} bytes. ${howToMakeRoom}`,
+    headers: { 'retry-after': String(retryAfterSeconds) }
+  })
+}
+
+/** No room that is made helps. */
+export function tooLarge (most: number): Failure {
+  return new Failure('PAYLOAD_TOO_LARGE', { message: `The files of an organization's bulk jobs can take up ${most} bytes, and this is more. Import or export less at once, or ask the operator to raise bulk.organizationBytes.` })
+}
+
+/** A file is not as the gateway left it, so that nothing of it can be believed: it ends the job, or the download. */
+export function corruptFile (how: string): PermanentFailure {
+  return new PermanentFailure('INTERNAL_ERROR', {
+    message: 'Something other than the gateway changed or truncated a file of this job, so the gateway does not use it. Start the job again, and ask the operator to check who else can write to bulk.directory.',
+    cause: new Error(how)
+  })
+}
+
+const full = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'ESTALE', 'EMFILE', 'ENFILE'])
+
+/** Says of a disk that is full or fails that there is no room. @throws {Failure} BACKEND_UNAVAILABLE */
+export async function toStorageError<T> (act: () => Promise<T>): Promise<T> {
+  try {
+    return await act()
+  } catch (error) {
+    throw full.has((error as NodeJS.ErrnoException).code ?? '') ? diskFull(error) : error
+  }
+}

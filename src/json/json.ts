@@ -1,0 +1,212 @@
+/**
+ * JSON as clinical data needs it: number text survives (1.10 is not 1.1), and what a client sends is read strictly.
+ * The engine's own parser reads all of it; a number that it would change goes through it as a marked text.
+ */
+import { randomUUID } from 'node:crypto'
+import { endOfText, JsonBudget, JsonSyntaxError, scan, type ExactText } from './scan.js'
+
+export { JsonBudget, JsonSyntaxError as JsonRefused, JsonTooLarge } from './scan.js'
+
+/** Nesting that a client's body may have; FHIR R4 resources rarely pass 15. */
+export const maxDepth = 64
+
+/** A JSON number whose text a JavaScript number would change: `1.10`, `1e2`, more than 15 digits. */
+export class ExactNumber {
+  constructor (readonly text: string) {}
+  valueOf (): number { return Number(this.text) }
+  toString (): string { return this.text }
+  /** Makes the engine's printer stop, so that {@link printJson} takes the exact one. */
+  toJSON (): never { throw exactNumberMet }
+}
+
+/** A JavaScript number, or one that keeps its text. */
+export const isNumber = (value: unknown): boolean => typeof value === 'number' || value instanceof ExactNumber
+
+const exactNumberMet = new Error('exact number')
+
+/**
+ * Reads what a client sent: RFC 8259 strictly, no name twice in one object, no `__proto__`, no NUL or lone surrogate in
+ * text, at most {@link maxDepth} deep.
+ * @param budget what it may hold; what it holds is taken off
+ * @throws {JsonSyntaxError}
+ */
+export function parseStrict (body: Uint8Array, budget = new JsonBudget()): unknown {
+  const text = decode(body)
+  if (text.startsWith('\uFEFF')) throw new JsonSyntaxError('the body begins with a byte order mark (EF BB BF); send it without')
+  const { depth, members, numbers } = scan(text, budget)
+  if (depth > maxDepth) throw new JsonSyntaxError(`nested deeper than ${maxDepth} levels`)
+  const value = parseOrRefuse(text, numbers)
+  if (numbers.some(number => isOutOfRange(number.text))) throw new JsonSyntaxError('a number is too large, too small or too long')
+  if (countMembers(value) < members) throw new JsonSyntaxError('an object has the same name twice')
+  return value
+}
+
+/** Reads what a backend stored; the number text is kept, doubled keys are read as the engine reads them: the last counts. */
+export function parseStored (text: string): unknown {
+  return mayHoldExactNumber.test(text) ? parseMarked(text, scan(text).numbers) : JSON.parse(text)
+}
+
+/** Prints a value that may hold {@link ExactNumber}s, each with its own text. */
+export function printJson (value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    if (error !== exactNumberMet) throw error
+    return printExact(value)
+  }
+}
+
+/** The same value with JavaScript numbers, for a validator that knows no others. Returns its argument when nothing changes. */
+export function plainNumbers<T> (value: T): T {
+  return mapJson(value, item => item instanceof ExactNumber ? item.valueOf() : item)
+}
+
+/**
+ * The value with some of what is in it replaced, wherever it stands. Returns its argument when nothing changes.
+ * @param replace gives what a value becomes, or the value itself to have what is in it looked at; `name` is that of the member
+ * which holds it, lists aside
+ */
+export function mapJson<T> (value: T, replace: (item: unknown, name: string) => unknown, name = ''): T {
+  const replaced = replace(value, name) as T
+  if (replaced !== value || value === null || typeof value !== 'object' || value instanceof ExactNumber) return replaced
+  return (Array.isArray(value) ? mapItems(value, replace, name) : mapMembers(value as Members, replace)) as T
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+// Every record goes through these several times, so nothing is made for what does not change.
+
+function mapItems (items: readonly unknown[], replace: (item: unknown, name: string) => unknown, name: string): readonly unknown[] {
+  let changed: unknown[] | undefined
+  for (let at = 0; at < items.length; at++) {
+    const item = mapJson(items[at], replace, name)
+    if (item !== items[at]) (changed ??= [...items])[at] = item
+  }
+  return changed ?? items
+}
+
+function mapMembers (members: Members, replace: (item: unknown, name: string) => unknown): Members {
+  let changed: Record<string, unknown> | undefined
+  for (const name in members) {
+    const item = mapJson(members[name], replace, name)
+    if (item === members[name]) continue
+    changed ??= { ...members }
+    // A text of JSON may name it, and what is only assigned would be no member.
+    if (name === '__proto__') Object.defineProperty(changed, name, { value: item })
+    else changed[name] = item
+  }
+  return changed ?? members
+}
+
+// Every number that the engine would print differently has one of these forms; the same inside a text only costs time. What
+// follows the number is looked at too, since the times in every resource's meta would match otherwise.
+const mayHoldExactNumber = /(?:^|[:[,])\s*-?(?:\d+\.\d*0|\d+(?:\.\d+)?[eE][+-]?\d+|\d[\d.]{15,}|0\.0{6}\d*|0(?<=-0))\s*(?:[,\]}]|$)/
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function decode (body: Uint8Array): string {
+  try {
+    return utf8.decode(body)
+  } catch {
+    throw new JsonSyntaxError('the body is not valid UTF-8')
+  }
+}
+
+function parseOrRefuse (text: string, numbers: readonly ExactText[]): unknown {
+  try {
+    return parseMarked(text, numbers)
+  } catch {
+    throw new JsonSyntaxError('the body is not JSON')
+  }
+}
+
+/** Where the value of a member of the outermost object begins in its text, which has no space between name and value. */
+export function memberAt (text: string, name: string): number | undefined {
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]!
+    if (char === '"') {
+      const end = endOfText(text, i)
+      if (depth === 1 && text[end + 1] === ':' && text.slice(i + 1, end) === name) return end + 2
+      i = end
+    } else if (char === '{' || char === '[') depth++
+    else if (char === '}' || char === ']') depth--
+  }
+  return undefined
+}
+
+/** Digits that a number may have when it is written without an exponent; JavaScript's own have 325 at most. */
+const mostDigits = 400
+
+/**
+ * Whether the text of a number stands for one that is too large, or too long without its exponent. HAPI writes numbers that
+ * way: `1e-1000000000` takes all its memory, and a record that holds it can't be read any more.
+ */
+export function isOutOfRange (text: string): boolean {
+  const [number, whole = '', fraction = '', exponent = '0'] = /^[-+]?(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
+  if (number === undefined) return false
+  return whole.length + fraction.length + Math.abs(Number(exponent)) > mostDigits || !Number.isFinite(Number(text))
+}
+
+// Nobody outside knows it, so no text that was sent or stored begins with it.
+const marker = randomUUID()
+
+function parseMarked (text: string, numbers: readonly ExactText[]): unknown {
+  if (numbers.length === 0) return JSON.parse(text)
+  let marked = ''
+  let from = 0
+  for (const number of numbers) {
+    marked += `${text.slice(from, number.start)}"${marker}${number.text}"`
+    from = number.start + number.text.length
+  }
+  return unmarked(JSON.parse(marked + text.slice(from)))
+}
+
+/** The value with its marked texts as numbers, changed in place. */
+function unmarked (value: unknown): unknown {
+  if (typeof value === 'string') return value.startsWith(marker) ? new ExactNumber(value.slice(marker.length)) : value
+  if (value === null || typeof value !== 'object') return value
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) value[at] = unmarked(value[at])
+    return value
+  }
+  const holder = value as Record<string, unknown>
+  for (const key of Object.keys(holder)) {
+    if (key.startsWith(marker)) throw new SyntaxError('a number is used as a name')
+    const item = holder[key]
+    if (typeof item === 'string' || typeof item === 'object') holder[key] = unmarked(item)
+  }
+  return value
+}
+
+/** How many members all objects of a value have together. @throws {JsonSyntaxError} for names and texts that no one should send */
+function countMembers (value: unknown): number {
+  if (typeof value === 'string') refusePoison(value)
+  if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return 0
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const item of value) count += countMembers(item)
+    return count
+  }
+  for (const name in value) {
+    if (name === '__proto__') throw new JsonSyntaxError('the name __proto__ is not allowed')
+    refusePoison(name)
+    count += 1 + countMembers((value as Record<string, unknown>)[name])
+  }
+  return count
+}
+
+function refusePoison (text: string): void {
+  if (text.includes('\0')) throw new JsonSyntaxError('text must not contain the character U+0000')
+  if (!text.isWellFormed()) throw new JsonSyntaxError('text contains half of a surrogate pair')
+}
+
+/** One level printed here, what is below it by the engine wherever it holds no such number. */
+function printExact (value: unknown): string {
+  if (value instanceof ExactNumber) return value.text
+  if (Array.isArray(value)) return `[${value.map(item => printJson(item ?? null)).join(',')}]`
+  const members = Object.entries(value as object)
+    .filter(([, item]) => item !== undefined)
+    .map(([key, item]) => `${JSON.stringify(key)}:${printJson(item)}`)
+  return `{${members.join(',')}}`
+}

@@ -1,0 +1,186 @@
+/**
+ * JSON Patch on values whose numbers keep their text. A token of a pointer names an own member of an object or an item of a
+ * list and nothing else, so that no pointer leads to what the language itself has put into every object, list and text.
+ */
+import { Failure, fieldIssue } from '../envelope/failures.js'
+import { isNumber, maxDepth } from './json.js'
+import { isElement } from '../mappings/core/path.js'
+
+const mostOperations = 1000
+/** Characters of a path: {@link maxDepth} names of fields take fewer. */
+const longestPointer = 10_000
+/** Characters that all operations together may copy: each copy can double a value. */
+const mostCopied = 1_048_576
+/** Items that may change their place in lists because of what was put in or taken out before them; a fraction of a second. */
+const mostShifted = 268_435_456
+
+interface Operation { readonly op: keyof typeof apply, readonly path: string, readonly from: string, readonly value: unknown }
+
+/** The record while it changes, and what its operations have cost so far. */
+interface Draft { readonly root: unknown, copied: number, shifted: number }
+
+type Holder = Record<string, unknown> | unknown[]
+
+/** Where a pointer leads: the object or list that holds what its last token names. */
+interface Place { readonly holder: Holder, readonly token: string }
+
+/**
+ * A JSON value as a JSON Patch leaves it, RFC 6902; the value itself stays as it is.
+ * @throws {Failure} BAD_REQUEST for what is no patch, VALIDATION_ERROR for one that cannot be applied to this value
+ */
+export function applyPatch (body: readonly unknown[], value: unknown): unknown {
+  if (body.length > mostOperations || !body.every(isOperation)) {
+    throw new Failure('BAD_REQUEST', { message: `Each JSON Patch operation needs op (${Object.keys(apply).join(', ')}) and path, and value or from where RFC 6902 requires them. At most ${mostOperations} operations are allowed, and at most ${longestPointer} characters in a path or from.` })
+  }
+  const draft = { root: copyOf(value), copied: 0, shifted: 0 }
+  const failed = body.findIndex(operation => !isApplied(draft, operation))
+  if (failed >= 0) throw refusal(failed, 'this operation cannot be applied to the current version of the record; read it again and correct the path or the test')
+  if (isDeeper(draft.root, maxDepth)) throw refusal(body.length - 1, `the result is nested deeper than ${maxDepth} levels`)
+  return draft.root
+}
+
+/** The members of a value that a patch changes, adds, moves or removes, each once; what it only tests or copies stays as it is. */
+export function namesIn (body: readonly unknown[]): readonly string[] {
+  const changing = body.filter(isOperation).filter(({ op }) => op !== 'test')
+  return [...new Set(changing.flatMap(({ op, path, from }) => op === 'move' ? [path, from] : [path]).map(pointer => tokensOf(pointer)[0]!))]
+}
+
+function refusal (at: number, says: string): Failure {
+  return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(`[${at}]`, says, 'processing')] })
+}
+
+function isOperation (item: unknown): item is Operation {
+  if (!isElement(item) || typeof item.op !== 'string' || !Object.hasOwn(apply, item.op) || !isPointer(item.path)) return false
+  if (item.op === 'move' || item.op === 'copy') return isPointer(item.from)
+  return item.op === 'remove' || item.value !== undefined
+}
+
+/** RFC 6901, below the root: replacing the whole record is not a patch. */
+const isPointer = (text: unknown): boolean => typeof text === 'string' && text.length <= longestPointer && text.startsWith('/') && !/~(?![01])/.test(text)
+
+class Inapplicable extends Error {}
+
+function isApplied (draft: Draft, operation: Operation): boolean {
+  try {
+    apply[operation.op](draft, operation)
+    return draft.copied <= mostCopied && draft.shifted <= mostShifted
+  } catch (error) {
+    if (error instanceof Inapplicable) return false
+    throw error
+  }
+}
+
+const apply = {
+  add: (draft: Draft, { path, value }: Operation) => put(draft, path, copyOf(value)),
+  remove: (draft: Draft, { path }: Operation) => { take(draft, path) },
+  replace: (draft: Draft, { path, value }: Operation) => {
+    const { holder, token } = filled(draft, path)
+    holder[token as never] = copyOf(value) as never
+  },
+  move: (draft: Draft, { from, path }: Operation) => {
+    demand(!path.startsWith(`${from}/`))
+    put(draft, path, take(draft, from))
+  },
+  copy: (draft: Draft, { from, path }: Operation) => put(draft, path, copyOf(valueAt(draft, from), draft)),
+  // What is compared is no more than the operation itself holds: the first difference ends the patch.
+  test: (draft: Draft, { path, value }: Operation) => demand(isEqual(valueAt(draft, path), value))
+}
+
+function put (draft: Draft, pointer: string, value: unknown): void {
+  startList(draft, pointer)
+  const { holder, token } = placeOf(draft, pointer)
+  if (Array.isArray(holder)) {
+    const at = token === '-' ? holder.length : isIndex(token) ? Number(token) : Infinity
+    demand(at <= holder.length)
+    draft.shifted += holder.length - at
+    holder.splice(at, 0, value)
+  } else {
+    // The one name that is no member when it is set: it would change what the object is.
+    demand(token !== '__proto__')
+    holder[token] = value
+  }
+}
+
+/** FHIR has no empty lists, so what is appended to a list that is not there is the first of it. */
+function startList (draft: Draft, pointer: string): void {
+  const list = /^(.+)\/-$/.exec(pointer)?.[1]
+  if (list === undefined) return
+  const { holder, token } = placeOf(draft, list)
+  if (!Array.isArray(holder) && !holds(holder, token)) put(draft, list, [])
+}
+
+function take (draft: Draft, pointer: string): unknown {
+  const { holder, token } = filled(draft, pointer)
+  const value = holder[token as never] as unknown
+  if (Array.isArray(holder)) {
+    draft.shifted += holder.length - Number(token)
+    holder.splice(Number(token), 1)
+  } else {
+    delete holder[token]
+  }
+  return value
+}
+
+function valueAt (draft: Draft, pointer: string): unknown {
+  const { holder, token } = filled(draft, pointer)
+  return holder[token as never]
+}
+
+/** A place where there is something. */
+function filled (draft: Draft, pointer: string): Place {
+  const place = placeOf(draft, pointer)
+  demand(holds(place.holder, place.token))
+  return place
+}
+
+function placeOf ({ root }: Draft, pointer: string): Place {
+  const tokens = tokensOf(pointer)
+  const last = tokens.pop()!
+  const holder = tokens.reduce<unknown>((here, token) => holds(here, token) ? here[token as never] : undefined, root)
+  demand(isHolder(holder))
+  return { holder: holder as Holder, token: last }
+}
+
+const tokensOf = (pointer: string): string[] => pointer.slice(1).split('/').map(token => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+
+const isHolder = (value: unknown): value is Holder => Array.isArray(value) || isElement(value)
+
+/** Whether a token names something in a value. A text or a number holds nothing, and of a list only its items count. */
+function holds (value: unknown, token: string): value is Holder {
+  return isHolder(value) && (isElement(value) || isIndex(token)) && Object.hasOwn(value, token)
+}
+
+const isIndex = (token: string): boolean => /^(?:0|[1-9]\d*)$/.test(token)
+
+function demand (isMet: boolean): void {
+  if (!isMet) throw new Inapplicable()
+}
+
+/** A copy that shares nothing that can be changed, its characters counted as they are copied. */
+function copyOf (value: unknown, count: Pick<Draft, 'copied'> = { copied: -Infinity }, depth = 1): unknown {
+  count.copied += typeof value === 'string' ? value.length + 2 : 1
+  demand(count.copied <= mostCopied)
+  if (!isHolder(value)) return value
+  demand(depth <= maxDepth)
+  if (Array.isArray(value)) return value.map(item => copyOf(item, count, depth + 1))
+  const copy: Record<string, unknown> = { ...value }
+  for (const name of Object.keys(copy)) {
+    count.copied += name.length + 3
+    copy[name] = copyOf(copy[name], count, depth + 1)
+  }
+  return copy
+}
+
+/** As RFC 6902 compares: numbers by what they are worth, so that 1.10 is 1.1. */
+function isEqual (a: unknown, b: unknown): boolean {
+  if (isNumber(a) && isNumber(b)) return Number(a) === Number(b)
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, at) => isEqual(item, b[at]))
+  if (!isElement(a) || !isElement(b)) return a === b
+  const names = Object.keys(a)
+  return names.length === Object.keys(b).length && names.every(name => Object.hasOwn(b, name) && isEqual(a[name], b[name]))
+}
+
+/** Whether objects and lists nest deeper than so many levels. */
+function isDeeper (value: unknown, most: number): boolean {
+  return isHolder(value) && (most === 0 || Object.values(value).some(item => isDeeper(item, most - 1)))
+}

@@ -1,0 +1,262 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import Database from 'better-sqlite3'
+import { base32, randomString } from '../../keys/random-text.js'
+import { privateDatabase } from '../../files/private-database.js'
+import { monthOf } from '../month.js'
+import type { UsageBatch, UsageLine, UsageAck } from '../usage.js'
+
+/** The schema version. Increase it whenever the tables change. */
+const layout = 1
+
+const dayMs = 24 * 3_600_000
+
+/** How long an acknowledged batch is kept, in case the control plane is restored from an older backup. */
+const batchesKeptMs = 3 * dayMs
+/** How long hourly totals are kept: long enough to recompute a bill of thirteen months ago. */
+const totalsKeptMs = 400 * dayMs
+/** How long monthly counts are kept: the month itself and some days more, since clocks differ. */
+const monthsKeptMs = 40 * dayMs
+/** The most old batches that are folded into totals at once, so that nothing waits long for it. */
+const foldedAtOnce = 20
+
+/** How long to wait while another process has the file locked. A failed write is repeated. */
+const busyMs = 1_000
+
+const columns = `
+  key_id TEXT NOT NULL, tenant_id TEXT NOT NULL, mode TEXT NOT NULL, hour TEXT NOT NULL, resource TEXT NOT NULL,
+  interaction TEXT NOT NULL, outcome TEXT NOT NULL, is_counted INTEGER NOT NULL, is_overage INTEGER NOT NULL,
+  count INTEGER NOT NULL, last_at TEXT NOT NULL,
+  PRIMARY KEY (key_id, hour, resource, interaction, outcome, is_counted, is_overage)`
+
+const tables = `
+  CREATE TABLE series (ledger_id TEXT NOT NULL, last_number INTEGER NOT NULL, written TEXT NOT NULL) STRICT;
+  CREATE TABLE waiting (${columns}) STRICT, WITHOUT ROWID;
+  CREATE TABLE totals (${columns}) STRICT, WITHOUT ROWID;
+  CREATE INDEX totals_by_age ON totals (hour);
+  CREATE TABLE batches (number INTEGER PRIMARY KEY, batch_id TEXT NOT NULL, content BLOB NOT NULL, acknowledged_at INTEGER) STRICT;
+  CREATE INDEX batches_by_age ON batches (acknowledged_at);
+  CREATE TABLE months (
+    tenant_id TEXT NOT NULL, mode TEXT NOT NULL, month TEXT NOT NULL,
+    own INTEGER NOT NULL DEFAULT 0, told INTEGER NOT NULL DEFAULT 0, others INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant_id, mode, month)) STRICT, WITHOUT ROWID;
+  PRAGMA user_version = ${layout};`
+
+/** Lines to be written exactly once, even if the write is retried. The name identifies the deposit. */
+export interface FlushBatch { readonly name: string, readonly lines: readonly UsageLine[] }
+
+/** The file is not a ledger, or is corrupt. */
+export class LedgerCorruptError extends Error {
+  override readonly name = 'LedgerBroken'
+}
+
+/**
+ * The usage that a gateway counted, on disk. Each line is in one place at a time: `waiting` until a batch is formed, then the batch
+ * and, some days after the control plane acknowledged it, the hourly `totals`. All methods throw if the disk fails.
+ */
+export class LedgerFile {
+  readonly #database: Database.Database
+  readonly #statements: ReturnType<typeof prepare>
+
+  /** Opens or creates the file. @throws {LedgerCorruptError} */
+  constructor (file: string) {
+    this.#database = open(file)
+    this.#statements = prepare(this.#database)
+  }
+
+  /** Adds all lines or none. A deposit that was already written, although the write seemed to fail, is ignored. */
+  add ({ name, lines }: FlushBatch): void {
+    this.#inTransaction(() => {
+      if (this.#series().written === name) return
+      for (const line of lines) {
+        this.#statements.await.run(rowOf(line))
+        if (line.isCounted) this.#statements.own.run(inMonth(line))
+      }
+      this.#statements.mark.run(name)
+    })
+  }
+
+  /** The first unacknowledged batch. If there is none, forms one of at most `mostLines` waiting lines. */
+  nextBatch (mostLines: number): UsageBatch | undefined {
+    return this.#inTransaction(() => this.#firstUnacknowledged() ?? this.#formed(mostLines))
+  }
+
+  /**
+   * Continues from the control plane's position. Batches that it has are acknowledged; those that it no longer has, because it was
+   * restored from a backup, are sent again. If it has a batch that this file does not have, this file is a copy or an old backup,
+   * and starts a new series.
+   */
+  applyAck (receipt: UsageAck, now: Date): void {
+    this.#inTransaction(() => {
+      if (!this.#continues(receipt)) this.#beginSeries()
+      else {
+        this.#acknowledge(receipt, now)
+        if (this.#withdraw(receipt) && !this.#holds(receipt.number + 1)) this.#beginSeries()
+      }
+      for (const row of this.#statements.old.all(now.getTime() - batchesKeptMs, foldedAtOnce) as BatchRow[]) this.#fold(row)
+      this.#statements.forget.run(new Date(now.getTime() - totalsKeptMs).toISOString())
+      this.#statements.forgetMonths.run(monthOf(new Date(now.getTime() - monthsKeptMs).toISOString()))
+    })
+  }
+
+  close (): void {
+    this.#database.close()
+  }
+
+  #inTransaction<T> (work: () => T): T {
+    return this.#database.transaction(work).immediate()
+  }
+
+  #series (): SeriesRow {
+    return this.#statements.series.get() as SeriesRow
+  }
+
+  #firstUnacknowledged (): UsageBatch | undefined {
+    const row = this.#statements.firstUnacknowledged.get() as BatchRow | undefined
+    return row && { ledgerId: this.#series().ledger_id, number: row.number, batchId: row.batch_id, lines: unpacked(row.content) }
+  }
+
+  #formed (mostLines: number): UsageBatch | undefined {
+    const rows = this.#statements.waiting.all(mostLines) as LineRow[]
+    if (rows.length === 0) return undefined
+    for (const row of rows) this.#statements.leave.run(row)
+    const { ledger_id: ledgerId, last_number: last } = this.#series()
+    const batch = { ledgerId, number: last + 1, batchId: randomString(base32, 26), lines: rows.map(lineOf) }
+    this.#statements.keep.run(batch.number, batch.batchId, packed(batch.lines))
+    this.#statements.count.run(batch.number)
+    return batch
+  }
+
+  /** Stores what was reported of each month, here and by all gateways. The difference is what the others counted. */
+  #acknowledge ({ number, months = [] }: UsageAck, now: Date): void {
+    for (const { content } of this.#statements.unacknowledged.all(number) as BatchRow[]) this.#tell(unpacked(content), 1)
+    this.#statements.acknowledge.run(now.getTime(), number)
+    for (const { counted, ...pool } of months) this.#statements.learn.run({ ...pool, counted })
+  }
+
+  /** @returns whether the control plane lost batches that it had acknowledged */
+  #withdraw ({ number }: UsageAck): boolean {
+    for (const { content } of this.#statements.acknowledgedAfter.all(number) as BatchRow[]) this.#tell(unpacked(content), -1)
+    return this.#statements.unacknowledge.run(number).changes > 0
+  }
+
+  #tell (lines: readonly UsageLine[], sign: 1 | -1): void {
+    for (const line of lines) if (line.isCounted) this.#statements.told.run({ ...inMonth(line), count: sign * line.count })
+  }
+
+  #continues ({ number, batchId }: UsageAck): boolean {
+    return number === 0 || (this.#statements.idOf.get(number) as string | undefined) === batchId
+  }
+
+  #holds (number: number): boolean {
+    return this.#statements.idOf.get(number) !== undefined
+  }
+
+  /** Starts a new series with the batches that are still to be sent. The others get numbers below 1, which have no meaning. */
+  #beginSeries (): void {
+    this.#statements.retire.run()
+    this.#statements.renumber.run()
+    this.#statements.restart.run(randomString(base32, 26))
+  }
+
+  #fold ({ number, content }: BatchRow): void {
+    for (const line of unpacked(content)) this.#statements.total.run(rowOf(line))
+    this.#statements.drop.run(number)
+  }
+}
+
+/** All lines in the ledger of a gateway, or only those that the control plane has not acknowledged. The gateway may be running. Several lines may differ in nothing but the count. */
+export function ledgerLines (file: string, which: 'all' | 'unsent' = 'all'): readonly UsageLine[] {
+  const database = new Database(file, { readonly: true, fileMustExist: true })
+  const [tables, condition] = which === 'all' ? [['waiting', 'totals'], ''] : [['waiting'], 'WHERE acknowledged_at IS NULL']
+  try {
+    const read = database.transaction(() => [
+      ...tables.flatMap(table => database.prepare(`SELECT ${shown} FROM ${table}`).all() as LineRow[]).map(lineOf),
+      ...(database.prepare(`SELECT content FROM batches ${condition}`).pluck().all() as Buffer[]).flatMap(unpacked)
+    ])
+    return read.deferred()
+  } finally {
+    database.close()
+  }
+}
+
+interface SeriesRow { ledger_id: string, last_number: number, written: string }
+
+interface BatchRow { number: number, batch_id: string, content: Buffer }
+
+interface LineRow extends Omit<UsageLine, 'isCounted' | 'isOverage'> { readonly isCounted: number, readonly isOverage: number }
+
+const packed = (lines: readonly UsageLine[]): Buffer => deflateRawSync(JSON.stringify(lines), { level: 1 })
+const unpacked = (content: Buffer): readonly UsageLine[] => JSON.parse(inflateRawSync(content).toString())
+
+const inMonth = ({ tenantId, mode, hour, count }: UsageLine) => ({ tenantId, mode, month: monthOf(hour), count })
+
+const rowOf = (line: UsageLine): LineRow => ({ ...line, isCounted: Number(line.isCounted), isOverage: Number(line.isOverage) })
+const lineOf = (row: LineRow): UsageLine => ({ ...row, isCounted: row.isCounted === 1, isOverage: row.isOverage === 1 })
+
+const shown = `
+  key_id AS keyId, tenant_id AS tenantId, mode, hour, resource, interaction, outcome,
+  is_counted AS isCounted, is_overage AS isOverage, count, last_at AS lastAt`
+
+const adding = (table: string) => `
+  INSERT INTO ${table} VALUES (:keyId, :tenantId, :mode, :hour, :resource, :interaction, :outcome, :isCounted, :isOverage, :count, :lastAt)
+  ON CONFLICT DO UPDATE SET count = count + excluded.count, last_at = max(last_at, excluded.last_at)`
+
+function prepare (database: Database.Database) {
+  return {
+    series: database.prepare('SELECT * FROM series'),
+    mark: database.prepare('UPDATE series SET written = ?'),
+    count: database.prepare('UPDATE series SET last_number = ?'),
+    restart: database.prepare('UPDATE series SET ledger_id = ?, last_number = (SELECT coalesce(max(0, max(number)), 0) FROM batches)'),
+    await: database.prepare(adding('waiting')),
+    total: database.prepare(adding('totals')),
+    waiting: database.prepare(`SELECT ${shown} FROM waiting LIMIT ?`),
+    leave: database.prepare(`
+      DELETE FROM waiting WHERE key_id = :keyId AND hour = :hour AND resource = :resource AND interaction = :interaction
+      AND outcome = :outcome AND is_counted = :isCounted AND is_overage = :isOverage`),
+    keep: database.prepare('INSERT INTO batches (number, batch_id, content) VALUES (?, ?, ?)'),
+    firstUnacknowledged: database.prepare('SELECT * FROM batches WHERE acknowledged_at IS NULL ORDER BY number LIMIT 1'),
+    idOf: database.prepare('SELECT batch_id FROM batches WHERE number = ?').pluck(),
+    acknowledge: database.prepare('UPDATE batches SET acknowledged_at = ? WHERE acknowledged_at IS NULL AND number <= ?'),
+    unacknowledge: database.prepare('UPDATE batches SET acknowledged_at = NULL WHERE number > ?'),
+    old: database.prepare('SELECT * FROM batches WHERE acknowledged_at < ? ORDER BY number LIMIT ?'),
+    retire: database.prepare(`
+      UPDATE batches SET number = number - (SELECT max(number) - min(0, min(number)) + 1 FROM batches)
+      WHERE number > 0 AND acknowledged_at IS NOT NULL`),
+    renumber: database.prepare('UPDATE batches SET number = number + 1 - (SELECT min(number) FROM batches WHERE number > 0) WHERE number > 0'),
+    drop: database.prepare('DELETE FROM batches WHERE number = ?'),
+    forget: database.prepare('DELETE FROM totals WHERE hour < ?'),
+    unacknowledged: database.prepare('SELECT * FROM batches WHERE acknowledged_at IS NULL AND number <= ?'),
+    acknowledgedAfter: database.prepare('SELECT * FROM batches WHERE acknowledged_at IS NOT NULL AND number > ?'),
+    own: database.prepare(`
+      INSERT INTO months (tenant_id, mode, month, own) VALUES (:tenantId, :mode, :month, :count) ON CONFLICT DO UPDATE SET own = own + :count`),
+    told: database.prepare(`
+      INSERT INTO months (tenant_id, mode, month, told) VALUES (:tenantId, :mode, :month, :count) ON CONFLICT DO UPDATE SET told = told + :count`),
+    learn: database.prepare(`
+      INSERT INTO months (tenant_id, mode, month, others) VALUES (:tenantId, :mode, :month, :counted)
+      ON CONFLICT DO UPDATE SET others = max(0, :counted - told)`),
+    forgetMonths: database.prepare('DELETE FROM months WHERE month < ?')
+  }
+}
+
+function open (file: string): Database.Database {
+  const database = new Database(privateDatabase(file), { timeout: busyMs })
+  try {
+    database.pragma('journal_mode = WAL')
+    // A power failure may lose the last second, but never a batch that the control plane has.
+    database.pragma('synchronous = FULL')
+    if (database.transaction(() => hasTables(database)).immediate()) return database
+    throw new LedgerCorruptError('the file has a different layout than this version expects')
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+function hasTables (database: Database.Database): boolean {
+  const found = database.pragma('user_version', { simple: true })
+  if (found === 0) {
+    database.exec(tables)
+    database.prepare('INSERT INTO series VALUES (?, 0, \'\')').run(randomString(base32, 26))
+  }
+  return found === 0 || found === layout
+}

@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Health } from '../../observability/health-states.js'
+import type { FlushBatch } from './file.js'
+import { LedgerFailure } from './messages.js'
+import { MonthlyUsageReader, type MonthCount, type StoredMonthUsage } from './months.js'
+import { LedgerWriter } from './writer.js'
+import { usageKey, UsageCounter } from './tally.js'
+import type { QuotaScope, UsageBatch, UsageAck, UsageEvent } from '../usage.js'
+
+/** `now` is the wall clock. */
+export interface LedgerOptions {
+  readonly file: string
+  readonly now: () => Date
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>
+  /** The longest that a count is only in memory, in milliseconds. */
+  readonly flushMs?: number
+  /** The most lines that are held in memory while the disk fails. */
+  readonly mostLines?: number
+}
+
+/** The state of the ledger. `lostRequests` did not fit in memory while the disk failed, and are not counted. */
+interface LedgerCheck {
+  readonly status: Health
+  /** Counts that are only in memory. */
+  readonly linesInMemory: number
+  readonly lostRequests: number
+  /** Names of corrupt files that were set aside. The check passes once they are moved out of the data directory. */
+  readonly broken: readonly string[]
+}
+
+/** The number of lines that triggers an early flush. */
+const flushedLines = 5_000
+/** The most lines that are handed over at once, since that blocks this thread for a moment. */
+const mostAtOnce = 10_000
+
+/**
+ * Counts the requests of one gateway: immediately in memory, and within half a second on disk, so that a crash loses at most the
+ * last second. No request waits for the disk or fails because of it. What can't be written is kept and retried.
+ */
+export class UsageLedger {
+  readonly #options: LedgerOptions
+  readonly #tally: UsageCounter
+  readonly #timer: NodeJS.Timeout
+  readonly #writer: LedgerWriter
+  readonly #months: MonthlyUsageReader
+  /** Removed from the tally, and possibly on disk. */
+  #deposit: FlushBatch | undefined
+  #isFailing = false
+  #writing = Promise.resolve()
+  #next: Promise<void> | undefined
+  #closing: Promise<void> | undefined
+
+  /** Resolves when it is known whether the file is usable, which {@link check} then tells. */
+  readonly opened: Promise<void>
+
+  constructor (options: LedgerOptions) {
+    const { file, now, flushMs = 500, mostLines = 100_000 } = options
+    this.#options = options
+    this.#tally = new UsageCounter(mostLines)
+    this.#writer = new LedgerWriter(file, now)
+    this.#months = new MonthlyUsageReader(file)
+    this.#timer = setInterval(() => this.flush(), flushMs).unref()
+    this.opened = this.flush()
+  }
+
+  /** Counts a request, or a record of an import. `at` is when it arrived, ISO 8601 in UTC. */
+  record (use: UsageEvent, at: string): void {
+    this.#tally.add(use, at)
+    if (this.#tally.size === flushedLines && !this.#isFailing) this.flush()
+  }
+
+  /** Writes counts in memory to disk. Also resolves on failure, which is logged once and shown by {@link check} while it lasts. */
+  flush (): Promise<void> {
+    this.#next ??= this.#writing.then(() => {
+      this.#next = undefined
+      this.#writing = this.#write()
+      return this.#writing
+    })
+    return this.#next
+  }
+
+  /** The next batch for the control plane; undefined if it has everything. @throws {LedgerFailure} */
+  nextBatch (): Promise<UsageBatch | undefined> {
+    return this.#noticed(this.#writer.nextBatch())
+  }
+
+  /** Applies the receipt of a batch. @throws {LedgerFailure} */
+  settle (receipt: UsageAck): Promise<void> {
+    return this.#noticed(this.#writer.settle(receipt))
+  }
+
+  /** The counts of a pool in a month, including those in memory. If the disk can't be read, only those in memory. */
+  monthOf (pool: QuotaScope, month: string): MonthCount {
+    const { written, own, others } = this.#readMonth(pool, month)
+    const onItsWay = this.#deposit === undefined || this.#deposit.name === written ? 0 : usageKey(this.#deposit.lines, pool, month)
+    return { own: own + onItsWay + this.#tally.countedIn(pool, month), others }
+  }
+
+  /** The state of the ledger. */
+  check (): LedgerCheck {
+    const broken = this.#brokenFiles()
+    const isGood = !this.#isFailing && this.#tally.lost === 0 && broken.length === 0
+    return { status: isGood ? 'ok' : 'degraded', linesInMemory: this.#linesInMemory(), lostRequests: this.#tally.lost, broken }
+  }
+
+  /** Flushes and closes. Logs what is lost if the disk still fails. */
+  close (): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close (): Promise<void> {
+    clearInterval(this.#timer)
+    do await this.flush()
+    while (this.#tally.size > 0 && !this.#isFailing)
+    if (this.#linesInMemory() > 0) this.#options.log.error({ lines: this.#linesInMemory() }, 'the usage ledger could not be written; counts in memory are lost')
+    // Before the writer: the last connection to close merges the write-ahead log into the file.
+    this.#months.close()
+    await this.#writer.close()
+  }
+
+  #linesInMemory (): number {
+    return this.#tally.size + (this.#deposit?.lines.length ?? 0)
+  }
+
+  async #write (): Promise<void> {
+    try {
+      await this.#writer.open()
+      if (this.#deposit !== undefined) await this.#put(this.#deposit)
+      if (this.#tally.size > 0) await this.#put({ name: randomUUID(), lines: this.#tally.take(mostAtOnce) })
+      this.#succeed()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  async #put (deposit: FlushBatch): Promise<void> {
+    this.#deposit = deposit
+    await this.#writer.add(deposit)
+    this.#deposit = undefined
+  }
+
+  #readMonth (pool: QuotaScope, month: string): StoredMonthUsage {
+    try {
+      return this.#months.read(pool, month)
+    } catch {
+      return { written: '', own: 0, others: 0 }
+    }
+  }
+
+  async #noticed<T> (work: Promise<T>): Promise<T> {
+    try {
+      return await work
+    } catch (error) {
+      this.#fail(error)
+      throw error
+    }
+  }
+
+  #succeed (): void {
+    if (this.#isFailing) this.#options.log.info('the usage ledger can be written again')
+    this.#isFailing = false
+  }
+
+  #fail (error: unknown): void {
+    const { log } = this.#options
+    // The name may now belong to another file.
+    this.#months.close()
+    if (!this.#isFailing) log.warn({ err: error }, 'the usage ledger cannot be written; counts are kept in memory')
+    this.#isFailing = true
+    if (error instanceof LedgerFailure && error.aside !== undefined) log.error({ file: error.aside }, 'the usage ledger is damaged and was set aside; a new one was started')
+  }
+
+  #brokenFiles (): readonly string[] {
+    const { file } = this.#options
+    try {
+      return readdirSync(dirname(file)).filter(name => name.startsWith(`${basename(file)}.broken-`) && !/-(wal|shm)$/.test(name))
+    } catch {
+      return []
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { jitteredBackoff } from '../../time/backoff.js'
+import { BackgroundTask } from '../../time/background-task.js'
+import type { UsageLedger } from './ledger.js'
+import { linesPerBatch, type SendUsage, type UsageAck } from '../usage.js'
+
+const pauses = { firstMs: 500, longestMs: 60_000 }
+
+/** Where a sender takes batches from and sends them to. */
+interface UsageSenderParts {
+  readonly ledger: Pick<UsageLedger, 'nextBatch' | 'settle'>
+  readonly send: SendUsage
+  /** Called with each receipt, once the ledger has stored it. */
+  readonly onSettled?: (receipt: UsageAck) => void
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
+  /** The interval between batches, in milliseconds. */
+  readonly everyMs?: number
+  /** How long to wait for the receipt of a batch, in milliseconds. */
+  readonly patienceMs?: number
+}
+
+/** Sends every batch of a ledger to the control plane, one at a time and in order. Retries after any failure until it is stopped. */
+export class UsageSender {
+  readonly #parts: Required<UsageSenderParts>
+  readonly #loop: BackgroundTask
+  #failures = 0
+
+  /** Starts at once. */
+  constructor (parts: UsageSenderParts) {
+    this.#parts = { everyMs: 2_000, patienceMs: 30_000, onSettled: () => {}, ...parts }
+    this.#loop = new BackgroundTask(stopping => this.#sendNext(stopping))
+  }
+
+  /** The number of failures since the last success. */
+  get failures (): number {
+    return this.#failures
+  }
+
+  /** Stops sending. What was not sent stays in the ledger, which may be closed afterwards. */
+  stop (): Promise<void> {
+    return this.#loop.stop()
+  }
+
+  /** @returns how long to wait afterwards, in milliseconds */
+  async #sendNext (stopping: AbortSignal): Promise<number> {
+    const { ledger, send, onSettled, log, everyMs, patienceMs } = this.#parts
+    try {
+      const batch = await ledger.nextBatch()
+      if (batch === undefined) return everyMs
+      const receipt = await send(batch, AbortSignal.any([stopping, AbortSignal.timeout(patienceMs)]))
+      await ledger.settle(receipt)
+      onSettled(receipt)
+      if (receipt.number !== batch.number || receipt.batchId !== batch.batchId) throw new Error(`the control plane is at batch ${receipt.number}, not at ${batch.number}`)
+      if (this.#failures > 0) log.info('usage is sent to the control plane again')
+      this.#failures = 0
+      return batch.lines.length < linesPerBatch ? everyMs : 0
+    } catch (error) {
+      if (stopping.aborted) return 0
+      if (this.#failures === 0) log.warn({ err: error }, 'usage cannot be sent to the control plane; the ledger keeps it')
+      return jitteredBackoff(pauses, this.#failures++)
+    }
+  }
+}

@@ -1,0 +1,9 @@
+import { ExactNumber } from '../../json/json.js'
+import { isElement } from './path.js'
+
+/** A text that two values have in common exactly when they are the same, whatever the order of their members. */
+export function canonicalJson (value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`
+  if (!isElement(value)) return value instanceof ExactNumber ? value.text : JSON.stringify(value)
+  return `{${Object.keys(value).sort().map(name => `${JSON.stringify(name)}:${canonicalJson(value[name])}`).join()}}`
+}

@@ -1,0 +1,30 @@
+import type { Codec } from './codec.js'
+import type { Element, ElementOptions } from './element.js'
+import { first, list, one, oneOrList, type ListOptions } from './cardinality.js'
+
+/**
+ * A datatype as mappings write it: `concept('code', { required: true })` for the one value at a path, `concept.list(…)`
+ * for a list, `concept.oneOrList(…)` where one stored value is shown alone, `concept.first(…)` where only the first is shown.
+ */
+export interface Datatype<T> {
+  <const O extends ElementOptions = object> (path: string, options?: O): Element<T, O>
+  first<const O extends ElementOptions = object> (path: string, options?: O): Element<T, O>
+  list<const O extends ListOptions = object> (path: string, options?: O): Element<T[], O>
+  oneOrList<const O extends ListOptions = object> (path: string, options?: O): Element<T | T[], O>
+  /** For datatypes made of this one. */
+  readonly codec: Codec<T>
+}
+
+/** Makes a datatype, which can be declared at any path, from its codec. */
+export function datatype<T> (codec: Codec<T>): Datatype<T> {
+  const none = {} as never
+  return Object.assign(
+    <const O extends ElementOptions>(path: string, options: O = none) => one(codec, path, options),
+    {
+      first: <const O extends ElementOptions>(path: string, options: O = none) => first(codec, path, options),
+      list: <const O extends ListOptions>(path: string, options: O = none) => list(codec, path, options),
+      oneOrList: <const O extends ListOptions>(path: string, options: O = none) => oneOrList(codec, path, options),
+      codec
+    }
+  )
+}

@@ -1,0 +1,157 @@
+import type { FhirElement, FhirResource, StoredResource } from '../fhir.js'
+import { deepEqual, type Element, type Elements, type DefaultContext, type CreateContext, type InferFields } from './element.js'
+import type { Filter, Filters } from './filter.js'
+import { orderRules } from './date-order.js'
+import type { Rule } from './rule.js'
+import type { Schema } from './schema.js'
+import { withShortcuts } from './shortcuts.js'
+import { readElements } from './structure.js'
+
+/** What a resource file declares. */
+interface Declaration<E extends Elements> {
+  /** The resource's name in the URL: `/v1/<path>`. */
+  readonly path: string
+  /** The name of the create operation in OpenAPI. */
+  readonly operation: string
+  /** What the resource is, in one sentence. */
+  readonly about: string
+  readonly fields: E
+  /** Filters beside those that stand with a field of the same name. */
+  readonly filters?: Filters
+  readonly rules?: readonly Rule[]
+  /** Moves what clients send to the fields that show it, where an `alias` is not enough. */
+  readonly normalizeInput?: InputNormalizer
+  /** Records that are never changed or deleted, such as audit events. */
+  readonly appendOnly?: boolean
+}
+
+/** What was sent in other fields. `emptied` stands for a field of which nothing is left: null in a change, absent in a new record. */
+export type InputNormalizer = (sent: Sent, emptied: null | undefined) => Sent
+
+type Sent = Readonly<Record<string, unknown>>
+
+/** The fields that every resource has and no client writes. */
+interface Identity {
+  readonly id: string
+  readonly resourceType: string
+  readonly versionId?: string
+  readonly createdAt?: string
+  readonly updatedAt?: string
+}
+
+/** The names of {@link Identity}. */
+export const identityFields = ['id', 'resourceType', 'versionId', 'createdAt', 'updatedAt'] as const
+
+/** One resource group: the simple form and FHIR R4 as two views of one thing. A lens, not a codec: see docs/decisions. */
+export interface Mapping<E extends Elements = Elements> extends Omit<Declaration<E>, 'filters'> {
+  /** The R4 resource type. */
+  readonly type: string
+  readonly filters: Filters
+  readonly rules: readonly Rule[]
+  /** The fields that a resource shows; what no field shows is not lost, see {@link Mapping.patch}. */
+  toSimple (resource: FhirElement): Partial<InferFields<E>>
+  /** The simple form with identity and version, as a client receives it. */
+  present (stored: StoredResource): Identity & Partial<InferFields<E>>
+  /** What was sent with each field under its own name; where both names were sent, the alias stays and is no field. */
+  named (sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>
+  /** What was sent on create, each field under its own name, with the defaults filled in. */
+  withDefaults (sent: Readonly<Record<string, unknown>>, occasion: CreateContext): Readonly<Record<string, unknown>>
+  /** A new resource from a complete simple form. */
+  toFhir (simple: Readonly<Record<string, unknown>>): FhirResource
+  /** The resource with the named fields set, or removed by null; the same object when nothing changes. */
+  patch<R extends FhirElement> (resource: R, changes: Readonly<Record<string, unknown>>): R
+}
+
+/** Builds a mapping from its declaration. */
+export function mapping<const E extends Elements> (type: string, declaration: Declaration<E>): Mapping<E> {
+  const { fields, filters, rules = [], normalizeInput: respell = sent => sent } = declaration
+  const patch = patcher(fields)
+  const named = namer(fields)
+  const toSimple = (resource: FhirElement): Partial<InferFields<E>> => readElements(fields, resource) ?? {}
+  return {
+    ...declaration,
+    type,
+    rules: [...rules, ...orderRules(fields)],
+    filters: { ...fieldFilters(fields), ...filters },
+    toSimple,
+    present: stored => Object.assign(identity(stored), toSimple(stored)),
+    named: sent => respell(named(sent), null),
+    withDefaults (sent, occasion) {
+      const simple = respell(named(sent), undefined)
+      return { ...defaults(fields, { ...occasion, simple }), ...simple }
+    },
+    toFhir: simple => patch<FhirResource>({ resourceType: type }, simple),
+    patch
+  }
+}
+
+/** The whole fields are written first; a shortcut sent beside the field it is a part of is joined to it. */
+function patcher (fields: Elements) {
+  const entries = Object.entries(fields).filter(([, element]) => element.options.readOnly !== true)
+  const inOrder = [...entries.filter(([, { options }]) => options.shortcutOf === undefined), ...entries.filter(([, { options }]) => options.shortcutOf !== undefined)]
+  return <R extends FhirElement>(resource: R, changes: Readonly<Record<string, unknown>>): R =>
+    inOrder.reduce<FhirElement>((changed, [name, element]) => {
+      if (!Object.hasOwn(changes, name)) return changed
+      const whole = element.options.shortcutOf
+      if (whole !== undefined && (changes[whole] ?? undefined) !== undefined) return withShortcuts(changed, fields, { whole, changes })
+      const value = changes[name] ?? undefined
+      // A value that is shown already is left alone, with any other forms of its choice that another system stored.
+      return value !== undefined && deepEqual(element.read(changed), value) ? changed : element.write(changed, value)
+    }, resource) as R
+}
+
+function namer (fields: Elements): Mapping['named'] {
+  const aliases = Object.entries(fields).flatMap(([name, { options: { alias } }]) => alias === undefined ? [] : [{ name, alias }])
+  return sent => aliases.reduce((simple, { name, alias }) => {
+    if (!Object.hasOwn(simple, alias) || Object.hasOwn(simple, name)) return simple
+    const { [alias]: value, ...others } = simple
+    return { ...others, [name]: value }
+  }, sent)
+}
+
+function defaults (fields: Elements, given: DefaultContext): Record<string, unknown> {
+  const filled: Record<string, unknown> = {}
+  for (const [name, { options }] of Object.entries(fields)) {
+    if (options.default === undefined || Object.hasOwn(given.simple, name) || hasRival(fields, options.choice, given.simple)) continue
+    const value = typeof options.default === 'function' ? options.default(given) : options.default
+    if (value !== undefined) filled[name] = value
+  }
+  return filled
+}
+
+function hasRival (fields: Elements, choice: string | undefined, simple: DefaultContext['simple']): boolean {
+  return choice !== undefined && Object.entries(fields).some(([name, { options }]) => options.choice === choice && Object.hasOwn(simple, name))
+}
+
+/** A default that is the time of the request. */
+export const now = ({ now }: DefaultContext): string => now
+
+/** A default for definitions, which are identified by their URL. */
+export const newUrl = ({ newUrl }: DefaultContext): string => newUrl()
+
+function fieldFilters (fields: Elements): Filters {
+  return Object.fromEntries(Object.entries(fields)
+    .filter(([, element]) => element.options.filter !== undefined)
+    .map(([name, element]) => [element.options.filterName ?? name, filterOf(element)]))
+}
+
+function filterOf ({ kind, schema, options }: Element): Filter {
+  const { filter, canonicalOf } = options
+  const types = canonicalOf === undefined ? schema['x-references'] ?? schema.anyOf?.[1]?.['x-references'] : [canonicalOf]
+  const aliases = schema['x-aliases'] ?? schema.anyOf?.[1]?.['x-aliases']
+  const codes = schema['x-bound']
+  return { param: filter!, kind, ...types && { types }, ...aliases && { aliases }, ...codes && { codes }, ...canonicalOf && { canonicalOf }, hasText: [schema, ...schema.anyOf ?? []].some(isConcept) }
+}
+
+/** Whether values are CodeableConcepts, which have words to search by. */
+const isConcept = ({ anyOf }: Schema): boolean => anyOf?.[1]?.properties?.codings !== undefined
+
+function identity ({ resourceType, id, meta: { versionId, lastUpdated } }: StoredResource): Identity {
+  // Only of a first version is the time of creation known without a second call.
+  const createdAt = versionId === '1' ? lastUpdated : undefined
+  const known = { id, resourceType, versionId, createdAt, updatedAt: lastUpdated }
+  return Object.values(known).includes(undefined) ? withoutUndefined(known) : known
+}
+
+const withoutUndefined = (known: Identity): Identity =>
+  Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined)) as unknown as Identity

@@ -1,0 +1,93 @@
+import { ExactNumber, plainNumbers } from '../../json/json.js'
+import { deepEqual } from './element.js'
+import { isElement } from './path.js'
+import { canonicalJson } from './canonical-json.js'
+
+/** For each value of a list the place of the item that it was before; undefined for a new one. */
+type Sources = ReadonlyArray<number | undefined>
+
+/**
+ * Finds the items that are still wanted, in their own place or elsewhere. Like {@link findMatching} it takes time in proportion
+ * to the lists' length, which clients choose, and not to its square.
+ * @param shown the items before, undefined for those that are not shown
+ */
+export function findEqual (values: readonly unknown[], shown: readonly unknown[]): Sources {
+  const order = shown.flatMap((item, place) => item === undefined ? [] : [place])
+  const sources = values.map((value, i) => order[i] !== undefined && deepEqual(shown[order[i]], value) ? order[i] : undefined)
+  return claim(sources, { values, free: freeOf(shown, sources) }, value => [canonicalJson(value)])
+}
+
+/** Finds for each of the other values the item that it revises, by what identifies them. */
+export function findMatching ({ values, shown }: { readonly values: readonly unknown[], readonly shown: readonly unknown[] }, equal: Sources, identityOf: (value: unknown) => readonly string[]): Sources {
+  return claim(equal, { values, free: freeOf(shown, equal) }, identityOf)
+}
+
+/** Gives each value that is left the item in its own place, where the list has the same length and order as before and the value is not another thing. */
+export function findInPlace (sources: Sources, shown: readonly unknown[], isOther: (value: number, place: number) => boolean): Sources {
+  if (!sources.includes(undefined)) return sources
+  const order = shown.flatMap((item, place) => item === undefined ? [] : [place])
+  const isInOrder = order.length === sources.length && sources.every((source, i) => source === undefined || source === order[i])
+  return isInOrder ? sources.map((source, i) => source ?? (isOther(i, order[i]!) ? undefined : order[i])) : sources
+}
+
+/** The values, and the items shown before with their places that no value has claimed. */
+interface Lists { readonly values: readonly unknown[], readonly free: Map<number, unknown> }
+
+function freeOf (shown: readonly unknown[], sources: Sources): Lists['free'] {
+  const taken = new Set(sources)
+  return new Map(shown.flatMap((item, place) => item === undefined || taken.has(place) ? [] : [[place, item]]))
+}
+
+/** The most items that are compared for one trait; a trait of more items hardly tells them apart anyway. */
+const mostCompared = 20
+
+/** Gives each value that is left the free item with which it has most traits in common, the first of several. */
+function claim (sources: Sources, { values, free }: Lists, traitsOf: (value: unknown) => readonly string[]): Sources {
+  if (free.size === 0 || sources.every(source => source !== undefined)) return sources
+  const places = new Map<string, number[]>()
+  for (const [place, item] of free) {
+    for (const trait of traitsOf(item)) places.get(trait)?.push(place) ?? places.set(trait, [place])
+  }
+  const freeWith = (trait: string): readonly number[] => {
+    const all = places.get(trait) ?? []
+    while (all.length > 0 && !free.has(all[0]!)) all.shift()
+    return all.slice(0, mostCompared).filter(place => free.has(place))
+  }
+  return values.map((value, i) => {
+    const source = sources[i] ?? mostFrequent(traitsOf(value).flatMap(freeWith))
+    if (source !== undefined) free.delete(source)
+    return source
+  })
+}
+
+/** The number that stands most often in a list, the smallest of several. */
+function mostFrequent (numbers: readonly number[]): number | undefined {
+  const counts = new Map<number, number>()
+  for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1)
+  return [...counts].sort(([a, x], [b, y]) => y - x || a - b)[0]?.[0]
+}
+
+/**
+ * What was sent, with each text, number and boolean chosen by what is shown in its place: of an object the member of that
+ * name, of a list the item that is the same, or else has most members in common.
+ * @param choose gives what stands in the place; `shown` is undefined where nothing is shown
+ */
+export function mapWithShown (sent: unknown, shown: unknown, choose: (sent: unknown, shown: unknown) => unknown): unknown {
+  if (Array.isArray(sent) && Array.isArray(shown)) {
+    const places = placesInShown(sent, shown)
+    return sent.map((item, i) => mapWithShown(item, shown[places[i] ?? -1], choose))
+  }
+  if (!isElement(sent) || !isElement(shown)) return choose(sent, shown)
+  return Object.fromEntries(Object.entries(sent).map(([name, item]) => [name, mapWithShown(item, shown[name], choose)]))
+}
+
+/** For each item that was sent the place of the one that it is, whatever the precision of its numbers. */
+function placesInShown (sent: readonly unknown[], shown: readonly unknown[]): Sources {
+  return findMatching({ values: sent, shown }, findEqual(plainNumbers(sent), plainNumbers(shown)), membersOf)
+}
+
+/** What a number of some precision is does not tell one item from another. */
+function membersOf (item: unknown): readonly string[] {
+  if (!isElement(item)) return []
+  return Object.entries(item).filter(([, value]) => !(value instanceof ExactNumber)).map(([name, value]) => `${name} ${canonicalJson(plainNumbers(value))}`)
+}

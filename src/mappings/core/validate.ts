@@ -1,0 +1,194 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
+import { safeName } from '../../envelope/query.js'
+import { plainNumbers } from '../../json/json.js'
+import type { FhirElement } from '../fhir.js'
+import { deepEqual, type Element } from './element.js'
+import { toIssues, unknownName } from './schema-errors.js'
+import { formats } from './formats.js'
+import { isOrdered } from './date-order.js'
+import { identityFields, type Mapping } from './mapping.js'
+import { mapWithShown } from './match.js'
+import { isElement } from './path.js'
+import type { Rule } from './rule.js'
+import { contradictions } from './shortcuts.js'
+import { canonicalJson } from './canonical-json.js'
+
+type SimpleForm = Readonly<Record<string, unknown>>
+
+/** Everything wrong with a body that should create a resource; `simple` has its defaults filled in. */
+export function checkCreate (mapping: Mapping, simple: SimpleForm): Issue[] {
+  return consistent(mapping, simple, [...missing(mapping, simple), ...checkFields(mapping, simple), ...twoOfOneChoice(mapping, simple)])
+}
+
+/**
+ * Everything wrong with the fields of a change; null removes a field.
+ * @param shown the simple form as it is: a value or list item that another system stored so may be sent back, though
+ * no client may send it first
+ */
+export function checkChange (mapping: Mapping, changes: SimpleForm, shown: SimpleForm = {}): Issue[] {
+  // A name that is no field is wrong also where it should be removed.
+  const set = Object.fromEntries(Object.entries(changes).filter(([name, value]) => value !== null || fieldOf(mapping, name) === undefined))
+  const removed = Object.keys(changes).filter(name => !Object.hasOwn(set, name))
+  return consistent(mapping, changes, [
+    ...removed.flatMap(name => checkRemoval(mapping, name, set)),
+    ...checkFields(mapping, set, shown),
+    ...twoOfOneChoice(mapping, set, shown)
+  ])
+}
+
+/** The issues, or where there are none, those of fields that contradict each other. */
+const consistent = (mapping: Mapping, sent: SimpleForm, issues: Issue[]): Issue[] =>
+  issues.length > 0 ? issues : contradictions(mapping.fields, sent, changes => mapping.patch<FhirElement>({}, changes))
+
+/**
+ * The R4 rules that a new resource breaks. For a changed one, only those that concern the fields just written, or that it
+ * followed before: a rule that was broken earlier, elsewhere, does not prevent a change.
+ */
+export function checkRules (mapping: Mapping, resource: FhirElement, written?: readonly string[], before?: FhirElement): Issue[] {
+  const concerns = (rule: Rule): boolean => written === undefined || rule.fields.some(field => written.includes(field)) || (before !== undefined && rule.holds(before))
+  return mapping.rules
+    .filter(rule => rule.severity === undefined && !rule.holds(resource) && concerns(rule))
+    .flatMap(issuesOf)
+}
+
+/** What the writer of a valid resource should know about it all the same. */
+export function warningsOf (mapping: Mapping, resource: FhirElement): Issue[] {
+  return [...mapping.rules, keptNarrative]
+    .filter(rule => rule.severity === 'warning' && !rule.holds(resource))
+    .flatMap(issuesOf)
+}
+
+/** The narrative is content that no field shows, so no change may remove it; only who wrote it knows whether it is still true. */
+const keptNarrative: Rule = {
+  severity: 'warning',
+  fields: ['text'],
+  says: 'the narrative of the record is not shown here and was not changed; if it no longer says what the record does, replace it in raw FHIR',
+  holds: ({ text }) => !isElement(text) || text.status === 'empty'
+}
+
+const issuesOf = ({ fields, says, key, severity }: Rule): Issue[] =>
+  fields.map(field => ({ ...fieldIssue(field, key === undefined ? says : `${says} (${key})`, 'invariant'), ...severity && { severity } }))
+
+function missing (mapping: Mapping, simple: SimpleForm): Issue[] {
+  return Object.entries(mapping.fields)
+    .filter(([name, { options }]) => options.required === true && simple[name] === undefined && rivals(mapping, name, simple).length === 0)
+    .map(([name]) => fieldIssue(name, 'is required', 'required'))
+}
+
+function twoOfOneChoice (mapping: Mapping, set: SimpleForm, shown: SimpleForm = {}): Issue[] {
+  return Object.keys(set)
+    .map(name => ({ name, alike: rivals(mapping, name, set) }))
+    .filter(({ alike }) => alike.length > 1 && alike.some(name => !deepEqual(set[name], shown[name])))
+    .map(({ name, alike }) => fieldIssue(name, `send at most one of ${alike.join(', ')}`))
+}
+
+/** The names among those sent that share a choice element with a field, itself included. */
+function rivals (mapping: Mapping, name: string, sent: SimpleForm): string[] {
+  const group = fieldOf(mapping, name)?.options.choice
+  return group === undefined ? [] : Object.keys(sent).filter(other => fieldOf(mapping, other)?.options.choice === group)
+}
+
+/** A field by a name that may be anything at all, such as `constructor`. */
+const fieldOf = ({ fields }: Mapping, name: string): Element | undefined => Object.hasOwn(fields, name) ? fields[name] : undefined
+
+function checkRemoval (mapping: Mapping, name: string, set: SimpleForm): Issue[] {
+  const { options } = mapping.fields[name]!
+  if (options.readOnly === true) return [readOnlyField(name)]
+  const isNeeded = options.required === true && rivals(mapping, name, set).length === 0
+  return isNeeded ? [fieldIssue(name, 'is required and cannot be removed', 'required')] : []
+}
+
+function checkFields (mapping: Mapping, simple: SimpleForm, shown: SimpleForm = {}): Issue[] {
+  const names = Object.keys(simple)
+  const unknown = names.filter(name => fieldOf(mapping, name) === undefined).slice(0, maxIssues)
+  return [
+    ...unknown.map(name => unknownField(name, Object.keys(mapping.fields))),
+    ...names.flatMap(name => {
+      const element = fieldOf(mapping, name)
+      if (element === undefined) return []
+      if (element.options.readOnly === true) return [readOnlyField(name)]
+      // A change has taken out by now what it removes.
+      if (simple[name] === null && element.options.required !== true) return [fieldIssue(name, 'leave it out; null only removes a field of an existing record')]
+      return checkValue(element, { name, value: simple[name], shown: shown[name] })
+    })
+  ]
+}
+
+function unknownField (name: string, known: readonly string[]): Issue {
+  if ((identityFields as readonly string[]).includes(name)) return readOnlyField(name)
+  return fieldIssue(safeName(name), unknownName(name, known), 'structure')
+}
+
+const readOnlyField = (name: string): Issue => fieldIssue(name, 'is read-only; leave it out', 'business-rule')
+
+interface FieldChange { readonly name: string, readonly value: unknown, readonly shown: unknown }
+
+function checkValue (element: Element, { name, value, shown }: FieldChange): Issue[] {
+  const validate = validatorOf(element)
+  if (validate(plainNumbers(value)) || deepEqual(value, shown)) return []
+  const trimmed = plainNumbers(mapWithShown(value, shown, withoutShownSpace))
+  if (validate(trimmed)) return []
+  if (!Array.isArray(value) || !Array.isArray(shown) || value.length === 0) {
+    return errorsOf(element, trimmed).map(({ path, says, code }) => fieldIssue(name + path, says, code))
+  }
+  const places = placesOfNew(value, shown)
+  const added = places.map(place => (trimmed as readonly unknown[])[place])
+  if (places.length === 0 || validate(added)) return []
+  const pathOf = (path: string): string => path.replace(/^\[(\d+)\]/, (_, place) => `[${places[Number(place)]}]`)
+  return errorsOf(element, added).map(({ path, says, code }) => fieldIssue(name + pathOf(path), says, code))
+}
+
+/** What is wrong with a value that is not valid: everything, unless it is so large that to collect it all would take too much. */
+function errorsOf (element: Element, value: unknown): ReturnType<typeof toIssues> {
+  const validate = hasAtMost(maxExplained, value) ? thoroughValidatorOf(element) : validatorOf(element)
+  validate(value)
+  return toIssues(validate.errors ?? []).slice(0, maxIssues)
+}
+
+/** Values in a field whose errors are all looked for. */
+const maxExplained = 2_000
+
+function hasAtMost (limit: number, value: unknown): boolean {
+  let left = limit
+  const count = (part: unknown): boolean => {
+    if (--left < 0) return false
+    return part === null || typeof part !== 'object' || Object.values(part).every(count)
+  }
+  return count(value)
+}
+
+/** R4 allows spaces and line breaks around a text, so a client may send a stored text back with them. */
+const withoutShownSpace = (sent: unknown, shown: unknown): unknown => typeof sent === 'string' && sent === shown ? sent.trim() : sent
+
+/** The places of the items that are not already shown, each as often as it is. */
+function placesOfNew (items: readonly unknown[], shown: readonly unknown[]): number[] {
+  const left = new Map<string, number>()
+  for (const text of shown.map(canonicalJson)) left.set(text, (left.get(text) ?? 0) + 1)
+  return items.flatMap((item, place) => {
+    const known = left.get(canonicalJson(item)) ?? 0
+    left.set(canonicalJson(item), known - 1)
+    return known > 0 ? [] : [place]
+  })
+}
+
+// Ajv takes longer to optimize its code than to generate it, and the checks are no faster for it.
+const ajvOf = (allErrors: boolean): Ajv2020 => new Ajv2020({
+  allErrors, strictSchema: false, strictTypes: false, verbose: true, removeAdditional: false, coerceTypes: false, useDefaults: false, validateFormats: true, formats, code: { optimize: false }
+}).addKeyword({ keyword: 'x-ordered', type: 'object', validate: (_: true, value: FhirElement) => isOrdered(value.start, value.end) })
+const ajv = ajvOf(false)
+/** Stops at no error. */
+const thorough = ajvOf(true)
+
+// One validator per field, made when the field is first sent: compiling a thousand schemas at startup takes seconds.
+const validators = new WeakMap<Element, ValidateFunction>()
+const thoroughValidators = new WeakMap<Element, ValidateFunction>()
+
+const validatorOf = (element: Element): ValidateFunction => compiled(element, validators, ajv)
+const thoroughValidatorOf = (element: Element): ValidateFunction => compiled(element, thoroughValidators, thorough)
+
+function compiled (element: Element, known: WeakMap<Element, ValidateFunction>, by: Ajv2020): ValidateFunction {
+  const made = known.get(element) ?? by.compile(element.schema)
+  known.set(element, made)
+  return made
+}

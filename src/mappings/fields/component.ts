@@ -1,0 +1,85 @@
+import { isNumber } from '../../json/json.js'
+import type { FhirElement } from '../fhir.js'
+import { period } from '../datatypes/complex.js'
+import { concept } from '../datatypes/concept.js'
+import { boolean, dateTime, decimal, text, time } from '../datatypes/primitives.js'
+import { quantity, range, ratio } from '../datatypes/quantities.js'
+import { datatype } from '../core/datatype.js'
+import type { Element } from '../core/element.js'
+import { withPrimitive } from '../core/outdated.js'
+import { isElement, withMember } from '../core/path.js'
+import { backbone } from '../core/structure.js'
+import { choice, hasChoice, isBoolean, isText } from './choice.js'
+import { clearsSiblings } from './clears-siblings.js'
+
+/** A Quantity that is a number with perhaps a unit, shown as the number alone; the unit is a field beside it. */
+const plainQuantity = datatype<number>({
+  schema: decimal.codec.schema,
+  kind: 'quantity',
+  revises: true,
+  read: stored => isPlain(stored) ? decimal.codec.read(stored.value) : undefined,
+  write: (value, before) => withPrimitive(isElement(before) && isPlain(before) ? before : {}, 'value', value)
+})
+
+/** Any other Quantity, such as one with a comparator, is shown whole: a bare number would say something else. */
+const wholeQuantity = datatype({ ...quantity.codec, read: stored => isPlain(stored) ? undefined : quantity.codec.read(stored) })
+
+const isPlain = (stored: unknown): stored is FhirElement => isElement(stored) && stored.comparator === undefined
+
+// Forms that are shown alike and never written: what is stored stays as it is until it changes.
+const never = (): boolean => false
+
+const value = choice<unknown>('value', [
+  { suffix: 'Quantity', codec: plainQuantity.codec, is: isNumber },
+  { suffix: 'Integer', codec: decimal.codec, is: never },
+  { suffix: 'Boolean', codec: boolean.codec, is: isBoolean },
+  { suffix: 'String', codec: text.codec, is: isText },
+  { suffix: 'DateTime', codec: dateTime.codec, is: never },
+  { suffix: 'Time', codec: time.codec, is: never },
+  { suffix: 'Quantity', codec: wholeQuantity.codec, is: hasChoice('value') },
+  { suffix: 'Period', codec: period.codec, is: hasChoice('start', 'end') },
+  { suffix: 'Range', codec: range.codec, is: hasChoice('low', 'high') },
+  { suffix: 'Ratio', codec: ratio.codec, is: hasChoice('numerator') },
+  { suffix: 'CodeableConcept', codec: concept.codec, is: hasChoice('code', 'display') }
+], { about: 'A number with its unit in unit, text, true or false, or an object: a coding, Quantity, Range, Ratio or Period.' })
+
+/** The unit of a number. A changed unit takes the stored code of the old one with it. */
+const unit: Element<string> = {
+  ...text('valueQuantity.unit'),
+  read: component => isPlain(component.valueQuantity) ? text.codec.read(component.valueQuantity.unit) : undefined,
+  write (component, wanted) {
+    const stored = component.valueQuantity
+    if (!isPlain(stored) || stored.unit === wanted) return component
+    const { system: _, code: __, ...rest } = stored
+    return withMember(component, 'valueQuantity', withPrimitive(rest, 'unit', wanted))
+  }
+}
+
+/** What is said of one value, or of there being none: normal, not measured. */
+const saidOfValue = ['interpretation', 'dataAbsentReason']
+
+const parts = backbone({ code: concept('code', { required: true }), value: clearsSiblings(saidOfValue, value), unit: clearsSiblings(saidOfValue, unit) }, {
+  schema: { dependentSchemas: { unit: { properties: { value: { type: 'number', 'x-expects': 'a number, since there is a unit' } }, required: ['value'] } } }
+})
+
+type Component = NonNullable<ReturnType<typeof parts.codec.read>>
+
+/** A plain number sent as a whole Quantity, with its unit where the number will show it. */
+const withUnit = (component: Component): Component => isWholeNumber(component.value) && component.value.unit !== undefined
+  ? { ...component, unit: component.value.unit as string }
+  : component
+
+const isWholeNumber = (value: unknown): value is FhirElement => isPlain(value) && value.value !== undefined
+
+/**
+ * Observation.component: one of several results under one code, such as the two numbers of a blood pressure. A number
+ * may be sent as a whole Quantity, to store the code of its unit, and is read as a number with its unit beside it.
+ */
+export const component = datatype<Component>({
+  ...parts.codec,
+  accept (sent) {
+    const component = parts.codec.accept!(withUnit(sent))
+    return isWholeNumber(component.value) ? { ...component, value: component.value.value } : component
+  },
+  write: (sent, before) => parts.codec.write(withUnit(sent), before)
+})

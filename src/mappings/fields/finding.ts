@@ -1,0 +1,57 @@
+import { concept, type ConceptValue } from '../datatypes/concept.js'
+import { text } from '../datatypes/primitives.js'
+import { reference } from '../datatypes/reference.js'
+import type { Codec } from '../core/codec.js'
+import { datatype } from '../core/datatype.js'
+import type { Schema } from '../core/schema.js'
+import { backbone } from '../core/structure.js'
+
+/** What was found or is suspected: its code, its words, or a record of it, and what it is based on. */
+interface Finding {
+  readonly code?: ConceptValue
+  readonly text?: string
+  readonly conditionId?: string
+  readonly basis?: string
+}
+
+const { codec } = backbone({
+  item: concept('itemCodeableConcept'),
+  conditionId: reference(['Condition', 'Observation', 'Media'])('itemReference'),
+  basis: text('basis')
+})
+
+type Stored = NonNullable<ReturnType<typeof codec.read>>
+
+/** The code and the words are one CodeableConcept; a code sent as words beside other words is a coding that has only a display. */
+function joined ({ code, text, ...rest }: Finding): Stored {
+  if (code === undefined) return { ...rest, ...text !== undefined && { item: text } }
+  if (typeof code !== 'string') return { ...rest, item: { ...code, ...text !== undefined && { text } } }
+  return { ...rest, item: text === undefined ? code : { display: code, text } }
+}
+
+function parted ({ item, ...rest }: Stored): Finding {
+  if (item === undefined || typeof item === 'string') return { ...rest, ...item !== undefined && { text: item } }
+  const { text, ...code } = item
+  return { ...rest, code, ...text !== undefined && { text } }
+}
+
+const { title: _, anyOf, ...wordsOrCode } = concept.codec.schema
+const [words, { title: __, ...object }] = anyOf as [Schema, Schema]
+const { text: ___, ...codingProperties } = object.properties!
+const { item: ____, ...others } = codec.schema.properties!
+
+/** ClinicalImpression.finding. A code that is sent as words alone is read back as the text, which is what R4 has it as. */
+export const finding = datatype<Finding>({
+  ...codec as unknown as Codec<Finding>,
+  schema: {
+    ...codec.schema,
+    properties: { code: { ...wordsOrCode, anyOf: [words, { ...object, properties: codingProperties }] }, text: text.codec.schema, ...others },
+    'x-expects': 'an object with code, text, conditionId and basis'
+  },
+  accept: finding => parted(codec.accept!(joined(finding))),
+  read (stored) {
+    const shown = codec.read(stored)
+    return shown && parted(shown)
+  },
+  write: (finding, before) => codec.write(joined(finding), before)
+})

@@ -1,0 +1,117 @@
+import type { FhirElement } from '../fhir.js'
+import { text, textUpTo, nonBlankText } from '../datatypes/primitives.js'
+import type { Datatype } from '../core/datatype.js'
+import type { Element, ElementOptions } from '../core/element.js'
+import { isElement, itemsAt, withMember } from '../core/path.js'
+
+type Options = ElementOptions & { readonly max?: number }
+
+/**
+ * The fields of a person's name. They show the official name, else the usual one, else the first that is not old, else
+ * the first; other names are kept. `name.text` beside a changed part would be a lie, so it goes.
+ * http://hl7.org/fhir/R4/datatypes.html#HumanName
+ */
+export const firstName = <const O extends Options = object>(options?: O) => namePart(textUpTo(options?.max).first('given', options))
+export const lastName = <const O extends Options = object>(options?: O) => namePart(textUpTo(options?.max)('family', options))
+export const firstNamePrefix = <const O extends ElementOptions = object>(options?: O) => namePart(text.first('prefix', options))
+export const firstNameSuffix = <const O extends ElementOptions = object>(options?: O) => namePart(text.first('suffix', options))
+export const namePrefixes = <const O extends ElementOptions = object>(options?: O) => namePart(text.list('prefix', options))
+export const nameSuffixes = <const O extends ElementOptions = object>(options?: O) => namePart(text.list('suffix', options))
+
+/** The given names after the first, with one space between them. */
+export const middleName = <const O extends ElementOptions = object>(options?: O) => namePart(laterGivens(nonBlankText, options ?? {} as O))
+
+/** The first given name of a contact, who has one name. */
+export const contactFirstName = (): Element<string> => onlyNamePart(text.first('given'))
+/** The family name of a contact. */
+export const contactLastName = (): Element<string> => onlyNamePart(text('family'))
+
+/** The whole name as one text: `name.text`, or rendered from the parts. */
+export function fullName<const O extends ElementOptions = object> (options?: O): Element<string, O & { readOnly: true }> {
+  const shown = { ...options, readOnly: true } as unknown as O & { readOnly: true }
+  return {
+    ...text('name.text', shown),
+    read (holder) {
+      const name = itemsAt(holder, 'name')[chosen(holder)]
+      return isElement(name) ? text.codec.read(name.text) ?? rendered(name) : undefined
+    },
+    write: holder => holder
+  }
+}
+
+function namePart<T, O extends ElementOptions> (part: Element<T, O>): Element<T, O> {
+  return {
+    ...part,
+    path: `name.${part.path}`,
+    read (holder) {
+      const name = itemsAt(holder, 'name')[chosen(holder)]
+      return isElement(name) ? part.read(name) : undefined
+    },
+    write (holder, value) {
+      const names = itemsAt(holder, 'name')
+      const place = chosen(holder)
+      const before = place < 0 ? { use: 'official' } : names[place] as FhirElement
+      const name = changed(part, before, value)
+      if (name === before) return holder
+      return withMember(holder, 'name', place < 0 ? [...names, name] : names.with(place, name))
+    }
+  }
+}
+
+function onlyNamePart<T> (part: Element<T>): Element<T> {
+  return {
+    ...part,
+    path: `name.${part.path}`,
+    read: holder => isElement(holder.name) ? part.read(holder.name) : undefined,
+    write (holder, value) {
+      const before = isElement(holder.name) ? holder.name : {}
+      const name = changed(part, before, value)
+      if (name === before) return holder
+      return withMember(holder, 'name', Object.keys(name).length === 0 ? undefined : name)
+    }
+  }
+}
+
+/** A name with another part and without the text that showed the old one. */
+function changed<T> (part: Element<T>, name: FhirElement, value: T | undefined): FhirElement {
+  const after = part.write(name, value)
+  return after === name ? name : withMember(withMember(after, 'text', undefined), '_text', undefined)
+}
+
+function chosen (holder: FhirElement): number {
+  const names = itemsAt(holder, 'name')
+  let best = { place: -1, rank: 0 }
+  for (const [place, name] of names.entries()) {
+    const rank = isElement(name) ? rankOf(name.use) : 0
+    if (rank > best.rank) best = { place, rank }
+  }
+  return best.place
+}
+
+function rankOf (use: unknown): number {
+  if (use === 'official') return 4
+  if (use === 'usual') return 3
+  return use === 'old' || use === 'maiden' ? 1 : 2
+}
+
+function rendered (name: FhirElement): string | undefined {
+  const parts = [...itemsAt(name, 'prefix'), ...itemsAt(name, 'given'), name.family, ...itemsAt(name, 'suffix')]
+  const shown = parts.filter(part => typeof part === 'string' && part !== '')
+  return shown.length === 0 ? undefined : shown.join(' ')
+}
+
+/** In the place of a first name that is not there, which patientRules refuses: what comes after must not become the first. */
+const noName = null as unknown as string
+
+function laterGivens<const O extends ElementOptions> (datatype: Datatype<string>, options: O): Element<string, O> {
+  const all = text.list('given')
+  return {
+    ...datatype('given', options),
+    read: name => all.read(name)?.slice(1).join(' ') || undefined,
+    write (name, value) {
+      const [head = noName, ...others] = all.read(name) ?? []
+      const later = value?.split(' ') ?? []
+      return others.join(' ') === later.join(' ') ? name : all.write(name, [head, ...later])
+    }
+  }
+}

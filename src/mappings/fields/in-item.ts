@@ -1,0 +1,59 @@
+import type { FhirElement } from '../fhir.js'
+import type { Element, ElementOptions } from '../core/element.js'
+import { isElement, itemsAt, withAt } from '../core/path.js'
+
+/** Which item of a list a field lives in. */
+interface ItemChoice {
+  /** The item is the first for which this holds. */
+  readonly find: (item: FhirElement) => boolean
+  /** What a new item has beside the field. */
+  readonly create?: FhirElement
+  /** The item is more than the field: it goes only when nothing is left in it. */
+  readonly stays?: boolean
+}
+
+/**
+ * A field that lives inside one item of a list: an e-mail address among the telecoms. The other items are kept; the item
+ * itself goes when the element that the field shows is gone from it, unless it `stays`.
+ */
+export function inMatchingItem<T, O extends ElementOptions> (path: string, { find, create = {}, stays = false }: ItemChoice, inner: Element<T, O>): Element<T, O> {
+  const root = inner.path.split('.')[0]!
+  const isOver = (item: FhirElement): boolean => stays ? Object.keys(item).length === 0 : item[root] === undefined
+  const place = (holder: FhirElement): number => itemsAt(holder, path).findIndex(item => isElement(item) && find(item))
+  return {
+    ...inner,
+    path: `${path}.${inner.path}`,
+    read (holder) {
+      const item = itemsAt(holder, path)[place(holder)]
+      return isElement(item) ? inner.read(item) : undefined
+    },
+    write (holder, value) {
+      const items = itemsAt(holder, path)
+      const found = place(holder)
+      const before = found < 0 ? create : items[found] as FhirElement
+      const after = inner.write(before, value)
+      if (after === before) return holder
+      const kept = isOver(after) ? [] : [after]
+      const changed = found < 0 ? [...items, ...kept] : items.toSpliced(found, 1, ...kept)
+      return withAt(holder, path, changed.length === 0 ? undefined : changed)
+    }
+  }
+}
+
+/**
+ * The value of the first ContactPoint or Identifier of a system that is in use. One that is not, by its modifier `use`, is
+ * kept unseen: a number that nobody has any more is no phone, and a new one in its place would not be in use either.
+ */
+export function inItemWithUse<T, O extends ElementOptions> (path: string, system: string, value: Element<T, O>): Element<T, O> {
+  return inMatchingItem(path, { find: item => item.system === system && item.use !== 'old' && typeof item.value === 'string', create: { system } }, value)
+}
+
+/** A field inside the first item of a list. */
+export function inFirst<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
+  return inMatchingItem(path, { find: () => true }, inner)
+}
+
+/** A field of the first item of a list, beside others. */
+export function fromFirstItem<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
+  return inMatchingItem(path, { find: () => true, stays: true }, inner)
+}

@@ -1,0 +1,11 @@
+import type { Rule } from '../core/rule.js'
+import { exists } from '../core/exists.js'
+
+export const immunizationRules: readonly Rule[] = [
+  {
+    key: 'occurrence[x] 1..1',
+    fields: ['occurrenceDateTime', 'occurrenceText'],
+    says: 'occurrenceDateTime or occurrenceText is required',
+    holds: immunization => exists(immunization, 'occurrence[x]')
+  }
+]

@@ -1,0 +1,132 @@
+import { setTimeout as pauseFor } from 'node:timers/promises'
+import pLimit from 'p-limit'
+import type { FastifyBaseLogger } from 'fastify'
+import { jitteredBackoff } from '../../time/backoff.js'
+import { failureOf } from '../../envelope/error-handlers.js'
+import type { JobOwner } from '../../jobs/model/job.js'
+import { BackgroundTask } from '../../time/background-task.js'
+import type { AccessEvent, AccessEventOutcome } from '../../tenant-guard/access-events.js'
+
+/** What AuditEvents on their way to one datastore need; times are in milliseconds. */
+export interface EventQueueParts {
+  /** The name of the datastore. */
+  readonly datastore: string
+  /** Stores some of one tenant. @returns what became of each @throws for trouble, after which they are sent again */
+  readonly store: (owner: JobOwner, events: readonly AccessEvent[]) => Promise<readonly AccessEventOutcome[]>
+  /** Told of how many were stored, or given up. */
+  readonly onEnded: (fate: 'stored' | 'unsent', owner: JobOwner, events: number) => void
+  /** Told when all that could be sent was. */
+  readonly onTurn: () => void
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>
+  /** AuditEvents that wait in memory, at most. */
+  readonly mostWaiting: number
+  /** From one look at what waits to the next. */
+  readonly pauseMs: number
+  /** How long the last of them may take when the gateway stops. */
+  readonly closingMs: number
+}
+
+interface Waiting { readonly owner: JobOwner, readonly event: AccessEvent }
+
+/** AuditEvents that one transaction takes. */
+const mostTogether = 100
+/** Transactions at a time: the datastore is there for those who wait for an answer. */
+const mostAtOnce = 4
+const longestPauseMs = 60_000
+
+/** AuditEvents on their way to one datastore. Whoever adds one never waits: what the datastore does not take waits within bounds, and what is beyond them is given up. */
+export class EventQueue {
+  readonly #parts: EventQueueParts
+  readonly #limit = pLimit(mostAtOnce)
+  readonly #loop: BackgroundTask
+  #waiting = new Set<Waiting>()
+  #failures = 0
+
+  /** Starts at once. */
+  constructor (parts: EventQueueParts) {
+    this.#parts = parts
+    this.#loop = new BackgroundTask(stopping => this.#turn(stopping))
+  }
+
+  get waiting (): number {
+    return this.#waiting.size
+  }
+
+  add (owner: JobOwner, event: AccessEvent): void {
+    if (this.#waiting.size >= this.#parts.mostWaiting) return this.#parts.onEnded('unsent', owner, 1)
+    this.#waiting.add({ owner, event })
+    if (this.#waiting.size === mostTogether && this.#failures === 0) this.#loop.wake()
+  }
+
+  /** Sends what waits, once and not for long; what is left is given up. */
+  async close (): Promise<void> {
+    const inTime = new AbortController()
+    const last = this.#loop.stop().then(() => this.#turn())
+    await Promise.race([last, pauseFor(this.#parts.closingMs, undefined, { signal: inTime.signal }).catch(() => {})])
+    inTime.abort()
+    for (const { owner } of this.#waiting) this.#parts.onEnded('unsent', owner, 1)
+    this.#waiting = new Set()
+  }
+
+  /** @returns how long to wait afterwards, in milliseconds */
+  async #turn (stopping?: AbortSignal): Promise<number> {
+    const { pauseMs, onTurn } = this.#parts
+    let hasFailed = false
+    await Promise.all(partsOf(this.#waiting).map(part => this.#limit(async () => {
+      if (!hasFailed && stopping?.aborted !== true) hasFailed = !await this.#send(part) || hasFailed
+    })))
+    if (!hasFailed && this.#failures > 0) this.#parts.log.info({ datastore: this.#parts.datastore }, 'AuditEvents can be stored again')
+    this.#failures = hasFailed ? this.#failures + 1 : 0
+    onTurn()
+    return hasFailed ? jitteredBackoff({ firstMs: pauseMs, longestMs: longestPauseMs }, this.#failures) : pauseMs
+  }
+
+  /** @returns whether the datastore took any of them, or will never */
+  async #send (part: readonly Waiting[]): Promise<boolean> {
+    const [{ owner }] = part as readonly [Waiting]
+    try {
+      const fates = await this.#parts.store(owner, part.map(({ event }) => event))
+      for (const fate of ['stored', 'refused'] as const) this.#end(fate, part.filter((_, at) => fates[at] === fate))
+      this.#putBack(part)
+      return fates.some(fate => fate !== 'again')
+    } catch (error) {
+      this.#tellTrouble(error)
+      this.#putBack(part)
+      return false
+    }
+  }
+
+  /** The trouble may be theirs alone, so others come first the next time. */
+  #putBack (part: readonly Waiting[]): void {
+    for (const one of part) if (this.#waiting.delete(one)) this.#waiting.add(one)
+  }
+
+  #end (fate: 'stored' | 'refused', some: readonly Waiting[]): void {
+    // None is there any more that was given up meanwhile.
+    const ended = some.filter(one => this.#waiting.delete(one))
+    if (ended.length === 0) return
+    const { datastore, log, onEnded } = this.#parts
+    if (fate === 'refused') log.error({ datastore, events: ended.length }, 'a datastore rejects the AuditEvents of accesses')
+    onEnded(fate === 'stored' ? 'stored' : 'unsent', ended[0]!.owner, ended.length)
+  }
+
+  #tellTrouble (error: unknown): void {
+    const { datastore, log } = this.#parts
+    const { code, cause } = failureOf(error)
+    if (this.#failures === 0) log.warn({ datastore, code, err: cause, waiting: this.#waiting.size }, 'AuditEvents of accesses are waiting for a datastore')
+  }
+}
+
+/** Those of one organization and mode together, as many as a transaction takes, in the order in which they came. */
+function partsOf (waiting: Iterable<Waiting>): Waiting[][] {
+  const owned = new Map<string, Waiting[][]>()
+  for (const one of waiting) {
+    const key = `${one.owner.mode} ${one.owner.tenantId}`
+    const parts = owned.get(key) ?? []
+    owned.set(key, parts)
+    const last = parts.at(-1)
+    if (last === undefined || last.length === mostTogether) parts.push([one])
+    else last.push(one)
+  }
+  return [...owned.values()].flat()
+}

@@ -1,0 +1,26 @@
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { loadConfig } from '../../config/load.js'
+import { controlDatabaseUrl } from '../../config/secrets.js'
+import { backUpSqlite } from '../../control-plane/store/database/backup.js'
+import { ControlError } from '../../control-plane/store/control-error.js'
+import type { CliContext } from './context.js'
+
+/** What no copy of the control database holds. */
+const alsoNeeded = [
+  'the FHIR server, with its own backup: it holds all clinical data',
+  'the configuration, and the secrets that it names',
+  'cursor.secret in the data directory (or cursor.secretFile), once: without it current page links fail'
+]
+
+/** Adds the command that copies the control database while the service runs. */
+export function addBackup (program: Command, { environment, now, out }: CliContext): void {
+  program.command('backup').description('copy the control database of this machine while the service runs; PostgreSQL has pg_dump')
+    .requiredOption('--to <directory>', 'where to write the copy, which only its owner can read')
+    .action(async ({ to }: { to: string }) => {
+      const config = loadConfig(environment)
+      if (controlDatabaseUrl(config, environment) !== undefined) throw new ControlError('invalid', 'The control database is PostgreSQL. Use (umask 077; pg_dump …).')
+      const file = await backUpSqlite(join(config.dataDirectory, 'control.db'), to, now())
+      out(`${JSON.stringify({ file, alsoNeeded }, null, 2)}\n`)
+    })
+}

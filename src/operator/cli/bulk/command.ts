@@ -1,0 +1,71 @@
+import { InvalidArgumentError, Option, type Command } from 'commander'
+import { exportFormats } from '../../../jobs/model/job.js'
+import type { CliContext } from '../context.js'
+import { parseTime } from '../times.js'
+import { runExport, type ExportOptions } from './export.js'
+import { gatewayAt, pathOf } from './gateway.js'
+import { runImport, type ImportOptions } from './import.js'
+import { cancelJob, listJobs, showJob } from './jobs.js'
+import type { Session } from './session.js'
+import { withRetry, untilSigint } from './errors.js'
+
+interface PlaceOptions { readonly url?: string, readonly json?: true }
+
+const help = `
+Needs no configuration and no database, only a gateway and a key in the variable CLINIGATE_API_KEY.
+Exit codes: 0 done, 1 some records or the job failed, 2 invalid command or unusable gateway, 130 interrupted: the job
+keeps running, and --job resumes it.
+
+  clinigate bulk export --types patients,Observation --to records
+  clinigate bulk import patients.ndjson --type patients --dry-run
+  clinigate bulk jobs --url https://api.example.org`
+
+/** Adds the commands that move records in bulk through a gateway. */
+export function addBulk (program: Command, surroundings: CliContext): void {
+  const bulk = program.command('bulk').description('export and import any number of records through a gateway').addHelpText('after', help)
+  const add = (name: string, description: string): Command => bulk.command(name).description(description)
+    .option('--url <url>', 'URL of the gateway (default: CLINIGATE_URL, or else http://127.0.0.1:8080)')
+    .option('--json', 'print the result as JSON')
+  const doing = (command: Command, { url, json }: PlaceOptions, work: (session: Session) => Promise<void>): Promise<void> =>
+    withRetry(command, () => untilSigint(signal => work(sessionIn(surroundings, { url, isJson: json === true, signal }))))
+
+  const exporting = add('export', 'export records to a directory, one NDJSON file per type')
+    .requiredOption('--to <directory>', 'directory for the files, created if missing')
+    .option('--types <types>', 'comma-separated types, such as patients,Observation (default: all)', text => text.split(','))
+    .option('--since <time>', 'only records changed since, such as 2030-01-31T00:00:00Z', parseTime)
+    .addOption(new Option('--format <format>', 'format of the records (default: fhir)').choices(exportFormats))
+    .option('--force', 'overwrite existing files')
+  following(exporting).action((options: PlaceOptions & ExportOptions) => doing(exporting, options, session => runExport(session, options)))
+
+  const importing = add('import', 'import records from NDJSON, one per line, in the simple form or as FHIR')
+    .argument('[file]', 'an NDJSON file, compressed if its name ends with .gz, or - for standard input')
+    .option('--type <type>', 'resource of lines that do not have a resourceType, such as patients')
+    .option('--dry-run', 'check every line without writing anything')
+    .option('--results <file>', 'file for the result of each line (default: <file>.results.ndjson)')
+    .option('--force', 'overwrite existing results')
+  following(importing).action((file: string | undefined, options: PlaceOptions & ImportOptions) => doing(importing, options, session => runImport(session, file, options)))
+
+  const jobs = add('jobs', 'list the jobs of the key\'s organization, or show one').argument('[jobId]', 'id of the job', jobIdOf)
+  jobs.action((id: string | undefined, options: PlaceOptions) => doing(jobs, options, session => id === undefined ? listJobs(session) : showJob(session, id)))
+  const cancel = add('cancel', 'cancel a job that has not ended').argument('<jobId>', 'id of the job', jobIdOf)
+  cancel.action((id: string, options: PlaceOptions) => doing(cancel, options, session => cancelJob(session, id)))
+}
+
+function following (command: Command): Command {
+  return command
+    .option('--job <jobId>', 'resume this job instead of starting a new one', jobIdOf)
+    .option('--cancel-on-interrupt', 'cancel the job when the command is interrupted; otherwise it keeps running')
+}
+
+interface SessionWish { readonly url: string | undefined, readonly isJson: boolean, readonly signal: AbortSignal }
+
+function sessionIn ({ environment, streams, out, err }: CliContext, { url, isJson, signal }: SessionWish): Session {
+  const place = pathOf(url ?? environment.CLINIGATE_URL ?? 'http://127.0.0.1:8080', environment.CLINIGATE_API_KEY)
+  const notice = (text: string): void => err(`${text}\n`)
+  return { gateway: gatewayAt(place, { signal, notice }), afterwards: gatewayAt(place), signal, streams, out, err, isJson }
+}
+
+function jobIdOf (text: string): string {
+  if (!/^job-[a-z2-7]{26}$/.test(text)) throw new InvalidArgumentError('A job id is job- followed by 26 letters and digits, as listed by clinigate bulk jobs.')
+  return text
+}

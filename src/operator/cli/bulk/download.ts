@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { pipeline, type Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { requestTimeoutMs, retryDelayMs, ApiError, refusalOf, type Gateway } from './gateway.js'
+import { CliError } from './errors.js'
+import { retryAfterOf } from './retry-after.js'
+
+/** A file of an export, and where it is to be. */
+interface Download {
+  /** After `/v1`. */
+  readonly path: string
+  readonly to: string
+  /** Lines that the gateway says it has. */
+  readonly count: number
+  /** Whether a file that is there already may be replaced. */
+  readonly isForced: boolean
+  readonly onBytes: (bytes: number, total: number) => void
+}
+
+/** What names the bytes of a file, RFC 9110, section 8.8.3, and how many there are. */
+interface Version { readonly etag: string, readonly bytes: number }
+
+/**
+ * Fetches a file whole. It comes compressed; when the connection breaks, the rest is asked for by its range, and a later
+ * run goes on with what an earlier one had. The file has its name only when all of it is there. @returns bytes
+ */
+export async function download (gateway: Gateway, wanted: Download): Promise<number> {
+  const { path, to, count, isForced } = wanted
+  const version = await withRetry(gateway, () => versionOf(gateway, path))
+  if (!isForced && await sizeOf(to) !== undefined) {
+    if (await sizeOf(to) === version.bytes && await linesIn(to) === count) return version.bytes
+    throw new CliError(`A different file exists where the export would write: ${to}. Choose another directory, or use --force.`)
+  }
+  // Its name says of which version it is a part, so that a part of another one is never gone on with.
+  const part = `${to}.${createHash('sha256').update(version.etag).digest('hex').slice(0, 16)}.part`
+  await fill(gateway, { ...wanted, part, version })
+  if (await linesIn(part) !== count) {
+    await rm(part)
+    throw new CliError('A file did not have as many lines as the gateway reported, so it was discarded.')
+  }
+  await rename(part, to)
+  return version.bytes
+}
+
+async function versionOf (gateway: Gateway, path: string): Promise<Version> {
+  const { statusCode, headers, body } = await gateway.attempt(path, { method: 'HEAD', headers: { accept: '*/*', 'accept-encoding': 'identity' } })
+  await body.dump()
+  const { etag, 'content-length': length } = headers
+  if (statusCode === 200 && typeof etag === 'string' && typeof length === 'string') return { etag, bytes: Number(length) }
+  const text = statusCode === 404 ? 'The files of the job no longer exist. They are kept for a day.' : `A file of the job cannot be read (status ${statusCode}).`
+  throw new ApiError(text, statusCode, retryAfterOf({ headers }))
+}
+
+interface Filling extends Download { readonly part: string, readonly version: Version }
+
+async function fill (gateway: Gateway, filling: Filling): Promise<void> {
+  const { part, version: { bytes } } = filling
+  const handle = await open(part, await sizeOf(part) === undefined ? 'wx+' : 'r+', 0o600)
+  try {
+    let { size: place } = await handle.stat()
+    // Each time that some of it comes, the patience is new.
+    while (place < bytes) place = await withRetry(gateway, async () => await more(gateway, { ...filling, handle, place }))
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  if (await sizeOf(part) === bytes) return
+  await rm(part)
+  throw new CliError('A file was longer than the gateway reported, so it was discarded.')
+}
+
+/** Writes what one answer has. @returns the place where the next one begins; rejects only when no data arrived */
+async function more (gateway: Gateway, { path, version: { etag, bytes }, handle, place, onBytes }: Filling & { readonly handle: FileHandle, readonly place: number }): Promise<number> {
+  const headers: Record<string, string> = place === 0 ? { 'accept-encoding': 'gzip' } : { 'accept-encoding': 'identity', range: `bytes=${place}-`, 'if-range': etag }
+  const answer = await gateway.attempt(path, { headers: { accept: '*/*', ...headers } })
+  if (answer.statusCode !== 200 && answer.statusCode !== 206) throw await refusalOf(answer)
+  if (place > 0 && answer.statusCode === 200) {
+    await handle.truncate(0)
+    if (answer.headers.etag !== etag) throw new CliError('The file changed while it was read. Run the command again.')
+  }
+  const start = answer.statusCode === 206 ? place : 0
+  let end = start
+  try {
+    // Written piece by piece and waited for, so that after a break it is known what is on the disk.
+    for await (const chunk of plain(answer.body, answer.headers['content-encoding'])) {
+      if (end + chunk.length > bytes) throw new CliError('A file was longer than the gateway reported.')
+      await handle.write(chunk, 0, chunk.length, end)
+      end += chunk.length
+      onBytes(end, bytes)
+    }
+  } catch (error) {
+    if (error instanceof CliError || isOfDisk(error) || end === start) throw error
+  }
+  if (end === start) throw new Error('no data arrived')
+  return end
+}
+
+const isOfDisk = (error: unknown): boolean => (error as NodeJS.ErrnoException).syscall === 'write'
+
+/** The bytes of an answer as they were before they were compressed. */
+export function plain (body: Readable, encoding: string | string[] | undefined): AsyncIterable<Buffer> {
+  // Errors of either end the reading of it.
+  return encoding === 'gzip' ? pipeline(body, createGunzip(), () => {}) : body
+}
+
+/** Tries a thing that may be done twice until it is done, and for as long as a gateway may be away. */
+export async function withRetry<T> (gateway: Gateway, act: () => Promise<T>): Promise<T> {
+  const end = performance.now() + requestTimeoutMs
+  for (let tries = 1; ; tries++) {
+    try {
+      return await act()
+    } catch (error) {
+      const isFinal = (error instanceof CliError && !(error instanceof ApiError)) || isOfDisk(error)
+      const ms = isFinal ? undefined : retryDelayMs(error, { tries, isSafe: true })
+      if (ms === undefined) throw error
+      if (performance.now() + ms > end) throw error instanceof CliError ? error : new CliError('The connection broke repeatedly.')
+      await gateway.pause(ms)
+    }
+  }
+}
+
+async function sizeOf (path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).size
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+async function linesIn (path: string): Promise<number> {
+  let lines = 0
+  for await (const chunk of createReadStream(path, { highWaterMark: 262_144 }) as AsyncIterable<Buffer>) {
+    for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines++
+  }
+  return lines
+}

@@ -1,0 +1,45 @@
+import { CommanderError, type Command } from 'commander'
+import { ExitWithFindings, Interrupted } from '../context.js'
+
+/** What keeps a bulk command from its work, in words that say what to do. No key, no record and no value of one is in it. */
+export class CliError extends Error {}
+
+/** Does the work of a command; whatever keeps it from being done ends the command with 2, because 1 tells of records that failed. */
+export async function withRetry (command: Command, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (error instanceof ExitWithFindings || error instanceof CommanderError || error instanceof Interrupted) throw error
+    command.error(`error: ${explain(error)}`, { exitCode: 2 })
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'a file or directory is missing',
+  EACCES: 'you do not have permission to read or write a file',
+  EISDIR: 'a directory exists where a file is expected',
+  ENOTDIR: 'a file exists where a directory is expected',
+  EEXIST: 'a file already exists',
+  ENOSPC: 'the disk is full',
+  EROFS: 'the disk is read-only'
+}
+
+function explain (error: unknown): string {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  return error instanceof CliError ? message : reasons[code] ?? message
+}
+
+/** Does the work until it is done or the person wants it to end: the signal is then aborted, and the next one kills the process. */
+export async function untilSigint (work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const interrupt = new AbortController()
+  const stop = (): void => interrupt.abort(new Interrupted())
+  const signals = ['SIGINT', 'SIGTERM'] as const
+  for (const signal of signals) process.once(signal, stop)
+  try {
+    await work(interrupt.signal)
+  } catch (error) {
+    throw interrupt.signal.aborted && !(error instanceof CommanderError) ? interrupt.signal.reason : error
+  } finally {
+    for (const signal of signals) process.off(signal, stop)
+  }
+}

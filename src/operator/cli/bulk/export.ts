@@ -1,0 +1,116 @@
+import { existsSync } from 'node:fs'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ExportFormat } from '../../../jobs/model/job.js'
+import { ensureDirectory } from '../../../files/ensure-directory.js'
+import { ExitWithFindings } from '../context.js'
+import { formatInteger } from '../table.js'
+import { download } from './download.js'
+import { waitForJob, following, shellQuote, requireKind } from './follow.js'
+import type { BulkJob } from './jobs.js'
+import { progressBar, withProgress } from './progress.js'
+import type { Session } from './session.js'
+import { CliError } from './errors.js'
+
+/** What is to be exported, and where to. */
+export interface ExportOptions {
+  readonly to: string
+  readonly types?: readonly string[]
+  readonly since?: Date
+  readonly format?: ExportFormat
+  /** The job to go on with, in place of a new one. */
+  readonly job?: string
+  readonly force?: true
+  readonly cancelOnInterrupt?: true
+  readonly url?: string
+}
+
+/** What the directory says of itself: of which job its files are. */
+interface Note { readonly jobId: string, readonly createdAt?: string, readonly files?: readonly Fetched[] }
+
+interface Fetched { readonly file: string, readonly resourceType: string, readonly count: number, readonly bytes: number }
+
+const noteFile = 'export.json'
+
+/** Exports records into a directory, a file for each type; with a job, goes on with what an earlier run began. */
+export async function runExport (session: Session, wish: ExportOptions): Promise<void> {
+  const { to, job: begun, force } = wish
+  if (begun !== undefined) await requireKind(session, begun, 'export')
+  ensureDirectory(to)
+  if (force !== true) await requireFree(to, begun)
+  const jobId = begun ?? await start(session, wish)
+  await note(to, { jobId })
+  const place = wish.url === undefined ? '' : ` --url ${shellQuote(wish.url)}`
+  const again = `clinigate bulk export --job ${jobId} --to ${shellQuote(to)}${place}`
+  await following(session, { jobId, again, cancelOnInterrupt: wish.cancelOnInterrupt === true }, async () => {
+    await finish(session, await waitForJob(session, jobId), wish)
+  })
+}
+
+/** Nothing that is there is overwritten unless that is wanted; what the same job wrote is gone on with. */
+async function requireFree (directory: string, jobId: string | undefined): Promise<void> {
+  const names = await readdir(directory)
+  if (!names.some(name => name === noteFile || name.endsWith('.ndjson'))) return
+  if (jobId !== undefined && await jobOf(directory) === jobId) return
+  throw new CliError(`The directory ${directory} already contains an export. Choose an empty one, or use --force to overwrite it.`)
+}
+
+async function jobOf (directory: string): Promise<string | undefined> {
+  const file = join(directory, noteFile)
+  if (!existsSync(file)) return undefined
+  try {
+    return (JSON.parse(await readFile(file, 'utf8')) as Note).jobId
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+const note = async (directory: string, content: Note): Promise<void> =>
+  await writeFile(join(directory, noteFile), `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+
+async function start ({ gateway, err }: Session, { types, since, format }: ExportOptions): Promise<string> {
+  const body = { ...types && { resourceTypes: types }, ...since && { since: since.toISOString() }, ...format && { format } }
+  const { jobId } = await gateway.ask<{ readonly jobId: string }>('/bulk/export', { method: 'POST', body })
+  err(`The export is running as job ${jobId}.\n`)
+  return jobId
+}
+
+async function finish (session: Session, job: BulkJob, wish: ExportOptions): Promise<void> {
+  const { out, err, isJson } = session
+  const { id: jobId, status, createdAt, failure } = job
+  const { to: directory } = wish
+  if (status !== 'completed') {
+    if (isJson) out(`${JSON.stringify({ jobId, status, directory, ...failure && { failure } })}\n`)
+    err(`The job ended with status ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`)
+    throw new ExitWithFindings()
+  }
+  const files: Fetched[] = []
+  for (const file of job.files) files.push(await fetched(session, { file, jobId, wish }))
+  await note(directory, { jobId, createdAt, files })
+  const records = files.reduce((sum, { count }) => sum + count, 0)
+  if (isJson) out(`${JSON.stringify({ jobId, status, createdAt, directory, records, files })}\n`)
+  else out(files.map(({ file, count }) => `${file}  ${formatInteger(count)}\n`).join('') + `${formatInteger(records)} records in ${directory}\n`)
+}
+
+interface Wanted { readonly file: BulkJob['files'][number], readonly jobId: string, readonly wish: ExportOptions }
+
+async function fetched ({ gateway, streams }: Session, { file: { resourceType, count, url }, jobId, wish }: Wanted): Promise<Fetched> {
+  // The name alone: the URL may be one that only others reach, and the key is for the place that it was given for.
+  const name = /\/([A-Za-z0-9][A-Za-z0-9_-]{0,99}\.ndjson)$/.exec(url)?.[1]
+  if (name === undefined) throw new CliError('The gateway used a file name that this version does not understand.')
+  const meter = progressBar(streams.stderr)
+  let standing: ReturnType<typeof withProgress> | undefined
+  try {
+    const bytes = await download(gateway, {
+      path: `/bulk/jobs/${jobId}/files/${name}`,
+      to: join(wish.to, name),
+      count,
+      isForced: wish.force === true,
+      onBytes: (bytes, total) => meter.show((standing ??= withProgress(name, total))(bytes))
+    })
+    return { file: name, resourceType, count, bytes }
+  } finally {
+    meter.end()
+  }
+}

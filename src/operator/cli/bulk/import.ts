@@ -1,0 +1,80 @@
+import { existsSync } from 'node:fs'
+import { ExitWithFindings } from '../context.js'
+import { formatInteger } from '../table.js'
+import { waitForJob, following, shellQuote, requireKind } from './follow.js'
+import type { BulkJob } from './jobs.js'
+import { progressBar, withProgress } from './progress.js'
+import { fetchResults, type LineResult, type Outcome } from './results.js'
+import type { Session } from './session.js'
+import { CliError } from './errors.js'
+import { sourceOf, upload } from './upload.js'
+
+/** How lines are to be imported. */
+export interface ImportOptions {
+  readonly type?: string
+  readonly dryRun?: true
+  /** The file for the results. */
+  readonly results?: string
+  /** The job to go on with, in place of a new one. */
+  readonly job?: string
+  readonly force?: true
+  readonly cancelOnInterrupt?: true
+  readonly url?: string
+}
+
+/** Imports the lines of a file or, for `-`, of standard input; with a job, goes on with what an earlier run began. */
+export async function runImport (session: Session, file: string | undefined, wish: ImportOptions): Promise<void> {
+  const { job: begun, force } = wish
+  if ((begun === undefined) === (file === undefined)) throw new CliError('Name the file to import, or the import to resume with --job.')
+  const results = wish.results ?? `${file === undefined || file === '-' ? 'import' : file}.results.ndjson`
+  if (force !== true && existsSync(results)) throw new CliError(`The results file already exists: ${results}. Choose another one with --results, or use --force to overwrite it.`)
+  if (begun !== undefined) await requireKind(session, begun, 'import')
+  const jobId = begun ?? await start(session, file!, wish)
+  const place = wish.url === undefined ? '' : ` --url ${shellQuote(wish.url)}`
+  const again = `clinigate bulk import --job ${jobId} --results ${shellQuote(results)}${place}${force === true ? ' --force' : ''}`
+  await following(session, { jobId, again, cancelOnInterrupt: wish.cancelOnInterrupt === true }, async () => {
+    const job = await waitForJob(session, jobId)
+    report(session, { job, outcome: await fetchResults(session.gateway, jobId, results), results })
+  })
+}
+
+async function start ({ gateway, signal, streams, err }: Session, file: string, { type, dryRun }: ImportOptions): Promise<string> {
+  const source = await sourceOf(file, streams.stdin)
+  // A key that can't be used is told of before a long upload.
+  await gateway.ask('/bulk/jobs?count=1')
+  const meter = progressBar(streams.stderr)
+  const standing = withProgress('sent', source.size)
+  const query = new URLSearchParams({ ...type !== undefined && { resourceType: type }, ...dryRun && { dryRun: 'true' } }).toString()
+  try {
+    const jobId = await upload(gateway, source, { query: query === '' ? '' : `?${query}`, onBytes: bytes => meter.show(standing(bytes)) })
+    meter.end()
+    err(`The import is running as job ${jobId}.\n`)
+    return jobId
+  } catch (error) {
+    meter.end()
+    if (signal.aborted) err(`${error instanceof CliError ? error.message : 'Not all lines were sent. Nothing was imported.'}\n`)
+    throw error
+  }
+}
+
+interface Done { readonly job: BulkJob, readonly outcome: Outcome, readonly results: string }
+
+function report ({ out, err, isJson }: Session, { job, outcome: { lines, counts, failures }, results }: Done): void {
+  const { id: jobId, status, failure, totalRecords } = job
+  const isWhole = status === 'completed' && lines === totalRecords
+  if (isJson) out(`${JSON.stringify({ jobId, status, lines, counts, failures, results, ...failure && { failure } })}\n`)
+  else out(forPeople(lines, counts, failures) + `The results of all lines are in ${results}\n`)
+  if (status !== 'completed') err(`The job ended with status ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`)
+  else if (!isWhole) err('The number of results differs from the number of lines.\n')
+  const good = ['created', 'updated', 'unchanged', 'valid'].reduce((sum, word) => sum + (counts[word] ?? 0), 0)
+  if (!isWhole || good !== lines) throw new ExitWithFindings()
+}
+
+function forPeople (lines: number, counts: Outcome['counts'], failures: readonly LineResult[]): string {
+  const more = (counts.failed ?? 0) - failures.length
+  return [
+    `${formatInteger(lines)} ${lines === 1 ? 'line' : 'lines'}: ${Object.entries(counts).map(([status, count]) => `${formatInteger(count)} ${status}`).join(', ')}\n`,
+    ...failures.map(({ line, code, field, message }) => `  line ${line}: ${code} ${field === undefined ? '' : `${field}: `}${message}\n`),
+    more > 0 ? `  and ${formatInteger(more)} more\n` : ''
+  ].join('')
+}

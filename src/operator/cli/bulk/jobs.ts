@@ -1,0 +1,68 @@
+import type { JobKind, JobStatus } from '../../../jobs/model/job.js'
+import { ExitWithFindings } from '../context.js'
+import { formatInteger } from '../table.js'
+import type { Session } from './session.js'
+
+/** A job as the gateway tells of it. */
+export interface BulkJob {
+  readonly id: string
+  readonly type: JobKind
+  readonly status: JobStatus
+  readonly totalRecords?: number
+  readonly processedRecords: number
+  readonly failedRecords: number
+  readonly recordsPerSecond?: number
+  readonly secondsLeft?: number
+  readonly files: ReadonlyArray<{ readonly resourceType: string, readonly count: number, readonly url: string }>
+  readonly errors: ReadonlyArray<{ readonly line: number, readonly code: string, readonly message: string }>
+  readonly failure?: { readonly code: string, readonly message: string }
+  readonly createdAt: string
+  readonly completedAt?: string
+  readonly expiresAt: string
+}
+
+interface Page { readonly data: readonly BulkJob[], readonly cursor?: string }
+
+/** Prints the caller's jobs, newest first. */
+export async function listJobs ({ gateway, out, isJson }: Session): Promise<void> {
+  const jobs: BulkJob[] = []
+  let cursor: string | undefined
+  do {
+    const page: Page = await gateway.ask(`/bulk/jobs?count=100${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`)
+    jobs.push(...page.data)
+    cursor = page.cursor
+  } while (cursor !== undefined)
+  if (isJson) out(`${JSON.stringify(jobs, null, 2)}\n`)
+  else out(jobs.map(lineOf).join('') || 'No jobs.\n')
+}
+
+/** Prints one job. */
+export async function showJob ({ gateway, out, isJson }: Session, id: string): Promise<void> {
+  const job = await gateway.ask<BulkJob>(`/bulk/jobs/${id}`)
+  out(isJson ? `${JSON.stringify(job)}\n` : described(job))
+}
+
+/** Cancels a job; one that has ended otherwise is told as a fault. */
+export async function cancelJob ({ gateway, out, err, isJson }: Session, id: string): Promise<void> {
+  const job = await gateway.ask<BulkJob>(`/bulk/jobs/${id}`, { method: 'DELETE' })
+  out(isJson ? `${JSON.stringify(job)}\n` : lineOf(job))
+  if (job.status === 'cancelled') return
+  err(`The job had already ended with status ${job.status}.\n`)
+  throw new ExitWithFindings()
+}
+
+function lineOf ({ id, type, status, processedRecords, failedRecords, createdAt }: BulkJob): string {
+  return `${id}  ${type}  ${status.padEnd('processing'.length)}  ${formatInteger(processedRecords).padStart(11)} records  ${formatInteger(failedRecords).padStart(7)} failed  ${createdAt}\n`
+}
+
+function described (job: BulkJob): string {
+  const { totalRecords, secondsLeft, files, errors, failure, expiresAt } = job
+  return [
+    lineOf(job),
+    totalRecords === undefined ? '' : `  ${formatInteger(totalRecords)} records in all${secondsLeft === undefined ? '' : `, about ${formatInteger(secondsLeft)} s left`}\n`,
+    ...files.map(({ resourceType, count }) => `  ${resourceType}: ${formatInteger(count)}\n`),
+    ...errors.map(({ line, code, message }) => `  line ${line}: ${code} ${message}\n`),
+    failure === undefined ? '' : `  ${failure.code} ${failure.message}\n`,
+    `  kept until ${expiresAt}\n`
+  ].join('')
+}

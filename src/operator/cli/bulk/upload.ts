@@ -1,0 +1,111 @@
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { pipeline, Transform, type Readable } from 'node:stream'
+import { dataOf, retryDelayMs, ApiError, type Gateway } from './gateway.js'
+import { CliError } from './errors.js'
+
+/** Lines to be sent, however many. */
+interface Source {
+  readonly open: () => Readable
+  /** In bytes, where it is known. */
+  readonly size?: number
+  /** Whether it can be read from its beginning once more. */
+  readonly isRepeatable: boolean
+  readonly isZipped: boolean
+}
+
+/** How they are sent. */
+interface Uploading {
+  /** Of the URL, with its question mark; may be empty. */
+  readonly query: string
+  readonly onBytes: (bytes: number) => void
+}
+
+const pieceBytes = 262_144
+const mostTries = 5
+/** An upload that does not move for so long will not move any more. */
+const stallMs = 120_000
+
+/** The file, or standard input for `-`. @throws {CliError} */
+export async function sourceOf (file: string, stdin: Readable): Promise<Source> {
+  if (file === '-') return { open: () => stdin, isRepeatable: false, isZipped: false }
+  const facts = await stat(file).catch((error: NodeJS.ErrnoException) => { throw new CliError(`The file cannot be read: ${reasons[error.code ?? ''] ?? error.code}.`) })
+  if (facts.isDirectory()) throw new CliError('The file cannot be read: it is a directory.')
+  const isZipped = /\.gz$/i.test(file)
+  if (!facts.isFile()) return { open: () => createReadStream(file), isRepeatable: false, isZipped }
+  // What is appended meanwhile is not of this import.
+  return { open: () => createReadStream(file, { highWaterMark: pieceBytes, ...facts.size > 0 && { end: facts.size - 1 } }), size: facts.size, isRepeatable: true, isZipped }
+}
+
+const reasons: Readonly<Record<string, string>> = { ENOENT: 'it does not exist', EACCES: 'you do not have permission', ENOTDIR: 'it does not exist' }
+
+/**
+ * Sends the lines and resolves with the id of the job. The gateway makes a job only once it has all of them, so an upload that
+ * broke in its midst made none and is sent again, where the input can be read again. One that broke after its last byte is not:
+ * the job may be there, and a second one would do, and count, everything twice.
+ */
+export async function upload (gateway: Gateway, source: Source, uploading: Uploading): Promise<string> {
+  for (let tries = 1; ; tries++) {
+    const sent = { isWhole: false }
+    try {
+      return await once(gateway, source, { ...uploading, sent })
+    } catch (error) {
+      // An answer that refuses says that no job was made.
+      const isSafe = error instanceof ApiError || !sent.isWhole
+      if (!isSafe) throw new CliError('The connection broke after everything was sent. Check with clinigate bulk jobs whether the import has started; if so, resume it with --job.')
+      // Rejects when the person has ended the command.
+      await gateway.pause(0)
+      const ms = error instanceof CliError && !(error instanceof ApiError) ? undefined : retryDelayMs(error, { tries, isSafe })
+      if (ms === undefined) throw error
+      if (!source.isRepeatable || tries >= mostTries) throw error instanceof CliError ? error : new CliError('The connection broke while the lines were sent. Nothing was imported. Run the command again.')
+      await gateway.pause(ms)
+    }
+  }
+}
+
+async function once (gateway: Gateway, source: Source, { query, onBytes, sent }: Uploading & { readonly sent: { isWhole: boolean } }): Promise<string> {
+  const counter = new Counter(onBytes)
+  const input = source.open()
+  const faults: Error[] = []
+  // What breaks the request ends the input too, and is no fault of it.
+  input.once('error', error => { if (!counter.destroyed) faults.push(error) })
+  // Errors of either reach the request by the counter.
+  pipeline(input, counter, () => {})
+  const stalled = new AbortController()
+  const watch = setInterval(() => { if (!counter.hasMoved()) stalled.abort() }, stallMs)
+  try {
+    const headers = { 'content-type': 'application/x-ndjson', ...source.isZipped && { 'content-encoding': 'gzip' } }
+    // Whoever fills a pipe may take any time; a connection that takes nothing is found by the watch.
+    const answer = await gateway.attempt(`/bulk/import${query}`, { method: 'POST', headers, body: counter, headersTimeout: 0, signal: stalled.signal })
+    return (await dataOf<{ readonly jobId: string }>(answer)).jobId
+  } catch (error) {
+    if (faults.length > 0) throw new CliError('The input could not be read completely. Nothing was imported.')
+    throw error
+  } finally {
+    sent.isWhole = counter.readableEnded
+    clearInterval(watch)
+    counter.destroy()
+    input.destroy()
+  }
+}
+
+/** Counts what goes through it. */
+class Counter extends Transform {
+  #bytes = 0
+  #seen = -1
+
+  constructor (private readonly onBytes: (bytes: number) => void) { super({ highWaterMark: pieceBytes }) }
+
+  override _transform (chunk: Buffer, _: BufferEncoding, done: (error: null, chunk: Buffer) => void): void {
+    this.#bytes += chunk.length
+    this.onBytes(this.#bytes)
+    done(null, chunk)
+  }
+
+  /** Whether anything came since this was last asked, or nothing is there to be sent. */
+  hasMoved (): boolean {
+    const isMoving = this.#bytes !== this.#seen || (this.readableLength === 0 && !this.readableEnded)
+    this.#seen = this.#bytes
+    return isMoving
+  }
+}

@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import type { Config } from '../../config/schema.js'
+import { controlDatabaseUrl } from '../../config/secrets.js'
+import { loadConfig } from '../../config/load.js'
+import { controlServiceFor } from '../../control-plane/store/desk.js'
+import { knownPlans } from '../../control-plane/store/organizations.js'
+import { ControlError } from '../../control-plane/store/control-error.js'
+import { openControlStore, type ControlStore } from '../../control-plane/store/store.js'
+import { openedFile } from '../../bootstrap/startup-errors.js'
+import { adminClient, type AdminClient, type AdminApiOptions } from './admin-client.js'
+
+/** Where a command runs: what the process knows of its surroundings. */
+export interface CliContext {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** The name of the person, for the audit trail. */
+  readonly user: string
+  readonly now: () => Date
+  readonly out: (text: string) => void
+  readonly err: (text: string) => void
+  /** The same streams themselves, for a command whose input and output may be of any size. */
+  readonly streams: Streams
+}
+
+/** The three standard streams of a process. */
+export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
+
+/** A command did its work and found faults, which it has told; the process ends with 1. */
+export class ExitWithFindings extends Error {}
+
+/** The person ended a command and was told how to go on; the process ends with 130, as one that the signal had killed. */
+export class Interrupted extends Error {}
+
+/** What a command works with. */
+export interface Control {
+  /** Does the work at a desk and prints what it gives as JSON: one thing on one line, a list for people to read. */
+  readonly print: (work: (desk: AdminClient) => Promise<object>) => Promise<void>
+  /** Does the work at a desk and leaves what is to be printed to it. */
+  readonly work: <T>(work: (desk: AdminClient) => Promise<T>) => Promise<T>
+}
+
+/**
+ * The control plane: an operator's desk at the store that the configuration names or, where a URL is given, the desk of the
+ * token in CONTROL_TOKEN at the management API there.
+ */
+export function controlIn (surroundings: CliContext, urlOption: () => string | undefined): Control {
+  const { environment, user, out } = surroundings
+  const atDesk: Control['work'] = async work => {
+    const url = urlOption() ?? environment.CONTROL_URL
+    if (url) return await work(adminClient(placeOf(url, environment)))
+    return await withControlStore(loadConfig(environment), surroundings, store => work(controlServiceFor(store, { name: `cli:${user}`, role: 'operator' })))
+  }
+  return {
+    work: atDesk,
+    print: async work => {
+      const result = await atDesk(work)
+      out(JSON.stringify(result, null, Array.isArray(result) ? 2 : 0) + '\n')
+    }
+  }
+}
+
+function placeOf (url: string, { CONTROL_TOKEN: token }: CliContext['environment']): AdminApiOptions {
+  if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) throw new ControlError('invalid', 'The URL of the control plane must have the form https://control.example.org.')
+  const { protocol, hostname } = new URL(url)
+  if (protocol === 'http:' && !loopback.has(hostname)) throw new ControlError('invalid', 'The token would travel unencrypted. Use https.')
+  if (!token) throw new ControlError('invalid', 'Set the variable CONTROL_TOKEN to a management token. An operator creates one in the dashboard or with clinigate tokens create.')
+  return { url: url.replace(/\/+$/, ''), token }
+}
+
+const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/** Opens the control store that the configuration names, for the work. */
+export async function withControlStore<T> (config: Config, { environment, now }: CliContext, work: (store: ControlStore) => Promise<T>): Promise<T> {
+  const url = controlDatabaseUrl(config, environment)
+  const store = await openedFile(join(config.dataDirectory, 'control.db'), file => openControlStore({ file, url, ...knownPlans(config.plans), now }))
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}

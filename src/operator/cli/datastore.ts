@@ -1,0 +1,99 @@
+import { existsSync } from 'node:fs'
+import { CommanderError, InvalidArgumentError, type Command } from 'commander'
+import type { Backend } from '../../backends/backend.js'
+import { HttpBackend } from '../../backends/http-backend.js'
+import { loadConfig } from '../../config/load.js'
+import type { Config } from '../../config/schema.js'
+import { DatabaseUnavailable } from '../../control-plane/store/database-unavailable.js'
+import { ControlError } from '../../control-plane/store/control-error.js'
+import { Failure } from '../../envelope/failures.js'
+import { suggestion } from '../../envelope/nearest.js'
+import { Disposables } from '../../bootstrap/disposables.js'
+import { datastoreNames, isSandbox, openDatastore, sandboxFile } from '../../bootstrap/datastores.js'
+import { isTenantType, resourceTypes } from '../../tenant-guard/resource-types.js'
+import { ScanIndex } from '../ownership-scan/scan-index.js'
+import { supportedTypes } from '../../tenant-guard/served-types.js'
+import { withRetry } from '../../tenant-guard/retry.js'
+import { ExitWithFindings, Interrupted, type CliContext } from './context.js'
+
+/** What a command that walks over a datastore works with. */
+export interface OpenedDatastore {
+  readonly config: Config
+  readonly backend: Backend
+  /** Empty. */
+  readonly ledger: ScanIndex
+}
+
+/** Which datastore: one of the configuration, or one at a URL that needs no authentication. */
+export type DatastoreOption = { readonly name: string } | { readonly url: string }
+
+/**
+ * Opens a datastore for the work and closes it after it. Whatever keeps the work from being done ends the command with 2,
+ * because 1 tells what the work found.
+ */
+export async function openForDatastore (command: Command, named: DatastoreOption, { environment, now }: CliContext, work: (opened: OpenedDatastore) => Promise<void>): Promise<void> {
+  const closers = new Disposables()
+  try {
+    const config = loadConfig(environment)
+    const backend = 'url' in named ? closers.add(atUrl(command, named.url)) : await openDatastore(config, knownName(command, config, named.name), { environment, now, closers })
+    await work({ config, backend, ledger: closers.add(new ScanIndex()) })
+  } catch (error) {
+    if (error instanceof ExitWithFindings || error instanceof Interrupted || error instanceof CommanderError) throw error
+    command.error(`error: ${explain(error)}`, { exitCode: 2 })
+  } finally {
+    await closers.close()
+  }
+}
+
+function atUrl (command: Command, url: string): HttpBackend {
+  try {
+    return new HttpBackend({ name: 'url', baseUrl: url })
+  } catch (error) {
+    return command.error(`error: ${(error as Error).message}`, { exitCode: 2 })
+  }
+}
+
+function knownName (command: Command, config: Config, name: string): string {
+  const names = datastoreNames(config)
+  if (!names.includes(name)) {
+    command.error(`error: no datastore has this name${suggestion(name, names, '.')} The configuration has: ${names.join(', ')}.`, { exitCode: 2 })
+  }
+  if (isSandbox(config, name) && !existsSync(sandboxFile(config, name))) {
+    command.error(`error: the datastore ${name} has no URL and its sandbox is empty; is CLINIGATE_DATA the gateway's data directory?`, { exitCode: 2 })
+  }
+  return name
+}
+
+/** What keeps a command from its work, for an operator. Names no record. */
+function explain (error: unknown): string {
+  if (error instanceof ControlError && error.reason === 'missing') return `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?`
+  if (error instanceof DatabaseUnavailable) return error.remedy
+  if (!(error instanceof Failure)) return (error as Error).message
+  const { status, reason, code } = (error.cause ?? {}) as { status?: number, reason?: string, code?: string }
+  const known = [status === undefined ? undefined : `status ${status}`, code, reason].filter(part => part !== undefined).join(', ')
+  const text = error.code === 'BAD_REQUEST' ? error.message : texts[error.code] ?? 'The datastore failed.'
+  return known === '' ? text : `${text} (${known})`
+}
+
+const texts: Partial<Record<Failure['code'], string>> = {
+  BACKEND_UNAVAILABLE: 'The datastore does not answer. Check its URL and that it is running.',
+  BACKEND_TIMEOUT: 'The datastore did not answer in time.',
+  BACKEND_ERROR: 'The gateway cannot use the datastore\'s response.'
+}
+
+/** Reads `Patient,Observation`. @throws {InvalidArgumentError} for a type that tenants cannot have records of */
+export function typesOf (text: string): string[] {
+  return text.split(',').map(type => {
+    if (isTenantType(type)) return type
+    if (resourceTypes.has(type)) throw new InvalidArgumentError(`Records of the type ${type} cannot belong to one tenant.`)
+    throw new InvalidArgumentError(`FHIR R4 has no such resource type${suggestion(type, [...resourceTypes])}`)
+  })
+}
+
+/** The types that a datastore serves; of the named ones, each must be among them. Absent: all that tenants can have records of. */
+export async function fetchSupportedTypes (backend: Backend, types: readonly string[] | undefined): Promise<string[]> {
+  const { tenant } = await supportedTypes(withRetry(backend))
+  const missing = types?.find(type => !tenant.includes(type))
+  if (missing !== undefined) throw new Error(`the datastore does not support the type ${missing}`)
+  return tenant.filter(type => types?.includes(type) ?? true)
+}

@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { Command } from 'commander'
+import type { Backend } from '../../backends/backend.js'
+import { HttpBackend } from '../../backends/http-backend.js'
+import type { Config } from '../../config/schema.js'
+import { runChecks } from '../server-check/examine.js'
+import { untilSigint } from './bulk/errors.js'
+import { openForDatastore, type DatastoreOption } from './datastore.js'
+import { doctorText, doctorJson, isBlocked } from './doctor-report.js'
+import { ExitWithFindings, Interrupted, type CliContext } from './context.js'
+
+interface Options { readonly url?: string, readonly json?: true }
+
+const help = `
+Uses the server as the gateway would, with about fifty records of a tenant created only for this, and deletes them at the
+end. Each feature that the gateway relies on gets one of these states:
+  works      the feature works as expected
+  degraded   the gateway works with limits, which the report explains
+  unsafe     anyone who reaches the server without the gateway can do harm
+  blocks     the gateway cannot keep its guarantees on this server
+  unclear    the state could not be determined
+
+Exit codes: 0 nothing blocks, 1 something blocks or a record could not be deleted, 2 invalid command.
+
+  clinigate doctor live
+  clinigate doctor live --json | jq '.findings[] | select(.state != "works")'`
+
+/** Adds the command that tries out whether a datastore does what the gateway relies on. */
+export function addDoctor (program: Command, surroundings: CliContext): void {
+  const command = program.command('doctor').description('test whether a datastore supports what the gateway relies on')
+    .argument('[datastore]', 'name in the configuration, such as test or live')
+    .option('--url <url>', 'base URL of a FHIR server that needs no authentication, instead of a name')
+    .option('--json', 'print the report as one line of JSON')
+    .addHelpText('after', help)
+  command.action(async (name: string | undefined, options: Options) => {
+    if ((name === undefined) === (options.url === undefined)) command.error('error: name a datastore, or a server with --url', { exitCode: 2 })
+    const named: DatastoreOption = name === undefined ? { url: options.url! } : { name }
+    await openForDatastore(command, named, surroundings, ({ config, backend }) => untilSigint(async signal => {
+      const anonymous = withoutCredential(config, backend)
+      const examined = await runChecks({ backend, anonymous, tenantSystem: config.tenantSystem, newId: randomUUID, signal }).finally(() => anonymous.close())
+      const told = { ...examined, datastore: backend.name }
+      for (const text of options.json ? [doctorJson(told)] : doctorText(told)) surroundings.out(text)
+      if (signal.aborted) throw new Interrupted()
+      if (isBlocked(examined) || examined.left.length > 0) throw new ExitWithFindings()
+    }))
+  })
+}
+
+/** The same server for somebody who has nothing to show it. */
+function withoutCredential ({ datastores }: Config, { name, baseUrl }: Backend): HttpBackend {
+  const caFile = Object.hasOwn(datastores, name) ? datastores[name]!.caFile : undefined
+  return new HttpBackend({ name, baseUrl, ...caFile !== undefined && { ca: readFileSync(caFile, 'utf8') } })
+}

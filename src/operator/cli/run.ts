@@ -1,0 +1,58 @@
+import { Command, CommanderError } from 'commander'
+import { ControlError } from '../../control-plane/store/control-error.js'
+import { explainStartupError } from '../../bootstrap/startup-errors.js'
+import { version } from '../../bootstrap/version.js'
+import { addAdopt } from './adopt.js'
+import { addAudit } from './audit.js'
+import { addAuditLog } from './audit-log.js'
+import { addBackup } from './backup.js'
+import { addBulk } from './bulk/command.js'
+import { addDoctor } from './doctor.js'
+import { addKeys } from './keys.js'
+import { addOperators } from './operators.js'
+import { addOrgs } from './orgs.js'
+import { addStart } from './start.js'
+import { controlIn, ExitWithFindings, Interrupted, type CliContext } from './context.js'
+import { addTokens } from './tokens.js'
+import { addUsage } from './usage.js'
+import { addValidate } from './validate/command.js'
+
+/** Runs one command and says how it ended: 0 done, 1 not possible, 2 not understood, 130 interrupted. Results go to `out`, most of them as JSON, all else to `err`. */
+export async function run (args: readonly string[], surroundings: CliContext): Promise<number> {
+  const program = new Command('clinigate')
+    .version(version)
+    .description('Runs and manages clinigate. A running gateway applies changes within a second.')
+    .option('--control-url <url>', 'manage the control plane at this URL with the token in CONTROL_TOKEN (default: CONTROL_URL, or else the configured database)')
+    .configureOutput({ writeOut: surroundings.out, writeErr: surroundings.err })
+    .exitOverride()
+  const control = controlIn(surroundings, () => program.opts<{ controlUrl?: string }>().controlUrl)
+  addStart(program, surroundings)
+  addOrgs(program, control)
+  addKeys(program, control)
+  addTokens(program, control)
+  addUsage(program, control, surroundings)
+  addOperators(program, control)
+  addAudit(program, surroundings)
+  addAuditLog(program, surroundings)
+  addAdopt(program, surroundings)
+  addDoctor(program, surroundings)
+  addValidate(program, surroundings)
+  addBackup(program, surroundings)
+  addBulk(program, surroundings)
+  try {
+    await program.parseAsync(args, { from: 'user' })
+    return 0
+  } catch (error) {
+    // Commander has said by itself what it did not understand.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    if (error instanceof ExitWithFindings) return 1
+    if (error instanceof Interrupted) return 130
+    surroundings.err(`clinigate: ${explain(error)}\n`)
+    return 1
+  }
+}
+
+function explain (error: unknown): string {
+  if (!(error instanceof ControlError)) return explainStartupError(error)
+  return error.reason === 'missing' ? `${error.message} Are CLINIGATE_DATA and CONTROL_DATABASE_URL those of the gateway?` : error.message
+}

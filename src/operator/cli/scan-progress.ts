@@ -1,0 +1,35 @@
+import { SingleBar } from 'cli-progress'
+import type { WalkProgress } from '../ownership-scan/audit.js'
+import type { Streams } from './context.js'
+
+/** What a person sees of a walk over a datastore; nothing where standard error is no terminal. */
+interface ShownProgress {
+  readonly show: (progress: WalkProgress) => void
+  readonly end: () => void
+}
+
+/** A bar that grows with the records that were read. */
+export function walkProgress ({ stderr }: Pick<Streams, 'stderr'>): ShownProgress {
+  if (stderr.isTTY !== true) return { show: () => {}, end: () => {} }
+  const bar = new SingleBar({
+    stream: stderr,
+    format: '[{bar}] {percentage}% | {value} of {total} records | {type}',
+    barCompleteChar: '=',
+    barIncompleteChar: '-',
+    clearOnComplete: true,
+    // The two change the terminal for as long as the bar runs, and would not change it back when the command is killed.
+    linewrap: true,
+    gracefulExit: false
+  })
+  let isShown = false
+  return {
+    show: ({ seen, total, type }) => {
+      if (!isShown) bar.start(total, 0, { type })
+      isShown = true
+      // What was counted before the walk is passed when records are met twice or come anew.
+      bar.setTotal(Math.max(total, seen))
+      bar.update(seen, { type })
+    },
+    end: () => { if (isShown) bar.stop() }
+  }
+}

@@ -1,0 +1,79 @@
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { billCsv } from '../../control-plane/store/bill.js'
+import { loadConfig } from '../../config/load.js'
+import { ledgerLines } from '../../limits/usage-ledger/file.js'
+import { monthOf } from '../../limits/month.js'
+import type { UsageLine } from '../../limits/usage.js'
+import { ExitWithFindings, type Control, type CliContext } from './context.js'
+import { parseMonth } from './times.js'
+
+interface BillOptions { readonly tenant: string, readonly month: string, readonly csv?: true }
+interface RecomputeOptions { readonly month: string, readonly ledger?: readonly string[] }
+
+/** Adds the commands on what was used and what it costs. */
+export function addUsage (program: Command, control: Control, surroundings: CliContext): void {
+  const usage = program.command('usage').description('show what organizations used and what it costs')
+  usage.command('bill').description('print the bill of a month, by hour')
+    .requiredOption('--tenant <tenantId>', 'the organization')
+    .requiredOption('--month <month>', 'such as 2030-01, in UTC', parseMonth)
+    .option('--csv', 'print CSV for a spreadsheet instead of JSON')
+    .action(({ tenant, month, csv }: BillOptions) => csv
+      ? control.work(async desk => surroundings.out(billCsv(await desk.bill(tenant, month))))
+      : control.print(desk => desk.bill(tenant, month)))
+  usage.command('recompute').description('recompute a month from the gateways\' ledgers, and compare it with the control plane')
+    .requiredOption('--month <month>', 'such as 2030-01, in UTC', parseMonth)
+    .option('--ledger <file...>', 'the ledgers of all gateways (default: usage.db in the data directory)')
+    .action(async ({ month, ledger }: RecomputeOptions) => {
+      const files = ledger ?? [join(loadConfig(surroundings.environment).dataDirectory, 'usage.db')]
+      const own = sums(files.flatMap(file => linesIn(file)), month)
+      const unsent = sums(files.flatMap(file => linesIn(file, 'unsent')), month)
+      const found: Comparison[] = []
+      await control.print(async desk => {
+        for (const { tenantId } of await desk.listOrganizations()) found.push(compare(tenantId, { own, unsent, told: await desk.bill(tenantId, month) }))
+        return found
+      })
+      if (found.some(({ agrees }) => !agrees)) throw new ExitWithFindings()
+    })
+}
+
+/** @throws {Error} that names the file, since the driver does not, and its own words speak of the data directory */
+function linesIn (...[file, which]: Parameters<typeof ledgerLines>): readonly UsageLine[] {
+  try {
+    return ledgerLines(file, which)
+  } catch (error) {
+    throw new Error(`${file} cannot be read as a ledger (${(error as NodeJS.ErrnoException).code ?? (error as Error).name}); name the usage.db of each gateway with --ledger, or set CLINIGATE_DATA to the gateway's data directory`, { cause: error })
+  }
+}
+
+interface Sum { readonly counted: number, readonly overage: number }
+
+interface Comparison {
+  readonly tenantId: string
+  /** What the ledgers hold, what of it was not sent yet, and what the control plane has. */
+  readonly ledger: Sum
+  readonly unsent: Sum
+  readonly controlPlane: Sum
+  readonly agrees: boolean
+}
+
+const none: Sum = { counted: 0, overage: 0 }
+
+function compare (tenantId: string, { own, unsent, told: { counted, overage } }: { readonly own: Sums, readonly unsent: Sums, readonly told: Sum }): Comparison {
+  const [ledger, waiting] = [own.get(tenantId) ?? none, unsent.get(tenantId) ?? none]
+  const agrees = ledger.counted === counted + waiting.counted && ledger.overage === overage + waiting.overage
+  return { tenantId, ledger, unsent: waiting, controlPlane: { counted, overage }, agrees }
+}
+
+type Sums = ReadonlyMap<string, Sum>
+
+/** What is on the bill, by organization. */
+function sums (lines: readonly UsageLine[], month: string): Sums {
+  const found = new Map<string, Sum>()
+  for (const { tenantId, mode, hour, isCounted, isOverage, count } of lines) {
+    if (mode !== 'live' || !isCounted || monthOf(hour) !== month) continue
+    const { counted, overage } = found.get(tenantId) ?? none
+    found.set(tenantId, { counted: counted + count, overage: overage + (isOverage ? count : 0) })
+  }
+  return found
+}

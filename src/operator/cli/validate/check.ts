@@ -1,0 +1,79 @@
+import { isUtf8 } from 'node:buffer'
+import { findNodeAtLocation, parseTree, type Node, type ParseError } from 'jsonc-parser'
+import { parseBody } from '../../../envelope/body.js'
+import { Failure, type FailureCode, type Issue } from '../../../envelope/failures.js'
+import type { CreateContext } from '../../../mappings/core/element.js'
+import type { Mapping } from '../../../mappings/core/mapping.js'
+import { validateCreate, buildResource } from '../../../record-input/new-record.js'
+import type { Value } from './input.js'
+
+/** Something to correct, and the line on which it stands. */
+interface PlacedIssue extends Issue { readonly line: number }
+
+/** Why POST would refuse a value, as its answer would say it. Nothing of the value is in it. */
+export interface LineError {
+  /** Where the value begins. */
+  readonly line: number
+  readonly code: FailureCode
+  readonly error: string
+  readonly message: string
+  readonly issues: readonly PlacedIssue[]
+}
+
+/** What POST would refuse a value for before it asks a datastore; undefined when it would go on to that. */
+export function faultOf (mapping: Mapping, value: Value, occasion: CreateContext): LineError | undefined {
+  try {
+    buildResource(mapping, validateCreate(mapping, parsed(value), occasion))
+    return undefined
+  } catch (error) {
+    if (error instanceof Failure) return placed(error, value)
+    throw error
+  }
+}
+
+function parsed ({ line, bytes }: Value): unknown {
+  if (bytes === undefined) throw new Failure('PAYLOAD_TOO_LARGE')
+  if (line === 1 && byteOrderMark.every((byte, i) => bytes[i] === byte)) {
+    throw new Failure('INVALID_JSON', { message: 'Save the file without a byte order mark.' })
+  }
+  return parseBody(bytes)
+}
+
+const byteOrderMark = [0xEF, 0xBB, 0xBF]
+
+function placed ({ code, title, message, issues }: Failure, { line, bytes, isDocument }: Value): LineError {
+  const text = isDocument && bytes !== undefined ? Buffer.from(bytes) : undefined
+  const tree = text && treeOf(text.toString())
+  const lineOf = (issue: Issue): number => text === undefined ? line : lineAt(text.toString(), nodeOf(tree?.root, issue.expression?.[0] ?? '')?.offset)
+  const begin = text !== undefined && code === 'INVALID_JSON' ? unreadableLine(text, tree?.mistake) : line
+  return { line: begin, code, error: title, message, issues: issues.map(issue => ({ ...issue, line: lineOf(issue) })) }
+}
+
+interface Tree { readonly root?: Node | undefined, readonly mistake?: number | undefined }
+
+/** A document with the places of its parts, and the place where it stops being JSON. */
+function treeOf (text: string): Tree {
+  const errors: ParseError[] = []
+  try {
+    return { root: parseTree(text, errors, { disallowComments: true }), mistake: errors[0]?.offset }
+  } catch (error) {
+    // Of a document that is nested too deep for this parser nobody needs to know more than that.
+    if (error instanceof RangeError) return {}
+    throw error
+  }
+}
+
+const lineAt = (text: string, offset = 0): number => text.slice(0, offset).split('\n').length
+
+function unreadableLine (document: Buffer, mistake: number | undefined): number {
+  const lines = document.toString('latin1').split('\n')
+  const garbled = lines.findIndex(line => !isUtf8(Buffer.from(line, 'latin1')))
+  return garbled < 0 ? lineAt(document.toString(), mistake) : garbled + 1
+}
+
+/** The part of a document that an expression such as `name[0].given` names, or what there is of the way to it. */
+function nodeOf (root: Node | undefined, expression: string): Node | undefined {
+  const steps = [...expression.matchAll(/\[(\d+)\]|[^.[\]]+/g)].map(([name, place]) => place === undefined ? name : Number(place))
+  const nodes = steps.map((_, i) => root && findNodeAtLocation(root, steps.slice(0, i + 1)))
+  return nodes.findLast(node => node !== undefined) ?? root
+}

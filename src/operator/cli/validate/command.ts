@@ -1,0 +1,65 @@
+import { InvalidArgumentError, type Command } from 'commander'
+import { open, type FileHandle } from 'node:fs/promises'
+import { configSchema } from '../../../config/schema.js'
+import { suggestion } from '../../../envelope/nearest.js'
+import type { CreateContext } from '../../../mappings/core/element.js'
+import type { Mapping } from '../../../mappings/core/mapping.js'
+import { mappings } from '../../../mappings/registry.js'
+import { ExitWithFindings, type CliContext } from '../context.js'
+import { validate, type Input } from './run.js'
+
+interface Options { readonly json?: true, readonly ndjson?: true }
+
+const help = `
+Checks each record with the same rules as POST /v1/<resource>, but not whether the records that it refers to exist.
+The input is one JSON object over any number of lines, or NDJSON, one object per line.
+
+Exit codes: 0 all records are valid, 1 a record is invalid or there are no records, 2 invalid command.
+
+  clinigate validate patients patients.ndjson
+  jq -c '.[]' list.json | clinigate validate observations - --json`
+
+/** Adds the command that checks records before they are sent; it needs no configuration, no data directory and no datastore. */
+export function addValidate (program: Command, { streams, now }: CliContext): void {
+  const command = program.command('validate').description('check records in the simple form, without a gateway')
+    .argument('<resource>', 'resource name as in the URL, such as patients', mappingOf)
+    .argument('<file>', 'a JSON or NDJSON file, or - for standard input')
+    .option('--json', 'print each invalid record as one line of JSON')
+    .option('--ndjson', 'treat every line as a record, even if the first line looks different')
+    .addHelpText('after', help)
+  command.action(async (mapping: Mapping, file: string, options: Options) => {
+    const input = await inputFrom(file, streams.stdin, command)
+    const occasion: CreateContext = { now: now().toISOString(), keyName: 'clinigate validate', newUrl: () => 'https://example.org/new' }
+    const faulty = await validate(input, { mapping, occasion, streams, longest, isJson: options.json === true, isNdjson: options.ndjson === true })
+    if (faulty) throw new ExitWithFindings()
+  })
+}
+
+/** The largest body of a POST, as the gateway has it unless it is told otherwise. */
+const { default: longest } = configSchema.properties.limits.properties.bodyBytes as unknown as { readonly default: number }
+
+function mappingOf (path: string): Mapping {
+  const mapping = mappings.find(mapping => mapping.path === path)
+  if (mapping !== undefined) return mapping
+  throw new InvalidArgumentError(`No such resource${suggestion(path, mappings.map(mapping => mapping.path), '.')}`)
+}
+
+const reasons: Readonly<Record<string, string>> = { ENOENT: 'it does not exist', EACCES: 'you do not have permission', EISDIR: 'it is a directory' }
+
+async function inputFrom (file: string, stdin: AsyncIterable<Uint8Array>, command: Command): Promise<Input> {
+  if (file === '-') return { chunks: stdin }
+  try {
+    const handle = await open(file)
+    return { chunks: handle.createReadStream(), size: await sizeOf(handle) }
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    return command.error(`error: the file cannot be read: ${reasons[code] ?? code}`, { exitCode: 2 })
+  }
+}
+
+/** @returns undefined for what has no size of its own, such as a named pipe */
+async function sizeOf (handle: FileHandle): Promise<number | undefined> {
+  const stat = await handle.stat()
+  if (stat.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
+  return stat.isFile() ? stat.size : undefined
+}

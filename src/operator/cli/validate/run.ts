@@ -1,0 +1,64 @@
+import { pipeline } from 'node:stream/promises'
+import type { CreateContext } from '../../../mappings/core/element.js'
+import type { Mapping } from '../../../mappings/core/mapping.js'
+import type { Streams } from '../context.js'
+import { faultOf } from './check.js'
+import { valuesOf } from './input.js'
+import { progressOn, type Progress } from './progress.js'
+import { asJson, formatError, summary, type Totals } from './report.js'
+
+/** What is checked. `size` is in bytes, where it is known beforehand. */
+export interface Input { readonly chunks: AsyncIterable<Uint8Array>, readonly size?: number | undefined }
+
+/** How it is checked, and how that is told. */
+interface Validation {
+  readonly mapping: Mapping
+  readonly occasion: CreateContext
+  readonly streams: Pick<Streams, 'stdout' | 'stderr'>
+  /** The longest value, in bytes. */
+  readonly longest: number
+  readonly isJson: boolean
+  readonly isNdjson: boolean
+}
+
+/** Checks every value of an input and reports as it goes, no faster than the report is taken. @returns whether any is faulty, or none is there */
+export async function validate ({ chunks, size }: Input, validation: Validation): Promise<boolean> {
+  const { streams: { stdout, stderr }, isJson } = validation
+  const progress = progressOn(stderr, size)
+  const count = { bytes: 0, values: 0, faulty: 0 }
+  try {
+    await pipeline(reportOf(counted(chunks, count, progress), { ...validation, count, progress }), stdout, { end: false })
+  } catch (error) {
+    // Whoever reads the report has seen enough of it.
+    if ((error as NodeJS.ErrnoException).code === 'EPIPE') return true
+    throw error
+  } finally {
+    progress.end()
+  }
+  if (isJson) stderr.write(summary(count))
+  return count.faulty > 0 || count.values === 0
+}
+
+/** What has been read and found so far. */
+type Count = { bytes: number } & { -readonly [K in keyof Totals]: Totals[K] }
+
+async function * counted (chunks: Input['chunks'], count: Count, progress: Progress): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    progress.show(count.bytes, count)
+    yield chunk
+    count.bytes += chunk.length
+  }
+}
+
+async function * reportOf (chunks: Input['chunks'], { mapping, occasion, count, progress, ...how }: Validation & { count: Count, progress: Progress }): AsyncGenerator<string> {
+  for await (const value of valuesOf(chunks, how)) {
+    count.values++
+    const fault = faultOf(mapping, value, occasion)
+    if (fault === undefined) continue
+    count.faulty++
+    if (how.streams.stdout.isTTY === true) progress.stepAside()
+    yield how.isJson ? asJson(fault) : formatError(fault)
+  }
+  progress.end()
+  if (!how.isJson) yield summary(count)
+}

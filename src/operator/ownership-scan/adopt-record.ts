@@ -1,0 +1,82 @@
+import { setTimeout as pauseFor } from 'node:timers/promises'
+import type { BackendResponse } from '../../backends/backend.js'
+import { printJson } from '../../json/json.js'
+import { isSubsetted, type StoredResource } from '../../mappings/fhir.js'
+import { failureCause, jsonOf } from '../../tenant-guard/tenant-context.js'
+import { isId } from '../../tenant-guard/resource-types.js'
+import type { Tenant } from '../../tenant-guard/tenant.js'
+import { mayHaveSucceeded, type Send } from '../../tenant-guard/retry.js'
+import { ownerOf } from './walk-owner.js'
+
+/** How one record is adopted. */
+export interface Adoption {
+  readonly send: Send
+  readonly tenant: Tenant
+  /** The record as it is now; undefined when it is gone or does not meet the operator's criteria any more. */
+  readonly again: (record: StoredResource) => Promise<StoredResource | undefined>
+  readonly pause?: (ms: number) => Promise<unknown>
+}
+
+/**
+ * What became of a record: `gone` also where it meets the criteria no more, `own`, `foreign` and `unclear` where a tag of
+ * the tenant system is on it by now. A failure says why, without a word of the record.
+ */
+export type AdoptionOutcome = 'adopted' | 'own' | 'foreign' | 'unclear' | 'gone' | `failed: ${string}`
+
+const mostTries = 5
+const tryAgainMs = 50
+
+/**
+ * Puts the tenant's tag on a record that has none, and changes nothing else: the copy that was read goes back with the tag,
+ * on condition that it is still the newest version. When it is not, what is there now is looked at anew.
+ */
+export async function adoptRecord (adoption: Adoption, first: StoredResource): Promise<AdoptionOutcome> {
+  const { again, pause = pauseFor } = adoption
+  let record: StoredResource | undefined = first
+  let mayBeDone = false
+  for (let attempt = 1; record !== undefined; attempt++) {
+    const state = ownedState(record, adoption.tenant)
+    if (state !== undefined) return state === 'own' && mayBeDone ? 'adopted' : state
+    const result = await tag(adoption, record)
+    if (result !== 'again' && result !== 'uncertain') return result
+    if (attempt === mostTries) return result === 'again' ? 'failed: changed by others again and again' : 'failed: the datastore failed, so it may be done'
+    mayBeDone ||= result === 'uncertain'
+    await pause(tryAgainMs * attempt)
+    record = await again(record)
+  }
+  return 'gone'
+}
+
+/** What an adoption leaves alone: a record with any tag of the tenant system. */
+export function ownedState (record: StoredResource, tenant: Tenant): 'own' | 'foreign' | 'unclear' | undefined {
+  const owner = ownerOf(record, tenant.system)
+  if (owner.kind === 'none') return undefined
+  if (owner.kind !== 'one') return 'unclear'
+  return owner.tenantId === tenant.id ? 'own' : 'foreign'
+}
+
+async function tag ({ send, tenant }: Adoption, record: StoredResource): Promise<AdoptionOutcome | 'again' | 'uncertain'> {
+  const { meta, resourceType, id } = record
+  const tags = meta.tag ?? []
+  // Without a version, what somebody else writes in the same moment would be lost.
+  if (!isId(meta.versionId)) return 'failed: the datastore gives its records no version'
+  if (isSubsetted(record)) return 'failed: the datastore showed a part of it only'
+  const body = printJson({ ...record, meta: { ...meta, tag: [...tags, { system: tenant.system, code: tenant.id }] } })
+  const headers = { 'if-match': `W/"${meta.versionId}"`, prefer: 'return=representation' }
+  try {
+    return outcomeOf(await send({ method: 'PUT', path: `${resourceType}/${id}`, headers, body }), record, tenant)
+  } catch (error) {
+    if (mayHaveSucceeded(error)) return 'uncertain'
+    throw error
+  }
+}
+
+function outcomeOf (answer: BackendResponse, record: StoredResource, tenant: Tenant): AdoptionOutcome | 'again' {
+  const { status } = answer
+  if (status === 409 || status === 412 || status === 404 || status === 410) return 'again'
+  if (status === 201) return 'failed: it was removed in the same moment and has come back'
+  if (status !== 200) return `failed: the datastore refused it (${Object.values(failureCause(answer)).join(' ')})`
+  const stored = jsonOf(answer) as StoredResource
+  const isDone = stored?.id === record.id && ownedState(stored, tenant) === 'own'
+  return isDone ? 'adopted' : 'failed: the datastore did not keep the tag'
+}

@@ -1,0 +1,90 @@
+import pLimit from 'p-limit'
+import type { Backend } from '../../backends/backend.js'
+import type { StoredResource } from '../../mappings/fhir.js'
+import { recheckTargets } from './audit-recheck.js'
+import { suspectsIn, type WalkProgress } from './audit.js'
+import type { AdoptionCriteria } from './adopt-criteria.js'
+import { adoptRecord, ownedState, type Adoption } from './adopt-record.js'
+import type { Tenant } from '../../tenant-guard/tenant.js'
+import type { ScanIndex } from './scan-index.js'
+import { countOf, recordNow } from './walk-look-up.js'
+import { isExportFile } from './walk-owner.js'
+import { withRetry, type RetryOptions, type Send } from '../../tenant-guard/retry.js'
+import { scanAll } from './walk.js'
+
+/** What is to become whose. */
+export interface AdoptParts extends Pick<RetryOptions, 'pause'> {
+  readonly backend: Backend
+  readonly tenant: Tenant
+  readonly wanted: readonly AdoptionCriteria[]
+  /** Finds out what would be done and writes nothing. */
+  readonly isDryRun: boolean
+  /** Writes at a time, as long as the datastore does not wish for less. */
+  readonly parallel: number
+  /** An empty one; it holds what became of each record, and the references of adopted ones to what is not the tenant's. */
+  readonly ledger: ScanIndex
+  readonly onProgress?: (progress: WalkProgress) => void
+  /** Records a page. */
+  readonly pageSize?: number
+}
+
+type Limit = ReturnType<typeof pLimit>
+
+/** What the parts of one run share. */
+interface Run extends AdoptParts { readonly send: Send, readonly limit: Limit }
+
+/**
+ * Puts a tenant's tag on the records that are wanted and have no tag of the tenant system; others are left alone. It can be
+ * ended at any moment and begun anew: a record either has the tag or not, and one that has it is not written again.
+ */
+export async function adopt (parts: AdoptParts): Promise<void> {
+  const { backend, parallel, wanted, pause, onProgress = () => {} } = parts
+  const limit = pLimit(parallel)
+  const send = withRetry(backend, { pause, onBusy: () => { limit.concurrency = Math.max(1, Math.floor(limit.concurrency / 2)) } })
+  const run = { ...parts, send, limit }
+  const total = await totalOf(send, wanted)
+  let seen = 0
+  for (const { type, criteria } of wanted) {
+    for await (const records of scanAll({ send, baseUrl: backend.baseUrl, type, criteria, pageSize: parts.pageSize })) {
+      await adoptPage(run, records, criteria)
+      seen += records.length
+      onProgress({ seen, total, type })
+      if (limit.concurrency < parallel) limit.concurrency++
+    }
+  }
+  await recheckTargets({ ...run, baseUrl: backend.baseUrl, tenantSystem: parts.tenant.system }, parts.tenant.id)
+}
+
+async function totalOf (send: Send, wanted: readonly AdoptionCriteria[]): Promise<number> {
+  let total = 0
+  for (const { type, criteria } of wanted) total += await countOf(send, type, criteria) ?? 0
+  return total
+}
+
+/** Waits for all that was begun, also when one of them ends the run. */
+async function adoptPage (run: Run, records: readonly StoredResource[], criteria: AdoptionCriteria['criteria']): Promise<void> {
+  const failures: unknown[] = []
+  await Promise.all(records.map(record => run.limit(async () => {
+    if (failures.length > 0) return
+    await adoptOne(run, record, criteria).catch(error => { failures.push(error) })
+  })))
+  if (failures.length > 0) throw failures[0]
+}
+
+async function adoptOne (run: Run, record: StoredResource, criteria: AdoptionCriteria['criteria']): Promise<void> {
+  const { ledger, tenant, isDryRun } = run
+  const { resourceType: type, id } = record
+  const state = ownedState(record, tenant)
+  if (state === undefined && !isExportFile(record)) {
+    const outcome = isDryRun ? 'adopted' : await adoptRecord(adoptionOf(run, criteria), record)
+    const isOwn = outcome === 'adopted' || outcome === 'own'
+    return ledger.note({ type, id, state: outcome, ...isOwn && { tenantId: tenant.id } }, outcome === 'adopted' ? suspectsIn(record, run.backend) : [])
+  }
+  // What was adopted a moment ago is met again, because it was changed.
+  if (ledger.stateOf(type, id) === 'adopted') return
+  ledger.note({ type, id, state: state ?? 'export-file', ...state === 'own' && { tenantId: tenant.id } })
+}
+
+function adoptionOf ({ send, tenant, pause }: Run, criteria: AdoptionCriteria['criteria']): Adoption {
+  return { send, tenant, pause, again: ({ resourceType: type, id }) => recordNow(send, { type, id, criteria }) }
+}

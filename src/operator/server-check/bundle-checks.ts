@@ -1,0 +1,56 @@
+import { parseLocation } from '../../tenant-guard/writes/stored-resource.js'
+import { fails, holds, observed, statusOf, type Check, type CheckObservation } from './check.js'
+import { entriesIn, type Draft, type TestTenant } from './test-tenant.js'
+import { observation, patient } from './write-checks.js'
+
+/** How the server does several writes at once. */
+export const bundleChecks: readonly Check[] = [
+  {
+    name: 'transaction',
+    title: 'A transaction stores all its entries and resolves the references between them',
+    otherwise: 'degraded',
+    gateway: 'Transactions below /v1/fhir and bulk imports fail.',
+    remedy: 'Turn on transactions. Azure: the FHIR service of Health Data Services supports them, the older API for FHIR does not.',
+    examine: async trial => await together(trial)
+  },
+  {
+    name: 'transaction-whole',
+    title: 'A transaction with a failing entry changes nothing',
+    otherwise: 'blocks',
+    gateway: 'It tells clients that nothing was done, although something was.',
+    remedy: 'Make the server perform transactions completely or not at all.',
+    examine: async trial => {
+      const { id } = await trial.store(patient)
+      const before = (await trial.search('Observation', [], { count: 0, total: 'accurate' }))?.total
+      const stale = { resource: trial.tagged({ ...patient, id, gender: 'other' } as Draft), request: { method: 'PUT', url: `Patient/${id}`, ifMatch: 'W/"clinigate-never"' } }
+      const answer = await trial.bundle('transaction', [{ ...created(trial, observation()), fullUrl: `urn:uuid:${trial.newId()}` }, stale])
+      if (answer.status === 404 || answer.status === 405 || answer.status === 501) return fails('transactions are not supported', 'degraded')
+      const after = (await trial.search('Observation', [], { count: 0, total: 'accurate' }))?.total
+      return observed(answer.status >= 400 && before === after, `it was answered with ${statusOf(answer)}, or part of it was done`)
+    }
+  },
+  {
+    name: 'batch',
+    title: 'Batches are performed',
+    otherwise: 'degraded',
+    gateway: 'It always performs batches itself, entry by entry.',
+    remedy: 'Nothing. Clients do not notice.',
+    examine: async trial => {
+      const answer = await trial.bundle('batch', [{ request: { method: 'GET', url: 'Patient/clinigate-probe' } }])
+      return holds(entriesIn(answer).length === 1 ? undefined : 'by the gateway, because the server does not support them')
+    }
+  }
+]
+
+const created = (trial: TestTenant, resource: Draft) => ({ resource: trial.tagged(resource), request: { method: 'POST', url: resource.resourceType } })
+
+async function together (trial: TestTenant): Promise<CheckObservation> {
+  const fullUrl = `urn:uuid:${trial.newId()}`
+  const answer = await trial.bundle('transaction', [{ ...created(trial, observation(fullUrl)), fullUrl: `urn:uuid:${trial.newId()}` }, { ...created(trial, patient), fullUrl }])
+  const [first, second] = entriesIn(answer)
+  const id = first?.resource?.id ?? parseLocation(first?.response?.location, { type: 'Observation' })?.id
+  const subject = second?.resource?.id ?? parseLocation(second?.response?.location, { type: 'Patient' })?.id
+  if (id === undefined || subject === undefined) return fails(`it was answered with ${statusOf(answer)}`)
+  const { reference } = ((await trial.read('Observation', id)).subject ?? {}) as { reference?: string }
+  return observed(reference === `Patient/${subject}`, 'a reference between entries was not resolved')
+}

@@ -1,0 +1,73 @@
+import { setTimeout as pauseFor } from 'node:timers/promises'
+import { parseCapabilities, type Capabilities } from '../../tenant-guard/capabilities.js'
+import { accessChecks, reasonOf } from './access-checks.js'
+import { bundleChecks } from './bundle-checks.js'
+import type { Check, Finding, CheckObservation } from './check.js'
+import { integrityChecks } from './integrity-checks.js'
+import { operationChecks } from './operation-checks.js'
+import { searchChecks } from './search-checks.js'
+import { TestTenant, type TrialParts } from './test-tenant.js'
+import { writeChecks } from './write-checks.js'
+
+export type { Finding, State } from './check.js'
+
+/** Everything that is looked at, in order. */
+export const checks: readonly Check[] = [...accessChecks, ...writeChecks, ...searchChecks, ...bundleChecks, ...integrityChecks, ...operationChecks]
+
+/** What an examination is made with. */
+interface ExaminationParts extends Omit<TrialParts, 'pause'> {
+  readonly pause?: TrialParts['pause']
+  /** Nobody waits for the rest; what was stored is deleted all the same. */
+  readonly signal?: AbortSignal
+  readonly onFinding?: (finding: Finding) => void
+}
+
+/** What came of an examination. */
+export interface Examination {
+  readonly findings: readonly Finding[]
+  /** What the server says of itself. */
+  readonly capabilities: Capabilities | undefined
+  /** How many records were stored for it. */
+  readonly stored: number
+  /** `Type/id` of those that could not be deleted. */
+  readonly left: readonly string[]
+}
+
+/**
+ * Does to a server what the gateway will do, with records of a tenant that is there for it alone, and deletes them in the
+ * end, whatever happened. Nothing else is written, and nothing is deleted by a condition.
+ */
+export async function runChecks ({ pause = pauseFor, signal, onFinding = () => {}, ...parts }: ExaminationParts): Promise<Examination> {
+  const trial = new TestTenant({ ...parts, pause })
+  const findings: Finding[] = []
+  for (const check of checks) {
+    if (signal?.aborted === true) break
+    const finding = await found(check, trial)
+    findings.push(finding)
+    onFinding(finding)
+    if (finding.state === 'blocks' && check.isFirst === true) break
+  }
+  const left = trial.stored > 0 ? await trial.clean() : []
+  const answer = await trial.ask({ method: 'GET', path: 'metadata' }).catch(() => undefined)
+  return { findings, capabilities: answer && parseCapabilities(answer), stored: trial.stored, left }
+}
+
+/** What a person must know when records of an examination stay. */
+export const leftoverText = (left: readonly string[]): string =>
+  `These test records could not be deleted. Delete them manually, or run the command again to retry: ${left.join(', ')}.`
+
+async function found (check: Check, trial: TestTenant): Promise<Finding> {
+  const { name, title, otherwise, gateway, remedy: change } = check
+  const { holds, detail, severity: state = otherwise } = await seen(check, trial)
+  const what = { name, title, ...detail !== undefined && { detail } }
+  return holds ? { ...what, state: 'works' } : { ...what, state, gateway, change }
+}
+
+/** Without an answer a check whose promise is necessary blocks; of another one nothing is known. */
+async function seen (check: Check, trial: TestTenant): Promise<CheckObservation> {
+  try {
+    return await check.examine(trial)
+  } catch (error) {
+    return { holds: false, detail: reasonOf(error), severity: check.otherwise === 'blocks' ? 'blocks' : 'unclear' }
+  }
+}

@@ -1,0 +1,111 @@
+import type { BackendResponse } from '../../backends/backend.js'
+import { verifyOwned } from '../../tenant-guard/verify-owned.js'
+import { parseCapabilities } from '../../tenant-guard/capabilities.js'
+import type { BackendIssue } from '../../tenant-guard/operations/given-outcome.js'
+import { isNotOffered } from '../../tenant-guard/operations/validate.js'
+import { tenantToken } from '../../tenant-guard/restrict.js'
+import { fails, observed, statusOf, type Check, type CheckObservation } from './check.js'
+import { jsonIn, searchsetIn, type TestTenant } from './test-tenant.js'
+import { observation, patient } from './write-checks.js'
+
+/** What the server does beyond the interactions. */
+export const operationChecks: readonly Check[] = [
+  {
+    name: 'everything',
+    title: '$everything returns a patient and the patient\'s records',
+    otherwise: 'degraded',
+    gateway: 'Patient/<id>/$everything is answered with 400.',
+    remedy: 'Turn on the operation if clients need it.',
+    examine: async trial => {
+      const { id } = await trial.store(patient)
+      const about = await trial.store(observation(`Patient/${id}`))
+      const answer = await trial.ask({ method: 'GET', path: `Patient/${id}/$everything?_count=100`, headers: { 'cache-control': 'no-cache' } })
+      const { matches = [], included = [] } = searchsetIn(answer) ?? {}
+      return observed([...matches, ...included].some(resource => (resource as { id?: unknown }).id === about.id), answer.status === 200 ? 'the patient\'s records are missing' : `it was answered with ${statusOf(answer)}`)
+    }
+  },
+  {
+    name: 'validate',
+    title: '$validate checks a resource',
+    otherwise: 'degraded',
+    gateway: 'POST <type>/$validate is answered with 501.',
+    remedy: 'Turn on the operation if clients need it.',
+    examine: async trial => {
+      const answer = await trial.ask({ method: 'POST', path: 'Patient/$validate', body: JSON.stringify(trial.tagged(patient)) })
+      const { resourceType, issue } = (jsonIn(answer) ?? {}) as { resourceType?: unknown, issue?: readonly BackendIssue[] }
+      return observed(resourceType === 'OperationOutcome' && !isNotOffered(answer, issue), `it was answered with ${statusOf(answer)}`)
+    }
+  },
+  {
+    name: 'export',
+    title: 'The server\'s native $export returns the records with a tag and no others',
+    otherwise: 'degraded',
+    gateway: 'Bulk exports use tagged searches instead, which take longer but return the same records.',
+    remedy: 'Turn on bulk export, with files below the base URL. Azure writes them to a storage account, so the gateway uses searches there.',
+    examine: async trial => await exported(trial)
+  }
+]
+
+async function exported (trial: TestTenant): Promise<CheckObservation> {
+  if (parseCapabilities(await trial.ask({ method: 'GET', path: 'metadata' }))?.hasExport !== true) return fails('the CapabilityStatement has no export')
+  await trial.store(patient)
+  const { length: wanted } = (await trial.search('Patient'))?.matches ?? []
+  const parameter = [
+    { name: '_outputFormat', valueString: 'application/fhir+ndjson' },
+    { name: '_type', valueString: 'Patient' },
+    { name: '_typeFilter', valueString: `Patient?_tag=${encodeURIComponent(tenantToken(trial.tenant))}` }
+  ]
+  const begun = await trial.ask({ method: 'POST', path: '$export', headers: { prefer: 'respond-async' }, body: JSON.stringify({ resourceType: 'Parameters', parameter }) })
+  const job = below(trial, begun.headers['content-location'])
+  if (begun.status !== 202) return fails(`it was answered with ${statusOf(begun)}`)
+  if (job === undefined) return fails('its status URL is not below the base URL')
+  const done = await ended(trial, job)
+  if (done === undefined) {
+    await trial.ask({ method: 'DELETE', path: job })
+    return fails(`it was not done after ${looks * lookMs / 1_000} s and was cancelled; the gateway would wait for it`, 'unclear')
+  }
+  if (done.status !== 200) return fails(`it ended with ${statusOf(done)}`)
+  return await taken(trial, done, wanted)
+}
+
+const looks = 90
+const lookMs = 1_000
+
+/** The answer that ends the waiting; undefined when it takes too long. */
+async function ended (trial: TestTenant, job: string): Promise<BackendResponse | undefined> {
+  for (let look = 1; look <= looks; look++) {
+    const answer = await trial.ask({ method: 'GET', path: job })
+    if (answer.status !== 202) return answer
+    await trial.pause(lookMs)
+  }
+  return undefined
+}
+
+async function taken (trial: TestTenant, manifest: BackendResponse, wanted: number): Promise<CheckObservation> {
+  const { output } = (jsonIn(manifest) ?? {}) as { output?: unknown }
+  if (!Array.isArray(output)) return fails('it has no manifest')
+  const files = output.map(({ url }) => below(trial, url))
+  if (files.includes(undefined)) return fails('its files are not below the base URL')
+  const texts = (await Promise.all(files.map(file => textOf(trial, file!)))).join('\n').split('\n').filter(line => line.trim() !== '')
+  const own = texts.filter(text => verifyOwned(JSON.parse(text), { tenant: trial.tenant, type: 'Patient' }) !== undefined)
+  if (own.length < texts.length) return fails('it contains records without the tag, so exports of organizations will fail', 'blocks')
+  return observed(own.length === wanted, `it returned ${own.length} of ${wanted} records`)
+}
+
+/** More than a trial has is not read: it would be everybody's. */
+const mostBytes = 1_000_000
+
+async function textOf ({ backend }: TestTenant, path: string): Promise<string> {
+  const { body } = await backend.stream({ path, accept: ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson'], signal: new AbortController().signal })
+  const chunks: Buffer[] = []
+  for await (const chunk of body) {
+    chunks.push(chunk)
+    if (chunks.reduce((sum, { length }) => sum + length, 0) > mostBytes) break
+  }
+  const text = Buffer.concat(chunks).toString()
+  return text.length > mostBytes ? text.slice(0, text.indexOf('\n')) : text
+}
+
+function below ({ backend: { baseUrl } }: TestTenant, url: unknown): string | undefined {
+  return typeof url === 'string' && url.startsWith(`${baseUrl}/`) ? url.slice(baseUrl.length + 1) : undefined
+}

@@ -1,0 +1,224 @@
+import type { Backend, BackendResponse, BackendRequest } from '../../backends/backend.js'
+import { Failure } from '../../envelope/failures.js'
+import { parseStored, printJson } from '../../json/json.js'
+import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
+import type { SearchParameter } from '../../tenant-guard/interaction.js'
+import { searchsetOf, type Searchset } from '../../tenant-guard/reads/searchset.js'
+import { isId } from '../../tenant-guard/resource-types.js'
+import { encodeParameters, restrict, tenantToken, type SearchRequest } from '../../tenant-guard/restrict.js'
+import type { Tenant } from '../../tenant-guard/tenant.js'
+import { parseLocation } from '../../tenant-guard/writes/stored-resource.js'
+
+/** What a trial needs. */
+export interface TrialParts {
+  readonly backend: Backend
+  /** The same server, to which the gateway says nothing of itself. */
+  readonly anonymous: Backend
+  /** System of the tenants' tags. */
+  readonly tenantSystem: string
+  readonly newId: () => string
+  readonly pause: (ms: number) => Promise<unknown>
+}
+
+/** A new resource: what is to be stored of it. */
+export type Draft = FhirResource & { readonly id?: string }
+
+/** One request of a Bundle. */
+export interface BundleEntry {
+  readonly fullUrl?: string
+  readonly resource?: Draft
+  readonly request: { readonly method: string, readonly url: string, readonly ifMatch?: string }
+}
+
+/** The tenants of trials begin with it, which no organization's does. */
+const trialPrefix = 'doctor-'
+
+/** Types of which trials store records, those first that refer to others. */
+const trialTypes = ['Observation', 'Subscription', 'Basic', 'Patient']
+
+/**
+ * A tenant for one examination, with everything that is stored for it. Its records carry a tag of their own beside the
+ * tenant's, by which those that an examination had to leave are found by the next one.
+ */
+export class TestTenant {
+  readonly tenant: Tenant
+  readonly #parts: TrialParts
+  /** `Type/id` of all that may be there. */
+  readonly #made = new Set<string>()
+
+  constructor (parts: TrialParts) {
+    this.#parts = parts
+    this.tenant = { id: `${trialPrefix}${parts.newId()}`, system: parts.tenantSystem }
+  }
+
+  get backend (): Backend {
+    return this.#parts.backend
+  }
+
+  get anonymous (): Backend {
+    return this.#parts.anonymous
+  }
+
+  /** How many records were stored so far. */
+  get stored (): number {
+    return this.#made.size
+  }
+
+  newId (): string {
+    return this.#parts.newId()
+  }
+
+  async pause (ms: number): Promise<void> {
+    await this.#parts.pause(ms)
+  }
+
+  /** The server's answer, whatever its status. @throws {Failure} where there is none that can be read */
+  async ask (request: BackendRequest): Promise<BackendResponse> {
+    return await answerOf(this.backend, request)
+  }
+
+  /** Sends a new resource, with the trial's tags unless it brings tags. */
+  async post (resource: Draft, headers: BackendRequest['headers'] = {}): Promise<BackendResponse> {
+    const type = resource.resourceType
+    const answer = await this.ask({ method: 'POST', path: type, headers: { prefer: 'return=representation', ...headers }, body: this.#text(resource) })
+    const id = resourceIn(answer)?.id ?? parseLocation(answer.headers.location, { type })?.id
+    if ((answer.status === 200 || answer.status === 201) && isId(id)) this.#made.add(`${type}/${id}`)
+    return answer
+  }
+
+  async put (resource: Draft & { readonly id: string }, headers: BackendRequest['headers'] = {}): Promise<BackendResponse> {
+    const path = `${resource.resourceType}/${resource.id}`
+    this.#made.add(path)
+    return await this.ask({ method: 'PUT', path, headers: { prefer: 'return=representation', ...headers }, body: this.#text(resource) })
+  }
+
+  /** Sends several writes as one, and remembers what is told to have been stored. */
+  async bundle (type: 'transaction' | 'batch', entry: readonly BundleEntry[]): Promise<BackendResponse> {
+    const answer = await this.ask({ method: 'POST', path: '', headers: { prefer: 'return=representation' }, body: printJson({ resourceType: 'Bundle', type, entry }) })
+    for (const { response } of entriesIn(answer)) {
+      for (const wanted of trialTypes) {
+        const place = parseLocation(response?.location, { type: wanted })
+        if (place !== undefined) this.#made.add(`${wanted}/${place.id}`)
+      }
+    }
+    return answer
+  }
+
+  /** Stores a record that a check needs. @throws {Error} when the server does not take it */
+  async store (resource: Draft): Promise<StoredResource> {
+    const answer = await this.post(resource)
+    const id = resourceIn(answer)?.id ?? parseLocation(answer.headers.location, { type: resource.resourceType })?.id
+    if (answer.status !== 201 || id === undefined) throw new Error(`a test record was not stored (status ${answer.status})`)
+    return await this.read(resource.resourceType, id)
+  }
+
+  /** @throws {Error} when it is not there */
+  async read (type: string, id: string): Promise<StoredResource> {
+    const answer = await this.ask({ method: 'GET', path: `${type}/${id}` })
+    const resource = resourceIn(answer)
+    if (answer.status !== 200 || resource === undefined) throw new Error(`a test record could not be read (status ${answer.status})`)
+    return resource
+  }
+
+  async isThere (type: string, id: string): Promise<boolean> {
+    return (await this.ask({ method: 'GET', path: `${type}/${id}` })).status === 200
+  }
+
+  /** A search as the gateway asks it for the trial's tenant; undefined when it was not answered with a searchset. */
+  async search (type: string, parameters: readonly SearchParameter[] = [], page: Partial<Pick<SearchRequest, 'count' | 'total'>> = {}): Promise<Searchset | undefined> {
+    const request = restrict({ type, parameters, count: 50, ...page }, this.tenant)
+    return searchsetIn(await this.ask({ ...request, headers: { 'cache-control': 'no-cache' } }))
+  }
+
+  /** The trial's tags on a resource. */
+  tagged<R extends Draft> (resource: R): R {
+    const tag = resource.meta?.tag ?? [{ system: this.tenant.system, code: this.tenant.id }]
+    return { ...resource, meta: { ...resource.meta, tag: [...tag, { system: trialSystem(this.tenant), code: trialCode }] } }
+  }
+
+  /**
+   * Deletes everything that was stored for this trial, and what earlier ones had to leave.
+   * @returns `Type/id` of what could not be deleted
+   */
+  async clean (): Promise<readonly string[]> {
+    for (const record of await this.#leftovers()) this.#made.add(record)
+    const left = new Set(this.#made)
+    for (let pass = 1; pass <= 3 && left.size > 0; pass++) {
+      // What refers to others was stored after them.
+      for (const record of [...left].reverse()) if (await this.#isDeleted(record)) left.delete(record)
+    }
+    return [...left]
+  }
+
+  async #isDeleted (record: string): Promise<boolean> {
+    try {
+      await this.ask({ method: 'DELETE', path: record })
+      return [404, 410].includes((await this.ask({ method: 'GET', path: record })).status)
+    } catch {
+      return false
+    }
+  }
+
+  /** Each is looked at: a server that passes over the condition would give anybody's. */
+  async #leftovers (): Promise<string[]> {
+    const condition = encodeParameters([['_tag', tenantToken({ system: trialSystem(this.tenant), id: trialCode })], ['_count', '200']])
+    const found: string[] = []
+    for (const type of [...trialTypes].reverse()) {
+      const matches = searchsetIn(await this.ask({ method: 'GET', path: `${type}?${condition}`, headers: { 'cache-control': 'no-cache' } }).catch(() => undefined))?.matches ?? []
+      for (const match of matches as StoredResource[]) if (match.resourceType === type && isId(match.id) && isOfTrial(match, this.tenant)) found.push(`${type}/${match.id}`)
+    }
+    return found
+  }
+
+  #text (resource: Draft): string {
+    return printJson(this.tagged(resource))
+  }
+}
+
+const trialSystem = ({ system }: Tenant): string => `${system}:doctor`
+const trialCode = 'trial'
+
+function isOfTrial ({ meta }: StoredResource, tenant: Tenant): boolean {
+  return (meta.tag ?? []).some(({ system, code }) => system === trialSystem(tenant) && code === trialCode)
+}
+
+/** An answer of any status; the ones that `send` takes for trouble come without their body. */
+export async function answerOf (backend: Backend, request: BackendRequest): Promise<BackendResponse> {
+  try {
+    return await backend.send(request)
+  } catch (error) {
+    const { status, reason } = ((error as Failure).cause ?? {}) as { status?: number, reason?: string }
+    if (!(error instanceof Failure) || status === undefined || status < 300) throw error
+    return { status, headers: {}, body: '', ...reason !== undefined && { reason } }
+  }
+}
+
+/** The resource in an answer; undefined where it holds none, or an OperationOutcome. */
+export function resourceIn (answer: BackendResponse): StoredResource | undefined {
+  const value = jsonIn(answer) as StoredResource | undefined
+  return value === undefined || typeof value.resourceType !== 'string' || value.resourceType === 'OperationOutcome' ? undefined : value
+}
+
+/** The searchset in an answer. */
+export function searchsetIn (answer: BackendResponse | undefined): Searchset | undefined {
+  return answer?.status === 200 ? searchsetOf(jsonIn(answer)) : undefined
+}
+
+/** The entries of a Bundle in an answer. */
+export function entriesIn (answer: BackendResponse): ReadonlyArray<{ readonly resource?: StoredResource, readonly response?: { readonly status?: unknown, readonly location?: unknown } }> {
+  const { entry } = (jsonIn(answer) ?? {}) as { entry?: unknown }
+  return answer.status === 200 && Array.isArray(entry) ? entry : []
+}
+
+/** The JSON of an answer; undefined where it is none. */
+export function jsonIn ({ body }: BackendResponse): object | undefined {
+  try {
+    const value: unknown = parseStored(body)
+    return value !== null && typeof value === 'object' ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The ids of the matches of a search. */
+export const idsOf = (found: Searchset | undefined): string[] => ((found?.matches ?? []) as StoredResource[]).map(({ id }) => id)

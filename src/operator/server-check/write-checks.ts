@@ -1,0 +1,163 @@
+import { ExactNumber } from '../../json/json.js'
+import type { StoredResource } from '../../mappings/fhir.js'
+import { verifyOwned } from '../../tenant-guard/verify-owned.js'
+import { fails, holds, observed, statusOf, type Check, type CheckObservation } from './check.js'
+import { resourceIn, type Draft, type TestTenant } from './test-tenant.js'
+
+export const patient: Draft = { resourceType: 'Patient', name: [{ family: 'Doctor' }] }
+
+/** How the server stores, reads, changes and deletes a record. */
+export const writeChecks: readonly Check[] = [
+  {
+    name: 'create',
+    title: 'A record is created with its tags and no others',
+    otherwise: 'blocks',
+    gateway: 'No record is stored, or none is returned, because only the tag assigns a record to an organization.',
+    remedy: 'Give the gateway\'s credential permission to write, and make the server keep meta.tag unchanged.',
+    isFirst: true,
+    examine: async trial => {
+      const answer = await trial.post(patient)
+      if (answer.status !== 201) return fails(`a create was answered with ${statusOf(answer)}`)
+      const { id } = await trial.store(patient)
+      const record = await trial.read('Patient', id)
+      return observed(verifyOwned(record, { tenant: trial.tenant, type: 'Patient', id }) !== undefined, 'the record came back without its tag or with another one')
+    }
+  },
+  {
+    name: 'write-shows-record',
+    title: 'The response to a write contains the record',
+    otherwise: 'degraded',
+    gateway: 'It reads each record after writing it: one more call per write.',
+    remedy: 'Make the server obey Prefer: return=representation.',
+    examine: async trial => observed(resourceIn(await trial.post(patient)) !== undefined, 'the response to a create does not contain the record')
+  },
+  {
+    name: 'server-ids',
+    title: 'Ids that the server assigns cannot be guessed',
+    otherwise: 'unsafe',
+    gateway: 'A guessed id never shows another organization\'s record. But sequential ids reveal the total number of records.',
+    remedy: 'HAPI: server_id_strategy UUID.',
+    examine: async trial => observed(!/^\d+$/.test((await trial.store(patient)).id), 'they are numbers')
+  },
+  {
+    name: 'numbers',
+    title: 'A number comes back exactly: 1.10 and not 1.1',
+    otherwise: 'degraded',
+    gateway: 'It returns numbers as the server sends them.',
+    remedy: 'We know of no setting for this.',
+    examine: async trial => {
+      const { valueQuantity } = await trial.store({ ...observation(), valueQuantity: { value: new ExactNumber('1.10'), unit: 'mg' } } as Draft)
+      return observed(String((valueQuantity as { value?: unknown } | undefined)?.value) === '1.10', 'it came back in a different form')
+    }
+  },
+  {
+    name: 'gone',
+    title: 'Unknown and deleted records are answered with 404 or 410',
+    otherwise: 'blocks',
+    gateway: 'It cannot tell a deleted record from an existing one.',
+    remedy: 'We know of no setting for this.',
+    examine: async trial => {
+      const { id } = await trial.store(patient)
+      const deleted = await trial.ask({ method: 'DELETE', path: `Patient/${id}` })
+      const statuses = [await statusOfRead(trial, id), await statusOfRead(trial, trial.newId())]
+      const isGone = deleted.status < 300 && statuses.every(status => status === 404 || status === 410)
+      return observed(isGone, `a delete was answered with ${deleted.status}, and then reads with ${statuses.join(' and ')}`)
+    }
+  },
+  {
+    name: 'update',
+    title: 'An update replaces a record and gives it a new version',
+    otherwise: 'blocks',
+    gateway: 'Changes are lost, or clients cannot tell versions apart.',
+    remedy: 'Turn on versioning in the server for all types.',
+    examine: async trial => await updated(trial)
+  },
+  {
+    name: 'tags-on-update',
+    title: 'An update keeps the tags that it sends',
+    otherwise: 'blocks',
+    gateway: 'Changed records are returned to nobody.',
+    remedy: 'Make the server keep meta.tag unchanged.',
+    examine: async trial => {
+      const before = await trial.store({ ...patient, meta: { tag: [{ system: trial.tenant.system, code: trial.tenant.id }, otherTag] } })
+      await trial.put({ ...patient, id: before.id, active: true } as Draft & { id: string })
+      const after = await trial.read('Patient', before.id)
+      if (verifyOwned(after, { tenant: trial.tenant, type: 'Patient' }) === undefined) return fails('the tag was lost, or another one was added')
+      return holds(`tags that an update omits are ${after.meta.tag?.some(({ system }) => system === otherTag.system) ? 'kept' : 'removed'}; both are fine`)
+    }
+  },
+  {
+    name: 'if-match',
+    title: 'Of two changes to the same version, only one succeeds',
+    otherwise: 'blocks',
+    gateway: 'One client\'s change can overwrite another\'s.',
+    remedy: 'Make the server obey If-Match on updates.',
+    examine: async trial => {
+      const { id, meta } = await trial.store(patient)
+      const change = (gender: string) => trial.put({ ...patient, id, gender } as Draft & { id: string }, { 'if-match': `W/"${meta.versionId}"` })
+      const [first, second] = [await change('male'), await change('female')]
+      const { gender } = await trial.read('Patient', id)
+      if (first.status !== 200) return fails(`an update of the current version was answered with ${statusOf(first)}`)
+      return observed([409, 412].includes(second.status) && gender === 'male', `an update of an earlier version was answered with ${statusOf(second)}`, `an earlier version is refused with ${second.status}`)
+    }
+  },
+  {
+    name: 'if-match-on-delete',
+    title: 'A delete is refused if If-Match names a different version',
+    otherwise: 'degraded',
+    gateway: 'It checks the version just before the delete. A change made in between is deleted with the record.',
+    remedy: 'We know of no setting for this.',
+    examine: async trial => {
+      const { id, meta } = await trial.store(patient)
+      await trial.put({ ...patient, id, active: true } as Draft & { id: string })
+      const answer = await trial.ask({ method: 'DELETE', path: `Patient/${id}`, headers: { 'if-match': `W/"${meta.versionId}"` } })
+      return observed([409, 412].includes(answer.status) && await trial.isThere('Patient', id), 'If-Match was ignored')
+    }
+  },
+  {
+    name: 'chosen-ids',
+    title: 'A record can be stored under an id that the gateway chooses',
+    otherwise: 'degraded',
+    gateway: 'Bulk imports fail, because they choose ids so that nothing is stored twice. Everything else works.',
+    remedy: 'Turn on update-as-create for ids of letters and digits. HAPI: client_id_strategy ALPHANUMERIC.',
+    examine: async trial => {
+      const answer = await trial.put({ ...patient, id: `d${trial.newId()}` })
+      return observed(answer.status === 201, `it was answered with ${statusOf(answer)}`)
+    }
+  },
+  {
+    name: 'conditional-create',
+    title: 'A conditional create stores only one record, however often it is sent',
+    otherwise: 'blocks',
+    gateway: 'A create with an Idempotency-Key may be stored twice if its response was lost.',
+    remedy: 'Turn on conditional creates for all types.',
+    examine: async trial => {
+      const value = trial.newId()
+      const condition = { 'if-none-exist': `identifier=urn:clinigate:doctor%7C${value}&_tag=${encodeURIComponent(`${trial.tenant.system}|${trial.tenant.id}`)}` }
+      const resource = { ...patient, identifier: [{ system: 'urn:clinigate:doctor', value }] } as Draft
+      const answers = [await trial.post(resource, condition), await trial.post(resource, condition)]
+      const found = await trial.search('Patient', [['identifier', `urn:clinigate:doctor|${value}`]])
+      return observed(answers[0]!.status === 201 && answers[1]!.status === 200 && found?.matches.length === 1, `sent twice, it was answered with ${answers.map(statusOf).join(' and ')}, and the number of stored records is ${found?.matches.length ?? 'unknown'}`)
+    }
+  }
+]
+
+const otherTag = { system: 'urn:clinigate:doctor:other', code: 'x' }
+
+/** A record that may refer to another. */
+export function observation (subject?: string): Draft {
+  return { resourceType: 'Observation', status: 'final', code: { text: 'examination' }, ...subject !== undefined && { subject: { reference: subject } } } as Draft
+}
+
+async function statusOfRead (trial: TestTenant, id: string): Promise<number> {
+  return (await trial.ask({ method: 'GET', path: `Patient/${id}` })).status
+}
+
+async function updated (trial: TestTenant): Promise<CheckObservation> {
+  const before = await trial.store(patient)
+  const answer = await trial.put({ ...patient, id: before.id, gender: 'other' } as Draft & { id: string })
+  const after: StoredResource = await trial.read('Patient', before.id)
+  if (answer.status !== 200 || after.gender !== 'other') return fails(`an update was answered with ${statusOf(answer)}`)
+  const versions = [before.meta.versionId, after.meta.versionId]
+  return observed(versions.every(version => typeof version === 'string') && versions[0] !== versions[1], 'records have no meta.versionId, or keep it after a change')
+}

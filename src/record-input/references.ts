@@ -1,0 +1,86 @@
+import { Failure, fieldIssue, maxIssues } from '../envelope/failures.js'
+import { isValidId } from '../fhir/names.js'
+import type { FhirElement } from '../mappings/fhir.js'
+import type { Mapping } from '../mappings/core/mapping.js'
+import { isElement, withMember } from '../mappings/core/path.js'
+import type { TenantStore } from '../tenant-guard/guard.js'
+import { ReferenceFailure, referencesIn } from '../tenant-guard/writes/references.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * The fields with each bare id that may mean one of several types, and each id of a definition that is referred to by
+ * its URL, looked up among the tenant's own records. An id that is none of them stays as it is, and is refused with the
+ * other references.
+ */
+export async function resolveReferences (mapping: Mapping, store: TenantStore, fields: Fields): Promise<Fields> {
+  const found = await Promise.all(Object.entries(fields).map(async ([name, value]) => {
+    const { resolveAmong, canonicalOf } = mapping.fields[name]?.options ?? {}
+    if (typeof value !== 'string') return [name, value] as const
+    if (canonicalOf !== undefined) return [name, await urlOf(store, canonicalOf, value) ?? value] as const
+    if (resolveAmong === undefined || value.includes('/')) return [name, value] as const
+    return [name, await store.firstOwned(resolveAmong.map(type => `${type}/${value}`)) ?? value] as const
+  }))
+  return Object.fromEntries(found)
+}
+
+/** The URL of the tenant's definition with this id; undefined when the text is no id, and for a definition that is unknown or has no URL. */
+export async function urlOf (store: TenantStore, type: string, text: string): Promise<string | undefined> {
+  const id = text.startsWith(`${type}/`) ? text.slice(type.length + 1) : text
+  if (!isValidId(id)) return undefined
+  try {
+    const { url } = await store.read({ kind: 'read', type, id })
+    return typeof url === 'string' ? url : undefined
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'NOT_FOUND') return undefined
+    throw error
+  }
+}
+
+/**
+ * Does a write, and when the guard refuses a reference names the fields of the simple form that hold it.
+ * @throws {Failure} VALIDATION_ERROR, the same for ids that are unknown, deleted or another tenant's
+ */
+export async function mapErrorsToFields<T> (mapping: Mapping, fields: Fields, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    throw error instanceof ReferenceFailure ? toFieldPath(mapping, fields, error) : error
+  }
+}
+
+/** A refused reference by the names of the fields that hold it and its place in them, such as `participant[1].memberId`, where there are any. */
+export function toFieldPath (mapping: Mapping, fields: Fields, failure: ReferenceFailure): Failure {
+  const names = Object.keys(fields).flatMap(name => placesIn(fields[name], value => heldBy(mapping, name, value, failure.references)).map(place => name + place))
+  const issues = names.slice(0, maxIssues).map(name => fieldIssue(name, 'no record that this key can refer to', 'not-found'))
+  return new Failure('VALIDATION_ERROR', { issues: issues.length > 0 ? issues : failure.issues, cause: failure })
+}
+
+/** How many of these references a field would hold with a value. */
+function heldBy (mapping: Mapping, name: string, value: unknown, references: readonly string[]): number {
+  const element = mapping.fields[name]
+  if (element === undefined || value === null || value === undefined) return 0
+  return referencesIn(element.write({}, value)).filter(reference => references.includes(reference)).length
+}
+
+/**
+ * The places in a value at which something is held, as paths below it: found by looking at each item of a list alone, and at an object
+ * without each of its members, since only the mapping knows what becomes of them.
+ * @param held how much is held where a value stands
+ */
+function placesIn (value: unknown, held: (value: unknown) => number): string[] {
+  if (held(value) === 0) return []
+  const inner = Array.isArray(value) ? placesInList(value, held) : isElement(value) ? placesInObject(value, held) : []
+  return inner.length > 0 ? inner : ['']
+}
+
+function placesInList (items: readonly unknown[], held: (value: unknown) => number): string[] {
+  return items.flatMap((item, place) => placesIn(item, value => held([value])).map(path => `[${place}]${path}`))
+}
+
+function placesInObject (object: FhirElement, held: (value: unknown) => number): string[] {
+  return Object.entries(object).flatMap(([name, member]) => {
+    const others = held(withMember(object, name, undefined))
+    return placesIn(member, value => held({ ...object, [name]: value }) - others).map(path => `.${name}${path}`)
+  })
+}

@@ -1,0 +1,120 @@
+import { Failure } from '../../envelope/failures.js'
+import { linesOf, textsIn } from './lines.js'
+import { beginNativeExport, endNativeExport, isExportable, nativeExportState, type NativeFile, type NativeState } from './native-export.js'
+import type { ExportPosition, NativeExportPlace, ExportChunk } from './position.js'
+import type { SearchExportOptions } from './search-chunks.js'
+
+/** What the datastore's native export is taken with. */
+interface NativeTaking extends SearchExportOptions { readonly pause: (ms: number) => Promise<unknown> }
+
+type Portions = AsyncGenerator<ExportChunk, ExportPosition>
+
+/** A datastore that loses what it began is not asked for ever. */
+const mostBegun = 3
+
+/**
+ * The records of those types that the datastore's native export does for. Where it comes to nothing, all types are left for
+ * the walk.
+ * @returns where the walk begins
+ */
+export async function * nativePortions (taking: NativeTaking, begun: ExportPosition): Portions {
+  const searches = taking.searches.filter(isExportable)
+  const types = searches.map(({ type }) => type)
+  const { own: _, ...walkedOnly } = begun
+  if (types.length === 0) return { ...begun, own: 'done' }
+  let own = begun.own as NativeExportPlace
+  for (;;) {
+    if (own.job === undefined) {
+      const job = own.begun < mostBegun ? await beginNativeExport(taking.door, searches, taking.since) : undefined
+      if (job === undefined) return walkedOnly
+      own = { job, file: 0, lines: 0, begun: own.begun + 1 }
+      yield { lines: [], place: { ...begun, own }, isStep: true }
+    }
+    const state = yield * awaited(taking, { ...begun, own }, types)
+    const isTaken = state.kind === 'done' && (yield * takenFrom({ ...taking, searches }, { ...begun, own }, state.files))
+    if (isTaken) return { ...begun, own: 'done' }
+    own = { file: 0, lines: 0, begun: own.begun }
+    if (state.kind === 'failed') await endNativeExport(taking.door, own.job ?? '').catch(() => {})
+    const place = state.kind === 'failed' ? walkedOnly : { ...begun, own }
+    yield { lines: [], place, isStep: true, isAnew: true }
+    if (state.kind === 'failed') return walkedOnly
+  }
+}
+
+const shortestPauseMs = 500
+const longestPauseMs = 10_000
+/** An export is asked after once more when it has taken a fiftieth longer. */
+const partOfTheTime = 1 / 50
+
+/** Waits for the end of the export; HAPI's Retry-After says two minutes at any time and is not waited for. */
+async function * awaited ({ door, pause }: NativeTaking, place: ExportPosition, types: readonly string[]): AsyncGenerator<ExportChunk, NativeState> {
+  const { job } = place.own as NativeExportPlace
+  const begunAt = performance.now()
+  for (;;) {
+    const state = await nativeExportState(door, job!, types)
+    if (state.kind !== 'going on') return state
+    yield { lines: [], place }
+    const wished = state.retryAfterMs === undefined || state.retryAfterMs > longestPauseMs ? 0 : state.retryAfterMs
+    const due = Math.max(wished, (performance.now() - begunAt) * partOfTheTime)
+    await pause(Math.min(Math.max(due, shortestPauseMs), longestPauseMs))
+  }
+}
+
+/** @returns false when a file is not there any more, or not whole */
+async function * takenFrom (taking: NativeTaking, place: ExportPosition, files: readonly NativeFile[]): AsyncGenerator<ExportChunk, boolean> {
+  const own = place.own as NativeExportPlace
+  for (const [at, file] of files.entries()) {
+    if (at < own.file) continue
+    const isThere = yield * linesOfFile(taking, file, { ...place, own: { ...own, file: at, lines: at === own.file ? own.lines : 0 } })
+    if (!isThere) return false
+    yield { lines: [], place: { ...place, own: { ...own, file: at + 1, lines: 0 } } }
+  }
+  yield { lines: [], place: { ...place, own: 'done' } }
+  return true
+}
+
+const mostTries = 5
+
+/** One file, which is gone on with where the connection broke. */
+async function * linesOfFile (taking: NativeTaking, file: NativeFile, begun: ExportPosition): AsyncGenerator<ExportChunk, boolean> {
+  let place = begun
+  for (let tries = 1; ; tries++) {
+    try {
+      for await (const portion of fileFrom(taking, file, place)) {
+        if (portion === 'gone') return false
+        place = portion.place!
+        yield portion
+      }
+      // Without a length, a body that was cut off between two lines looks like one that has ended.
+      return file.count === undefined || file.count === (place.own as NativeExportPlace).lines
+    } catch (error) {
+      const waitSeconds = isPassing(error) ? Number(error.headers['retry-after'] ?? tries) : undefined
+      if (waitSeconds === undefined || tries === mostTries) throw error
+      await taking.pause(Math.min(waitSeconds, 60) * 1_000)
+    }
+  }
+}
+
+/** Trouble of the connection or the server, and not with what it sent. */
+function isPassing (error: unknown): error is Failure {
+  if (!(error instanceof Failure)) return false
+  const { status, reason } = (error.cause ?? {}) as { status?: number, reason?: string }
+  return error.status >= 502 && reason === undefined && (status ?? 500) >= 429
+}
+
+/** The type of what HAPI and others answer with when they are asked for NDJSON. */
+const accept = ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson']
+
+async function * fileFrom ({ door, searches, signal }: NativeTaking, { type, path }: NativeFile, place: ExportPosition): AsyncGenerator<ExportChunk | 'gone'> {
+  const own = place.own as NativeExportPlace
+  const search = searches.find(search => search.type === type)!
+  const { requestId } = door
+  const { status, body } = await door.backend.stream({ path, accept, signal, ...requestId !== undefined && { headers: { 'x-request-id': requestId } } })
+  if (status !== 200) return yield 'gone'
+  let met = 0
+  for await (const texts of textsIn(body)) {
+    const fresh = texts.slice(Math.max(0, own.lines - met))
+    met += texts.length
+    if (fresh.length > 0) yield { type, lines: linesOf(door, search, fresh), place: { ...place, own: { ...own, lines: met } } }
+  }
+}

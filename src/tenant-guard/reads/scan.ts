@@ -1,0 +1,131 @@
+import type { BackendRequest } from '../../backends/backend.js'
+import { Failure } from '../../envelope/failures.js'
+import type { StoredResource } from '../../mappings/fhir.js'
+import { failureCause, jsonOf, unexpectedResponse } from '../tenant-context.js'
+import type { SearchParameter } from '../interaction.js'
+import { pageLink, searchPaths } from './page-link.js'
+import { isId } from '../resource-types.js'
+import { searchsetOf } from './searchset.js'
+import { isResponseTooLarge, type Send } from '../retry.js'
+
+/** The records that a walk visits: those of one type that a search finds. */
+export interface ScanPosition {
+  readonly send: Send
+  /** Of the datastore; a page link must begin with it. */
+  readonly baseUrl: string
+  readonly type: string
+  /** Records per page, unless a page turns out to be too large. */
+  readonly pageSize?: number
+  /** Builds the search for one page: these parameters, and whatever else restricts it. */
+  readonly searching: (parameters: readonly SearchParameter[], count: number) => BackendRequest
+}
+
+/** Where a walk begins, ISO 8601: after the last change of a record that was met, or with the first change that is wanted. */
+interface WalkStart { readonly after?: string | undefined, readonly from?: string | undefined }
+
+/** What a walk meets at a time. */
+export interface ScanChunk {
+  readonly records: Records
+  /** Everything that changed until then was met, this included. Absent in the midst of an instant. */
+  readonly upTo?: string | undefined
+}
+
+type Records = readonly StoredResource[]
+
+/** HAPI refuses to return more at once. */
+const usualPageSize = 1_000
+
+/**
+ * Every record that exists throughout the walk, at least once, a page at a time, with the places from which a later walk can
+ * continue. Records are ordered by their last change: one that is changed meanwhile moves ahead and is met there, and a deletion
+ * moves none. The records of one instant get a search of their own, because a page may end among them.
+ */
+export async function * scanChunks (place: ScanPosition, start: WalkStart = {}): AsyncGenerator<ScanChunk> {
+  let { after } = start
+  for (;;) {
+    const page = await pageAfter(place, { ...start, after })
+    const instant = page.at(-1)?.meta.lastUpdated
+    if (instant === undefined) return
+    const before = page.filter(({ meta }) => meta.lastUpdated !== instant)
+    if (before.length > 0) yield { records: before, upTo: before.at(-1)!.meta.lastUpdated }
+    for await (const records of recordsAt(place, instant, page.length)) yield { records }
+    yield { records: [], upTo: instant }
+    after = instant
+  }
+}
+
+// Only one page of each search is wanted, so the datastore need not keep the rest for later. HAPI would cut it at 100.
+const onePage = (count: number): string => `no-cache, no-store, max-results=${count}`
+const allPages = 'no-cache'
+
+async function pageAfter (place: ScanPosition, { after, from }: WalkStart): Promise<Records> {
+  const bound = after !== undefined ? `gt${after}` : from !== undefined ? `ge${from}` : undefined
+  const since: SearchParameter[] = bound === undefined ? [] : [['_lastUpdated', bound]]
+  for (let count = place.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
+    try {
+      // A record that is changed while the datastore answers is listed by its earlier time, so the page is requested again.
+      for (let attempt = 1; ; attempt++) {
+        const { records } = await ask(place, place.searching([...since, ['_sort', '_lastUpdated']], count), onePage(count))
+        if (isOrdered(records, after)) return records
+        if (attempt === mostAttempts) throw new Failure('BACKEND_ERROR', { cause: { reason: 'a search is not sorted by _lastUpdated, or not limited by it' } })
+      }
+    } catch (error) {
+      if (!isResponseTooLarge(error) || count === 1) throw error
+    }
+  }
+}
+
+/**
+ * The records of one instant: a transaction of any size may have stored them.
+ * @param most how many records the datastore has just given in one page: fewer are all there are
+ */
+async function * recordsAt (place: ScanPosition, instant: string, most: number): AsyncGenerator<Records> {
+  const at: SearchParameter[] = [['_lastUpdated', `ge${instant}`], ['_lastUpdated', `le${instant}`]]
+  for (let count = place.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
+    try {
+      yield * linkedPages(place, place.searching(at, count), { count, most })
+      return
+    } catch (error) {
+      if (!isResponseTooLarge(error) || count === 1) throw error
+    }
+  }
+}
+
+async function * linkedPages (place: ScanPosition, search: BackendRequest, { count, most }: { readonly count: number, readonly most: number }): AsyncGenerator<Records> {
+  const first = await ask(place, search, onePage(count))
+  const isWhole = first.next !== undefined || first.records.length < most
+  let page = isWhole ? first : await ask(place, search, allPages)
+  yield page.records
+  while (page.next !== undefined) {
+    page = await ask(place, { method: 'GET', path: page.next }, allPages)
+    yield page.records
+  }
+}
+
+interface Page { readonly records: Records, readonly next: string | undefined }
+
+async function ask ({ send, baseUrl, type }: ScanPosition, request: BackendRequest, caching: string): Promise<Page> {
+  // A server that ignores an unknown condition would show too much.
+  const answer = await send({ ...request, headers: { 'cache-control': caching, prefer: 'handling=strict' } })
+  if (answer.status === 400) throw new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: failureCause(answer) })
+  const found = answer.status === 200 ? searchsetOf(jsonOf(answer)) : undefined
+  if (found === undefined) throw unexpectedResponse(answer, 'a search was not answered')
+  if (!found.matches.every(match => isRecord(match, type))) throw unexpectedResponse(answer, 'a record has no id or no time of its last change')
+  const next = found.next === undefined ? undefined : pageLink(found.next, baseUrl, searchPaths(type))
+  if (found.next !== undefined && next === undefined) throw unexpectedResponse(answer, 'the link to the next page does not begin with the base URL that is configured')
+  return { records: found.matches as Records, next }
+}
+
+function isRecord (value: unknown, type: string): boolean {
+  const { resourceType, id, meta } = (value ?? {}) as Partial<StoredResource>
+  return resourceType === type && isId(id) && !Number.isNaN(Date.parse(String(meta?.lastUpdated)))
+}
+
+/** Whether a page is what was asked for: if a datastore ignored the order or the condition, the walk would miss records or never end. */
+function isOrdered (records: Records, after: string | undefined): boolean {
+  const times = [...after === undefined ? [] : [after], ...records.map(({ meta }) => meta.lastUpdated!)]
+  const isSorted = times.every((time, at) => at === 0 || Date.parse(time) >= Date.parse(times[at - 1]!))
+  return isSorted && (after === undefined || records.every(({ meta }) => meta.lastUpdated !== after))
+}
+
+const mostAttempts = 5

@@ -1,0 +1,109 @@
+import type { Backend, BackendResponse, BackendRequest } from '../backends/backend.js'
+import { Failure } from '../envelope/failures.js'
+import { parseStored } from '../json/json.js'
+import type { StoredResource } from '../mappings/fhir.js'
+import type { Mode } from '../config/mode.js'
+import type { Access } from './access.js'
+import { verifyOwned } from './verify-owned.js'
+import type { CursorBinding, Cursors } from './cursor.js'
+import type { InteractionKind } from './fhir-interaction.js'
+import type { OwnershipScope, Ownership } from './ownership.js'
+import type { Tenant } from './tenant.js'
+
+/** One request's access to one tenant's records in one datastore. */
+export interface TenantContext {
+  readonly backend: Backend
+  readonly tenant: Tenant
+  readonly mode: Mode
+  readonly ownership: Ownership
+  readonly cursors: Cursors
+  /** The request's id, which the datastore gets for its own log. */
+  readonly requestId?: string
+  /** Where clients reach raw FHIR: `https://api.example.org/v1/fhir`. */
+  readonly fhirBase: string
+  readonly onIncident: (incident: Incident) => void
+  /** Called for each access to the tenant's records; absent if accesses are not recorded. */
+  readonly onAccess?: (access: Access) => void
+  /** Called with the id of the record that the criteria of a write lead to, before anything is done with it. */
+  readonly onMatch?: (id: string) => void
+  /** Called when the gateway or the datastore fails at one entry of a batch, which no error handler sees. */
+  readonly onTrouble: (failure: Failure) => void
+}
+
+/** A datastore answered what it never should, so an operator must look into it. Names no record. */
+export interface Incident {
+  /** A match, or the answer to a write, without the tenant's tag alone; a change that brought a record into being. */
+  readonly kind: 'foreign-match' | 'foreign-answer' | 'created-by-update'
+  readonly interaction: InteractionKind
+  readonly type: string
+  readonly datastore: string
+  readonly mode: Mode
+  readonly tenantId: string
+  /** How many records it concerns. */
+  readonly records: number
+}
+
+/** Sends what the guard built. */
+export function sendRequest ({ backend, requestId }: TenantContext, request: BackendRequest): Promise<BackendResponse> {
+  if (requestId === undefined) return backend.send(request)
+  return backend.send({ ...request, headers: { ...request.headers, 'x-request-id': requestId } })
+}
+
+/** Reports what must never happen; `records` is how many it concerns. */
+export function reportIncident ({ backend, mode, tenant, onIncident }: TenantContext, incident: Pick<Incident, 'kind' | 'interaction' | 'type' | 'records'>): void {
+  onIncident({ ...incident, datastore: backend.name, mode, tenantId: tenant.id })
+}
+
+export function ownershipScope ({ backend, tenant }: TenantContext): OwnershipScope {
+  return { datastore: backend.name, tenant: tenant.id }
+}
+
+/** What a cursor is valid for that a request through this door gets. */
+export function cursorBinding ({ tenant, mode, backend }: TenantContext, { route, type }: Pick<CursorBinding, 'route' | 'type'>): CursorBinding {
+  return { tenant: tenant.id, mode, datastore: backend.name, route, type }
+}
+
+/** The tenant's record in an answer, remembered as its own; undefined when the answer holds anything else. */
+export function verifyAndRememberOwned (door: TenantContext, value: unknown, asked: { readonly type: string, readonly id?: string }): StoredResource | undefined {
+  const record = verifyOwned(value, { ...asked, tenant: door.tenant })
+  if (record !== undefined) door.ownership.remember(ownershipScope(door), `${record.resourceType}/${record.id}`)
+  return record
+}
+
+/**
+ * The JSON of an answer, in which numbers keep their text.
+ * @param message for the client if the JSON is incomplete, in place of the catalog's remedy
+ */
+export function jsonOf (answer: BackendResponse, message?: string): unknown {
+  return parsed(answer, parseStored, message)
+}
+
+/** The JSON of an answer that is passed on as text, for the checks alone: its numbers are JavaScript's. */
+export function checkedJsonOf (answer: BackendResponse): unknown {
+  return parsed(answer, JSON.parse)
+}
+
+function parsed (answer: BackendResponse, parse: (text: string) => unknown, message?: string): unknown {
+  try {
+    return parse(answer.body)
+  } catch {
+    // The parser's message quotes the body, so it must not reach the log.
+    throw new Failure('BACKEND_ERROR', { message, cause: { ...failureCause(answer), reason: 'the answer is not whole JSON' } })
+  }
+}
+
+/** The failure for an answer that this interaction should never get. */
+export function unexpectedResponse (answer: BackendResponse, reason: string): Failure {
+  return new Failure('BACKEND_ERROR', { cause: { ...failureCause(answer), reason } })
+}
+
+/** The same failure for unknown, deleted and foreign records. */
+export function notFound (): Failure {
+  return new Failure('NOT_FOUND')
+}
+
+/** What the log may say about an answer: its status and HAPI's error codes, but none of its text. */
+export function failureCause ({ status, body }: BackendResponse): { status: number, code?: string } {
+  const codes = body.match(/HAPI-\d{4}/g)
+  return codes === null ? { status } : { status, code: codes.join(' ') }
+}

@@ -1,0 +1,32 @@
+import type { BackendResponse } from '../../backends/backend.js'
+import { sendRequest, type TenantContext } from '../tenant-context.js'
+import { isId } from '../resource-types.js'
+
+/** A record that was written, as far as it is known. */
+interface Wanted { readonly type: string, readonly id?: string | undefined }
+
+/**
+ * The answer to a write with the record in its body. A server that ignores `Prefer` returns only the record's location, or an
+ * OperationOutcome; then that version is read. If that fails, the answer stays as it is.
+ */
+export async function withStoredResource (door: TenantContext, answer: BackendResponse, wanted: Wanted): Promise<BackendResponse> {
+  if ((answer.status !== 200 && answer.status !== 201) || !isWithout(answer.body)) return answer
+  const { location, 'content-location': contentLocation } = answer.headers
+  const place = parseLocation(location, wanted) ?? parseLocation(contentLocation, wanted) ?? (wanted.id === undefined ? undefined : { id: wanted.id })
+  if (place === undefined) return answer
+  const path = `${wanted.type}/${place.id}`
+  const version = place.version === undefined ? undefined : await sendRequest(door, { method: 'GET', path: `${path}/_history/${place.version}` })
+  const read = version?.status === 200 ? version : await sendRequest(door, { method: 'GET', path })
+  return read.status === 200 ? { ...answer, body: read.body } : answer
+}
+
+function isWithout (body: string): boolean {
+  return body === '' || /^\s*\{\s*"resourceType"\s*:\s*"OperationOutcome"/.test(body)
+}
+
+/** Where a record and its version are, by an address that ends in `Patient/1/_history/2`; whose address it is doesn't count. */
+export function parseLocation (address: unknown, { type, id }: Wanted): { readonly id: string, readonly version?: string } | undefined {
+  const [, found, named, version] = /(?:^|\/)([A-Za-z]+)\/([^/?#]+)(?:\/_history\/([^/?#]+))?$/.exec(String(address)) ?? []
+  if (found !== type || !isId(named) || (id !== undefined && named !== id)) return undefined
+  return { id: named, ...isId(version) && { version } }
+}

@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import type { RoutingKey } from '../../src/backends/routing.js'
+import { loadConfig } from '../../src/config/load.js'
+import { Disposables } from '../../src/bootstrap/disposables.js'
+import { openDatastores } from '../../src/bootstrap/datastores.js'
+
+/** One server behind three names, two connections to each; it answers what it is asked when it is told to. */
+async function opened (t: Test) {
+  const asked: Array<{ readonly url: string, readonly response: ServerResponse }> = []
+  const server = createServer(({ url = '' }, response) => {
+    // Looks of the circuit are not what is asked.
+    if (url.endsWith('-probe')) return response.writeHead(404).end()
+    asked.push({ url, response })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = (name: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/${name}`
+  const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
+  const file = join(directory, 'config.json')
+  const datastores = Object.fromEntries(['test', 'live', 'own'].map(name => [name, { url: url(name), connections: 2 }]))
+  writeFileSync(file, JSON.stringify({ datastores, routing: { dedicated: { acme: 'own' } } }))
+  const closers = new Disposables()
+  t.teardown(async () => {
+    server.closeAllConnections()
+    server.close()
+    await closers.close()
+    rmSync(directory, { recursive: true })
+  })
+  const environment = { CLINIGATE_CONFIG: file, CLINIGATE_DATA: directory }
+  const { backendFor } = await openDatastores(loadConfig(environment), { environment, now: () => new Date(), log: pino({ level: 'silent' }) }, closers)
+  return {
+    backendFor,
+    asked,
+    read: (owner: RoutingKey) => backendFor(owner).send({ method: 'GET', path: `Patient/${owner.tenantId}` }),
+    hasAsked: async (count: number) => { while (asked.length < count) await new Promise(resolve => setTimeout(resolve, 5)) },
+    letGo: () => { for (const { response } of asked.splice(0)) response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{}') }
+  }
+}
+
+const test = (tenantId: string): RoutingKey => ({ tenantId, mode: 'test', plan: 'pro' })
+
+t.test('the way of an organization to its datastore is made once, and is no other\'s where it has a share', async t => {
+  const { backendFor } = await opened(t)
+  t.equal(backendFor(test('acme')), backendFor(test('acme')))
+  const ways = new Set(['acme', 'bay', 'acme bay', 'test acme'].flatMap(tenantId => [backendFor(test(tenantId)), backendFor({ tenantId, mode: 'live', plan: 'pro' })]))
+  t.equal(ways.size, 8)
+})
+
+t.test('a change of mode or plan leads to another datastore with the next request', async t => {
+  const { backendFor } = await opened(t)
+  const nameOf = (owner: RoutingKey) => backendFor(owner).name
+  for (let i = 0; i < 2; i++) {
+    t.equal(nameOf(test('acme')), 'test')
+    t.equal(nameOf({ tenantId: 'acme', mode: 'live', plan: 'pro' }), 'live')
+    t.equal(nameOf({ tenantId: 'acme', mode: 'live', plan: 'enterprise' }), 'own')
+    t.throws(() => backendFor({ tenantId: 'bay', mode: 'live', plan: 'enterprise' }), { code: 'BACKEND_UNAVAILABLE' })
+    t.throws(() => backendFor({ tenantId: 'acme', mode: 'live', plan: 'gone' }), { code: 'BACKEND_UNAVAILABLE' })
+  }
+})
+
+t.test('an organization has no more than its share when thousands of others were there since it asked', async t => {
+  const { backendFor, read, asked, hasAsked, letGo } = await opened(t)
+  const first = backendFor(test('greedy'))
+  const answers = [read(test('greedy'))]
+  await hasAsked(1)
+  for (let i = 0; i < 3_000; i++) backendFor(test(`org-${i}`))
+  t.not(backendFor(test('greedy')), first, 'ways are not kept for ever')
+  answers.push(read(test('greedy')), read(test('other')))
+  await hasAsked(2)
+  t.strictSame(asked.map(({ url }) => url), ['/test/Patient/greedy', '/test/Patient/other'])
+  letGo()
+  await hasAsked(1)
+  t.strictSame(asked.map(({ url }) => url), ['/test/Patient/greedy'])
+  letGo()
+  t.strictSame((await Promise.all(answers)).map(({ status }) => status), [404, 404, 404])
+})

@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { blockOf, commandsOf, root } from '../e2e/document.js'
+import { startProcess, type StartedGateway } from '../e2e/process.js'
+
+const run = promisify(execFile)
+const page = 'docs/how-to/add-a-resource.md'
+// `dist` is what `npm ci` built.
+const parts = ['src', 'dist', 'test', 'docs', 'config', 'bench', 'package.json', 'tsconfig.json', 'eslint.config.js', '.taprc', '.gitignore', 'README.md', 'CHANGELOG.md']
+
+// A build, the linter and the laws, on a machine that is busy with other tests.
+t.setTimeout(900_000)
+
+/** The project as somebody has it who just cloned and installed it. */
+function copyOfProject (t: Test): string {
+  const copy = mkdtempSync(join(tmpdir(), 'clinigate-how-to-'))
+  t.after(() => rmSync(copy, { recursive: true, force: true }))
+  for (const part of parts) cpSync(join(root, part), join(copy, part), { recursive: true, filter: source => !/\/(?:target|\.tap)$/.test(source) })
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  return copy
+}
+
+t.test('who follows "Add a resource in ten minutes" has a resource that keeps the laws and that the gateway serves', async t => {
+  const cwd = copyOfProject(t)
+  // Tap tells a process that it was started by another tap, and would count its tests among these.
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TAP') && name !== 'NODE_OPTIONS'))
+  const shell = async (command: string) => (await run('bash', ['--norc', '-c', `${command} 2>&1`], { cwd, env, maxBuffer: 2 ** 26 })
+    .catch(error => { throw new Error(`${command} failed: ${error.stdout}`) })).stdout
+
+  for (const command of commandsOf(page, 'sh begin')) t.match(await shell(command), /src\/mappings\/resources\/flags\.ts[^]*registry\.ts: flags/)
+  edit(join(cwd, 'src/mappings/resources/flags.ts'), text => patched(text, blockOf(page, 'diff src/mappings/resources/flags.ts')))
+  edit(join(cwd, 'test/contract/resources.json'), text => agreed(text, JSON.parse(blockOf(page, 'json test/contract/resources.json'))))
+
+  for (const command of commandsOf(page, 'sh check')) await t.resolves(shell(command), command)
+
+  const [start, ...others] = commandsOf(page, 'sh start')
+  t.strictSame([start, others], ['npm start', []])
+  const gateway = await startProcess(t, { command: ['npm', 'start'], cwd, environment: env as Record<string, string> })
+  await tryOut(t, gateway)
+})
+
+async function tryOut (t: Test, { url, key }: StartedGateway): Promise<void> {
+  const env: Record<string, string | undefined> = { ...process.env, KEY: key, URL: url }
+  const answers: Array<{ status: string | undefined, data: any }> = []
+  for (const command of commandsOf(page, 'sh try')) {
+    const [, name] = /^export (PATIENT|ID)=/.exec(command) ?? []
+    if (name !== undefined) env[name] = answers.at(-1)?.data.id
+    if (!command.startsWith('curl')) continue
+    const { stdout } = await run('bash', ['--norc', '-c', command], { env })
+    answers.push({ status: /^HTTP\/1\.1 (\d{3})/.exec(stdout)?.[1], data: JSON.parse(stdout.slice(stdout.indexOf('{'))).data })
+  }
+  t.strictSame(answers.map(({ status }) => status), ['201', '201', '200', '200'])
+  const flag = { resourceType: 'Flag', status: 'active', code: 'No latex gloves', patientId: env.PATIENT }
+  t.match(answers[1]!.data, flag)
+  t.match(answers[2]!.data, { ...flag, id: env.ID })
+  t.match(answers[3]!.data, { total: 1, data: [{ id: env.ID }] })
+}
+
+function edit (file: string, change: (text: string) => string): void {
+  const before = readFileSync(file, 'utf8')
+  writeFileSync(file, change(before))
+}
+
+/** The text with the line that begins with - replaced by the one that begins with +. */
+function patched (text: string, diff: string): string {
+  const [removed, added] = ['-', '+'].map(sign => diff.split('\n').find(line => line.startsWith(sign))!.slice(1))
+  if (!text.includes(`${removed}\n`)) throw new Error(`the file has no line ${removed}`)
+  return text.replace(`${removed}\n`, () => `${added}\n`)
+}
+
+/** The contract with what the page says of one field. */
+function agreed (text: string, { path, field, ...said }: any): string {
+  const contract = JSON.parse(text)
+  const found = contract.find((group: any) => group.path === path)?.fields.find((one: any) => one.name === field)
+  if (found === undefined) throw new Error(`the contract has no ${field} of ${path}`)
+  Object.assign(found, said)
+  return JSON.stringify(contract, null, 1)
+}

@@ -1,0 +1,127 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { openControlStore } from '../../src/control-plane/store/store.js'
+import { startBalancer } from '../harness/balancer.js'
+import { startPostgres } from '../harness/postgres.js'
+import { startRedis } from '../harness/redis.js'
+import { startTestSandbox } from '../harness/sandbox.js'
+import { until } from '../harness/until.js'
+import { temporary } from '../sync/control-plane.js'
+import { eachOf, startGateway, startProcess, statusAt } from '../sync/processes.js'
+
+t.setTimeout(300_000)
+
+const limit = 100
+
+/** One control plane on PostgreSQL, and two gateways that count on Redis, behind a load balancer. */
+async function fleet (t: Test) {
+  const [postgres, redis] = await Promise.all([startPostgres(t), startRedis(t)])
+  const database = await postgres.createDatabase()
+  const folder = temporary(t)
+  const [plansFile, configFile] = [join(folder, 'plans.json'), join(folder, 'config.json')]
+  // How busy the machine of the tests is, is not what is tried here.
+  writeFileSync(configFile, JSON.stringify({ overload: { eventLoopDelayMs: null } }))
+  const month = { requestsPerMonth: null, overage: true }
+  writeFileSync(plansFile, JSON.stringify({ pro: { requestsPerMinute: limit, ...month }, enterprise: { requestsPerMinute: null, ...month } }))
+  const control = await startProcess(t, { CLINIGATE_ROLE: 'control', CONTROL_DATABASE_URL: database, CLINIGATE_PLANS: plansFile })
+  const store = await openControlStore({ file: '', url: database, plans: ['pro', 'enterprise'], now: () => new Date() })
+  t.after(() => store.close())
+  const { secret: token } = await store.tokens.create({ name: 'gateways', role: 'gateway' }, 'test')
+  const sandbox = await startTestSandbox(t)
+  const environment = { FHIR_TEST_URL: sandbox.url, FHIR_LIVE_URL: sandbox.url, REDIS_URL: redis.url, CLINIGATE_PLANS: plansFile, CLINIGATE_CONFIG: configFile, DRAIN_SECONDS: '3' }
+  const gateways = await Promise.all(['one', 'two'].map(name => startGateway(t, { url: control.url, token }, { ...environment, CLINIGATE_GATEWAY_NAME: name })))
+  const balancer = await startBalancer(t, gateways.map(({ url }) => url))
+  const createKey = async (plan: 'pro' | 'enterprise') => {
+    const { tenantId } = await store.organizations.create({ name: 'clinic', plan }, 'test')
+    return await store.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
+  }
+  await until(() => balancer.ready().length === 2, 60)
+  return { gateways, balancer, store, createKey }
+}
+
+t.test('two gateways, a control plane on PostgreSQL and Redis are one service', async t => {
+  const { gateways, balancer, store, createKey } = await fleet(t)
+  const statusesOf = (secret: string) => Promise.all(gateways.map(gateway => statusAt(gateway, secret)))
+
+  await t.test('a key is good at every gateway once it was made, and at none once it was revoked', async t => {
+    const { keyId, secret } = await createKey('enterprise')
+    await until(async () => (await statusesOf(secret)).every(status => status === 200))
+    await store.keys.revoke(keyId, 'test')
+    await until(async () => (await statusesOf(secret)).every(status => status === 401))
+    t.pass('at both, without a restart')
+  })
+
+  await t.test('the limit of a minute is one over all of them', async t => {
+    const losses = () => gateways.reduce((sum, { said }) => sum + said.err.split('each gateway counts alone').length, 0)
+    const asked = async () => {
+      const { secret } = await createKey('pro')
+      let admitted = 0
+      await until(async () => {
+        const statuses = await statusesOf(secret)
+        admitted += statuses.filter(status => status === 200).length
+        return statuses.every(status => status === 200)
+      })
+      await eachOf(Array.from({ length: 2 * limit }, (_, i) => i + 1), 10, async () => {
+        const status = await statusAt(balancer, secret)
+        if (status === 200) admitted++
+        else if (status !== 429) t.fail(`answered with ${status}`)
+      })
+      return admitted
+    }
+    for (;;) {
+      const [lossesBefore, startedAt] = [losses(), performance.now()]
+      const admitted = await asked()
+      // On a machine that stood still, the minute was over, or Redis kept a gateway waiting, which counts for itself then, as it says.
+      if (losses() > lossesBefore || performance.now() - startedAt > 50_000) continue
+      t.ok(Math.abs(admitted - limit) <= limit / 100, `${admitted} of ${limit}`)
+      break
+    }
+  })
+
+  await t.test('through a restart of one gateway after the other no request fails, and what was written is there', async t => {
+    const { secret } = await createKey('enterprise')
+    await until(async () => (await statusesOf(secret)).every(status => status === 200))
+    const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
+    const stopping = new AbortController()
+    const failures: unknown[] = []
+    let reads = 0
+    const written: string[] = []
+    const load = async () => {
+      while (!stopping.signal.aborted) {
+        try {
+          const made = await fetch(`${balancer.url}/v1/patients`, { method: 'POST', headers, body: '{"firstName":"A","lastName":"B"}' })
+          const { data, code } = await made.json() as { data: { id: string }, code?: string }
+          if (made.status === 201) written.push(data.id)
+          else failures.push(`${made.status} ${code}`)
+          const read = await fetch(`${balancer.url}/v1/patients?count=1`, { headers })
+          const { code: why } = await read.json() as { code?: string }
+          if (read.status === 200) reads++
+          else failures.push(`${read.status} ${why}`)
+        } catch (error) {
+          failures.push(error)
+        }
+      }
+    }
+    const loading = Array.from({ length: 3 }, load)
+    const isBusy = async () => {
+      const before = reads
+      await until(() => reads > before + 10, 60)
+    }
+    await isBusy()
+    for (const gateway of gateways) {
+      t.equal(await gateway.end('SIGTERM'), 0)
+      await isBusy()
+      await gateway.again()
+      await until(() => balancer.ready().length === 2, 60)
+      const before = balancer.sent.get(gateway.url)!
+      await until(() => balancer.sent.get(gateway.url)! > before + 5, 60)
+    }
+    stopping.abort()
+    await Promise.all(loading)
+    t.strictSame(failures, [])
+    t.comment(`${reads} reads and ${written.length} writes`)
+    const found = await Promise.all(written.map(id => fetch(`${balancer.url}/v1/patients/${id}`, { headers }).then(async answer => { await answer.text(); return answer.status })))
+    t.strictSame(found.filter(status => status !== 200), [])
+  })
+})

@@ -1,0 +1,15 @@
+import type { ServerBehaviour } from '../../src/sandbox/server-behaviour.js'
+
+/** A server that does everything otherwise than HAPI that FHIR leaves open to it; Azure does much of it so. */
+export const unlikeHapi: ServerBehaviour = {
+  pages: 'token',
+  labels: 'replaced',
+  totals: 'counted apart',
+  writesShow: 'nothing',
+  unknownParameters: 'passed over',
+  references: 'as given',
+  deletes: 'silent',
+  json: 'fhir',
+  formSearches: 'form alone',
+  shownReferences: 'as stored'
+}

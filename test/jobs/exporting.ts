@@ -1,0 +1,74 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { fhirServer, type FhirServer } from '../harness/fhir-server.js'
+import type { Scope } from '../../src/keys/caller.js'
+import { openWorld, type Answer, type Fhir, type World } from '../passthrough/fixture.js'
+import type { Test } from 'tap'
+
+export const bulk = { prefer: 'respond-async' }
+
+/** An export that has ended: its manifest, and the lines of its files by type. */
+export interface Exported {
+  readonly manifest: any
+  readonly lines: Readonly<Record<string, readonly any[]>>
+  readonly texts: Readonly<Record<string, string>>
+}
+
+/** A client of one organization that exports. */
+export interface Exporter extends Fhir {
+  /** Asks for an export; fails unless it has begun. @returns where it is told of */
+  readonly begin: (path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<string>
+  /** The last answer of the address of an export. */
+  readonly ended: (place: string) => Promise<Answer>
+  readonly exported: (path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<Exported>
+  /** Sends to the simple routes. `path` begins after `/v1`. */
+  readonly simple: (method: string, path: string, body?: unknown) => Promise<{ readonly status: number, readonly text: string, readonly body: any }>
+}
+
+/** A gateway to a FHIR server, and the server itself for what was not stored through the gateway. */
+export interface ExportWorld extends Omit<World, 'fhir'> {
+  readonly direct: FhirServer
+  readonly join: (wish?: { readonly tenantId?: string, readonly scopes?: readonly Scope[] }) => Promise<Exporter>
+}
+
+export async function openExportWorld (t: Test, where: { readonly url: string, readonly server: World['server'] }): Promise<ExportWorld> {
+  const { fhir, ...world } = await openWorld(t, where)
+  return { ...world, direct: fhirServer(where.url), join: async wish => exporter(world, await fhir(wish)) }
+}
+
+/** A client that exports, of what sends the requests of one key. */
+export function exporter ({ gateway }: Pick<World, 'gateway'>, fhir: Fhir): Exporter {
+  const begin: Exporter['begin'] = async (path, body, headers = {}) => {
+    const answer = await fhir.send(body === undefined ? 'GET' : 'POST', path, body, { ...bulk, ...headers })
+    if (answer.status !== 202) throw new Error(`the export was answered with ${answer.status} ${answer.text}`)
+    return answer.headers['content-location']!
+  }
+  const ended: Exporter['ended'] = async place => {
+    for (let tries = 0; tries < 1_200; tries++) {
+      const answer = await fhir.send('GET', place)
+      if (answer.status !== 202) return answer
+      await pause(100)
+    }
+    throw new Error('the export does not end')
+  }
+  const simple: Exporter['simple'] = async (method, path, body) => {
+    const answer = await gateway.inject({ method: method as 'GET', url: `/v1${path}`, headers: { 'x-api-key': fhir.secret, ...body !== undefined && { 'content-type': 'application/json' } }, ...body !== undefined && { payload: JSON.stringify(body) } })
+    return { status: answer.statusCode, text: answer.body, body: String(answer.headers['content-type']).includes('ndjson') ? undefined : JSON.parse(answer.body) }
+  }
+  return {
+    ...fhir,
+    begin,
+    ended,
+    simple,
+    exported: async (path, body, headers) => {
+      const answer = await ended(await begin(path, body, headers))
+      if (answer.status !== 200) throw new Error(`the export ended with ${answer.status} ${answer.text}`)
+      const texts: Record<string, string> = {}
+      for (const { type, url } of answer.resource.output) texts[type] = (await simple('GET', new URL(url).pathname.slice('/v1'.length))).text
+      return { manifest: answer.resource, texts, lines: Object.fromEntries(Object.entries(texts).map(([type, text]) => [type, recordsIn(text)])) }
+    }
+  }
+}
+
+export const recordsIn = (text: string): any[] => text.split('\n').filter(line => line !== '').map(line => JSON.parse(line))
+
+export const idsIn = (records: readonly any[] = []): string[] => records.map(({ id }) => id).sort()

@@ -1,0 +1,121 @@
+import { Readable } from 'node:stream'
+import { isDeepStrictEqual } from 'node:util'
+import { pino } from 'pino'
+import { runExport, type ExportParts } from '../../src/jobs/export/do-export.js'
+import { JobInterrupted, type JobFiles, type JobContext } from '../../src/jobs/job-context.js'
+import type { ExportRequest, Job, JobChange } from '../../src/jobs/model/job.js'
+import { mappings } from '../../src/mappings/registry.js'
+
+/** Work on one job that can be broken off as a process is that dies: what was not flushed is lost, what was not saved is forgotten. */
+export interface BreakableJob {
+  /** As it was last saved. */
+  readonly job: Job
+  /** Each file as it is on the disk. */
+  readonly disk: ReadonlyMap<string, Buffer>
+  readonly saves: Array<Omit<JobChange, 'end'>>
+  /**
+   * Works on it until its end, or until it is broken off.
+   * @param breaksAt the step at which the process dies: a write, or a flush or save of something new
+   * @param saveEveryMs 0 for a note after each portion
+   */
+  run (options?: { readonly breaksAt?: number, readonly signal?: AbortSignal, readonly saveEveryMs?: number }): Promise<'ended' | 'broken off'>
+  /** Steps of all runs. */
+  readonly steps: () => number
+}
+
+const died = new Error('the process died')
+
+export function breakableJob (exportFor: ExportParts['exportFor'], request: Partial<ExportRequest>, tenantId: string): BreakableJob {
+  const disk = new Map<string, Buffer>()
+  const saves: Array<Omit<JobChange, 'end'>> = []
+  let job = jobOf(request, tenantId)
+  let steps = 0
+  return {
+    get job () { return job },
+    disk,
+    saves,
+    steps: () => steps,
+    async run ({ breaksAt = Infinity, signal = new AbortController().signal, saveEveryMs } = {}) {
+      let left = breaksAt
+      const step = (): void => {
+        steps++
+        if (--left < 0) throw died
+      }
+      const work: JobContext = {
+        job,
+        files: filesOn(disk, step),
+        signal,
+        save: async change => {
+          const next = JSON.parse(JSON.stringify({ ...job, ...change }))
+          // How often a datastore is asked in vain whether it is done is not the work's.
+          if (!isDeepStrictEqual(next, JSON.parse(JSON.stringify(job)))) step()
+          signal.throwIfAborted()
+          saves.push(change)
+          job = next
+        },
+        log: pino({ level: 'silent' })
+      }
+      try {
+        await runExport({ exportFor, mappings, ...saveEveryMs !== undefined && { saveEveryMs } })(work)
+        return 'ended'
+      } catch (error) {
+        if (error === died) return 'broken off'
+        throw error
+      }
+    }
+  }
+}
+
+export const leaving = (why: JobInterrupted['why']): JobInterrupted => new JobInterrupted(why)
+
+function jobOf (request: Partial<ExportRequest>, tenantId: string): Job {
+  return {
+    id: 'job-aaaaaaaaaaaaaaaaaaaaaaaaaa',
+    owner: { tenantId, mode: 'test', keyId: 'key-1', keyName: 'a key', plan: 'pro', overage: true },
+    status: 'processing',
+    request: { kind: 'export', types: ['Patient', 'Observation'], format: 'fhir', level: 'system', url: 'http://gateway.test', ...request },
+    storeId: 'store',
+    fileKey: '',
+    progress: { processed: 0, failed: 0 },
+    files: [],
+    errors: [],
+    // So long ago that no clock is waited for.
+    createdAt: new Date(Date.now() - 10_000).toISOString(),
+    expiresAt: new Date().toISOString()
+  }
+}
+
+/** Files that keep what was flushed, and, as it happens, half of what was not. */
+function filesOn (disk: Map<string, Buffer>, step: () => void): JobFiles {
+  return {
+    write: async (name, from = 0) => {
+      const before = disk.get(name) ?? Buffer.alloc(0)
+      if (before.length < from) throw new Error('a job file is shorter than the position to continue from')
+      let kept = before.subarray(0, from)
+      let pending = Buffer.alloc(0)
+      disk.set(name, kept)
+      const flush = async (): Promise<void> => {
+        if (pending.length > 0) step()
+        kept = Buffer.concat([kept, pending])
+        pending = Buffer.alloc(0)
+        disk.set(name, kept)
+      }
+      return {
+        get bytes () { return kept.length + pending.length },
+        mark: 'mark',
+        write: async bytes => {
+          pending = Buffer.concat([pending, bytes])
+          disk.set(name, Buffer.concat([kept, pending.subarray(0, pending.length / 2)]))
+          step()
+        },
+        flush,
+        close: flush
+      }
+    },
+    read: (name, { start = 0, end } = {}) => Readable.from([disk.get(name)!.subarray(start, end)]),
+    size: async name => disk.get(name)?.length,
+    requireRoom: async () => {},
+    path: () => { throw new Error('an export has no database') },
+    remove: async name => { disk.delete(name) }
+  }
+}

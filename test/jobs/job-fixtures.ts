@@ -1,0 +1,48 @@
+/** Jobs as workers leave them, made behind the back of a gateway, for tests of what clients see of them. */
+import { join } from 'node:path'
+import SQLite from 'better-sqlite3'
+import { Spool } from '../../src/jobs/storage/files.js'
+import type { ControlStore } from '../../src/control-plane/store/store.js'
+import type { Job, JobChange, JobOwner, JobRequest } from '../../src/jobs/model/job.js'
+
+/** What a test says of a job. */
+export interface JobWish extends Omit<JobChange, 'files'> {
+  readonly owner: Pick<JobOwner, 'tenantId' | 'mode'>
+  readonly request?: JobRequest
+  /** Files by their names; their lines are counted. */
+  readonly files?: Readonly<Record<string, string>>
+  /** Nobody has begun with it. */
+  readonly isPending?: boolean
+}
+
+export const exportRequest: JobRequest = { kind: 'export', types: ['Patient'], format: 'fhir', level: 'system', url: 'https://api.example.org/v1/bulk/export' }
+export const importRequest: JobRequest = { kind: 'import', dryRun: false, url: 'https://api.example.org' }
+
+/** Makes jobs in a control store of SQLite, and their files in the spool of the gateway beside it. */
+export function jobMaker (control: ControlStore, dataDirectory: string): (wish: JobWish) => Promise<Job> {
+  const spool = new Spool({ directory: join(dataDirectory, 'bulk'), reserveBytes: 0 })
+  return async ({ owner, request = exportRequest, files = {}, isPending, ...change }) => {
+    const { files: written, storeId, ...place } = await spool.begin()
+    const list = await Promise.all(Object.entries(files).map(async ([name, content]) => {
+      const writer = await written.write(name)
+      await writer.write(Buffer.from(content))
+      await writer.close()
+      return { name, resourceType: name.split('.')[0]!, count: content.split('\n').length - 1, bytes: Buffer.byteLength(content), mark: writer.mark }
+    }))
+    // In a store that no gateway sees, so that only the test works on it.
+    const elsewhere = `elsewhere-${place.id}`
+    await control.jobs.create({ ...place, storeId: elsewhere, owner: { keyId: 'key-x', keyName: 'a key', plan: 'pro', overage: true, ...owner }, request })
+    if (isPending !== true) {
+      const { lease } = (await control.jobs.claim({ gateway: 'test', storeId: elsewhere, perTenant: 1_000, leaseMs: 3_600_000 }))!
+      await control.jobs.save(lease, { files: list, ...change }, 3_600_000)
+      putInto(join(dataDirectory, 'control.db'), storeId, place.id)
+    }
+    return (await control.jobs.find(place.id, owner))!
+  }
+}
+
+function putInto (file: string, storeId: string, id: string): void {
+  const database = new SQLite(file)
+  database.prepare('UPDATE jobs SET store_id = ? WHERE id = ?').run(storeId, id)
+  database.close()
+}

@@ -1,0 +1,45 @@
+import { Readable } from 'node:stream'
+import { test } from 'tap'
+import { ImportFileServer } from '../../src/jobs/import/native/file-server.js'
+
+const basic = (credentials: string): string => `Basic ${Buffer.from(credentials).toString('base64')}`
+
+test('lines that are offered are had by their own URL with their own password, once they are open and until they are closed', async t => {
+  const offers = new ImportFileServer('http://gateway.test:8080')
+  const offer = offers.offer(new Map([['Patient', () => Readable.from(['line'])]]))
+  const other = offers.offer(new Map([['Patient', () => Readable.from(['other'])]]))
+  other.open()
+  const { url } = offer.files[0]!
+  t.match(url, /^http:\/\/gateway\.test:8080\/bulk-import\/[\w-]{43}\/Patient\.ndjson$/)
+  const [token, name] = url.split('/').slice(-2) as [string, string]
+  const good = { token, name, authorization: basic(offer.credentials) }
+  const waiting = offers.find(good)
+  t.equal(await Promise.race([waiting, Promise.resolve('waits')]), 'waits', 'nothing is given before it is open')
+  offer.open()
+  t.ok(await waiting)
+  t.ok(await offers.find(good), 'a datastore may fetch twice')
+  const wrong = [
+    { ...good, authorization: undefined },
+    { ...good, authorization: basic(other.credentials) },
+    { ...good, authorization: basic('') },
+    { ...good, authorization: basic(offer.credentials.slice(0, -1)) },
+    { ...good, authorization: `Bearer ${offer.credentials}` },
+    { ...good, token: token.slice(1) },
+    { ...good, token: '' },
+    { ...good, name: 'Observation.ndjson' },
+    { ...good, name: '../Patient.ndjson' },
+    { ...good, name: '__proto__' }
+  ]
+  for (const asked of wrong) t.equal(await offers.find(asked), undefined, JSON.stringify(Object.keys(asked)))
+  offer.close()
+  t.equal(await offers.find(good), undefined)
+})
+
+test('who waits for lines that are never opened gets nothing', async t => {
+  const offers = new ImportFileServer('http://gateway.test:8080')
+  const offer = offers.offer(new Map([['Patient', () => Readable.from(['line'])]]))
+  const [token, name] = offer.files[0]!.url.split('/').slice(-2) as [string, string]
+  const waiting = offers.find({ token, name, authorization: basic(offer.credentials) })
+  offer.close()
+  t.equal(await waiting, undefined)
+})

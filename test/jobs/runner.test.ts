@@ -1,0 +1,375 @@
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { Spool } from '../../src/jobs/storage/files.js'
+import { JobRunner, type RunnerParts } from '../../src/jobs/runner.js'
+import { PermanentFailure, JobInterrupted, type JobHandler, type JobContext } from '../../src/jobs/job-context.js'
+import { openControlStore } from '../../src/control-plane/store/store.js'
+import { Failure } from '../../src/envelope/failures.js'
+import type { JobDraft, JobOwner, Jobs } from '../../src/jobs/model/job.js'
+import { until } from '../harness/until.js'
+import { keptLog } from '../sync/control-plane.js'
+import { exportRequest } from './job-fixtures.js'
+
+const owner: JobOwner = { tenantId: 'org-a', mode: 'test', keyId: 'key-a', keyName: 'a key', plan: 'pro', overage: true }
+
+/** Longer than a busy machine stands still. */
+const usualLeaseMs = 600_000
+
+/** A control store, a spool and any number of gateways that work on its jobs. */
+async function place (t: Test) {
+  const directory = mkdtempSync(join(tmpdir(), 'clinigate-runner-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  const startedAt = Date.now()
+  const clock = { aheadMs: 0, standsStill: false }
+  const store = await openControlStore({ file: ':memory:', plans: ['pro'], now: () => new Date((clock.standsStill ? startedAt : Date.now()) + clock.aheadMs) })
+  t.teardown(() => store.close())
+  const jobs: Jobs = store.jobs
+  const spool = new Spool({ directory, reserveBytes: 0 })
+  const { log, lines } = keptLog()
+  const run = (doJob: JobHandler, parts: Partial<RunnerParts> = {}) => {
+    const runner = new JobRunner({ jobs, spool, doJob: { export: doJob, import: doJob }, gateway: 'one', jobsAtOnce: 4, jobsPerOrganization: 4, isRevoked: () => false, log, leaseMs: usualLeaseMs, lookMs: 50, ...parts })
+    t.teardown(() => runner.close())
+    return runner
+  }
+  const create = async (draft: Partial<JobDraft> = {}) => {
+    const { files, ...made } = await spool.begin()
+    return { ...await jobs.create({ owner, request: exportRequest, ...made, ...draft }), files }
+  }
+  const statusOf = async (id: string) => (await jobs.find(id, owner))?.status
+  return { directory, clock, jobs, spool, lines, run, create, statusOf }
+}
+
+/** The same jobs, but for what the test changes. */
+const altered = (jobs: Jobs, changes: Partial<Jobs>): Pick<Jobs, 'claim' | 'save' | 'release'> =>
+  ({ claim: worker => jobs.claim(worker), save: (...given) => jobs.save(...given), release: (...given) => jobs.release(...given), ...changes })
+
+/** Work that goes on until it is to be left. */
+const endless: JobHandler = ({ signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+
+t.test('a job is done and completed, with what was saved on the way', async t => {
+  const { run, create, jobs, statusOf } = await place(t)
+  const { id } = await create()
+  run(async ({ files, save }) => {
+    const writer = await files.write('Patient.ndjson')
+    await writer.write(Buffer.from('{}\n'))
+    await writer.close()
+    await save({ progress: { total: 1, processed: 1, failed: 0 }, files: [{ name: 'Patient.ndjson', resourceType: 'Patient', count: 1, bytes: 3 }] })
+  })
+  await until(async () => await statusOf(id) === 'completed')
+  t.match(await jobs.find(id, owner), { progress: { processed: 1 }, files: [{ count: 1 }] })
+})
+
+t.test('a job that this process hears of is begun at once, without waiting for a look', async t => {
+  const { run, create, statusOf } = await place(t)
+  const runner = run(async () => {}, { lookMs: 3_600_000 })
+  await pause(100)
+  const { id } = await create()
+  runner.wake()
+  await until(async () => await statusOf(id) === 'completed')
+  t.pass('it did not take an hour')
+})
+
+t.test('a gateway works on no more jobs at a time than it may, nor on more of one organization, and takes the next when one ends', async t => {
+  const { run, create, jobs } = await place(t)
+  const ids = (await Promise.all(Array.from({ length: 7 }, (_, i) => create({ owner: { ...owner, tenantId: `org-${i % 2}` } })))).map(({ id }) => id)
+  const now = { all: 0, most: 0, byTenant: new Map<string, number>(), mostOfOne: 0 }
+  let begun = 0
+  const held: Array<() => void> = []
+  let areHeld = true
+  const runner = run(async ({ job }) => {
+    const { tenantId } = job.owner
+    const count = (by: number) => {
+      now.all += by
+      now.byTenant.set(tenantId, (now.byTenant.get(tenantId) ?? 0) + by)
+    }
+    begun++
+    count(1)
+    now.most = Math.max(now.most, now.all)
+    now.mostOfOne = Math.max(now.mostOfOne, ...now.byTenant.values())
+    if (areHeld) await new Promise<void>(resolve => { held.push(resolve) })
+    await pause(10)
+    count(-1)
+  }, { jobsAtOnce: 3, jobsPerOrganization: 2 })
+  await until(() => begun === 3)
+  await pause(200)
+  t.equal(begun, 3, 'no more begin while none has ended')
+  held.shift()!()
+  await until(() => begun === 4)
+  areHeld = false
+  for (const letGo of held) letGo()
+  await until(async () => (await Promise.all(ids.map((id, i) => jobs.find(id, { tenantId: `org-${i % 2}`, mode: 'test' })))).every(job => job?.status === 'completed'))
+  t.strictSame([now.most, now.mostOfOne], [3, 2])
+  await until(() => runner.running === 0)
+})
+
+t.test('a failure of the client\'s ends the job with its code and message; trouble that no later attempt mends does too', async t => {
+  for (const failure of [new Failure('INSUFFICIENT_SCOPE', { message: 'No.', cause: 'hidden' }), new PermanentFailure('BACKEND_ERROR', { message: 'No.', cause: 'hidden' })]) {
+    const { run, create, jobs, statusOf } = await place(t)
+    const { id } = await create()
+    run(async () => { throw failure })
+    await until(async () => await statusOf(id) === 'failed')
+    t.match(await jobs.find(id, owner), { failure: { code: failure.code, message: 'No.' } })
+    t.notMatch(JSON.stringify(await jobs.find(id, owner)), 'hidden')
+  }
+})
+
+t.test('a job whose files somebody changed is stopped for good, and both its client and the operator learn why', async t => {
+  const { run, create, jobs, statusOf, lines, directory } = await place(t)
+  const { id, files } = await create()
+  const writer = await files.write('input')
+  await writer.write(Buffer.from('{}\n'))
+  await writer.close()
+  appendFileSync(join(directory, id, 'input'), 'x')
+  run(async ({ files }) => { await text(files.read('input')) })
+  await until(async () => await statusOf(id) === 'failed')
+  t.match(await jobs.find(id, owner), { failure: { code: 'INTERNAL_ERROR', message: /changed or truncated.*bulk\.directory/ } })
+  t.match(lines.join(''), /a frame of a file/)
+})
+
+t.test('trouble of a datastore lets the job be taken up later, after growing pauses, from its checkpoint', async t => {
+  const { run, create, jobs, clock, statusOf, lines } = await place(t)
+  clock.standsStill = true
+  const { id } = await create()
+  const begun: unknown[] = []
+  let released = 0
+  run(async ({ job, save }) => {
+    begun.push(job.checkpoint)
+    if (begun.length === 1) await save({ checkpoint: { at: 5 } })
+    if (begun.length < 4) throw new Failure('BACKEND_TIMEOUT')
+  }, {
+    jobs: altered(jobs, {
+      release: async (...given) => {
+        await jobs.release(...given)
+        released++
+      }
+    })
+  })
+  for (const [count, pauseMs] of [[1, 5_000], [2, 10_000], [3, 20_000]] as const) {
+    await until(() => released === count)
+    clock.aheadMs += pauseMs - 1
+    await pause(200)
+    t.equal(begun.length, count, 'not before its time')
+    clock.aheadMs += 1
+  }
+  await until(async () => await statusOf(id) === 'completed')
+  t.strictSame(begun, [undefined, { at: 5 }, { at: 5 }, { at: 5 }])
+  t.match(lines.join(''), /will be retried/)
+  t.match(await jobs.find(id, owner), { status: 'completed' })
+})
+
+t.test('a job in trouble for ever fails in the end, with the code of the trouble; what nobody foresaw tells nothing of itself', async t => {
+  for (const [error, code] of [[new Failure('BACKEND_UNAVAILABLE'), 'BACKEND_UNAVAILABLE'], [new Error('secret'), 'INTERNAL_ERROR']] as const) {
+    const { run, create, jobs, clock, statusOf } = await place(t)
+    const { id } = await create()
+    clock.standsStill = true
+    let begun = 0
+    const runner = run(async () => {
+      begun++
+      throw error
+    }, { lookMs: 5 })
+    await until(async () => {
+      // Never under the hands of whoever works on it, whose lease would be over.
+      if (runner.running === 0) clock.aheadMs += 600_000
+      return await statusOf(id) === 'failed'
+    })
+    t.equal(begun, 20)
+    t.match((await jobs.find(id, owner))?.failure, { code })
+    t.notMatch(JSON.stringify(await jobs.find(id, owner)), 'secret')
+  }
+})
+
+t.test('a job that takes its process with it each time is not begun for ever', async t => {
+  const { run, create, jobs, spool, clock, statusOf } = await place(t)
+  const { id } = await create()
+  for (let i = 0; i <= 20; i++) {
+    await jobs.claim({ gateway: 'dies', storeId: spool.storeId, perTenant: 1, leaseMs: 1_000 })
+    clock.aheadMs += 1_001
+  }
+  let isBegun = false
+  run(async () => { isBegun = true })
+  await until(async () => await statusOf(id) === 'failed')
+  t.equal(isBegun, false)
+})
+
+t.test('a cancelled job is left at once, and its place is free at once', async t => {
+  const { run, create, jobs, statusOf } = await place(t)
+  let reason: unknown
+  const runner = run(async work => {
+    try {
+      await endless(work)
+    } catch (error) {
+      reason = error
+      throw error
+    }
+  }, { leaseMs: 600_000, jobsPerOrganization: 1 })
+  const { id } = await create()
+  await until(() => runner.running === 1)
+  const next = await create()
+  await jobs.cancel(id, owner)
+  runner.look(id)
+  await until(async () => await statusOf(next.id) === 'processing')
+  t.ok(reason instanceof JobInterrupted && reason.why === 'cancelled')
+  t.equal(await statusOf(id), 'cancelled')
+})
+
+t.test('a job that is cancelled elsewhere is left with the next save or renewal', async t => {
+  for (const isSaving of [true, false]) {
+    const { run, create, jobs, statusOf } = await place(t)
+    const runner = run(async work => {
+      if (!isSaving) return await endless(work)
+      for (let processed = 0; ; processed++) {
+        await work.save({ progress: { processed, failed: 0 } })
+        await pause(20)
+      }
+    }, { leaseMs: isSaving ? 600_000 : 600 })
+    const { id } = await create()
+    await until(() => runner.running === 1)
+    await jobs.cancel(id, owner)
+    await until(() => runner.running === 0)
+    t.equal(await statusOf(id), 'cancelled')
+  }
+})
+
+t.test('a gateway that stops leaves its jobs to others at once, with their checkpoints', async t => {
+  const { run, create, statusOf } = await place(t)
+  const { id } = await create()
+  let isSaved = false
+  const stops = run(async work => {
+    await work.save({ checkpoint: 7 })
+    isSaved = true
+    await endless(work)
+  }, { leaseMs: 3_600_000 })
+  await until(() => isSaved)
+  await stops.close()
+  t.equal(stops.running, 0)
+  let checkpoint: unknown
+  run(async ({ job }) => { checkpoint = job.checkpoint })
+  await until(async () => await statusOf(id) === 'completed')
+  t.equal(checkpoint, 7, 'though its lease would have lasted for an hour')
+})
+
+t.test('work that does not leave does not hold up the gateway\'s end for ever', { timeout: 120_000 }, async t => {
+  const { run, create } = await place(t)
+  await create()
+  const runner = run(() => new Promise(() => {}), { leaseMs: 60_000 })
+  await until(() => runner.running === 1)
+  await runner.close()
+  t.pass('it ended')
+})
+
+t.test('a lease is kept for as long as the work takes, and no other gateway begins', async t => {
+  const { run, create, jobs, clock, statusOf } = await place(t)
+  clock.standsStill = true
+  const { id } = await create()
+  const leaseMs = 6_000
+  let [begun, renewals] = [0, 0]
+  // The store's time goes on with renewals alone, by nearly a lease each, so that no pause of a busy machine is longer than one.
+  const renewed = altered(jobs, {
+    save: async (...given) => {
+      const saved = await jobs.save(...given)
+      clock.aheadMs += leaseMs - 1
+      renewals++
+      return saved
+    }
+  })
+  const slow: JobHandler = async () => {
+    begun++
+    await until(() => renewals > 2)
+  }
+  run(slow, { jobs: renewed, leaseMs })
+  run(slow, { jobs: renewed, leaseMs, gateway: 'two' })
+  await until(async () => await statusOf(id) === 'completed')
+  t.equal(begun, 1)
+})
+
+t.test('a gateway that can\'t reach the control plane leaves the job before its lease runs out, and writes no more', async t => {
+  const { run, create, jobs, clock, statusOf } = await place(t)
+  // Else, on a busy machine, the store's lease runs out too, and the job is begun again before the test has looked.
+  clock.standsStill = true
+  const { id } = await create()
+  const state: { isCut: boolean, work?: JobContext, reason?: unknown } = { isCut: false }
+  const cut = altered(jobs, {
+    save: async (...given: Parameters<Jobs['save']>) => {
+      if (state.isCut) throw new Failure('BACKEND_UNAVAILABLE')
+      return await jobs.save(...given)
+    },
+    release: async () => { throw new Failure('BACKEND_UNAVAILABLE') }
+  })
+  const lost = run(async work => {
+    state.work = work
+    const writer = await work.files.write('a')
+    await writer.write(Buffer.from('first'))
+    await writer.flush()
+    state.isCut = true
+    const saved = work.save({ checkpoint: 'never' }).catch(error => { state.reason = error })
+    await endless(work).catch(() => {})
+    await saved
+    await writer.write(Buffer.from('second'))
+    await writer.close()
+  }, { jobs: cut, leaseMs: 4_000 })
+  await until(() => lost.running === 1)
+  await until(() => lost.running === 0)
+  t.ok(state.reason instanceof JobInterrupted && state.reason.why === 'lost')
+  t.equal(await state.work!.files.size('a'), 5, 'what came after the lease is not written')
+  await t.rejects(state.work!.files.write('b'))
+  await lost.close()
+  clock.aheadMs += 4_000
+  run(async ({ job }) => { t.equal(job.checkpoint, undefined) })
+  await until(async () => await statusOf(id) === 'completed')
+})
+
+t.test('a short absence of the control plane costs no work', async t => {
+  const { run, create, jobs, statusOf } = await place(t)
+  const { id } = await create()
+  let [calls, begun] = [0, 0]
+  const shaky = altered(jobs, {
+    save: async (...given: Parameters<Jobs['save']>) => {
+      if (++calls % 3 !== 0) throw new Failure('BACKEND_UNAVAILABLE')
+      return await jobs.save(...given)
+    }
+  })
+  run(async ({ save }) => {
+    begun++
+    await save({ checkpoint: 1 })
+  }, { jobs: shaky, leaseMs: 30_000 })
+  await until(async () => await statusOf(id) === 'completed')
+  t.equal(begun, 1)
+})
+
+t.test('a job whose key is revoked is stopped, before it is begun or in the middle, and says why', async t => {
+  for (const isBefore of [true, false]) {
+    const { run, create, jobs, statusOf } = await place(t)
+    const { id } = await create()
+    let [isRevoked, begun] = [isBefore, 0]
+    const runner = run(async work => {
+      begun++
+      await endless(work)
+    }, { isRevoked: keyId => isRevoked && keyId === owner.keyId, leaseMs: 6_000 })
+    if (!isBefore) await until(() => runner.running === 1)
+    isRevoked = true
+    await until(async () => await statusOf(id) === 'failed')
+    t.match((await jobs.find(id, owner))?.failure, { code: 'KEY_REVOKED', message: /was revoked/ })
+    t.equal(begun, isBefore ? 0 : 1)
+  }
+})
+
+t.test('a control plane that can\'t be asked is said once in the log, and asked again', async t => {
+  const { run, create, jobs, statusOf, lines } = await place(t)
+  const { id } = await create()
+  let asked = 0
+  const absent = altered(jobs, {
+    claim: async (...given: Parameters<Jobs['claim']>) => {
+      if (++asked < 4) throw new Failure('BACKEND_UNAVAILABLE')
+      return await jobs.claim(...given)
+    }
+  })
+  const runner = run(async () => {}, { jobs: absent, lookMs: 10 })
+  await until(async () => await statusOf(id) === 'completed')
+  t.equal(lines.filter(line => line.includes('the job queue cannot be reached')).length, 1)
+  t.match(lines.join(''), /can be reached again/)
+  t.equal(runner.failures, 0)
+})

@@ -1,0 +1,109 @@
+import type { Test } from 'tap'
+import { parseStored, printJson } from '../../src/json/json.js'
+import type { Scope } from '../../src/keys/caller.js'
+import { unlimitedPlans } from '../harness/client.js'
+import { startGateway, type TestGateway } from '../harness/gateway.js'
+
+/** Where clients of these tests find raw FHIR: what the gateway believes its address to be. */
+export const fhirBase = 'https://gateway.test/v1/fhir'
+
+/** An answer of raw FHIR, its numbers with their own text. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly text: string
+  /** The resource in the body; undefined where there was no body. */
+  readonly resource: any
+}
+
+/** One application with its key; a body that is text goes as it is. */
+export interface Fhir {
+  readonly tenantId: string
+  readonly secret: string
+  /** `path` begins after `/v1/fhir`, or is a whole URL below {@link fhirBase}. */
+  readonly send: (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<Answer>
+}
+
+/** A gateway to a FHIR server, for the tests of one file. */
+export interface World {
+  readonly gateway: TestGateway
+  readonly server: 'sandbox' | 'hapi'
+  /** A new organization, or another key of one. */
+  readonly fhir: (wish?: { readonly tenantId?: string, readonly scopes?: readonly Scope[] }) => Promise<Fhir>
+}
+
+export async function openWorld (t: Test, { url, server }: { readonly url: string, readonly server: World['server'] }): Promise<World> {
+  const gateway = await startGateway(t, { fhirUrl: url, plans: unlimitedPlans, config: { publicUrl: new URL(fhirBase).origin } })
+  return {
+    gateway,
+    server,
+    fhir: async wish => {
+      const { tenantId, secret } = await gateway.createKey(wish)
+      return { tenantId, secret, send: sender(gateway, secret) }
+    }
+  }
+}
+
+/** What sends the requests of one key. */
+export function sender (gateway: Pick<TestGateway, 'inject'>, secret: string): Fhir['send'] {
+  return async (method, path, body, headers = {}) => {
+    const answer = await gateway.inject({
+      method: method as 'GET',
+      url: `/v1/fhir${path.startsWith(fhirBase) ? path.slice(fhirBase.length) : path}`,
+      headers: { 'x-api-key': secret, ...body !== undefined && { 'content-type': 'application/fhir+json' }, ...headers },
+      ...body !== undefined && { payload: typeof body === 'string' || body instanceof Buffer ? body : printJson(body) }
+    })
+    return { status: answer.statusCode, headers: answer.headers as Answer['headers'], text: answer.body, resource: answer.body === '' ? undefined : parseStored(answer.body) }
+  }
+}
+
+export const patchType = { 'content-type': 'application/json-patch+json' }
+export const formType = { 'content-type': 'application/x-www-form-urlencoded' }
+
+export const patient = (more: object = {}) => ({ resourceType: 'Patient', name: [{ family: 'Byron', given: ['Ada'] }], ...more })
+export const observation = (subject: string, more: object = {}) =>
+  ({ resourceType: 'Observation', status: 'final', code: { coding: [{ system: 'http://loinc.org', code: '29463-7' }] }, subject: { reference: subject }, ...more })
+
+/** A Bundle of requests. */
+export const bundle = (type: string, ...entry: object[]) => ({ resourceType: 'Bundle', type, entry })
+/** One of its entries; `request` may have ifMatch and ifNoneExist. */
+export const entry = (method: string, url: string, resource?: object, { fullUrl, ...request }: Readonly<Record<string, string>> = {}) =>
+  ({ ...fullUrl !== undefined && { fullUrl }, ...resource !== undefined && { resource }, request: { method, url, ...request } })
+/** A JSON Patch as an entry has it. */
+export const patchEntry = (url: string, patch: readonly object[], request: Readonly<Record<string, string>> = {}) =>
+  entry('PATCH', url, { resourceType: 'Binary', contentType: 'application/json-patch+json', data: Buffer.from(JSON.stringify(patch)).toString('base64') }, request)
+
+/** Stores resources. @returns their ids */
+export async function stored ({ send }: Fhir, ...resources: ReadonlyArray<{ readonly resourceType: string }>): Promise<string[]> {
+  const { status, text, resource } = await send('POST', '', bundle('transaction', ...resources.map(one => entry('POST', one.resourceType, one))))
+  if (status !== 200) throw new Error(`not stored: ${status} ${text}`)
+  return resource.entry.map(({ response }: any) => idIn(response.location))
+}
+
+/** `1` of `…/Patient/1/_history/2`. */
+export const idIn = (location: string): string => /\/([^/]+)\/_history\/[^/]+$/.exec(location)![1]!
+
+/** The records of a Bundle as `Type/id`, those that came along with an `+` before. */
+export const listed = ({ resource }: Answer): string[] =>
+  (resource.entry ?? []).map((item: any) => `${item.search?.mode === 'include' ? '+' : ''}${item.resource.resourceType}/${item.resource.id}`)
+
+export const linkTo = ({ resource }: Answer, relation: string): string | undefined =>
+  resource.link?.find((link: any) => link.relation === relation)?.url
+
+/** All pages of a search, by their links. */
+export async function pagesOf ({ send }: Fhir, path: string): Promise<Answer[]> {
+  const pages: Answer[] = []
+  for (let next: string | undefined = path; next !== undefined; next = linkTo(pages.at(-1)!, 'next')) {
+    const page = await send('GET', next)
+    if (page.status !== 200 || pages.length > 200) throw new Error(`a page is ${page.status}, after ${pages.length}`)
+    pages.push(page)
+  }
+  return pages
+}
+
+/** An answer that refuses, in the words of FHIR: the status, an OperationOutcome with this issue, and nothing of the envelope. */
+export function isRefused (t: Test, answer: Answer, expected: number | { readonly status: number, readonly code?: string, readonly diagnostics?: RegExp, readonly expression?: readonly string[] }, message: string): void {
+  const { status, ...issue } = typeof expected === 'number' ? { status: expected } : expected
+  t.match(answer, { status, headers: { 'content-type': /^application\/fhir\+json/, 'x-request-id': /./ }, resource: { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: /^[a-z-]+$/, diagnostics: /./, ...issue }] } }, message)
+  t.notHas(answer.resource, { meta: {} }, message)
+}

@@ -1,0 +1,10 @@
+import type { Client } from '../harness/client.js'
+import type { FhirServer } from '../harness/fhir-server.js'
+import type { World } from './fixture.js'
+
+/** Where the guarantees are put to the test. */
+export interface Place {
+  readonly client: Client
+  readonly server: FhirServer
+  readonly world: World
+}

@@ -1,0 +1,73 @@
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Reporter } from '../../src/control-plane/sync/reporter.js'
+import { until } from '../harness/until.js'
+import { keptLog } from './control-plane.js'
+
+function reporting (t: Test, report: (stopping: AbortSignal) => Promise<void>, options: { everyMs?: number, gapMs?: number } = {}) {
+  const { lines, log } = keptLog()
+  const reporter = new Reporter({ report, log, everyMs: 60_000, gapMs: 1, ...options })
+  t.after(() => reporter.close())
+  return { reporter, lines }
+}
+
+t.test('a report is sent at the start, at news, and from time to time without any', async t => {
+  let sent = 0
+  const { reporter } = reporting(t, async () => { sent++ })
+  await until(() => sent === 1)
+  await pause(50)
+  reporter.tell()
+  await until(() => sent === 2)
+  await pause(50)
+  t.equal(sent, 2)
+  let regular = 0
+  reporting(t, async () => { regular++ }, { everyMs: 5 })
+  await until(() => regular > 5)
+})
+
+t.test('news that come while a report is under way make one more, however many they are', async t => {
+  let sent = 0
+  let atOnce = 0
+  let release = () => {}
+  const { reporter } = reporting(t, async () => {
+    sent++
+    t.equal(++atOnce, 1)
+    await new Promise<void>(resolve => { release = resolve })
+    atOnce--
+  })
+  await until(() => sent === 1)
+  for (let i = 0; i < 1_000; i++) reporter.tell()
+  await pause(50)
+  t.equal(sent, 1)
+  release()
+  await until(() => sent === 2)
+  release()
+  await pause(100)
+  t.equal(sent, 2)
+})
+
+t.test('reports that fail are told of once, do no harm, and go on', async t => {
+  let sent = 0
+  const { lines } = reporting(t, async () => { if (++sent < 5) throw new Error('no route') }, { everyMs: 1 })
+  await until(() => sent > 10)
+  t.equal(lines.filter(line => line.includes('no route')).length, 1)
+  t.equal(lines.filter(line => line.includes('accepts reports again')).length, 1)
+})
+
+t.test('a reporter that closes breaks off what is under way, and nothing of it goes on afterwards', async t => {
+  let isAsked = false
+  let hasEnded = false
+  const { reporter, lines } = reporting(t, async stopping => {
+    isAsked = true
+    // No answer comes.
+    await once(stopping, 'abort')
+    await pause(20)
+    hasEnded = true
+    throw stopping.reason
+  })
+  await until(() => isAsked)
+  await reporter.close()
+  t.ok(hasEnded)
+  t.same(lines, [])
+})

@@ -1,7 +1,0 @@
-import t from 'tap'
-import { startTestSandbox } from '../harness/sandbox.js'
-import { unlikeHapi } from '../harness/unlike-hapi.js'
-import { guardContract } from './guard-contract.js'
-
-const server = await startTestSandbox(t, unlikeHapi)
-await guardContract(t, server.url, { keepsSearches: false, validates: false, checksReferences: false, callsOfWrite: 2 })
